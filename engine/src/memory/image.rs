@@ -1,0 +1,222 @@
+//! A sparse byte image of a physical address range, zero where it was never written.
+
+use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
+
+/// Host memory is taken in chunks of this size on the first write. Large enough for the host's huge
+/// pages; the operating system still backs only the pages that are touched.
+const CHUNK_BYTES: u64 = 2 << 20;
+const CHUNK_WORDS: usize = (CHUNK_BYTES / WORD_BYTES) as usize;
+
+/// Bytes of a physical address range, held as words.
+#[derive(Clone, Default)]
+pub struct Image {
+    chunks: Vec<Option<Box<[u64]>>>,
+}
+
+impl Image {
+    /// An all-zero image. It grows with the addresses that are written.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    #[inline]
+    fn locate(addr: Addr) -> (usize, usize) {
+        let chunk = (addr.0 / CHUNK_BYTES) as usize;
+        let word = (addr.0 % CHUNK_BYTES / WORD_BYTES) as usize;
+        (chunk, word)
+    }
+
+    /// The word at a word-aligned address.
+    #[inline]
+    pub fn load(&self, addr: Addr) -> u64 {
+        debug_assert!(addr.is_word_aligned(), "unaligned load at {addr}");
+        let (chunk, word) = Self::locate(addr);
+        match self.chunks.get(chunk) {
+            Some(Some(words)) => words[word],
+            _ => 0,
+        }
+    }
+
+    /// Replaces the word at a word-aligned address and returns what was there.
+    #[inline]
+    pub fn store(&mut self, addr: Addr, value: u64) -> u64 {
+        debug_assert!(addr.is_word_aligned(), "unaligned store at {addr}");
+        let (chunk, word) = Self::locate(addr);
+        std::mem::replace(&mut self.chunk_mut(chunk)[word], value)
+    }
+
+    /// The eight words of a line.
+    #[inline]
+    pub fn load_line(&self, line: LineAddr) -> LineData {
+        let (chunk, word) = Self::locate(line.addr());
+        match self.chunks.get(chunk) {
+            Some(Some(words)) => {
+                let mut data = [0; WORDS_PER_LINE];
+                data.copy_from_slice(&words[word..word + WORDS_PER_LINE]);
+                data
+            }
+            _ => [0; WORDS_PER_LINE],
+        }
+    }
+
+    /// Asks the host to bring a line near, ahead of its use.
+    #[inline]
+    pub fn prefetch(&self, line: LineAddr) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let (chunk, word) = Self::locate(line.addr());
+            if let Some(Some(words)) = self.chunks.get(chunk) {
+                // SAFETY: `word` lies inside the chunk, and a prefetch has no architectural effect.
+                #[allow(unsafe_code)]
+                unsafe {
+                    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                    _mm_prefetch(words.as_ptr().add(word).cast::<i8>(), _MM_HINT_T0);
+                }
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = line;
+    }
+
+    #[inline]
+    fn chunk_mut(&mut self, chunk: usize) -> &mut [u64] {
+        if chunk >= self.chunks.len() {
+            self.chunks.resize_with(chunk + 1, || None);
+        }
+        self.chunks[chunk].get_or_insert_with(|| vec![0; CHUNK_WORDS].into_boxed_slice())
+    }
+
+    /// Reads bytes at any alignment.
+    pub fn read_bytes(&self, addr: Addr, out: &mut [u8]) {
+        for (i, byte) in out.iter_mut().enumerate() {
+            let at = addr.0 + i as u64;
+            let word = self.load(Addr(at / WORD_BYTES * WORD_BYTES));
+            *byte = word.to_le_bytes()[(at % WORD_BYTES) as usize];
+        }
+    }
+
+    /// Writes bytes at any alignment, little endian within a word.
+    pub fn write_bytes(&mut self, addr: Addr, bytes: &[u8]) {
+        for (i, byte) in bytes.iter().enumerate() {
+            let at = addr.0 + i as u64;
+            let word_addr = Addr(at / WORD_BYTES * WORD_BYTES);
+            let mut word = self.load(word_addr).to_le_bytes();
+            word[(at % WORD_BYTES) as usize] = *byte;
+            self.store(word_addr, u64::from_le_bytes(word));
+        }
+    }
+
+    /// Digest of the bytes in `[start, end)`: equal for equal content whatever the order of the
+    /// writes, and updatable word by word (the sum of [`word_digest`] over all words).
+    pub fn digest(&self, start: Addr, end: Addr) -> u64 {
+        let mut sum = 0u64;
+        for (index, chunk) in self.chunks.iter().enumerate() {
+            let Some(words) = chunk else { continue };
+            let base = index as u64 * CHUNK_BYTES;
+            if base + CHUNK_BYTES <= start.0 || base >= end.0 {
+                continue;
+            }
+            for (i, &word) in words.iter().enumerate() {
+                let at = base + i as u64 * WORD_BYTES;
+                if word != 0 && (start.0..end.0).contains(&at) {
+                    sum = sum.wrapping_add(word_digest(Addr(at), word));
+                }
+            }
+        }
+        sum
+    }
+
+    /// First word in `[start, end)` in which two images differ: `(address, ours, theirs)`.
+    pub fn first_difference(
+        &self,
+        other: &Image,
+        start: Addr,
+        end: Addr,
+    ) -> Option<(Addr, u64, u64)> {
+        let chunks = self.chunks.len().max(other.chunks.len()) as u64;
+        let last = end.0.min(chunks * CHUNK_BYTES);
+        let mut at = start.0;
+        while at < last {
+            let (chunk, _) = Self::locate(Addr(at));
+            let chunk_end = ((chunk as u64 + 1) * CHUNK_BYTES).min(last);
+            let ours = self.chunks.get(chunk).and_then(Option::as_ref);
+            let theirs = other.chunks.get(chunk).and_then(Option::as_ref);
+            if ours.is_some() || theirs.is_some() {
+                while at < chunk_end {
+                    let (a, b) = (self.load(Addr(at)), other.load(Addr(at)));
+                    if a != b {
+                        return Some((Addr(at), a, b));
+                    }
+                    at += WORD_BYTES;
+                }
+            }
+            at = chunk_end;
+        }
+        None
+    }
+
+    /// Bytes of host memory taken so far.
+    pub fn host_bytes(&self) -> u64 {
+        self.chunks.iter().flatten().count() as u64 * CHUNK_BYTES
+    }
+}
+
+/// What one word contributes to [`Image::digest`]; a zero word contributes nothing.
+#[inline]
+pub fn word_digest(addr: Addr, word: u64) -> u64 {
+    if word == 0 {
+        return 0;
+    }
+    let mut x = word ^ addr.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+const _: () = assert!(CHUNK_BYTES.is_multiple_of(LINE_BYTES));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_written_is_zero() {
+        let mut image = Image::new();
+        assert_eq!(image.load(Addr(1 << 40)), 0);
+        assert_eq!(image.store(Addr(64), 7), 0);
+        assert_eq!(image.store(Addr(64), 9), 7);
+        assert_eq!(image.load_line(LineAddr(1)), [9, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn bytes_and_words_agree_at_any_alignment() {
+        let mut image = Image::new();
+        let bytes: Vec<u8> = (1..=26).collect();
+        image.write_bytes(Addr(61), &bytes);
+        let mut back = [0; 26];
+        image.read_bytes(Addr(61), &mut back);
+        assert_eq!(back[..], bytes[..]);
+        assert_eq!(image.load(Addr(64)).to_le_bytes()[0], 4);
+    }
+
+    #[test]
+    fn the_digest_is_the_sum_of_its_words_and_sees_position() {
+        let (mut a, mut b) = (Image::new(), Image::new());
+        a.store(Addr(8), 5);
+        a.store(Addr(CHUNK_BYTES * 3), 6);
+        b.store(Addr(CHUNK_BYTES * 3), 6);
+        b.store(Addr(8), 1);
+        b.store(Addr(8), 5);
+        let end = Addr(CHUNK_BYTES * 8);
+        assert_eq!(a.digest(Addr(0), end), b.digest(Addr(0), end));
+        assert_eq!(
+            a.digest(Addr(0), end),
+            word_digest(Addr(8), 5).wrapping_add(word_digest(Addr(CHUNK_BYTES * 3), 6))
+        );
+        b.store(Addr(8), 0);
+        b.store(Addr(16), 5);
+        assert_ne!(a.digest(Addr(0), end), b.digest(Addr(0), end));
+        assert_eq!(a.first_difference(&b, Addr(0), end), Some((Addr(8), 5, 0)));
+        assert_eq!(a.first_difference(&b, Addr(CHUNK_BYTES), end), None);
+    }
+}

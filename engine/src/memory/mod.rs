@@ -1,0 +1,16 @@
+//! Addresses, words, lines and byte images: the vocabulary that every other module speaks.
+//!
+//! Graven has two memories and only two (`docs/architecture.md`): *architectural* memory, what loads
+//! return at this simulated instant, and the *media image*, what the PM cells hold. Both are an
+//! [`Image`]. Everything in between (write queues, on-PM buffer) carries real bytes in [`LineData`].
+
+mod address;
+mod image;
+
+pub use address::{
+    Addr, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, WordMask,
+};
+pub use image::{Image, word_digest};
+
+/// The eight words of one 64 B line, word 0 at the lowest address.
+pub type LineData = [u64; WORDS_PER_LINE];

@@ -1,0 +1,300 @@
+//! What a simulated thread does: a stream of operations on words, transactions and locks.
+//!
+//! A [`Program`] is pulled by a core, one [`Op`] at a time, and is handed the value of each load when
+//! the core has it. Workloads are written as ordinary Rust over the [`Memory`] trait; [`spawn`] turns
+//! such a function into a program by running it on a stack of its own, suspended at every operation.
+//! The same code runs without a machine over [`Direct`], which is how data structures are populated
+//! before a measurement and walked after a recovery.
+//!
+//! Pointers carry where they came from: a [`Ptr`] that was loaded remembers the load, so that an
+//! out-of-order core knows which accesses must wait for which (pointer chasing), without guessing.
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use crate::memory::{Addr, Image, WORD_BYTES};
+
+/// A program's number for one of its locks, starting at 0.
+pub type LockId = u32;
+
+/// An address together with the load that produced it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ptr {
+    /// The byte address.
+    pub addr: Addr,
+    /// Sequence number (from 1, per thread) of the load that returned this pointer; 0 for an address
+    /// the thread knew without loading it.
+    pub origin: u32,
+}
+
+impl Ptr {
+    /// The null pointer.
+    pub const NULL: Ptr = Ptr::known(Addr(0));
+
+    /// A pointer that the thread knows without a load.
+    pub const fn known(addr: Addr) -> Ptr {
+        Ptr { addr, origin: 0 }
+    }
+
+    /// Whether the address is zero.
+    pub const fn is_null(self) -> bool {
+        self.addr.0 == 0
+    }
+
+    /// The field `words` words further up; waits for the same load.
+    pub const fn word(self, words: u64) -> Ptr {
+        Ptr { addr: Addr(self.addr.0 + words * WORD_BYTES), origin: self.origin }
+    }
+}
+
+/// Two pointers are equal if their addresses are, wherever they came from.
+impl PartialEq for Ptr {
+    fn eq(&self, other: &Ptr) -> bool {
+        self.addr == other.addr
+    }
+}
+impl Eq for Ptr {}
+
+/// One step of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Load the word at `at`; the program receives its value.
+    Load {
+        /// Where.
+        at: Ptr,
+    },
+    /// Store `value` to the word at `at`.
+    Store {
+        /// Where.
+        at: Ptr,
+        /// The new word.
+        value: u64,
+    },
+    /// `instructions` instructions that touch no memory.
+    Compute {
+        /// How many.
+        instructions: u32,
+    },
+    /// A failure-atomic region begins.
+    TxBegin,
+    /// It ends: the thread goes on when the design has acknowledged the commit.
+    TxEnd,
+    /// Acquire a lock, waiting for it if need be (first come, first served).
+    Lock {
+        /// Which.
+        lock: LockId,
+    },
+    /// Release it.
+    Unlock {
+        /// Which.
+        lock: LockId,
+    },
+    /// The thread has finished.
+    Done,
+}
+
+/// A source of operations for one hardware thread.
+pub trait Program {
+    /// The next operation. `value` is what the last [`Op::Load`] returned (0 after any other).
+    /// After [`Op::Done`] it is not called again.
+    fn next(&mut self, value: u64) -> Op;
+}
+
+/// Word-granular reading of memory, as searches and checkers need it.
+pub trait Load {
+    /// The word at `at`.
+    fn load(&mut self, at: Ptr) -> u64;
+
+    /// The pointer stored at `at`; remembers that it was loaded.
+    fn load_ptr(&mut self, at: Ptr) -> Ptr;
+
+    /// Counts instructions that touch no memory (comparisons, hashing, key generation).
+    fn compute(&mut self, instructions: u32);
+}
+
+/// Word-granular access to memory, as data structures see it.
+pub trait Memory: Load {
+    /// Stores a word.
+    fn store(&mut self, at: Ptr, value: u64);
+
+    /// Stores a pointer.
+    fn store_ptr(&mut self, at: Ptr, value: Ptr) {
+        self.store(at, value.addr.0);
+    }
+}
+
+impl Load for &Image {
+    #[inline]
+    fn load(&mut self, at: Ptr) -> u64 {
+        Image::load(self, at.addr)
+    }
+
+    #[inline]
+    fn load_ptr(&mut self, at: Ptr) -> Ptr {
+        Ptr::known(Addr(Image::load(self, at.addr)))
+    }
+
+    fn compute(&mut self, _instructions: u32) {}
+}
+
+/// [`Memory`] straight on an image: no machine, no time.
+pub struct Direct<'a> {
+    image: &'a mut Image,
+}
+
+impl<'a> Direct<'a> {
+    /// Access to `image`.
+    pub fn new(image: &'a mut Image) -> Self {
+        Self { image }
+    }
+}
+
+impl Load for Direct<'_> {
+    #[inline]
+    fn load(&mut self, at: Ptr) -> u64 {
+        self.image.load(at.addr)
+    }
+
+    #[inline]
+    fn load_ptr(&mut self, at: Ptr) -> Ptr {
+        Ptr::known(Addr(self.image.load(at.addr)))
+    }
+
+    fn compute(&mut self, _instructions: u32) {}
+}
+
+impl Memory for Direct<'_> {
+    #[inline]
+    fn store(&mut self, at: Ptr, value: u64) {
+        self.image.store(at.addr, value);
+    }
+}
+
+/// A running thread's handle: [`Memory`], and transactions and locks besides.
+pub struct Thread<'a> {
+    yielder: &'a Yielder<u64, Op>,
+    instructions: u32,
+    loads: u32,
+}
+
+impl Thread<'_> {
+    #[inline]
+    fn issue(&mut self, op: Op) -> u64 {
+        if self.instructions > 0 {
+            let instructions = std::mem::take(&mut self.instructions);
+            self.yielder.suspend(Op::Compute { instructions });
+        }
+        self.yielder.suspend(op)
+    }
+
+    /// Begins a failure-atomic region.
+    pub fn tx_begin(&mut self) {
+        self.issue(Op::TxBegin);
+    }
+
+    /// Commits it; returns when the commit is acknowledged.
+    pub fn tx_end(&mut self) {
+        self.issue(Op::TxEnd);
+    }
+
+    /// Acquires a lock.
+    pub fn lock(&mut self, lock: LockId) {
+        self.issue(Op::Lock { lock });
+    }
+
+    /// Releases a lock.
+    pub fn unlock(&mut self, lock: LockId) {
+        self.issue(Op::Unlock { lock });
+    }
+}
+
+impl Load for Thread<'_> {
+    #[inline]
+    fn load(&mut self, at: Ptr) -> u64 {
+        self.loads += 1;
+        self.issue(Op::Load { at })
+    }
+
+    #[inline]
+    fn load_ptr(&mut self, at: Ptr) -> Ptr {
+        let addr = Addr(self.load(at));
+        Ptr { addr, origin: self.loads }
+    }
+
+    #[inline]
+    fn compute(&mut self, instructions: u32) {
+        self.instructions += instructions;
+    }
+}
+
+impl Memory for Thread<'_> {
+    #[inline]
+    fn store(&mut self, at: Ptr, value: u64) {
+        self.issue(Op::Store { at, value });
+    }
+}
+
+/// Host stack of one simulated thread. Touched pages only are backed by the operating system.
+const STACK_BYTES: usize = 256 << 10;
+
+struct Spawned {
+    coroutine: Coroutine<u64, Op, (), DefaultStack>,
+}
+
+impl Program for Spawned {
+    #[inline]
+    fn next(&mut self, value: u64) -> Op {
+        match self.coroutine.resume(value) {
+            CoroutineResult::Yield(op) => op,
+            CoroutineResult::Return(()) => Op::Done,
+        }
+    }
+}
+
+/// Makes a program of a function over a [`Thread`].
+///
+/// # Panics
+/// If the host has no memory for the stack.
+pub fn spawn(body: impl FnOnce(&mut Thread<'_>) + 'static) -> Box<dyn Program> {
+    let stack = DefaultStack::new(STACK_BYTES).expect("host memory for a simulated thread's stack");
+    let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<u64, Op>, _first: u64| {
+        let mut thread = Thread { yielder, instructions: 0, loads: 0 };
+        body(&mut thread);
+        if thread.instructions > 0 {
+            yielder.suspend(Op::Compute { instructions: thread.instructions });
+        }
+    });
+    Box::new(Spawned { coroutine })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_becomes_a_stream_of_operations() {
+        let mut program = spawn(|thread| {
+            thread.compute(3);
+            let next = thread.load_ptr(Ptr::known(Addr(64)));
+            thread.compute(1);
+            thread.store(next.word(1), 5);
+            thread.compute(2);
+        });
+        assert_eq!(program.next(0), Op::Compute { instructions: 3 });
+        assert_eq!(program.next(0), Op::Load { at: Ptr::known(Addr(64)) });
+        assert_eq!(program.next(128), Op::Compute { instructions: 1 });
+        let Op::Store { at, value } = program.next(0) else { panic!("a store comes next") };
+        assert_eq!((at.addr, at.origin, value), (Addr(136), 1, 5));
+        assert_eq!(program.next(0), Op::Compute { instructions: 2 });
+        assert_eq!(program.next(0), Op::Done);
+    }
+
+    #[test]
+    fn a_program_may_be_dropped_half_way() {
+        let mut program = spawn(|thread| {
+            let _on_stack = vec![1u8; 1000];
+            thread.load(Ptr::known(Addr(0)));
+        });
+        program.next(0);
+    }
+}
