@@ -7,7 +7,11 @@
 //! The engine does no I/O: no files, no terminal, no wall clock.
 
 pub mod config;
+pub mod crash;
 pub mod designs;
+pub mod machine;
 pub mod memory;
 pub mod program;
+pub mod sim;
+pub mod stats;
 pub mod workloads;

@@ -26,7 +26,11 @@ impl Config {
         self.check_memory()
     }
 
-    fn inconsistent(&self, key: &str, why: String) -> ConfigError {
+    /// An error about a key whose value is in range but does not fit others; `why` names them.
+    ///
+    /// # Panics
+    /// If the key is not declared.
+    pub fn inconsistent(&self, key: &str, why: String) -> ConfigError {
         let origin = match self.source(key) {
             Some(Source::User(origin)) => origin.clone(),
             Some(_) => self.machine.clone(),

@@ -1,8 +1,224 @@
-//! Persistence designs.
+//! Persistence designs: one file each, against one interface.
+//!
+//! A design is the only part of Graven that sees all levels of the machine. The machine calls it at
+//! the hardware's own points of action ([`Design`]), and it acts through the [`Machine`] it is handed:
+//! writes of given bytes, reads, write-backs, timers, stalls, statistics. All timing goes through the
+//! machine; a design never invents a latency that is not a parameter.
+//!
+//! Recovery stands apart: a function of the surviving bytes and the design's non-volatile registers,
+//! and of nothing else ([`Entry::recover`]).
+//!
+//! To add a design, write one file and one line in [`REGISTRY`]; `docs/designs.md` walks through one.
 
-use crate::config::Section;
+pub mod base;
+pub mod ideal;
+
+use crate::config::{Config, ConfigError, Section};
+use crate::crash::Medium;
+use crate::machine::{Cycle, Machine, Token};
+use crate::memory::{Addr, LineAddr, LineData};
+
+/// A hardware thread's number, from 0.
+pub type ThreadId = u32;
+
+/// A running transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tx {
+    /// The thread that runs it.
+    pub thread: ThreadId,
+    /// Its number among the thread's transactions, from 0. Hardware ids are its low bits.
+    pub number: u64,
+}
+
+/// A transactional store to PM, about to be performed in the L1.
+#[derive(Clone, Copy, Debug)]
+pub struct Store {
+    /// The transaction.
+    pub tx: Tx,
+    /// The core whose L1 performs it.
+    pub core: u32,
+    /// Which word.
+    pub addr: Addr,
+    /// What the word holds.
+    pub old: u64,
+    /// What it will hold.
+    pub new: u64,
+}
+
+/// What the thread does after a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// It goes on at once.
+    Continue,
+    /// It goes on after so many cycles.
+    After(Cycle),
+    /// The operation took effect; the thread waits for [`Machine::release`].
+    Wait,
+    /// The operation did not take effect; it is tried again after [`Machine::release`].
+    Retry,
+}
+
+/// What becomes of a dirty line that leaves the LLC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eviction {
+    /// It is written to its home address; it may become durable only after the ordered writes up to
+    /// this one (0: at any time).
+    WriteBack {
+        /// See [`crate::machine::Write::after`].
+        after: u64,
+    },
+    /// The design keeps the bytes (and must return them when the line is read).
+    Keep,
+}
+
+/// Where a line that missed in all caches comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Its home address.
+    Home,
+    /// A buffer of the design's in the controller, which delivers it after so many cycles.
+    Buffer(LineData, Cycle),
+}
+
+/// A persistence design. Every hook has a default that does nothing.
+pub trait Design {
+    /// Called once, when the machine is ready and populated.
+    fn start(&mut self, _m: &mut Machine) {}
+
+    /// A transaction begins.
+    fn tx_begin(&mut self, _m: &mut Machine, _tx: Tx) -> Flow {
+        Flow::Continue
+    }
+
+    /// A transactional store reaches the L1. Architectural memory changes right after this returns
+    /// (unless it returns [`Flow::Retry`]).
+    fn store(&mut self, _m: &mut Machine, _store: &Store) -> Flow {
+        Flow::Continue
+    }
+
+    /// A transaction ends; all its stores have been performed. The commit is acknowledged when this
+    /// lets the thread go on. ([`Flow::Retry`] is allowed, too.)
+    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Flow {
+        Flow::Continue
+    }
+
+    /// Whether [`Design::l1_evict`] is to be called.
+    fn wants_l1_evictions(&self) -> bool {
+        false
+    }
+
+    /// A line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
+    fn l1_evict(&mut self, _m: &mut Machine, _core: u32, _line: LineAddr, _dirty: bool) {}
+
+    /// A dirty PM line has left the LLC, with this content.
+    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
+        Eviction::WriteBack { after: 0 }
+    }
+
+    /// A PM line is about to be read into the caches.
+    fn llc_fill(&mut self, _m: &mut Machine, _line: LineAddr) -> Fill {
+        Fill::Home
+    }
+
+    /// A whole line of data, evicted or written back, has been accepted by a write queue.
+    fn line_written_back(&mut self, _m: &mut Machine, _line: LineAddr) {}
+
+    /// A write that carried this token is durable.
+    fn persisted(&mut self, _m: &mut Machine, _token: Token) {}
+
+    /// A read that the design issued has delivered a line.
+    fn read_done(&mut self, _m: &mut Machine, _token: Token, _line: LineAddr, _content: &LineData) {
+    }
+
+    /// A timer of the design fires.
+    fn timer(&mut self, _m: &mut Machine, _token: u64) {}
+
+    /// Whether background work of finished transactions is still to be done.
+    fn is_idle(&self) -> bool {
+        true
+    }
+
+    /// Power fails. What batteries or ADR save beyond the machine's own domain is written to the
+    /// medium here, bounded by the capacity that the design claims; the rest is lost.
+    fn power_failure(&self, _medium: &mut Medium<'_>) {}
+
+    /// The design's non-volatile registers, as power leaves them.
+    fn registers(&self) -> Vec<u64> {
+        Vec::new()
+    }
+}
+
+/// What a design is built for, and what its recovery may know: configuration, no state.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The whole configuration.
+    pub config: Config,
+    /// Program threads.
+    pub threads: u32,
+    /// First byte of the log region.
+    pub log_start: Addr,
+    /// One past its last byte.
+    pub log_end: Addr,
+}
+
+impl Site {
+    /// Bytes of the log region.
+    pub fn log_bytes(&self) -> u64 {
+        self.log_end.0 - self.log_start.0
+    }
+}
+
+/// What a recovery did, from which its time can be derived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Log entries and records examined.
+    pub records_scanned: u64,
+    /// Words written to their homes because their transactions had committed.
+    pub words_redone: u64,
+    /// Words written to their homes because their transactions had not.
+    pub words_undone: u64,
+}
+
+/// A design that users can name.
+pub struct Entry {
+    /// What users call it.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Where it is from.
+    pub paper: &'static str,
+    /// Whether it promises atomic durability. Unsafe references are marked wherever they are printed.
+    pub safe: bool,
+    /// Its parameters, if it has any.
+    pub section: Option<fn() -> Box<dyn Section>>,
+    /// Makes one, or refuses a configuration that it cannot work in.
+    pub build: fn(&Site) -> Result<Box<dyn Design>, ConfigError>,
+    /// Brings the surviving bytes into a committed state, using the registers and nothing else.
+    pub recover: fn(&Site, &[u64], &mut Medium<'_>) -> RecoveryReport,
+}
+
+/// All designs, in the order in which they are listed.
+pub const REGISTRY: &[&Entry] = &[&ideal::ENTRY, &base::ENTRY];
+
+/// The design of a name.
+///
+/// # Errors
+/// [`ConfigError::UnknownName`] with the names that exist.
+pub fn find(name: &str) -> Result<&'static Entry, ConfigError> {
+    REGISTRY.iter().copied().find(|e| e.name == name).ok_or_else(|| {
+        let known: Vec<&str> = REGISTRY.iter().map(|e| e.name).collect();
+        ConfigError::unknown_name("design", name, &known)
+    })
+}
 
 /// The configuration sections of all designs.
 pub fn sections() -> Vec<Box<dyn Section>> {
-    vec![]
+    let mut sections: Vec<Box<dyn Section>> = Vec::new();
+    for entry in REGISTRY {
+        let Some(section) = entry.section.map(|make| make()) else { continue };
+        if sections.iter().all(|s| s.name() != section.name()) {
+            sections.push(section);
+        }
+    }
+    sections
 }

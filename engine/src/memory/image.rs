@@ -141,18 +141,44 @@ impl Image {
             let chunk_end = ((chunk as u64 + 1) * CHUNK_BYTES).min(last);
             let ours = self.chunks.get(chunk).and_then(Option::as_ref);
             let theirs = other.chunks.get(chunk).and_then(Option::as_ref);
-            if ours.is_some() || theirs.is_some() {
-                while at < chunk_end {
-                    let (a, b) = (self.load(Addr(at)), other.load(Addr(at)));
-                    if a != b {
-                        return Some((Addr(at), a, b));
-                    }
-                    at += WORD_BYTES;
-                }
+            let range =
+                Self::locate(Addr(at)).1..CHUNK_WORDS.min(Self::locate(Addr(chunk_end - 1)).1 + 1);
+            let equal = match (ours, theirs) {
+                (Some(a), Some(b)) => a[range.clone()] == b[range.clone()],
+                (Some(a), None) => a[range.clone()].iter().all(|&w| w == 0),
+                (None, Some(b)) => b[range.clone()].iter().all(|&w| w == 0),
+                (None, None) => true,
+            };
+            if !equal {
+                let differs = |at: &u64| self.load(Addr(*at)) != other.load(Addr(*at));
+                let at = (at..chunk_end).step_by(WORD_BYTES as usize).find(differs)?;
+                return Some((Addr(at), self.load(Addr(at)), other.load(Addr(at))));
             }
             at = chunk_end;
         }
         None
+    }
+
+    /// Every word in `[start, end)` in which two images differ, in order: `(address, ours, theirs)`.
+    pub fn differences<'a>(
+        &'a self,
+        other: &'a Image,
+        start: Addr,
+        end: Addr,
+    ) -> impl Iterator<Item = (Addr, u64, u64)> + 'a {
+        let mut from = start;
+        std::iter::from_fn(move || {
+            let found = self.first_difference(other, from, end)?;
+            from = found.0.plus(WORD_BYTES);
+            Some(found)
+        })
+    }
+
+    /// Number of lines that hold anything but zero.
+    pub fn nonzero_lines(&self) -> u64 {
+        let lines =
+            self.chunks.iter().flatten().flat_map(|words| words.chunks_exact(WORDS_PER_LINE));
+        lines.filter(|line| line.iter().any(|&word| word != 0)).count() as u64
     }
 
     /// Bytes of host memory taken so far.

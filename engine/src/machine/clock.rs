@@ -1,0 +1,93 @@
+//! Simulated time and the queue of what happens later.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A point in time or a duration, in core clock cycles.
+pub type Cycle = u64;
+
+/// A time that never comes.
+pub const NEVER: Cycle = Cycle::MAX;
+
+/// Converts nanoseconds to cycles of a clock, rounded up: hardware waits for whole cycles.
+pub fn cycles(ns: f64, frequency_mhz: u32) -> Cycle {
+    // The subtraction forgives the binary representation of decimal nanoseconds, no more.
+    (ns * f64::from(frequency_mhz) / 1000.0 - 1e-9).ceil().max(0.0) as Cycle
+}
+
+/// What happens at a time of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    /// A PM or DRAM channel may be able to issue a request.
+    Channel(u32),
+    /// A read's data has arrived (slot of the request).
+    ReadDone(u32),
+    /// A write has reached the media or the on-PM buffer (slot of the request).
+    WriteDone(u32),
+    /// A line of a channel's on-PM buffer has been programmed: (channel, buffer slot).
+    SpillDone(u32, u32),
+    /// A read request arrives at its controller (slot).
+    ReadArrive(u32),
+    /// A write request arrives at its controller (slot).
+    WriteArrive(u32),
+    /// A thread's oldest queued store may be performed.
+    StoreDrain(u32),
+    /// A line comes out of a buffer of the design's (slot of the fill).
+    BufferedFill(u32),
+    /// A thread that the design held goes on.
+    Release(u32),
+    /// A timer of the design.
+    Timer(u64),
+}
+
+/// Events ordered by time, then by the order in which they were set.
+#[derive(Debug, Default)]
+pub struct EventQueue {
+    heap: BinaryHeap<Reverse<(Cycle, u64, Event)>>,
+    sequence: u64,
+}
+
+impl EventQueue {
+    /// Sets an event.
+    #[inline]
+    pub fn push(&mut self, at: Cycle, event: Event) {
+        self.sequence += 1;
+        self.heap.push(Reverse((at, self.sequence, event)));
+    }
+
+    /// Time of the next event, or [`NEVER`].
+    #[inline]
+    pub fn next_at(&self) -> Cycle {
+        self.heap.peek().map_or(NEVER, |Reverse((at, _, _))| *at)
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Cycle, Event)> {
+        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nanoseconds_become_whole_cycles() {
+        assert_eq!(cycles(50.0, 2000), 100);
+        assert_eq!(cycles(12.1, 3000), 37);
+        assert_eq!(cycles(1.6, 2500), 4);
+        assert_eq!(cycles(0.0, 2500), 0);
+    }
+
+    #[test]
+    fn events_of_one_time_keep_their_order() {
+        let mut queue = EventQueue::default();
+        queue.push(5, Event::Timer(2));
+        queue.push(5, Event::Channel(0));
+        queue.push(3, Event::Timer(1));
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(order, [(3, Event::Timer(1)), (5, Event::Timer(2)), (5, Event::Channel(0))]);
+        assert_eq!(queue.next_at(), NEVER);
+    }
+}

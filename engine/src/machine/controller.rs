@@ -1,0 +1,638 @@
+//! One memory channel: its controller's queues and scheduler, its data bus, and its banks.
+//!
+//! First-ready, first-come-first-served: among the requests whose bank is free, one that finds its row
+//! open goes first, then the oldest. Reads go before writes, except while the write queue drains: from
+//! the high watermark down to the low one. With no read waiting, writes go whenever they can. One
+//! request is issued per burst time, which is how the data bus limits throughput.
+//!
+//! Fault model: with ADR, a write is durable when the write queue accepts it. Without, when the cells
+//! have it. A write that has found no place waits outside, is volatile, and keeps its order.
+
+use std::collections::VecDeque;
+
+use super::clock::{Cycle, Event, EventQueue, NEVER};
+use super::device::{
+    Bank, EnergyModel, PmBuffer, Timing, finish_direct_write, overlay, start_direct_write,
+};
+use super::request::{Mapping, Order, Place, Read, ReadPurpose, Token, Write, WriteClass};
+use crate::memory::{Image, LineAddr, LineData, WordMask};
+use crate::stats::Stats;
+
+/// What the memory tells the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A write that carried a token is durable.
+    Persisted(Token),
+    /// A line of data (class [`WriteClass::Data`], all words) was accepted by a write queue.
+    LineAccepted(LineAddr),
+    /// A read is complete.
+    ReadDone(Read, Place),
+}
+
+/// Everything that channels share.
+pub struct Shared {
+    /// The present.
+    pub now: Cycle,
+    /// What happens later.
+    pub events: EventQueue,
+    /// What is counted.
+    pub stats: Stats,
+    /// What the PM cells hold.
+    pub media: Image,
+    /// What must be told to the machine, oldest first.
+    pub notices: VecDeque<Notice>,
+    /// Durability of ordered writes.
+    pub order: Order,
+    /// Whether write queues (and on-PM buffers) survive a power failure.
+    pub adr: bool,
+    /// Set when ordered writes became durable: writes held back for them may go on.
+    pub order_moved: bool,
+    /// Counts durable-state changes, so that crash points can be enumerated.
+    pub durable_changes: u64,
+}
+
+impl Shared {
+    fn durable(&mut self, token: Token, order: u64) {
+        self.durable_changes += 1;
+        if token != 0 {
+            self.notices.push_back(Notice::Persisted(token));
+        }
+        if order != 0 && self.order.durable(order) {
+            self.order_moved = true;
+        }
+    }
+}
+
+/// How a channel is built.
+#[derive(Clone, Copy, Debug)]
+pub struct ChannelSpec {
+    /// Its number, for events.
+    pub number: u32,
+    /// PM, or volatile DRAM.
+    pub persistent: bool,
+    /// Device timing.
+    pub timing: Timing,
+    /// Device energy.
+    pub energy: EnergyModel,
+    /// Where lines lie.
+    pub mapping: Mapping,
+    /// Capacity of the read queue.
+    pub read_queue: usize,
+    /// Capacity of the write queue.
+    pub write_queue: usize,
+    /// Occupancy at which draining begins.
+    pub drain_high: usize,
+    /// Occupancy at which it ends.
+    pub drain_low: usize,
+    /// Lines of the on-PM buffer; 0: none.
+    pub buffer_lines: u32,
+    /// Share of them that may stay dirty.
+    pub buffer_spill_percent: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct QueuedRead {
+    read: Read,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct QueuedWrite {
+    write: Write,
+    place: Place,
+    /// When it asked for a place.
+    arrived: Cycle,
+    /// Given to a bank, under this number; it leaves when the cells have it.
+    issued: Option<u32>,
+}
+
+/// A memory channel.
+pub struct Channel {
+    spec: ChannelSpec,
+    reads: Vec<QueuedRead>,
+    waiting_reads: VecDeque<QueuedRead>,
+    writes: Vec<QueuedWrite>,
+    waiting_writes: VecDeque<QueuedWrite>,
+    in_service: slab::Slab<QueuedRead>,
+    draining: bool,
+    bus_free_at: Cycle,
+    next_wake: Cycle,
+    banks: Vec<Bank>,
+    buffer: Option<PmBuffer>,
+    next_issue_number: u32,
+}
+
+impl Channel {
+    /// An idle channel.
+    pub fn new(spec: ChannelSpec) -> Self {
+        Self {
+            reads: Vec::with_capacity(spec.read_queue),
+            waiting_reads: VecDeque::new(),
+            writes: Vec::with_capacity(spec.write_queue),
+            waiting_writes: VecDeque::new(),
+            in_service: slab::Slab::new(),
+            draining: false,
+            bus_free_at: 0,
+            next_wake: NEVER,
+            banks: vec![Bank::default(); spec.mapping.banks as usize],
+            buffer: (spec.buffer_lines > 0)
+                .then(|| PmBuffer::new(spec.buffer_lines, spec.buffer_spill_percent)),
+            next_issue_number: 0,
+            spec,
+        }
+    }
+
+    /// Whether a write to the line would be accepted at once.
+    pub fn has_room_for_write(&self) -> bool {
+        self.waiting_writes.is_empty() && self.writes.len() < self.spec.write_queue
+    }
+
+    /// Whether a read would find a place in the queue.
+    pub fn has_room_for_read(&self) -> bool {
+        self.waiting_reads.is_empty() && self.reads.len() < self.spec.read_queue
+    }
+
+    /// Writes waiting outside a full queue.
+    pub fn writes_waiting(&self) -> usize {
+        self.waiting_writes.len()
+    }
+
+    /// Whether a write to the line waits outside the queue, not accepted yet.
+    pub fn has_waiting_write(&self, line: LineAddr) -> bool {
+        self.waiting_writes.iter().any(|w| w.write.line == line)
+    }
+
+    /// Requests queued for, or in service at, each bank.
+    pub fn bank_load(&self, bank: u32) -> usize {
+        self.reads.iter().filter(|r| r.place.bank == bank).count()
+            + self.writes.iter().filter(|w| w.place.bank == bank).count()
+    }
+
+    /// Whether nothing is queued or under way (the on-PM buffer may hold lines).
+    pub fn is_idle(&self) -> bool {
+        self.reads.is_empty()
+            && self.waiting_reads.is_empty()
+            && self.in_service.is_empty()
+            && self.writes.is_empty()
+            && self.waiting_writes.is_empty()
+    }
+
+    /// A read arrives.
+    pub fn read(&mut self, read: Read, shared: &mut Shared) {
+        let place = self.spec.mapping.place(read.line);
+        let queued = QueuedRead { read, place };
+        if self.spec.persistent {
+            shared.stats.counters.controller_read_requests += 1;
+        } else {
+            shared.stats.counters.dram_reads += 1;
+        }
+        if self.forwarded_mask(read.line) == WordMask::MAX {
+            if self.spec.persistent {
+                shared.stats.counters.controller_reads_forwarded += 1;
+            }
+            let slot = self.in_service.insert(queued) as u32;
+            shared.events.push(shared.now + 1, Event::ReadDone(self.tag(slot)));
+            return;
+        }
+        if self.has_room_for_read() {
+            self.enqueue_read(queued, shared);
+        } else {
+            self.waiting_reads.push_back(queued);
+        }
+    }
+
+    fn enqueue_read(&mut self, queued: QueuedRead, shared: &mut Shared) {
+        self.reads.push(queued);
+        if self.spec.persistent {
+            let max = &mut shared.stats.counters.read_queue_max;
+            *max = (*max).max(self.reads.len() as u64);
+        }
+        self.wake_at(shared.now, shared);
+    }
+
+    fn tag(&self, slot: u32) -> u32 {
+        debug_assert!(slot < 1 << 24 && self.spec.number < 256, "slots and channels share 32 bits");
+        self.spec.number << 24 | slot
+    }
+
+    /// Which words of a line the queues hold.
+    fn forwarded_mask(&self, line: LineAddr) -> WordMask {
+        self.writes
+            .iter()
+            .chain(&self.waiting_writes)
+            .filter(|w| w.write.line == line)
+            .fold(0, |mask, w| mask | w.write.mask)
+    }
+
+    /// A write arrives.
+    pub fn write(&mut self, write: Write, shared: &mut Shared) {
+        let queued = QueuedWrite {
+            place: self.spec.mapping.place(write.line),
+            write,
+            arrived: shared.now,
+            issued: None,
+        };
+        if self.may_accept(&queued, shared) && self.may_pass_all_waiting(&queued) {
+            self.accept(queued, shared);
+        } else {
+            if self.spec.persistent {
+                shared.stats.counters.write_queue_full += 1;
+            }
+            self.waiting_writes.push_back(queued);
+        }
+    }
+
+    fn may_accept(&self, queued: &QueuedWrite, shared: &Shared) -> bool {
+        let after_reached = !shared.adr || shared.order.reached(queued.write.after);
+        after_reached && self.has_place_for(queued, shared)
+    }
+
+    fn has_place_for(&self, queued: &QueuedWrite, shared: &Shared) -> bool {
+        self.writes.len() < self.spec.write_queue
+            || (shared.adr && self.mergeable(queued.write.line).is_some())
+    }
+
+    /// An accepted write of the same line that has not been given to a bank. (Without ADR each write
+    /// keeps its own place, since each becomes durable by itself.)
+    fn mergeable(&self, line: LineAddr) -> Option<usize> {
+        self.writes.iter().rposition(|w| w.write.line == line && w.issued.is_none())
+    }
+
+    /// Whether a write may go before those that wait: while there is room, they wait for ordered writes
+    /// (of which this may be one), and only older ones of the same line must go first.
+    fn may_pass_all_waiting(&self, queued: &QueuedWrite) -> bool {
+        self.waiting_writes.iter().all(|w| w.write.line != queued.write.line)
+    }
+
+    /// Takes in waiting writes as far as there is room, oldest first.
+    pub fn admit(&mut self, shared: &mut Shared) {
+        let mut i = 0;
+        while i < self.waiting_writes.len() {
+            let queued = self.waiting_writes[i];
+            let older_of_line =
+                self.waiting_writes.iter().take(i).any(|w| w.write.line == queued.write.line);
+            if older_of_line || !self.may_accept(&queued, shared) {
+                if self.writes.len() >= self.spec.write_queue && !shared.adr {
+                    break;
+                }
+                i += 1;
+                continue;
+            }
+            self.waiting_writes.remove(i);
+            if self.spec.persistent {
+                shared.stats.counters.write_queue_full_cycles += shared.now - queued.arrived;
+            }
+            self.accept(queued, shared);
+            i = 0;
+        }
+    }
+
+    fn accept(&mut self, queued: QueuedWrite, shared: &mut Shared) {
+        let write = queued.write;
+        if self.spec.persistent {
+            self.count_accepted(&write, shared);
+        } else {
+            shared.stats.counters.dram_writes += 1;
+        }
+        let merged = if shared.adr { self.mergeable(write.line) } else { None };
+        match merged {
+            Some(at) => {
+                shared.stats.counters.write_queue_merges += 1;
+                let older = &mut self.writes[at].write;
+                overlay(&mut older.data, &write.data, write.mask);
+                older.mask |= write.mask;
+                older.class = older.class.min(write.class);
+            }
+            None => {
+                self.writes.push(queued);
+                if self.spec.persistent {
+                    let max = &mut shared.stats.counters.write_queue_max;
+                    *max = (*max).max(self.writes.len() as u64);
+                }
+            }
+        }
+        if self.spec.persistent {
+            if write.class == WriteClass::Data && write.mask == WordMask::MAX {
+                shared.notices.push_back(Notice::LineAccepted(write.line));
+            }
+            if shared.adr {
+                shared.durable(write.token, write.order);
+            }
+        }
+        self.wake_at(shared.now, shared);
+    }
+
+    fn count_accepted(&self, write: &Write, shared: &mut Shared) {
+        let c = &mut shared.stats.counters;
+        c.controller_write_requests += 1;
+        let bytes = u64::from(write.mask.count_ones()) * 8;
+        match write.class {
+            WriteClass::Data => c.controller_write_requests_data += 1,
+            WriteClass::Log => {
+                c.controller_write_requests_log += 1;
+                c.log_bytes_written += bytes;
+            }
+            WriteClass::Metadata => {
+                c.controller_write_requests_metadata += 1;
+                c.log_bytes_written += bytes;
+            }
+            WriteClass::Gc => c.controller_write_requests_gc += 1,
+        }
+    }
+
+    fn wake_at(&mut self, at: Cycle, shared: &mut Shared) {
+        let at = at.max(self.bus_free_at).max(shared.now);
+        if at < self.next_wake {
+            self.next_wake = at;
+            shared.events.push(at, Event::Channel(self.spec.number));
+        }
+    }
+
+    /// Something outside has changed: look again.
+    pub fn poke(&mut self, shared: &mut Shared) {
+        if !self.writes.is_empty() {
+            self.wake_at(shared.now, shared);
+        }
+    }
+
+    /// Tries to issue; called at the time set by an earlier wake-up.
+    pub fn wake(&mut self, shared: &mut Shared) {
+        if self.next_wake != shared.now {
+            return;
+        }
+        self.next_wake = NEVER;
+        self.update_drain(shared);
+        let issued = if self.draining {
+            self.issue_write(shared) || self.issue_read(shared)
+        } else {
+            self.issue_read(shared) || (self.reads.is_empty() && self.issue_write(shared))
+        };
+        if issued {
+            self.bus_free_at = shared.now + self.spec.timing.burst;
+        }
+        self.start_spills(shared);
+        self.schedule_next(shared);
+    }
+
+    fn update_drain(&mut self, shared: &mut Shared) {
+        if self.writes.len() >= self.spec.drain_high {
+            if !self.draining && self.spec.persistent {
+                shared.stats.counters.write_drains += 1;
+            }
+            self.draining = true;
+        } else if self.writes.len() <= self.spec.drain_low {
+            self.draining = false;
+        }
+    }
+
+    fn start_spills(&mut self, shared: &mut Shared) {
+        let Some(buffer) = &mut self.buffer else { return };
+        let reads = &self.reads;
+        while let Some((slot, done)) = buffer.spill(
+            shared.now,
+            &mut self.banks,
+            |bank| reads.iter().any(|r| r.place.bank == bank),
+            &shared.media,
+            &self.spec.timing,
+            &mut shared.stats,
+        ) {
+            shared.events.push(done, Event::SpillDone(self.spec.number, slot));
+        }
+    }
+
+    /// The next time at which anything could be issued: a bank that someone waits for becomes free.
+    fn schedule_next(&mut self, shared: &mut Shared) {
+        let now = shared.now;
+        let bank_free = |place: &Place| self.banks[place.bank as usize].free_at;
+        let buffer = self.buffer.as_ref();
+        let mut at = NEVER;
+        for r in &self.reads {
+            at = at.min(if buffer.is_some_and(|b| b.mask(r.read.line) == WordMask::MAX) {
+                now
+            } else {
+                bank_free(&r.place)
+            });
+        }
+        // Writes wait for a bank, or for room in the on-PM buffer, which the end of a spill announces.
+        if self.reads.is_empty() || self.draining {
+            for w in self.writes.iter().filter(|w| w.issued.is_none()) {
+                at = at.min(match buffer {
+                    Some(b) if b.accepts(w.write.line) => now,
+                    Some(_) => NEVER,
+                    None if shared.adr || shared.order.reached(w.write.after) => {
+                        bank_free(&w.place)
+                    }
+                    None => NEVER,
+                });
+            }
+        }
+        if let Some(spill) = buffer.and_then(|b| b.spill_wake(&self.banks)) {
+            at = at.min(spill.max(now + 1));
+        }
+        if at != NEVER {
+            self.wake_at(at.max(now + 1), shared);
+        }
+    }
+
+    fn issue_read(&mut self, shared: &mut Shared) -> bool {
+        let now = shared.now;
+        let mut best: Option<(bool, usize)> = None;
+        for (i, r) in self.reads.iter().enumerate() {
+            let bank = &self.banks[r.place.bank as usize];
+            let buffered =
+                self.buffer.as_ref().is_some_and(|b| b.mask(r.read.line) == WordMask::MAX);
+            if !buffered && bank.free_at > now {
+                continue;
+            }
+            let ready = buffered || bank.open_row == Some(r.place.row);
+            if ready {
+                best = Some((true, i));
+                break;
+            }
+            best = best.or(Some((false, i)));
+        }
+        let Some((_, i)) = best else { return false };
+        let queued = self.reads.remove(i);
+        let timing = self.spec.timing;
+        let buffered =
+            self.buffer.as_ref().is_some_and(|b| b.mask(queued.read.line) == WordMask::MAX);
+        let data_at = if buffered {
+            shared.stats.counters.pm_buffer_read_hits += 1;
+            now + timing.buffer
+        } else {
+            let bank = &mut self.banks[queued.place.bank as usize];
+            if self.spec.persistent {
+                bank.read(queued.place.row, now, &timing, &self.spec.energy, &mut shared.stats)
+            } else {
+                bank.read(queued.place.row, now, &timing, &self.spec.energy, &mut Stats::default())
+            }
+        };
+        let slot = self.in_service.insert(queued) as u32;
+        shared.events.push(data_at + timing.burst, Event::ReadDone(self.tag(slot)));
+        if let Some(next) = self.waiting_reads.pop_front() {
+            self.enqueue_read(next, shared);
+        }
+        true
+    }
+
+    fn issue_write(&mut self, shared: &mut Shared) -> bool {
+        let now = shared.now;
+        let mut best: Option<usize> = None;
+        for (i, w) in self.writes.iter().enumerate() {
+            if w.issued.is_some() || !self.may_issue(i, w, shared) {
+                continue;
+            }
+            let bank = &self.banks[w.place.bank as usize];
+            if let Some(buffer) = &self.buffer {
+                if buffer.accepts(w.write.line) {
+                    best = Some(i);
+                    break;
+                }
+                continue;
+            }
+            if bank.free_at > now {
+                continue;
+            }
+            if bank.open_row == Some(w.place.row) {
+                best = Some(i);
+                break;
+            }
+            best = best.or(Some(i));
+        }
+        let Some(i) = best else { return false };
+        if self.buffer.is_some() {
+            self.move_to_buffer(i, shared);
+        } else {
+            self.start_write(i, shared);
+        }
+        true
+    }
+
+    /// Without ADR a write waits for those it is ordered after, and for older ones of its line.
+    fn may_issue(&self, index: usize, w: &QueuedWrite, shared: &Shared) -> bool {
+        let older = &self.writes[..index];
+        let same_line_first = || older.iter().any(|o| o.write.line == w.write.line);
+        if shared.adr {
+            // Merging leaves at most one older write of the line: one that a bank is working on.
+            self.buffer.is_some() || !same_line_first()
+        } else {
+            shared.order.reached(w.write.after) && !same_line_first()
+        }
+    }
+
+    fn move_to_buffer(&mut self, index: usize, shared: &mut Shared) {
+        let queued = self.writes.remove(index);
+        let w = queued.write;
+        let waiting = (!shared.adr && (w.token != 0 || w.order != 0)).then_some((w.token, w.order));
+        let buffer = self.buffer.as_mut().expect("the caller saw a buffer");
+        buffer.write(
+            w.line,
+            w.mask,
+            &w.data,
+            w.class,
+            queued.place,
+            waiting,
+            &self.spec.energy,
+            &mut shared.stats,
+        );
+        self.admit(shared);
+    }
+
+    fn start_write(&mut self, index: usize, shared: &mut Shared) {
+        self.next_issue_number = (self.next_issue_number + 1) & 0xff_ffff;
+        let number = self.next_issue_number;
+        let w = &mut self.writes[index];
+        w.issued = Some(number);
+        let bank = &mut self.banks[w.place.bank as usize];
+        let done = if self.spec.persistent {
+            let write = (&w.write.line, w.write.mask, &w.write.data);
+            start_direct_write(
+                bank,
+                w.place.row,
+                shared.now,
+                write,
+                &shared.media,
+                &self.spec.timing,
+            )
+        } else {
+            bank.write_volatile(w.place.row, shared.now, &self.spec.timing)
+        };
+        shared.events.push(done, Event::WriteDone(self.tag(number)));
+    }
+
+    /// A bank has finished a write.
+    pub fn write_done(&mut self, number: u32, shared: &mut Shared) {
+        let at = self
+            .writes
+            .iter()
+            .position(|w| w.issued == Some(number))
+            .expect("an issued write stays queued until it is done");
+        let w = self.writes.remove(at).write;
+        if self.spec.persistent {
+            let write = (w.line, w.mask, &w.data);
+            finish_direct_write(
+                &mut shared.media,
+                write,
+                w.class,
+                &self.spec.energy,
+                &mut shared.stats,
+            );
+            if !shared.adr {
+                shared.durable(w.token, w.order);
+            }
+        }
+        self.admit(shared);
+        self.wake_at(shared.now, shared);
+    }
+
+    /// A spill of the on-PM buffer has finished.
+    pub fn spill_done(&mut self, slot: u32, shared: &mut Shared) {
+        let buffer = self.buffer.as_mut().expect("only a buffer spills");
+        let told = buffer.spill_done(slot, &mut shared.media, &self.spec.energy, &mut shared.stats);
+        if !shared.adr {
+            for (token, order) in told {
+                shared.durable(token, order);
+            }
+        }
+        self.wake_at(shared.now, shared);
+    }
+
+    /// A read's data has arrived.
+    pub fn read_done(&mut self, slot: u32, shared: &mut Shared) {
+        let queued = self.in_service.remove(slot as usize);
+        if self.spec.persistent {
+            let latency = shared.now - queued.read.arrived;
+            shared.stats.counters.reads_served += 1;
+            shared.stats.counters.read_latency_cycles_sum += latency;
+            shared.stats.read_latency.record(latency);
+        }
+        if queued.read.purpose != ReadPurpose::Trace {
+            shared.notices.push_back(Notice::ReadDone(queued.read, queued.place));
+        }
+    }
+
+    /// The newest content of a line below the caches: cells, on-PM buffer, queues.
+    pub fn content(&self, line: LineAddr, media: &Image) -> LineData {
+        let mut content = media.load_line(line);
+        if let Some(buffer) = &self.buffer {
+            buffer.overlay(line, &mut content);
+        }
+        for w in self.writes.iter().chain(&self.waiting_writes) {
+            if w.write.line == line {
+                overlay(&mut content, &w.write.data, w.write.mask);
+            }
+        }
+        content
+    }
+
+    /// What survives a power failure beside the cells, to be laid over them in this order. Nothing
+    /// without ADR.
+    pub fn surviving(&self, adr: bool) -> Vec<(LineAddr, WordMask, LineData)> {
+        if !adr {
+            return Vec::new();
+        }
+        let buffered = self.buffer.iter().flat_map(PmBuffer::contents).map(|(l, m, d)| (l, m, *d));
+        let queued = self.writes.iter().map(|w| (w.write.line, w.write.mask, w.write.data));
+        buffered.chain(queued).collect()
+    }
+}

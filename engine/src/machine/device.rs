@@ -1,0 +1,482 @@
+//! The PM device behind one channel: banks with row buffers, and the on-PM write-combining buffer.
+//!
+//! Writes from the controller go into a 256 B line of the on-PM buffer (Silo §III-E) and reach the
+//! media when the buffer spills it: a read-modify-write if only part of the line was written, then one
+//! programming of the media line. Cells whose bits do not change are not programmed (data-comparison
+//! write), and a write that changes nothing is not a media write. Row buffers are write-through: a
+//! write programs the cells before its bank is free again. Without a buffer each write goes to the
+//! media as the 64 B line that it is.
+
+use super::clock::Cycle;
+use super::request::{Place, Token, WriteClass};
+use crate::config::{CoreConfig, DramConfig, PmConfig};
+use crate::machine::clock::cycles;
+use crate::memory::{
+    Image, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
+};
+use crate::stats::{Energy, Stats};
+
+/// Cache lines of one media line.
+pub const LINES_PER_MEDIA_LINE: usize = (MEDIA_LINE_BYTES / LINE_BYTES) as usize;
+
+/// Timing of a memory device, in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Reading from an open row.
+    pub row_hit: Cycle,
+    /// Reading with the row closed.
+    pub read: Cycle,
+    /// Closing another row first.
+    pub precharge: Cycle,
+    /// Programming the cells.
+    pub write: Cycle,
+    /// The data bus, per line.
+    pub burst: Cycle,
+    /// An access to the on-PM buffer.
+    pub buffer: Cycle,
+}
+
+impl Timing {
+    /// Of the PM.
+    pub fn pm(pm: &PmConfig, core: &CoreConfig) -> Timing {
+        let t = |ns| cycles(ns, core.frequency_mhz);
+        Timing {
+            row_hit: t(pm.row_hit_ns),
+            read: t(pm.read_ns),
+            precharge: t(pm.precharge_ns),
+            write: t(pm.write_ns),
+            burst: t(pm.burst_ns).max(1),
+            buffer: t(pm.buffer_ns),
+        }
+    }
+
+    /// Of the DRAM.
+    pub fn dram(dram: &DramConfig, core: &CoreConfig) -> Timing {
+        let t = |ns| cycles(ns, core.frequency_mhz);
+        Timing {
+            row_hit: t(dram.row_hit_ns),
+            read: t(dram.read_ns),
+            precharge: t(dram.precharge_ns),
+            write: t(dram.write_ns),
+            burst: t(dram.burst_ns).max(1),
+            buffer: 0,
+        }
+    }
+}
+
+/// Energy per bit of each kind of access.
+#[derive(Clone, Copy, Debug)]
+pub struct EnergyModel {
+    row_read: Energy,
+    row_write: Energy,
+    array_read: Energy,
+    array_write: Energy,
+}
+
+impl EnergyModel {
+    /// The configured energies.
+    pub fn new(pm: &PmConfig) -> Self {
+        Self {
+            row_read: Energy::per_bit(pm.row_read_pj_per_bit),
+            row_write: Energy::per_bit(pm.row_write_pj_per_bit),
+            array_read: Energy::per_bit(pm.array_read_pj_per_bit),
+            array_write: Energy::per_bit(pm.array_write_pj_per_bit),
+        }
+    }
+}
+
+/// One bank: when it is free, and the row that its buffer holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bank {
+    /// Busy until then.
+    pub free_at: Cycle,
+    /// The open row.
+    pub open_row: Option<u64>,
+}
+
+impl Bank {
+    /// Cycles to bring a row's line out, and the row is open afterwards.
+    fn open(&mut self, row: u64, timing: &Timing, stats: &mut Stats) -> (Cycle, bool) {
+        let c = &mut stats.counters;
+        let (latency, hit) = match self.open_row {
+            Some(open) if open == row => {
+                c.row_hits += 1;
+                (timing.row_hit, true)
+            }
+            None => {
+                c.row_closed += 1;
+                (timing.read, false)
+            }
+            Some(_) => {
+                c.row_conflicts += 1;
+                (timing.precharge + timing.read, false)
+            }
+        };
+        self.open_row = Some(row);
+        (latency, hit)
+    }
+
+    /// Starts a read of a line; returns when the array has delivered it.
+    pub fn read(
+        &mut self,
+        row: u64,
+        now: Cycle,
+        timing: &Timing,
+        energy: &EnergyModel,
+        stats: &mut Stats,
+    ) -> Cycle {
+        debug_assert!(self.free_at <= now, "a busy bank is not given work");
+        let (latency, hit) = self.open(row, timing, stats);
+        stats.counters.media_reads += 1;
+        if !hit {
+            stats.read_energy.add_bits(energy.array_read, LINE_BYTES * 8);
+        }
+        stats.read_energy.add_bits(energy.row_read, LINE_BYTES * 8);
+        self.free_at = now + latency;
+        self.free_at
+    }
+
+    /// Starts programming. `fetch`: read the rest of the line first; `changes`: any bit changes (if
+    /// none does, comparing is all there is to do). Returns when it is done.
+    fn write(
+        &mut self,
+        row: u64,
+        now: Cycle,
+        fetch: bool,
+        changes: bool,
+        timing: &Timing,
+    ) -> Cycle {
+        debug_assert!(self.free_at <= now, "a busy bank is not given work");
+        let hit = self.open_row == Some(row);
+        let compare = if hit { timing.row_hit } else { timing.read };
+        let latency = match (fetch, changes) {
+            (true, true) => compare + timing.write,
+            (false, true) => timing.write,
+            (_, false) => compare,
+        };
+        self.open_row = Some(row);
+        self.free_at = now + latency;
+        self.free_at
+    }
+
+    /// Starts a write of DRAM, which has no cells to compare.
+    pub fn write_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
+        let latency = match self.open_row {
+            Some(open) if open == row => timing.write,
+            None => timing.read.saturating_sub(timing.row_hit) + timing.write,
+            Some(_) => timing.precharge + timing.read.saturating_sub(timing.row_hit) + timing.write,
+        };
+        self.open_row = Some(row);
+        self.free_at = now + latency;
+        self.free_at
+    }
+}
+
+/// Bits that would change if `data` under `mask` were written over `old`.
+#[inline]
+pub fn changed_bits(old: &LineData, data: &LineData, mask: WordMask) -> u64 {
+    (0..WORDS_PER_LINE)
+        .filter(|&i| mask >> i & 1 != 0)
+        .map(|i| u64::from((old[i] ^ data[i]).count_ones()))
+        .sum()
+}
+
+/// Copies the words of `mask` from `data` into `line`.
+#[inline]
+pub fn overlay(line: &mut LineData, data: &LineData, mask: WordMask) {
+    for i in 0..WORDS_PER_LINE {
+        if mask >> i & 1 != 0 {
+            line[i] = data[i];
+        }
+    }
+}
+
+/// One 256 B line of the on-PM buffer.
+#[derive(Clone, Debug)]
+struct BufferLine {
+    /// Number of the media line (address / 256).
+    media_line: u64,
+    masks: [WordMask; LINES_PER_MEDIA_LINE],
+    data: [LineData; LINES_PER_MEDIA_LINE],
+    class: WriteClass,
+    place: Place,
+    last_use: u64,
+    /// What is being programmed, if a spill is under way.
+    spilling: Option<([WordMask; LINES_PER_MEDIA_LINE], [LineData; LINES_PER_MEDIA_LINE])>,
+    /// Words written since the spill began.
+    again: [WordMask; LINES_PER_MEDIA_LINE],
+    /// Who wants to hear when the content is in the cells (only without ADR): those of the content
+    /// being programmed first, from `waiting_again` on those that came later.
+    waiting: Vec<(Token, u64)>,
+    waiting_again: usize,
+}
+
+/// The on-PM write-combining buffer of one channel.
+#[derive(Clone, Debug)]
+pub struct PmBuffer {
+    lines: Vec<Option<BufferLine>>,
+    /// Media line numbers by slot (u64::MAX: empty), for a fast search.
+    index: Vec<u64>,
+    occupied: usize,
+    clean_target: usize,
+    clock: u64,
+}
+
+impl PmBuffer {
+    /// A buffer of `lines` lines that starts to spill above `spill_percent` of them.
+    pub fn new(lines: u32, spill_percent: u32) -> Self {
+        let n = lines as usize;
+        Self {
+            lines: vec![None; n],
+            index: vec![u64::MAX; n],
+            occupied: 0,
+            clean_target: (n * spill_percent as usize / 100).min(n - 1),
+            clock: 0,
+        }
+    }
+
+    #[inline]
+    fn find(&self, line: LineAddr) -> Option<usize> {
+        let media_line = line.0 / LINES_PER_MEDIA_LINE as u64;
+        self.index.iter().position(|&m| m == media_line)
+    }
+
+    /// Whether a write to the line can be taken now.
+    pub fn accepts(&self, line: LineAddr) -> bool {
+        self.occupied < self.lines.len() || self.find(line).is_some()
+    }
+
+    /// Whether every slot is taken.
+    pub fn is_full(&self) -> bool {
+        self.occupied == self.lines.len()
+    }
+
+    /// Takes a write. `waiting` is to be told, with its order, when the content is in the cells.
+    #[allow(clippy::too_many_arguments)]
+    pub fn write(
+        &mut self,
+        line: LineAddr,
+        mask: WordMask,
+        data: &LineData,
+        class: WriteClass,
+        place: Place,
+        waiting: Option<(Token, u64)>,
+        energy: &EnergyModel,
+        stats: &mut Stats,
+    ) {
+        stats.write_energy.add_bits(energy.row_write, u64::from(mask.count_ones()) * 64);
+        self.clock += 1;
+        let part = line.0 as usize % LINES_PER_MEDIA_LINE;
+        let slot = match self.find(line) {
+            Some(slot) => {
+                stats.counters.pm_buffer_write_hits += 1;
+                slot
+            }
+            None => {
+                let slot = self
+                    .index
+                    .iter()
+                    .position(|&m| m == u64::MAX)
+                    .expect("`accepts` was asked first");
+                self.occupied += 1;
+                self.index[slot] = line.0 / LINES_PER_MEDIA_LINE as u64;
+                self.lines[slot] = Some(BufferLine {
+                    media_line: self.index[slot],
+                    masks: [0; LINES_PER_MEDIA_LINE],
+                    data: [[0; WORDS_PER_LINE]; LINES_PER_MEDIA_LINE],
+                    class,
+                    place,
+                    last_use: 0,
+                    spilling: None,
+                    again: [0; LINES_PER_MEDIA_LINE],
+                    waiting: Vec::new(),
+                    waiting_again: 0,
+                });
+                slot
+            }
+        };
+        let entry = self.lines[slot].as_mut().expect("an indexed slot is occupied");
+        overlay(&mut entry.data[part], data, mask);
+        entry.masks[part] |= mask;
+        entry.last_use = self.clock;
+        entry.class = entry.class.min(class);
+        if entry.spilling.is_some() {
+            entry.again[part] |= mask;
+        }
+        entry.waiting.extend(waiting);
+    }
+
+    /// Lays the buffered words of a line over `content`; returns which words the buffer had.
+    pub fn overlay(&self, line: LineAddr, content: &mut LineData) -> WordMask {
+        let Some(slot) = self.find(line) else { return 0 };
+        let entry = self.lines[slot].as_ref().expect("an indexed slot is occupied");
+        let part = line.0 as usize % LINES_PER_MEDIA_LINE;
+        overlay(content, &entry.data[part], entry.masks[part]);
+        entry.masks[part]
+    }
+
+    /// Which words of a line the buffer has.
+    pub fn mask(&self, line: LineAddr) -> WordMask {
+        self.find(line).map_or(0, |slot| {
+            let entry = self.lines[slot].as_ref().expect("an indexed slot is occupied");
+            entry.masks[line.0 as usize % LINES_PER_MEDIA_LINE]
+        })
+    }
+
+    /// Starts to spill the least recently written line whose bank is free, if the buffer holds more
+    /// than it should. `avoid(bank)`: a read waits for that bank. Returns the slot and when it is done.
+    pub fn spill(
+        &mut self,
+        now: Cycle,
+        banks: &mut [Bank],
+        avoid: impl Fn(u32) -> bool,
+        media: &Image,
+        timing: &Timing,
+        stats: &mut Stats,
+    ) -> Option<(u32, Cycle)> {
+        let spilling = self.lines.iter().flatten().filter(|l| l.spilling.is_some()).count();
+        if self.occupied - spilling <= self.clean_target {
+            return None;
+        }
+        let urgent = self.is_full();
+        let (slot, _) = self
+            .lines
+            .iter()
+            .enumerate()
+            .filter_map(|(slot, line)| line.as_ref().map(|l| (slot, l)))
+            .filter(|(_, l)| {
+                l.spilling.is_none()
+                    && banks[l.place.bank as usize].free_at <= now
+                    && (urgent || !avoid(l.place.bank))
+            })
+            .min_by_key(|(_, l)| l.last_use)?;
+        let entry = self.lines[slot].as_mut().expect("just found");
+        entry.spilling = Some((entry.masks, entry.data));
+        entry.waiting_again = entry.waiting.len();
+        let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
+        let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
+        let changes = (0..LINES_PER_MEDIA_LINE).any(|i| {
+            let old = media.load_line(LineAddr(first.0 + i as u64));
+            changed_bits(&old, &entry.data[i], entry.masks[i]) > 0
+        });
+        stats.counters.pm_buffer_spills += 1;
+        if partial {
+            stats.counters.pm_buffer_read_modify_writes += 1;
+        }
+        let bank = &mut banks[entry.place.bank as usize];
+        let done = bank.write(entry.place.row, now, partial, changes, timing);
+        Some((slot as u32, done))
+    }
+
+    /// When a bank that a spill waits for becomes free: the earliest, if the buffer has too much.
+    pub fn spill_wake(&self, banks: &[Bank]) -> Option<Cycle> {
+        let (mut spilling, mut earliest) = (0, Cycle::MAX);
+        for line in self.lines.iter().flatten() {
+            if line.spilling.is_some() {
+                spilling += 1;
+            } else {
+                earliest = earliest.min(banks[line.place.bank as usize].free_at);
+            }
+        }
+        (self.occupied - spilling > self.clean_target).then_some(earliest)
+    }
+
+    /// A spill has reached the cells: updates the media and frees the line, unless it was written
+    /// again meanwhile. Returns who waited for it.
+    pub fn spill_done(
+        &mut self,
+        slot: u32,
+        media: &mut Image,
+        energy: &EnergyModel,
+        stats: &mut Stats,
+    ) -> Vec<(Token, u64)> {
+        let entry = self.lines[slot as usize].as_mut().expect("a spilling slot is occupied");
+        let first = entry.media_line * LINES_PER_MEDIA_LINE as u64;
+        let (masks, data) = entry.spilling.take().expect("a spill was under way");
+        program(media, LineAddr(first), &masks, &data, entry.class, energy, stats);
+        let later = entry.waiting.split_off(entry.waiting_again);
+        let told = std::mem::replace(&mut entry.waiting, later);
+        if entry.again.iter().all(|&m| m == 0) {
+            self.lines[slot as usize] = None;
+            self.index[slot as usize] = u64::MAX;
+            self.occupied -= 1;
+        } else {
+            entry.masks = std::mem::take(&mut entry.again);
+        }
+        told
+    }
+
+    /// Everything in the buffer, in a fixed order: what a power failure finds there.
+    pub fn contents(&self) -> impl Iterator<Item = (LineAddr, WordMask, &LineData)> {
+        self.lines.iter().flatten().flat_map(|entry| {
+            (0..LINES_PER_MEDIA_LINE).filter(|&i| entry.masks[i] != 0).map(|i| {
+                let line = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64 + i as u64);
+                (line, entry.masks[i], &entry.data[i])
+            })
+        })
+    }
+}
+
+/// Programs up to one media line, data-comparison write, and counts what that took.
+fn program(
+    media: &mut Image,
+    first: LineAddr,
+    masks: &[WordMask],
+    data: &[LineData],
+    class: WriteClass,
+    energy: &EnergyModel,
+    stats: &mut Stats,
+) {
+    let (mut bits, mut words) = (0, 0);
+    for (i, (&mask, data)) in masks.iter().zip(data).enumerate() {
+        let line = LineAddr(first.0 + i as u64);
+        bits += changed_bits(&media.load_line(line), data, mask);
+        words += u64::from(mask.count_ones());
+        for word in (0..WORDS_PER_LINE).filter(|w| mask >> w & 1 != 0) {
+            media.store(line.word(word), data[word]);
+        }
+    }
+    let c = &mut stats.counters;
+    if bits == 0 {
+        c.media_writes_suppressed += 1;
+        return;
+    }
+    c.media_write_requests += 1;
+    match class {
+        WriteClass::Data => c.media_write_requests_data += 1,
+        WriteClass::Log => c.media_write_requests_log += 1,
+        WriteClass::Metadata => c.media_write_requests_metadata += 1,
+        WriteClass::Gc => c.media_write_requests_gc += 1,
+    }
+    c.media_bytes_written += words * 8;
+    c.media_bits_programmed += bits;
+    stats.write_energy.add_bits(energy.array_write, bits);
+    stats.wear.record(first);
+}
+
+/// Starts an unbuffered write of one line; returns when the cells have it.
+pub fn start_direct_write(
+    bank: &mut Bank,
+    row: u64,
+    now: Cycle,
+    write: (&LineAddr, WordMask, &LineData),
+    media: &Image,
+    timing: &Timing,
+) -> Cycle {
+    let (line, mask, data) = write;
+    let changes = changed_bits(&media.load_line(*line), data, mask) > 0;
+    bank.write(row, now, false, changes, timing)
+}
+
+/// An unbuffered write has reached the cells.
+pub fn finish_direct_write(
+    media: &mut Image,
+    write: (LineAddr, WordMask, &LineData),
+    class: WriteClass,
+    energy: &EnergyModel,
+    stats: &mut Stats,
+) {
+    let (line, mask, data) = write;
+    stats.write_energy.add_bits(energy.row_write, u64::from(mask.count_ones()) * 64);
+    program(media, line, &[mask], std::slice::from_ref(data), class, energy, stats);
+}

@@ -1,0 +1,334 @@
+//! Everything below the caches: the PM's channels and the DRAM's, on one clock.
+
+use super::clock::{Cycle, Event, EventQueue};
+use super::controller::{Channel, ChannelSpec, Notice, Shared};
+use super::device::{EnergyModel, Timing};
+use super::request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Write};
+use crate::config::{Config, ControllerConfig, CoreConfig, DramConfig, Interleave, PmConfig};
+use crate::memory::{Addr, Image, LineAddr, LineData};
+use crate::stats::{Counters, Stats};
+
+/// A request as it was sent, for a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestRecord {
+    /// When it arrived at the controller.
+    pub cycle: Cycle,
+    /// A write, or a read.
+    pub write: bool,
+    /// Which line.
+    pub line: LineAddr,
+    /// The line's content after the request.
+    pub data: LineData,
+    /// Its content before.
+    pub old: LineData,
+}
+
+/// Receives every request to PM.
+pub type Recorder = Box<dyn FnMut(&RequestRecord) + Send>;
+
+/// A write between its sender and its controller.
+#[derive(Clone, Copy, Debug)]
+struct InTransit {
+    write: Write,
+    arrives: Cycle,
+    sequence: u64,
+}
+
+/// Controllers and devices.
+pub struct MemorySystem {
+    /// Clock, events, statistics, PM cells.
+    pub shared: Shared,
+    channels: Vec<Channel>,
+    mapping: Mapping,
+    pm_channels: usize,
+    pm_end: Addr,
+    /// Requests between a sender and their controller.
+    reads_in_transit: slab::Slab<Read>,
+    writes_in_transit: slab::Slab<InTransit>,
+    transit_sequence: u64,
+    recorder: Option<Recorder>,
+}
+
+impl MemorySystem {
+    /// The memory of a configuration, with all PM cells zero.
+    pub fn new(config: &Config) -> Self {
+        let (core, controller) = (config.get::<CoreConfig>(), config.get::<ControllerConfig>());
+        let (pm, dram) = (config.get::<PmConfig>(), config.get::<DramConfig>());
+        let unit = |buffered| match controller.interleave {
+            Interleave::Page => controller.page_bytes.0,
+            Interleave::Line => Mapping::line_unit(buffered),
+        };
+        let mapping = Mapping {
+            unit_bytes: unit(pm.buffer_lines > 0),
+            channels: controller.channels.into(),
+            banks: u64::from(pm.ranks) * u64::from(pm.banks),
+            row_bytes: pm.row_bytes.0,
+        };
+        let watermark = |queue: u32, percent: u32| (queue as usize * percent as usize / 100).max(1);
+        let energy = EnergyModel::new(pm);
+        let mut channels: Vec<Channel> = (0..controller.channels)
+            .map(|number| {
+                Channel::new(ChannelSpec {
+                    number,
+                    persistent: true,
+                    timing: Timing::pm(pm, core),
+                    energy,
+                    mapping,
+                    read_queue: controller.read_queue_entries as usize,
+                    write_queue: controller.write_queue_entries as usize,
+                    drain_high: watermark(
+                        controller.write_queue_entries,
+                        controller.drain_high_percent,
+                    ),
+                    drain_low: watermark(
+                        controller.write_queue_entries,
+                        controller.drain_low_percent,
+                    ) - 1,
+                    buffer_lines: pm.buffer_lines,
+                    buffer_spill_percent: pm.buffer_spill_percent,
+                })
+            })
+            .collect();
+        channels.push(Channel::new(ChannelSpec {
+            number: controller.channels,
+            persistent: false,
+            timing: Timing::dram(dram, core),
+            energy,
+            mapping: Mapping {
+                unit_bytes: unit(false),
+                channels: 1,
+                banks: dram.banks.into(),
+                row_bytes: dram.row_bytes.0,
+            },
+            read_queue: dram.read_queue_entries as usize,
+            write_queue: dram.write_queue_entries as usize,
+            drain_high: watermark(dram.write_queue_entries, controller.drain_high_percent),
+            drain_low: watermark(dram.write_queue_entries, controller.drain_low_percent) - 1,
+            buffer_lines: 0,
+            buffer_spill_percent: 100,
+        }));
+        Self {
+            shared: Shared {
+                now: 0,
+                events: EventQueue::default(),
+                stats: Stats::default(),
+                media: Image::new(),
+                notices: Default::default(),
+                order: Order::default(),
+                adr: controller.adr,
+                order_moved: false,
+                durable_changes: 0,
+            },
+            channels,
+            mapping,
+            pm_channels: controller.channels as usize,
+            pm_end: Addr(pm.capacity_bytes.0),
+            reads_in_transit: slab::Slab::new(),
+            writes_in_transit: slab::Slab::new(),
+            transit_sequence: 0,
+            recorder: None,
+        }
+    }
+
+    /// Sends every PM request to `recorder` from now on.
+    pub fn record_requests(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
+    }
+
+    /// Whether an address belongs to the PM (the DRAM follows it).
+    #[inline]
+    pub fn is_pm(&self, addr: Addr) -> bool {
+        addr < self.pm_end
+    }
+
+    /// First address of the DRAM.
+    pub fn dram_start(&self) -> Addr {
+        self.pm_end
+    }
+
+    #[inline]
+    fn channel_of(&self, line: LineAddr) -> usize {
+        if self.is_pm(line.addr()) {
+            (line.addr().0 / self.mapping.unit_bytes % self.mapping.channels) as usize
+        } else {
+            self.pm_channels
+        }
+    }
+
+    /// Where a PM line lies.
+    pub fn place(&self, line: LineAddr) -> Place {
+        self.mapping.place(line)
+    }
+
+    /// Channel of a PM line.
+    pub fn channel(&self, line: LineAddr) -> &Channel {
+        &self.channels[self.channel_of(line)]
+    }
+
+    /// Sends a read that reaches its controller after `delay`.
+    pub fn read(&mut self, line: LineAddr, purpose: ReadPurpose, delay: Cycle) {
+        let read = Read { line, purpose, arrived: self.shared.now + delay };
+        if delay == 0 {
+            self.read_arrives(read);
+        } else {
+            let slot = self.reads_in_transit.insert(read) as u32;
+            self.shared.events.push(read.arrived, Event::ReadArrive(slot));
+        }
+    }
+
+    fn read_arrives(&mut self, read: Read) {
+        if self.recorder.is_some() && self.is_pm(read.line.addr()) {
+            let data = self.content(read.line);
+            self.record(false, read.line, data, data);
+        }
+        let channel = self.channel_of(read.line);
+        self.channels[channel].read(read, &mut self.shared);
+    }
+
+    /// Sends a write that reaches its controller after `delay`, and not before an earlier write of the
+    /// same line that is still on its way.
+    pub fn write(&mut self, write: Write, delay: Cycle) {
+        debug_assert!(write.mask != 0, "a write writes something");
+        let now = self.shared.now;
+        let earlier = self.in_transit(write.line).map(|t| t.arrives).max().unwrap_or(0);
+        let arrives = (now + delay).max(earlier);
+        if arrives == now && earlier == 0 {
+            self.write_arrives(write);
+        } else {
+            self.transit_sequence += 1;
+            let sequence = self.transit_sequence;
+            let slot = self.writes_in_transit.insert(InTransit { write, arrives, sequence }) as u32;
+            self.shared.events.push(arrives, Event::WriteArrive(slot));
+        }
+    }
+
+    fn in_transit(&self, line: LineAddr) -> impl Iterator<Item = &InTransit> {
+        self.writes_in_transit.iter().map(|(_, t)| t).filter(move |t| t.write.line == line)
+    }
+
+    fn write_arrives(&mut self, write: Write) {
+        if self.recorder.is_some() && self.is_pm(write.line.addr()) {
+            let old = self.content(write.line);
+            let mut data = old;
+            super::device::overlay(&mut data, &write.data, write.mask);
+            self.record(true, write.line, data, old);
+        }
+        let channel = self.channel_of(write.line);
+        self.channels[channel].write(write, &mut self.shared);
+        self.admit_ordered();
+    }
+
+    fn record(&mut self, write: bool, line: LineAddr, data: LineData, old: LineData) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder(&RequestRecord { cycle: self.shared.now, write, line, data, old });
+        }
+    }
+
+    /// Ordered writes became durable: what was held back for them may go on, in any channel.
+    fn admit_ordered(&mut self) {
+        while std::mem::take(&mut self.shared.order_moved) {
+            for channel in &mut self.channels[..self.pm_channels] {
+                channel.admit(&mut self.shared);
+                channel.poke(&mut self.shared);
+            }
+        }
+    }
+
+    /// A place in the order that other writes can wait for.
+    pub fn order(&mut self) -> OrderSeq {
+        self.shared.order.next()
+    }
+
+    /// The last place given out: waiting for it waits for all ordered writes sent so far.
+    pub fn last_order(&self) -> OrderSeq {
+        self.shared.order.last()
+    }
+
+    /// Handles one event of the memory's own.
+    ///
+    /// # Panics
+    /// On an event that is not the memory's: the caller sorts them.
+    pub fn handle(&mut self, event: Event) {
+        let shared = &mut self.shared;
+        match event {
+            Event::Channel(n) => self.channels[n as usize].wake(shared),
+            Event::ReadDone(tag) => {
+                self.channels[(tag >> 24) as usize].read_done(tag & 0xff_ffff, shared)
+            }
+            Event::WriteDone(tag) => {
+                self.channels[(tag >> 24) as usize].write_done(tag & 0xff_ffff, shared)
+            }
+            Event::SpillDone(n, slot) => self.channels[n as usize].spill_done(slot, shared),
+            Event::ReadArrive(slot) => {
+                let read = self.reads_in_transit.remove(slot as usize);
+                self.read_arrives(read);
+            }
+            Event::WriteArrive(slot) => {
+                let transit = self.writes_in_transit.remove(slot as usize);
+                self.write_arrives(transit.write);
+            }
+            Event::StoreDrain(_) | Event::BufferedFill(_) | Event::Release(_) | Event::Timer(_) => {
+                unreachable!("not the memory's event")
+            }
+        }
+        self.admit_ordered();
+    }
+
+    /// The newest content of a line below the caches, wherever it is.
+    pub fn content(&self, line: LineAddr) -> LineData {
+        let mut content = self.channel(line).content(line, &self.shared.media);
+        if !self.writes_in_transit.is_empty() {
+            let mut coming: Vec<&InTransit> = self.in_transit(line).collect();
+            coming.sort_unstable_by_key(|t| (t.arrives, t.sequence));
+            for t in coming {
+                super::device::overlay(&mut content, &t.write.data, t.write.mask);
+            }
+        }
+        content
+    }
+
+    /// Whether a write to the line is on its way or waits outside a queue: sent, but not accepted.
+    pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
+        self.in_transit(line).next().is_some() || self.channel(line).has_waiting_write(line)
+    }
+
+    /// PM writes that wait outside full queues.
+    pub fn writes_waiting(&self) -> usize {
+        self.channels[..self.pm_channels].iter().map(Channel::writes_waiting).sum()
+    }
+
+    /// Whether nothing is queued or on its way.
+    pub fn is_idle(&self) -> bool {
+        self.reads_in_transit.is_empty()
+            && self.writes_in_transit.is_empty()
+            && self.channels.iter().all(Channel::is_idle)
+    }
+
+    /// What a power failure leaves beside the cells, to be laid over them in this order.
+    pub fn surviving(&self) -> Vec<(LineAddr, crate::memory::WordMask, LineData)> {
+        let adr = self.shared.adr;
+        self.channels[..self.pm_channels].iter().flat_map(|c| c.surviving(adr)).collect()
+    }
+
+    /// Runs until every queue is empty, without any program. For tests and shutdown.
+    pub fn run_until_idle(&mut self) {
+        while !self.is_idle() {
+            let (at, event) =
+                self.shared.events.pop().expect("a busy memory has something scheduled");
+            self.shared.now = at;
+            self.handle(event);
+        }
+    }
+
+    /// Counters, to be counted up.
+    #[inline]
+    pub fn counters(&mut self) -> &mut Counters {
+        &mut self.shared.stats.counters
+    }
+
+    /// The next notice, oldest first.
+    #[inline]
+    pub fn take_notice(&mut self) -> Option<Notice> {
+        self.shared.notices.pop_front()
+    }
+}

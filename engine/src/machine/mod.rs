@@ -1,0 +1,160 @@
+//! The machine: cores, caches, controllers, devices, and the handle through which designs act.
+//!
+//! | file | what |
+//! |---|---|
+//! | `clock` | simulated time, events |
+//! | `core` | instruction timing of in-order and out-of-order cores |
+//! | `cache`, `hierarchy` | tag arrays; levels, inclusion, MESI directory |
+//! | `request` | reads, writes, address mapping, ordering of writes |
+//! | `controller` | queues, FR-FCFS, write drain, ADR |
+//! | `device` | banks, row buffers, on-PM buffer, data-comparison write, energy, wear |
+//! | `memory_system` | all channels on one clock |
+
+pub mod cache;
+pub mod clock;
+pub mod controller;
+pub mod core;
+pub mod device;
+pub mod hierarchy;
+mod memory_system;
+mod request;
+
+pub use clock::{Cycle, NEVER};
+pub use memory_system::{MemorySystem, Recorder, RequestRecord};
+pub use request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteClass};
+
+use clock::Event;
+use hierarchy::Hierarchy;
+
+use crate::config::{Config, ControllerConfig};
+use crate::designs::ThreadId;
+use crate::memory::{Addr, Image, LineAddr, LineData};
+use crate::stats::Counters;
+
+/// Caches and memory with their content: all of the machine but the cores.
+pub struct Machine {
+    /// Everything below the caches.
+    pub memory: MemorySystem,
+    /// All caches.
+    pub caches: Hierarchy,
+    /// What loads return at this instant.
+    arch: Image,
+    path: Cycle,
+    released: Vec<ThreadId>,
+    failure: Option<String>,
+}
+
+impl Machine {
+    /// The machine of a configuration; PM holds what `populated` holds, in the cells and to the program.
+    pub fn new(config: &Config, populated: Image) -> Self {
+        let mut memory = MemorySystem::new(config);
+        memory.shared.media = populated.clone();
+        Self {
+            memory,
+            caches: Hierarchy::new(config),
+            arch: populated,
+            path: config.get::<ControllerConfig>().path_cycles.into(),
+            released: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// The present.
+    #[inline]
+    pub fn now(&self) -> Cycle {
+        self.memory.shared.now
+    }
+
+    /// Counters, to be counted up.
+    #[inline]
+    pub fn count(&mut self) -> &mut Counters {
+        &mut self.memory.shared.stats.counters
+    }
+
+    /// Time for a message between an L1 and the controller when it bypasses the caches.
+    pub fn path(&self) -> Cycle {
+        self.path
+    }
+
+    /// Architectural memory.
+    pub fn architectural(&self) -> &Image {
+        &self.arch
+    }
+
+    /// A word of architectural memory.
+    #[inline]
+    pub fn load(&self, addr: Addr) -> u64 {
+        self.arch.load(addr)
+    }
+
+    /// A line of architectural memory.
+    #[inline]
+    pub fn line(&self, line: LineAddr) -> LineData {
+        self.arch.load_line(line)
+    }
+
+    #[inline]
+    pub(crate) fn perform_store(&mut self, addr: Addr, value: u64) {
+        self.arch.store(addr, value);
+    }
+
+    /// Ends the run with an error: the design cannot go on as configured (an oversize transaction).
+    pub fn fail(&mut self, why: String) {
+        self.failure.get_or_insert(why);
+    }
+
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// A place in the order of writes that other writes can wait for ([`Write::order`]).
+    pub fn order(&mut self) -> OrderSeq {
+        self.memory.order()
+    }
+
+    /// Sends a write to memory that arrives after `delay`.
+    pub fn write(&mut self, write: Write, delay: Cycle) {
+        self.memory.write(write, delay);
+    }
+
+    /// Sends a read of the design's own; its `read_done` is called with the token.
+    pub fn read(&mut self, line: LineAddr, token: Token, delay: Cycle) {
+        self.memory.read(line, ReadPurpose::Design(token), delay);
+    }
+
+    /// Writes a dirty line back without evicting it (clwb): it is clean everywhere afterwards and its
+    /// content of this instant is on its way through the levels below. Returns whether it was dirty;
+    /// `prepare` may set token and order of the write.
+    pub fn write_back(&mut self, line: LineAddr, prepare: impl FnOnce(&mut Write)) -> bool {
+        let Some(delay) = self.caches.clean(line) else { return false };
+        let mut write = Write::line(WriteClass::Data, line, self.arch.load_line(line));
+        prepare(&mut write);
+        self.count().forced_writebacks += 1;
+        self.memory.write(write, delay);
+        true
+    }
+
+    /// Calls the design's `timer` with the token at a time (the present at the earliest).
+    pub fn set_timer(&mut self, at: Cycle, token: u64) {
+        let at = at.max(self.now());
+        self.memory.shared.events.push(at, Event::Timer(token));
+    }
+
+    /// Whether anything waits to be delivered.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        !self.memory.shared.notices.is_empty()
+            || !self.released.is_empty()
+            || self.caches.has_departures()
+            || self.failure.is_some()
+    }
+
+    /// Lets a thread go on that a hook made wait.
+    pub fn release(&mut self, thread: ThreadId) {
+        self.released.push(thread);
+    }
+
+    pub(crate) fn take_released(&mut self) -> Option<ThreadId> {
+        if self.released.is_empty() { None } else { Some(self.released.remove(0)) }
+    }
+}

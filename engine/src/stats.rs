@@ -1,0 +1,446 @@
+//! Statistics: each declared once, with unit and description; plain counters on the hot path.
+
+use hdrhistogram::Histogram;
+
+use crate::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES};
+
+/// What kind of number a statistic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Something counted; adds up over phases.
+    Count,
+    /// A largest or final value.
+    Gauge,
+    /// Derived from others: a mean, a rate, a percentile.
+    Ratio,
+    /// A digest of bytes, printed in hexadecimal.
+    Digest,
+}
+
+/// Declaration of one statistic.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration {
+    /// Its name; `core*.x` stands for one per core.
+    pub name: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// Kind of number.
+    pub kind: Kind,
+    /// What it means.
+    pub description: &'static str,
+}
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident, $unit:literal;)*) => {
+        /// Everything that is counted while a simulation runs.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Counters { $($(#[doc = $doc])+ pub $name: u64,)* }
+
+        impl Counters {
+            /// Their declarations, in order.
+            pub const DECLARATIONS: &'static [Declaration] = &[$(Declaration {
+                name: stringify!($name),
+                unit: $unit,
+                kind: Kind::$kind,
+                description: concat!($($doc),+).trim_ascii(),
+            },)*];
+
+            /// The values, in the order of [`Counters::DECLARATIONS`].
+            pub fn values(&self) -> Vec<u64> {
+                vec![$(self.$name),*]
+            }
+        }
+    };
+}
+
+counters! {
+    /// Simulated time from the first instruction to the last commit.
+    cycles: Gauge, "cycles";
+    /// Instructions executed by all threads, memory operations included.
+    instructions: Count, "instructions";
+    /// Transactions whose commit was acknowledged.
+    committed_transactions: Count, "transactions";
+    /// Loads executed.
+    loads: Count, "operations";
+    /// Stores executed.
+    stores: Count, "operations";
+    /// Stores to PM inside a transaction.
+    transactional_stores: Count, "operations";
+    /// Transactional stores that left the word as it was.
+    silent_stores: Count, "operations";
+    /// Loads served by a store still in the thread's own store queue.
+    store_forwards: Count, "operations";
+    /// Accesses that hit in the L1.
+    l1_hits: Count, "accesses";
+    /// Accesses that missed in the L1.
+    l1_misses: Count, "accesses";
+    /// L1 misses that hit in the L2.
+    l2_hits: Count, "accesses";
+    /// L1 misses that missed in the L2.
+    l2_misses: Count, "accesses";
+    /// Accesses that reached the LLC and hit.
+    llc_hits: Count, "accesses";
+    /// Accesses that reached the LLC and missed.
+    llc_misses: Count, "accesses";
+    /// Stores that found their line shared and had to invalidate other copies.
+    upgrades: Count, "accesses";
+    /// Copies in other cores' caches that were probed.
+    snoops: Count, "probes";
+    /// Dirty lines that left the LLC for memory.
+    llc_writebacks: Count, "lines";
+    /// Lines that a design had written back without evicting them.
+    forced_writebacks: Count, "lines";
+    /// Dirty lines still in the caches when the run ended.
+    residual_dirty_lines: Gauge, "lines";
+    /// Reads of PM that reached a controller.
+    controller_read_requests: Count, "requests";
+    /// Reads of PM served from a write queue.
+    controller_reads_forwarded: Count, "requests";
+    /// Writes accepted by PM controllers.
+    controller_write_requests: Count, "requests";
+    /// Of these, evicted, written-back or in-place updated data.
+    controller_write_requests_data: Count, "requests";
+    /// Of these, log entries and records with their data.
+    controller_write_requests_log: Count, "requests";
+    /// Of these, headers, commit records, tables and pointers.
+    controller_write_requests_metadata: Count, "requests";
+    /// Of these, garbage collection and checkpointing.
+    controller_write_requests_gc: Count, "requests";
+    /// Accepted writes that merged with one already in the queue.
+    write_queue_merges: Count, "requests";
+    /// Largest occupancy of a PM read queue.
+    read_queue_max: Gauge, "requests";
+    /// Largest occupancy of a PM write queue.
+    write_queue_max: Gauge, "requests";
+    /// Writes that found the write queue full and waited.
+    write_queue_full: Count, "requests";
+    /// Cycles that writes waited for a place in a full write queue, summed over writes.
+    write_queue_full_cycles: Count, "cycles";
+    /// Times a controller began to drain its write queue at the high watermark.
+    write_drains: Count, "events";
+    /// Cycles that served PM reads spent from arrival at the controller to data, summed.
+    read_latency_cycles_sum: Count, "cycles";
+    /// PM reads served.
+    reads_served: Count, "requests";
+    /// PM accesses that found their row open.
+    row_hits: Count, "accesses";
+    /// PM accesses that found no row open.
+    row_closed: Count, "accesses";
+    /// PM accesses that found another row open.
+    row_conflicts: Count, "accesses";
+    /// Reads of the PM media (cells).
+    media_reads: Count, "requests";
+    /// Writes of the PM media that changed at least one bit.
+    media_write_requests: Count, "requests";
+    /// Of these, those that carried data only, or data first.
+    media_write_requests_data: Count, "requests";
+    /// Of these, those of log entries.
+    media_write_requests_log: Count, "requests";
+    /// Of these, those of metadata.
+    media_write_requests_metadata: Count, "requests";
+    /// Of these, those of garbage collection.
+    media_write_requests_gc: Count, "requests";
+    /// Writes of the media that changed no bit and so programmed nothing.
+    media_writes_suppressed: Count, "requests";
+    /// Bytes of the words that media writes carried.
+    media_bytes_written: Count, "B";
+    /// Bits whose cells were programmed (data-comparison write).
+    media_bits_programmed: Count, "bits";
+    /// Reads served from the on-PM buffer.
+    pm_buffer_read_hits: Count, "requests";
+    /// Writes that found their 256 B line in the on-PM buffer.
+    pm_buffer_write_hits: Count, "requests";
+    /// Lines that the on-PM buffer spilled to the media.
+    pm_buffer_spills: Count, "lines";
+    /// Spills that had to read the rest of the line first.
+    pm_buffer_read_modify_writes: Count, "lines";
+    /// Largest number of writes to one 256 B line of the media.
+    peak_wear: Gauge, "writes";
+    /// Bytes of log entries, records and metadata sent to PM.
+    log_bytes_written: Count, "B";
+    /// Log entries created.
+    log_entries: Count, "entries";
+    /// Stores merged into a log entry that was still buffered.
+    log_entries_merged: Count, "entries";
+    /// Stores for which the design made no entry because the word did not change.
+    log_entries_ignored: Count, "entries";
+    /// Log entries discarded because their line had reached PM.
+    log_entries_discarded: Count, "entries";
+    /// Largest number of entries in one log buffer.
+    log_buffer_max: Gauge, "entries";
+    /// Times a log buffer or a transaction buffer overflowed.
+    log_overflows: Count, "events";
+    /// Records truncated from the log.
+    log_records_truncated: Count, "records";
+    /// In-place updates of home words from buffered log data.
+    in_place_updates: Count, "words";
+    /// Lines that a design's periodic scan visited and found dirty.
+    scan_dirty_lines: Count, "lines";
+    /// Complete scans of the caches.
+    scans: Count, "scans";
+    /// Cycles threads waited for loads.
+    stall_load_cycles: Count, "cycles";
+    /// Cycles threads waited for a place in the store queue, or for it to drain.
+    stall_store_cycles: Count, "cycles";
+    /// Cycles threads waited for a miss register.
+    stall_mshr_cycles: Count, "cycles";
+    /// Cycles threads waited because the reorder buffer or load queue was full.
+    stall_window_cycles: Count, "cycles";
+    /// Cycles threads waited at the end of a transaction for the design's acknowledgement.
+    stall_commit_cycles: Count, "cycles";
+    /// Cycles threads waited because the design held a store or the beginning of a transaction.
+    stall_log_cycles: Count, "cycles";
+    /// Cycles threads waited for locks.
+    stall_lock_cycles: Count, "cycles";
+    /// Reads of DRAM.
+    dram_reads: Count, "requests";
+    /// Writes of DRAM.
+    dram_writes: Count, "requests";
+    /// Fills whose bytes were compared with architectural memory (all of them).
+    reads_checked: Count, "lines";
+}
+
+/// A latency distribution with exact sum, count and maximum.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    histogram: Histogram<u64>,
+    sum: u64,
+    count: u64,
+    max: u64,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        let histogram =
+            Histogram::new(3).expect("3 significant digits are within the library's range");
+        Self { histogram, sum: 0, count: 0, max: 0 }
+    }
+}
+
+impl Latency {
+    /// Takes one sample, in cycles.
+    #[inline]
+    pub fn record(&mut self, cycles: u64) {
+        self.histogram.saturating_record(cycles.max(1));
+        self.sum += cycles;
+        self.count += 1;
+        self.max = self.max.max(cycles);
+    }
+
+    /// Samples taken.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Exact mean; 0 without samples.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// The value below which `quantile` (0..=1) of the samples lie, within 0.1%.
+    pub fn quantile(&self, quantile: f64) -> u64 {
+        if self.count == 0 { 0 } else { self.histogram.value_at_quantile(quantile).min(self.max) }
+    }
+
+    /// The largest sample.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+}
+
+/// Writes of the media per 256 B line.
+#[derive(Clone, Debug, Default)]
+pub struct Wear {
+    chunks: Vec<Option<Box<[u32]>>>,
+    peak: u32,
+}
+
+const WEAR_CHUNK_LINES: usize = 1 << 14;
+
+impl Wear {
+    /// Counts one write of the media line that holds `line`.
+    #[inline]
+    pub fn record(&mut self, line: LineAddr) {
+        let media_line = (line.0 / (MEDIA_LINE_BYTES / LINE_BYTES)) as usize;
+        let (chunk, slot) = (media_line / WEAR_CHUNK_LINES, media_line % WEAR_CHUNK_LINES);
+        if chunk >= self.chunks.len() {
+            self.chunks.resize_with(chunk + 1, || None);
+        }
+        let counts =
+            self.chunks[chunk].get_or_insert_with(|| vec![0; WEAR_CHUNK_LINES].into_boxed_slice());
+        counts[slot] += 1;
+        self.peak = self.peak.max(counts[slot]);
+    }
+
+    /// The largest count.
+    pub fn peak(&self) -> u64 {
+        u64::from(self.peak)
+    }
+}
+
+/// Energy, summed in femtojoule so that the order of additions cannot matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Energy {
+    femtojoule: u64,
+}
+
+impl Energy {
+    /// The energy of one bit, from a parameter in pJ/bit.
+    pub fn per_bit(pj: f64) -> Energy {
+        Energy { femtojoule: (pj * 1000.0).round() as u64 }
+    }
+
+    /// Adds `bits` times the energy of one bit.
+    #[inline]
+    pub fn add_bits(&mut self, per_bit: Energy, bits: u64) {
+        self.femtojoule += per_bit.femtojoule * bits;
+    }
+
+    /// In picojoule.
+    pub fn pj(self) -> f64 {
+        self.femtojoule as f64 / 1000.0
+    }
+}
+
+/// All statistics of one simulation.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Plain counters.
+    pub counters: Counters,
+    /// From the issue of a transaction's end to its acknowledgement.
+    pub commit_latency: Latency,
+    /// From a transaction's begin to its acknowledgement: the critical path.
+    pub transaction_latency: Latency,
+    /// PM reads, from arrival at the controller to data.
+    pub read_latency: Latency,
+    /// Writes of the media per line.
+    pub wear: Wear,
+    /// Energy of PM reads.
+    pub read_energy: Energy,
+    /// Energy of PM writes.
+    pub write_energy: Energy,
+    /// Instructions of each core.
+    pub core_instructions: Vec<u64>,
+    /// Cycle at which each core finished its last operation.
+    pub core_cycles: Vec<u64>,
+}
+
+/// Statistics that are derived when a record is made.
+pub const DERIVED: &[Declaration] = &[
+    derived("ipc", "instructions/cycle", "Instructions per cycle, summed over cores."),
+    derived("core*.instructions", "instructions", "Instructions executed by one core."),
+    derived("core*.ipc", "instructions/cycle", "Instructions per cycle of one core."),
+    derived(
+        "throughput_tx_per_s",
+        "transactions/s",
+        "Committed transactions per second of simulated time.",
+    ),
+    derived(
+        "commit_latency_cycles_mean",
+        "cycles",
+        "From the end of a transaction's last instruction to its acknowledgement, mean.",
+    ),
+    derived("commit_latency_cycles_p50", "cycles", "Commit latency, median."),
+    derived("commit_latency_cycles_p99", "cycles", "Commit latency, 99th percentile."),
+    derived("commit_latency_cycles_max", "cycles", "Commit latency, largest."),
+    derived(
+        "transaction_latency_cycles_mean",
+        "cycles",
+        "From the begin of a transaction to its acknowledgement (critical path), mean.",
+    ),
+    derived("transaction_latency_cycles_p50", "cycles", "Transaction latency, median."),
+    derived("transaction_latency_cycles_p99", "cycles", "Transaction latency, 99th percentile."),
+    derived("transaction_latency_cycles_max", "cycles", "Transaction latency, largest."),
+    derived(
+        "read_latency_cycles_mean",
+        "cycles",
+        "PM reads from arrival at the controller to data, mean.",
+    ),
+    derived(
+        "read_latency_cycles_p99",
+        "cycles",
+        "PM reads from arrival at the controller to data, 99th percentile.",
+    ),
+    derived("read_energy_pj", "pJ", "Energy of PM reads: row buffer and cells."),
+    derived(
+        "write_energy_pj",
+        "pJ",
+        "Energy of PM writes: row or on-PM buffer, and programmed cells.",
+    ),
+    derived(
+        "footprint_bytes",
+        "B",
+        "Bytes of PM that the workload's structures occupy after population.",
+    ),
+    Declaration {
+        name: "image_digest",
+        unit: "",
+        kind: Kind::Digest,
+        description: "Digest of the PM data region after an orderly shutdown.",
+    },
+];
+
+const fn derived(name: &'static str, unit: &'static str, description: &'static str) -> Declaration {
+    Declaration { name, unit, kind: Kind::Ratio, description }
+}
+
+/// Every statistic there is, counters first.
+pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
+    Counters::DECLARATIONS.iter().chain(DERIVED)
+}
+
+/// One value of a record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Count(u64),
+    /// A derived number.
+    Number(f64),
+    /// Hexadecimal text.
+    Digest(u64),
+}
+
+impl Stats {
+    /// All values by name, in the order of [`declarations`] with `core*` written out.
+    pub fn record(
+        &self,
+        frequency_mhz: u32,
+        footprint_bytes: u64,
+        image_digest: u64,
+    ) -> Vec<(String, Value)> {
+        let c = &self.counters;
+        let mut out: Vec<(String, Value)> = Counters::DECLARATIONS
+            .iter()
+            .zip(c.values())
+            .map(|(d, v)| (d.name.to_owned(), Value::Count(v)))
+            .collect();
+        let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+        let mut push = |name: &str, value: Value| out.push((name.to_owned(), value));
+        push("ipc", Value::Number(ratio(c.instructions, c.cycles)));
+        for (core, (&instructions, &cycles)) in
+            self.core_instructions.iter().zip(&self.core_cycles).enumerate()
+        {
+            push(&format!("core{core}.instructions"), Value::Count(instructions));
+            push(&format!("core{core}.ipc"), Value::Number(ratio(instructions, cycles)));
+        }
+        let seconds = c.cycles as f64 / (f64::from(frequency_mhz) * 1e6);
+        let rate = if c.cycles == 0 { 0.0 } else { c.committed_transactions as f64 / seconds };
+        push("throughput_tx_per_s", Value::Number(rate));
+        for (name, latency) in [
+            ("commit_latency_cycles", &self.commit_latency),
+            ("transaction_latency_cycles", &self.transaction_latency),
+        ] {
+            push(&format!("{name}_mean"), Value::Number(latency.mean()));
+            push(&format!("{name}_p50"), Value::Count(latency.quantile(0.5)));
+            push(&format!("{name}_p99"), Value::Count(latency.quantile(0.99)));
+            push(&format!("{name}_max"), Value::Count(latency.max()));
+        }
+        push("read_latency_cycles_mean", Value::Number(self.read_latency.mean()));
+        push("read_latency_cycles_p99", Value::Count(self.read_latency.quantile(0.99)));
+        push("read_energy_pj", Value::Number(self.read_energy.pj()));
+        push("write_energy_pj", Value::Number(self.write_energy.pj()));
+        push("footprint_bytes", Value::Count(footprint_bytes));
+        push("image_digest", Value::Digest(image_digest));
+        out
+    }
+}
