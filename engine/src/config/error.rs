@@ -78,6 +78,9 @@ impl ConfigError {
 
 /// "did you mean `x`? known are a, b, c".
 pub(crate) fn suggestion(given: &str, known: &[&str]) -> String {
+    if known.is_empty() {
+        return "there are none".into();
+    }
     let close = known
         .iter()
         .map(|k| (strsim::damerau_levenshtein(given, k), *k))
