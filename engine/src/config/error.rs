@@ -65,7 +65,7 @@ impl ConfigError {
         ConfigError::Value {
             origin: origin.into(),
             key: key.into(),
-            value: value.to_string(),
+            value: one_line(value),
             allowed: allowed.into(),
         }
     }
@@ -73,6 +73,14 @@ impl ConfigError {
     /// An unknown name of a registry.
     pub fn unknown_name(kind: &'static str, name: &str, known: &[&str]) -> Self {
         ConfigError::UnknownName { kind, name: name.into(), allowed: suggestion(name, known) }
+    }
+}
+
+/// A value as in a file, on one line.
+pub(crate) fn one_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        other => other.to_string(),
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! A file is TOML with one table per section. A value may be plain (`count = 8`) or say where it is
 //! from: `count = { value = 8, source = "Silo Table II" }`; what a paper leaves open is
-//! `{ value = 15.0, assumed = "why" }`. Everything is checked before anything runs: unknown tables and
-//! keys, types, ranges, and sizes that do not fit each other.
+//! `{ value = 15.0, assumed = "why" }`. Beside the tables a file may have a `title`, and a `base`: the
+//! preset whose values hold where the file says nothing.
+//!
+//! Everything is checked before anything runs: unknown tables and keys, types, ranges, and values that
+//! do not fit each other ([`Config::validate`]).
 
 mod annotation;
 mod error;
@@ -93,7 +96,7 @@ impl Config {
     pub fn from_toml(text: &str, file: &str) -> Result<Config, ConfigError> {
         let table: Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax {
             file: file.into(),
-            message: e.to_string(),
+            message: e.to_string().trim_end().into(),
         })?;
         let mut config = match table.get("base") {
             None => Config::defaults(),
@@ -130,12 +133,12 @@ impl Config {
             .map(|s| format!("[{}]", s.name()))
             .collect();
         if homes.is_empty() {
-            return self.unknown_section(file, name);
+            return self.unknown_name(file, name, &["base", "title"]);
         }
         ConfigError::UnknownKey {
             origin: file.into(),
             key: name.into(),
-            allowed: format!("it belongs in a table; {} has such a key", homes.join(", ")),
+            allowed: format!("it belongs in a table: {}", homes.join(" or ")),
         }
     }
 
@@ -217,11 +220,13 @@ impl Config {
 
     fn section_index(&self, origin: &str, name: &str) -> Result<usize, ConfigError> {
         let found = self.sections.iter().position(|s| s.name() == name);
-        found.ok_or_else(|| self.unknown_section(origin, name))
+        found.ok_or_else(|| self.unknown_name(origin, name, &[]))
     }
 
-    fn unknown_section(&self, origin: &str, name: &str) -> ConfigError {
-        let known: Vec<&str> = self.sections.iter().map(|s| s.name()).collect();
+    /// A name that is no section, nor one of the `others` that may stand in its place.
+    fn unknown_name(&self, origin: &str, name: &str, others: &[&str]) -> ConfigError {
+        let sections = self.sections.iter().map(|s| s.name());
+        let known: Vec<&str> = others.iter().copied().chain(sections).collect();
         ConfigError::UnknownKey {
             origin: origin.into(),
             key: name.into(),

@@ -115,7 +115,7 @@ impl Config {
             (self.get::<PmConfig>().capacity_bytes, self.get::<DramConfig>().capacity_bytes);
         if (pm.0 + dram.0) / LINE_BYTES / sets >= u64::from(u32::MAX) {
             let why = format!(
-                "tags of 32 bits are too few for pm.capacity_bytes = {pm} and dram.capacity_bytes = {dram} in the {sets} sets of {bytes_key} = {bytes}"
+                "tags of 32 bits are too few for pm.capacity_bytes = {pm} and dram.capacity_bytes = {dram}; with {ways_key} = {ways}, {bytes_key} = {bytes} is too small"
             );
             let keys = [&bytes_key, &ways_key, "pm.capacity_bytes", "dram.capacity_bytes"];
             return Err(self.inconsistent(&keys, why));
