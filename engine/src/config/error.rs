@@ -65,7 +65,7 @@ impl ConfigError {
         ConfigError::Value {
             origin: origin.into(),
             key: key.into(),
-            value: value.to_string(),
+            value: one_line(value),
             allowed: allowed.into(),
         }
     }
@@ -76,8 +76,19 @@ impl ConfigError {
     }
 }
 
+/// A value as in a file, on one line.
+pub(crate) fn one_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
+}
+
 /// "did you mean `x`? known are a, b, c".
 pub(crate) fn suggestion(given: &str, known: &[&str]) -> String {
+    if known.is_empty() {
+        return "there are none".into();
+    }
     let close = known
         .iter()
         .map(|k| (strsim::damerau_levenshtein(given, k), *k))

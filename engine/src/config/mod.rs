@@ -2,15 +2,20 @@
 //!
 //! A file is TOML with one table per section. A value may be plain (`count = 8`) or say where it is
 //! from: `count = { value = 8, source = "Silo Table II" }`; what a paper leaves open is
-//! `{ value = 15.0, assumed = "why" }`. Everything is checked before anything runs: unknown tables and
-//! keys, types, ranges, and sizes that do not fit each other.
+//! `{ value = 15.0, assumed = "why" }`. Beside the tables a file may have a `title`, and a `base`: the
+//! preset whose values hold where the file says nothing.
+//!
+//! Everything is checked before anything runs: unknown tables and keys, types, ranges, and values that
+//! do not fit each other ([`Config::validate`]).
 
+mod annotation;
 mod error;
 mod param;
 mod presets;
 mod sections;
 mod validate;
 
+pub use annotation::{Annotation, Source};
 pub use error::ConfigError;
 pub use param::{Field, Param, Refusal, Section, Size};
 pub use presets::{PRESETS, Preset, preset};
@@ -23,15 +28,14 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-/// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A paper's table or section.
-    Paper(String),
-    /// Left open by the paper; the reason for the value chosen.
-    Assumed(String),
-    /// The user: a file's name, or the argument that set it.
-    User(String),
+/// That a value was set, and by what.
+#[derive(Clone, Debug)]
+struct Setting {
+    source: Source,
+    /// The file or argument, for messages.
+    origin: String,
+    /// Position among all settings: of two values that collide, the later one is to blame.
+    order: usize,
 }
 
 /// The whole configuration of one simulation.
@@ -40,7 +44,8 @@ pub struct Config {
     /// Name of the preset or file that the machine came from.
     pub machine: String,
     sections: Vec<Box<dyn Section>>,
-    sources: BTreeMap<String, Source>,
+    settings: BTreeMap<String, Setting>,
+    next_order: usize,
 }
 
 impl Clone for Config {
@@ -48,7 +53,8 @@ impl Clone for Config {
         Self {
             machine: self.machine.clone(),
             sections: self.sections.iter().map(|s| s.boxed_clone()).collect(),
-            sources: self.sources.clone(),
+            settings: self.settings.clone(),
+            next_order: self.next_order,
         }
     }
 }
@@ -67,7 +73,7 @@ impl Config {
         ];
         sections.extend(crate::workloads::sections());
         sections.extend(crate::designs::sections());
-        Config { machine: "defaults".into(), sections, sources: BTreeMap::new() }
+        Config { machine: "defaults".into(), sections, settings: BTreeMap::new(), next_order: 0 }
     }
 
     /// The configuration of a named preset.
@@ -90,28 +96,50 @@ impl Config {
     pub fn from_toml(text: &str, file: &str) -> Result<Config, ConfigError> {
         let table: Table = text.parse().map_err(|e: toml::de::Error| ConfigError::Syntax {
             file: file.into(),
-            message: e.to_string(),
+            message: e.to_string().trim_end().into(),
         })?;
         let mut config = match table.get("base") {
             None => Config::defaults(),
-            Some(Value::String(name)) => Config::from_preset(name)?,
-            Some(other) => {
-                return Err(ConfigError::value(file, "base", other, "the name of a preset"));
-            }
+            Some(base) => Config::from_preset(base_name(file, base)?)?,
         };
         config.machine = file.into();
         for (name, value) in &table {
-            if matches!(name.as_str(), "base" | "title") {
-                continue;
-            }
-            let Value::Table(values) = value else {
-                return Err(config.unknown_section(file, name));
-            };
-            for (key, value) in values {
-                config.set_from_file(file, name, key, value)?;
+            match (name.as_str(), value) {
+                ("base", _) | ("title", Value::String(_)) => {}
+                ("title", other) => {
+                    return Err(ConfigError::value(file, "title", other, "a text"));
+                }
+                (section, Value::Table(values)) => {
+                    // An empty table must be of a known section, too.
+                    config.section_index(file, section)?;
+                    for (key, value) in values {
+                        config.set_from_file(file, section, key, value)?;
+                    }
+                }
+                (name, other) => return Err(config.stray_value(file, name, other)),
             }
         }
         Ok(config)
+    }
+
+    /// A value at the top level of a file, where only tables belong.
+    fn stray_value(&self, file: &str, name: &str, value: &Value) -> ConfigError {
+        if self.sections().any(|s| s.name() == name) {
+            return ConfigError::value(file, name, value, &format!("a table, [{name}]"));
+        }
+        let homes: Vec<String> = self
+            .sections()
+            .filter(|s| s.get(name).is_some())
+            .map(|s| format!("[{}]", s.name()))
+            .collect();
+        if homes.is_empty() {
+            return self.unknown_name(file, name, &["base", "title"]);
+        }
+        ConfigError::UnknownKey {
+            origin: file.into(),
+            key: name.into(),
+            allowed: format!("it belongs in a table: {}", homes.join(" or ")),
+        }
     }
 
     fn set_from_file(
@@ -136,20 +164,27 @@ impl Config {
     }
 
     /// Sets one parameter from text, as `--set SECTION.KEY=VALUE` does. The text is read as a TOML
-    /// value, or taken as a bare word.
+    /// value, or taken as a bare word. White space around the key and the text is ignored.
     ///
     /// # Errors
     /// As [`Config::from_toml`]; the origin is named as `--set`.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), ConfigError> {
         let origin = "--set";
+        let (key, text) = (key.trim(), text.trim());
+        let Some((section, name)) = key.split_once('.') else {
+            return Err(ConfigError::UnknownKey {
+                origin: origin.into(),
+                key: key.into(),
+                allowed: "a key has the form SECTION.KEY, as in core.count".into(),
+            });
+        };
+        // More than one key: the text was not one value but several lines.
         let value = format!("v = {text}")
             .parse::<Table>()
             .ok()
+            .filter(|t| t.len() == 1)
             .and_then(|mut t| t.remove("v"))
             .unwrap_or_else(|| Value::String(text.into()));
-        let Some((section, name)) = key.split_once('.') else {
-            return Err(ConfigError::value(origin, key, &value, "a key of the form SECTION.KEY"));
-        };
         self.set_value(
             origin,
             section,
@@ -167,11 +202,9 @@ impl Config {
         value: &Value,
         source: Source,
     ) -> Result<(), ConfigError> {
-        let Some(found) = self.sections.iter_mut().find(|s| s.name() == section) else {
-            return Err(self.unknown_section(origin, section));
-        };
         let path = format!("{section}.{key}");
-        found.set(key, value).map_err(|refusal| match refusal {
+        let index = self.section_index(origin, section)?;
+        self.sections[index].set(key, value).map_err(|refusal| match refusal {
             Refusal::UnknownKey(known) => ConfigError::UnknownKey {
                 origin: origin.into(),
                 key: path.clone(),
@@ -179,12 +212,21 @@ impl Config {
             },
             Refusal::NotAllowed(allowed) => ConfigError::value(origin, &path, value, &allowed),
         })?;
-        self.sources.insert(path, source);
+        self.next_order += 1;
+        let setting = Setting { source, origin: origin.into(), order: self.next_order };
+        self.settings.insert(path, setting);
         Ok(())
     }
 
-    fn unknown_section(&self, origin: &str, name: &str) -> ConfigError {
-        let known: Vec<&str> = self.sections.iter().map(|s| s.name()).collect();
+    fn section_index(&self, origin: &str, name: &str) -> Result<usize, ConfigError> {
+        let found = self.sections.iter().position(|s| s.name() == name);
+        found.ok_or_else(|| self.unknown_name(origin, name, &[]))
+    }
+
+    /// A name that is no section, nor one of the `others` that may stand in its place.
+    fn unknown_name(&self, origin: &str, name: &str, others: &[&str]) -> ConfigError {
+        let sections = self.sections.iter().map(|s| s.name());
+        let known: Vec<&str> = others.iter().copied().chain(sections).collect();
         ConfigError::UnknownKey {
             origin: origin.into(),
             key: name.into(),
@@ -208,9 +250,11 @@ impl Config {
         self.sections.iter().map(AsRef::as_ref)
     }
 
-    /// Where the value of `section.key` is from; `None` for a default.
+    /// Where the value of `section.key` is from; `None` if there is no such key.
     pub fn source(&self, path: &str) -> Option<&Source> {
-        self.sources.get(path)
+        let (section, key) = path.split_once('.')?;
+        self.sections().find(|s| s.name() == section)?.get(key)?;
+        Some(self.settings.get(path).map_or(&Source::Default, |setting| &setting.source))
     }
 
     /// The whole configuration as `{section: {key: value}}`, for the record of a result.
@@ -228,13 +272,27 @@ impl Config {
     }
 }
 
+/// The preset that a file names as its base.
+fn base_name<'a>(file: &str, base: &'a Value) -> Result<&'a str, ConfigError> {
+    let known: Vec<&str> = PRESETS.iter().map(|p| p.name).collect();
+    match base.as_str() {
+        Some(name) if known.contains(&name) => Ok(name),
+        other => {
+            let hint = error::suggestion(other.unwrap_or_default(), &known);
+            Err(ConfigError::value(file, "base", base, &format!("the name of a machine; {hint}")))
+        }
+    }
+}
+
 /// `{ value = …, source = … }` or `{ value = …, assumed = … }`.
 fn annotated(table: &Table) -> Option<(Value, Source)> {
     let value = table.get("value")?.clone();
     if table.len() != 2 {
         return None;
     }
-    let text = |key: &str| table.get(key).and_then(Value::as_str).map(str::to_owned);
+    let text = |key: &str| {
+        table.get(key).and_then(Value::as_str).filter(|t| !t.trim().is_empty()).map(str::to_owned)
+    };
     let source =
         text("source").map(Source::Paper).or_else(|| text("assumed").map(Source::Assumed))?;
     Some((value, source))

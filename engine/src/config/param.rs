@@ -90,7 +90,8 @@ impl Param for f64 {
     type Limits = RangeInclusive<f64>;
     fn accept(value: &Value, limits: &Self::Limits) -> Option<Self> {
         let v = value.as_float().or_else(|| value.as_integer().map(|i| i as f64))?;
-        limits.contains(&v).then_some(v)
+        // NaN lies in no range. Adding zero turns -0.0 into 0.0, which results print alike.
+        limits.contains(&v).then_some(v + 0.0)
     }
     fn allowed(limits: &Self::Limits) -> String {
         format!("a number from {} to {}", limits.start(), limits.end())
@@ -114,7 +115,7 @@ impl Param for bool {
 }
 
 /// A size in bytes; may be written as a number of bytes or as text: `"32 KB"`, `"8 MB"`, `"16 GB"`
-/// (powers of 1024).
+/// (powers of 1024). There are no fractions: 1.5 GB is `"1536 MB"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
@@ -169,7 +170,7 @@ impl Param for Size {
     }
     fn allowed(limits: &Self::Limits) -> String {
         format!(
-            "a size from {} to {} (a number of bytes, or text like \"32 KB\")",
+            "a size from {} to {} (a whole number of bytes, or a whole number with a unit like \"32 KB\")",
             limits.start(),
             limits.end()
         )

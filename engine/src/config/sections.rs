@@ -34,14 +34,14 @@ section! {
         model: CoreModel = CoreModel::InOrder, (), "";
         /// Hardware threads that share one core's caches and issue slots.
         threads_per_core: u32 = 1, 1..=2, "threads";
-        /// Instructions issued per cycle, shared by the threads of a core.
+        /// Instructions issued per cycle, shared by the threads of a core. Presets: 1 in-order, 4 out-of-order.
         issue_width: u32 = 1, 1..=16, "instructions/cycle";
-        /// Reorder buffer of an out-of-order core, split evenly between its threads.
+        /// Reorder buffer per core (out-of-order only), split evenly between its threads.
         rob_entries: u32 = 192, 8..=1024, "instructions";
         /// Loads in flight per core (out-of-order only), split evenly between its threads.
         load_queue_entries: u32 = 72, 1..=256, "loads";
         /// Stores that have retired but not yet reached the L1, per core; split evenly between its threads.
-        store_queue_entries: u32 = 32, 1..=256, "stores";
+        store_queue_entries: u32 = 48, 1..=256, "stores";
         /// Lines that one core may be waiting for at a time.
         mshrs: u32 = 16, 1..=64, "lines";
     }
@@ -60,7 +60,7 @@ section! {
 }
 
 section! {
-    /// Private second-level cache, inclusive of the L1. Size 0: there is none.
+    /// Private second-level cache, inclusive of the L1. Size 0: there is none, and its other parameters have no effect.
     pub struct L2Config("l2") {
         /// Capacity; 0 for a hierarchy of two levels.
         bytes: Size = Size::kb(256), Size(0)..=Size::mb(64), "B";
@@ -110,7 +110,7 @@ section! {
 section! {
     /// The persistent memory device.
     pub struct PmConfig("pm") {
-        /// Capacity; physical addresses 0 up to it.
+        /// Capacity; the PM's physical addresses run from 0 up to it.
         capacity_bytes: Size = Size::gb(16), Size::mb(1)..=Size::gb(1024), "B";
         /// Ranks per channel.
         ranks: u32 = 1, 1..=8, "ranks";

@@ -1,142 +1,222 @@
 //! Checks that span several parameters.
 
 use super::{
-    Config, ConfigError, ControllerConfig, DramConfig, L1Config, L2Config, LlcConfig, PmConfig,
-    Size, Source,
+    Config, ConfigError, ControllerConfig, CoreConfig, CoreModel, DramConfig, L1Config, L2Config,
+    LlcConfig, PmConfig, Size,
 };
 use crate::memory::LINE_BYTES;
+
+/// Unit of the memories' sizes.
+const PAGE: Size = Size::kb(4);
 
 impl Config {
     /// Checks that the machine's values fit each other.
     ///
     /// # Errors
-    /// [`ConfigError::Inconsistent`] names the key, its value and what it collides with.
+    /// [`ConfigError::Inconsistent`] names the keys that collide, their values and what would do. Of
+    /// several keys it blames the one that was set last.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let (l1, l2, llc) =
-            (self.get::<L1Config>(), self.get::<L2Config>(), self.get::<LlcConfig>());
-        self.check_cache("l1", l1.bytes, l1.ways)?;
-        if l2.bytes.0 > 0 {
-            self.check_cache("l2", l2.bytes, l2.ways)?;
-            self.check_inclusion("l2", l2.bytes, "l1", l1.bytes)?;
-        }
-        self.check_cache("llc", llc.bytes, llc.ways)?;
-        let (name, below) = if l2.bytes.0 > 0 { ("l2", l2.bytes) } else { ("l1", l1.bytes) };
-        self.check_inclusion("llc", llc.bytes, name, below)?;
+        self.check_core()?;
+        self.check_caches()?;
         self.check_controller()?;
-        self.check_memory()
+        self.check_pm()?;
+        self.check_dram()
     }
 
-    /// An error about a key whose value is in range but does not fit others; `why` names them.
+    /// An error about values that are each in range but collide; the blame falls on the one of `keys`
+    /// that was set last, and `why` names the others.
     ///
     /// # Panics
-    /// If the key is not declared.
-    pub fn inconsistent(&self, key: &str, why: String) -> ConfigError {
-        let origin = match self.source(key) {
-            Some(Source::User(origin)) => origin.clone(),
-            Some(_) => self.machine.clone(),
-            None => "default".into(),
-        };
+    /// If a key is not declared.
+    pub fn inconsistent(&self, keys: &[&str], why: String) -> ConfigError {
+        let order = |key: &str| self.settings.get(key).map_or(0, |s| s.order);
+        let key = keys
+            .iter()
+            .copied()
+            .reduce(|a, b| if order(b) > order(a) { b } else { a })
+            .expect("a conflict names at least one key");
         let (section, name) = key.split_once('.').expect("keys are SECTION.KEY");
         let value = self
             .sections()
             .find(|s| s.name() == section)
             .and_then(|s| s.get(name))
             .expect("validation names declared keys");
-        ConfigError::Inconsistent { origin, key: key.into(), value: value.to_string(), why }
+        let origin = self.settings.get(key).map_or("default", |s| &s.origin);
+        ConfigError::Inconsistent {
+            origin: origin.into(),
+            key: key.into(),
+            value: value.to_string(),
+            why,
+        }
     }
 
-    fn check_cache(&self, level: &str, bytes: Size, ways: u32) -> Result<(), ConfigError> {
-        let lines = bytes.0 / LINE_BYTES;
-        let sets = lines / u64::from(ways);
-        if !bytes.0.is_multiple_of(LINE_BYTES * u64::from(ways)) {
-            let why = format!("{level}.ways = {ways} does not divide its {lines} lines of 64 B");
-            return Err(self.inconsistent(&format!("{level}.bytes"), why));
-        }
-        if !sets.is_power_of_two() {
-            let why = format!(
-                "with {level}.ways = {ways} there would be {sets} sets; the number of sets must be a power of two"
-            );
-            return Err(self.inconsistent(&format!("{level}.bytes"), why));
-        }
-        let memory =
-            self.get::<PmConfig>().capacity_bytes.0 + self.get::<DramConfig>().capacity_bytes.0;
-        if memory / LINE_BYTES / sets >= u64::from(u32::MAX) {
-            let why = format!(
-                "tags are 32 bits wide, too few for {} of memory in {sets} sets",
-                Size(memory)
-            );
-            return Err(self.inconsistent(&format!("{level}.bytes"), why));
+    fn check_core(&self) -> Result<(), ConfigError> {
+        let core = self.get::<CoreConfig>();
+        let out_of_order = core.model == CoreModel::OutOfOrder;
+        for (key, entries, used) in [
+            ("core.rob_entries", core.rob_entries, out_of_order),
+            ("core.load_queue_entries", core.load_queue_entries, out_of_order),
+            ("core.store_queue_entries", core.store_queue_entries, true),
+        ] {
+            if used && !entries.is_multiple_of(core.threads_per_core) {
+                let why = format!(
+                    "{key} = {entries} cannot be split evenly between core.threads_per_core = {} threads",
+                    core.threads_per_core
+                );
+                return Err(self.inconsistent(&[key, "core.threads_per_core"], why));
+            }
         }
         Ok(())
     }
 
-    fn check_inclusion(
-        &self,
-        outer: &str,
-        outer_bytes: Size,
-        inner: &str,
-        inner_bytes: Size,
-    ) -> Result<(), ConfigError> {
-        if outer_bytes < inner_bytes {
-            let why = format!("it must include {inner}.bytes = {inner_bytes}");
-            return Err(self.inconsistent(&format!("{outer}.bytes"), why));
+    fn check_caches(&self) -> Result<(), ConfigError> {
+        let (l1, l2, llc) =
+            (self.get::<L1Config>(), self.get::<L2Config>(), self.get::<LlcConfig>());
+        let mut levels = vec![("l1", l1.bytes, l1.ways)];
+        if l2.bytes.0 > 0 {
+            levels.push(("l2", l2.bytes, l2.ways));
+        }
+        levels.push(("llc", llc.bytes, llc.ways));
+        for &(level, bytes, ways) in &levels {
+            self.check_cache(level, bytes, ways)?;
+        }
+        for pair in levels.windows(2) {
+            let (inner, outer) = (pair[0], pair[1]);
+            if outer.1 < inner.1 {
+                let (outer_key, inner_key) =
+                    (format!("{}.bytes", outer.0), format!("{}.bytes", inner.0));
+                let why = format!(
+                    "{outer_key} = {} must be at least {inner_key} = {}, which it includes",
+                    outer.1, inner.1
+                );
+                return Err(self.inconsistent(&[&outer_key, &inner_key], why));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_cache(&self, level: &str, bytes: Size, ways: u32) -> Result<(), ConfigError> {
+        let (bytes_key, ways_key) = (format!("{level}.bytes"), format!("{level}.ways"));
+        let set_bytes = LINE_BYTES * u64::from(ways);
+        let sets = bytes.0 / set_bytes;
+        if sets == 0 || !bytes.0.is_multiple_of(set_bytes) {
+            let why = format!(
+                "{bytes_key} = {bytes} must be a multiple of {}, one set of {ways_key} = {ways} lines of {LINE_BYTES} B",
+                Size(set_bytes)
+            );
+            return Err(self.inconsistent(&[&bytes_key, &ways_key], why));
+        }
+        if !sets.is_power_of_two() {
+            let (below, above) = neighbours(sets);
+            let why = format!(
+                "{bytes_key} = {bytes} with {ways_key} = {ways} makes {sets} sets, which must be a power of two; {} or {} would do",
+                Size(below * set_bytes),
+                Size(above * set_bytes)
+            );
+            return Err(self.inconsistent(&[&bytes_key, &ways_key], why));
+        }
+        let (pm, dram) =
+            (self.get::<PmConfig>().capacity_bytes, self.get::<DramConfig>().capacity_bytes);
+        if (pm.0 + dram.0) / LINE_BYTES / sets >= u64::from(u32::MAX) {
+            let why = format!(
+                "tags of 32 bits are too few for pm.capacity_bytes = {pm} and dram.capacity_bytes = {dram}; with {ways_key} = {ways}, {bytes_key} = {bytes} is too small"
+            );
+            let keys = [&bytes_key, &ways_key, "pm.capacity_bytes", "dram.capacity_bytes"];
+            return Err(self.inconsistent(&keys, why));
         }
         Ok(())
     }
 
     fn check_controller(&self) -> Result<(), ConfigError> {
         let c = self.get::<ControllerConfig>();
-        if c.drain_low_percent >= c.drain_high_percent {
+        let (low, high) = (c.drain_low_percent, c.drain_high_percent);
+        if low >= high {
             let why = format!(
-                "it must lie below controller.drain_high_percent = {}",
-                c.drain_high_percent
+                "controller.drain_low_percent = {low} must lie below controller.drain_high_percent = {high}"
             );
-            return Err(self.inconsistent("controller.drain_low_percent", why));
+            let keys = ["controller.drain_low_percent", "controller.drain_high_percent"];
+            return Err(self.inconsistent(&keys, why));
         }
-        for (key, n) in [
-            ("controller.channels", u64::from(c.channels)),
-            ("controller.page_bytes", c.page_bytes.0),
-        ] {
-            if !n.is_power_of_two() {
-                return Err(self.inconsistent(key, "it must be a power of two".into()));
-            }
+        let entries = |percent: u32| c.write_queue_entries * percent / 100;
+        if entries(low) >= entries(high) {
+            let why = format!(
+                "writes would be drained from {} entries down to {}: controller.write_queue_entries = {} is too small for controller.drain_high_percent = {high} and controller.drain_low_percent = {low}",
+                entries(high),
+                entries(low),
+                c.write_queue_entries
+            );
+            let keys = [
+                "controller.write_queue_entries",
+                "controller.drain_low_percent",
+                "controller.drain_high_percent",
+            ];
+            return Err(self.inconsistent(&keys, why));
         }
-        Ok(())
+        self.check_power_of_two("controller.channels", u64::from(c.channels))?;
+        self.check_power_of_two("controller.page_bytes", c.page_bytes.0)
     }
 
-    fn check_memory(&self) -> Result<(), ConfigError> {
-        let (pm, dram) = (self.get::<PmConfig>(), self.get::<DramConfig>());
-        for (key, n) in [
-            ("pm.ranks", u64::from(pm.ranks)),
-            ("pm.banks", u64::from(pm.banks)),
-            ("pm.row_bytes", pm.row_bytes.0),
-            ("dram.banks", u64::from(dram.banks)),
-            ("dram.row_bytes", dram.row_bytes.0),
-        ] {
-            if !n.is_power_of_two() {
-                return Err(self.inconsistent(key, "it must be a power of two".into()));
-            }
-        }
-        for (key, n) in [
-            ("pm.capacity_bytes", pm.capacity_bytes.0),
-            ("pm.log_region_bytes", pm.log_region_bytes.0),
-            ("dram.capacity_bytes", dram.capacity_bytes.0),
-        ] {
-            if !n.is_multiple_of(4096) {
-                return Err(self.inconsistent(key, "it must be a multiple of 4 KB".into()));
-            }
-        }
+    fn check_pm(&self) -> Result<(), ConfigError> {
+        let pm = self.get::<PmConfig>();
+        self.check_power_of_two("pm.ranks", u64::from(pm.ranks))?;
+        self.check_power_of_two("pm.banks", u64::from(pm.banks))?;
+        self.check_power_of_two("pm.row_bytes", pm.row_bytes.0)?;
+        self.check_pages("pm.capacity_bytes", pm.capacity_bytes)?;
+        self.check_pages("pm.log_region_bytes", pm.log_region_bytes)?;
         if pm.log_region_bytes >= pm.capacity_bytes {
             let why = format!(
-                "the log region must be smaller than pm.capacity_bytes = {}",
-                pm.capacity_bytes
+                "pm.log_region_bytes = {} must leave room for data in pm.capacity_bytes = {}",
+                pm.log_region_bytes, pm.capacity_bytes
             );
-            return Err(self.inconsistent("pm.log_region_bytes", why));
+            return Err(self.inconsistent(&["pm.log_region_bytes", "pm.capacity_bytes"], why));
         }
-        if pm.row_hit_ns > pm.read_ns {
-            let why = format!("a row hit cannot be slower than pm.read_ns = {}", pm.read_ns);
-            return Err(self.inconsistent("pm.row_hit_ns", why));
-        }
-        Ok(())
+        self.check_row_hit("pm", pm.row_hit_ns, pm.read_ns)
     }
+
+    fn check_dram(&self) -> Result<(), ConfigError> {
+        let dram = self.get::<DramConfig>();
+        self.check_power_of_two("dram.banks", u64::from(dram.banks))?;
+        self.check_power_of_two("dram.row_bytes", dram.row_bytes.0)?;
+        self.check_pages("dram.capacity_bytes", dram.capacity_bytes)?;
+        self.check_row_hit("dram", dram.row_hit_ns, dram.read_ns)
+    }
+
+    /// Addresses are taken apart by bits, so that what they count must be a power of two.
+    fn check_power_of_two(&self, key: &str, n: u64) -> Result<(), ConfigError> {
+        if n.is_power_of_two() {
+            return Ok(());
+        }
+        let (below, above) = neighbours(n);
+        let why = if key.ends_with("bytes") {
+            format!("it must be a power of two, such as {} or {}", Size(below), Size(above))
+        } else {
+            format!("it must be a power of two, such as {below} or {above}")
+        };
+        Err(self.inconsistent(&[key], why))
+    }
+
+    fn check_pages(&self, key: &str, size: Size) -> Result<(), ConfigError> {
+        if size.0.is_multiple_of(PAGE.0) {
+            return Ok(());
+        }
+        Err(self.inconsistent(&[key], format!("it must be a multiple of {PAGE}")))
+    }
+
+    fn check_row_hit(&self, device: &str, hit_ns: f64, read_ns: f64) -> Result<(), ConfigError> {
+        if hit_ns <= read_ns {
+            return Ok(());
+        }
+        let (hit, read) = (format!("{device}.row_hit_ns"), format!("{device}.read_ns"));
+        let why = format!(
+            "{hit} = {hit_ns} must not exceed {read} = {read_ns}, a read that misses the row"
+        );
+        Err(self.inconsistent(&[&hit, &read], why))
+    }
+}
+
+/// The powers of two just below and above a number that is none.
+fn neighbours(n: u64) -> (u64, u64) {
+    debug_assert!(!n.is_power_of_two() && n > 1);
+    let above = n.next_power_of_two();
+    (above / 2, above)
 }

@@ -132,7 +132,7 @@ impl Base {
         let bytes = site.config.get::<BaseConfig>().log_bytes_per_thread;
         if bytes.0 * u64::from(site.threads) > site.log_bytes() {
             return Err(site.config.inconsistent(
-                "base.log_bytes_per_thread",
+                &["base.log_bytes_per_thread", "pm.log_region_bytes"],
                 format!(
                     "{} threads need more than pm.log_region_bytes = {}",
                     site.threads,
