@@ -5,8 +5,8 @@
 //! the high watermark down to the low one. With no read waiting, writes go whenever they can. One
 //! request is issued per burst time, which is how the data bus limits throughput.
 //!
-//! Fault model: with ADR, a write is durable when the write queue accepts it. Without, when the cells
-//! have it. A write that has found no place waits outside, is volatile, and keeps its order.
+//! Fault model: with ADR, a write is durable when the write queue accepts it. Without, when the on-PM
+//! buffer has it, or the cells where there is none. A write that has found no place waits outside, is volatile, and keeps its order.
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,7 @@ pub struct Shared {
     pub notices: VecDeque<Notice>,
     /// Durability of ordered writes.
     pub order: Order,
-    /// Whether write queues (and on-PM buffers) survive a power failure.
+    /// Whether write queues survive a power failure.
     pub adr: bool,
     /// Set when ordered writes became durable: writes held back for them may go on.
     pub order_moved: bool,
@@ -522,19 +522,11 @@ impl Channel {
 
     fn move_to_buffer(&mut self, index: usize, shared: &mut Shared) {
         let queued = self.writes.remove(index);
-        let w = queued.write;
-        let waiting = (!shared.adr && (w.token != 0 || w.order != 0)).then_some((w.token, w.order));
         let buffer = self.buffer.as_mut().expect("the caller saw a buffer");
-        buffer.write(
-            w.line,
-            w.mask,
-            &w.data,
-            w.class,
-            queued.place,
-            waiting,
-            &self.spec.energy,
-            &mut shared.stats,
-        );
+        buffer.write(&queued.write, queued.place, &self.spec.energy, &mut shared.stats);
+        if !shared.adr {
+            shared.durable(queued.write.token, queued.write.order);
+        }
         self.admit(shared);
     }
 
@@ -588,12 +580,7 @@ impl Channel {
     /// A spill of the on-PM buffer has finished.
     pub fn spill_done(&mut self, slot: u32, shared: &mut Shared) {
         let buffer = self.buffer.as_mut().expect("only a buffer spills");
-        let told = buffer.spill_done(slot, &mut shared.media, &self.spec.energy, &mut shared.stats);
-        if !shared.adr {
-            for (token, order) in told {
-                shared.durable(token, order);
-            }
-        }
+        buffer.spill_done(slot, &mut shared.media, &self.spec.energy, &mut shared.stats);
         self.wake_at(shared.now, shared);
     }
 
@@ -625,14 +612,12 @@ impl Channel {
         content
     }
 
-    /// What survives a power failure beside the cells, to be laid over them in this order. Nothing
-    /// without ADR.
+    /// What survives a power failure beside the cells, to be laid over them in this order: the
+    /// on-PM buffer, and with ADR the write queue.
     pub fn surviving(&self, adr: bool) -> Vec<(LineAddr, WordMask, LineData)> {
-        if !adr {
-            return Vec::new();
-        }
         let buffered = self.buffer.iter().flat_map(PmBuffer::contents).map(|(l, m, d)| (l, m, *d));
-        let queued = self.writes.iter().map(|w| (w.write.line, w.write.mask, w.write.data));
+        let queued =
+            self.writes.iter().filter(|_| adr).map(|w| (w.write.line, w.write.mask, w.write.data));
         buffered.chain(queued).collect()
     }
 }

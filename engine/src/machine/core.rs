@@ -84,7 +84,8 @@ impl Pipeline {
         let mut stall = 0;
         if let Some(window) = &mut self.window {
             while let Some(oldest) = window.in_flight.front() {
-                let beyond = end.saturating_sub(oldest.instruction + window.rob);
+                // How many of these instructions find no place until the load retires.
+                let beyond = (end + 1).saturating_sub(oldest.instruction + window.rob);
                 if beyond == 0 {
                     break;
                 }
@@ -247,9 +248,9 @@ mod tests {
         assert_eq!(core.time, 2, "neither load is waited for");
         core.issue(7).expect("known time");
         assert_eq!(core.instructions, 9);
-        assert_eq!(core.time, 200, "the ninth instruction needs the first to retire");
+        assert_eq!(core.time, 201, "the ninth instruction issues when the first has retired");
         core.drain_loads().expect("known times");
-        assert_eq!(core.time, 200);
+        assert_eq!(core.time, 201);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! Writes from the controller go into a 256 B line of the on-PM buffer (Silo §III-E) and reach the
 //! media when the buffer spills it: a read-modify-write if only part of the line was written, then one
 //! programming of the media line. Cells whose bits do not change are not programmed (data-comparison
-//! write), and a write that changes nothing is not a media write. Row buffers are write-through: a
+//! write), and a write that changes nothing is not a media write. What is in the buffer survives a
+//! power failure on the device's own energy, whatever the controller's queues do. Row buffers are write-through: a
 //! write programs the cells before its bank is free again. Without a buffer each write goes to the
 //! media as the 64 B line that it is.
 
 use super::clock::Cycle;
-use super::request::{Place, Token, WriteClass};
+use super::request::{Place, Write, WriteClass};
 use crate::config::{CoreConfig, DramConfig, PmConfig};
 use crate::machine::clock::cycles;
 use crate::memory::{
@@ -205,10 +206,6 @@ struct BufferLine {
     spilling: Option<([WordMask; LINES_PER_MEDIA_LINE], [LineData; LINES_PER_MEDIA_LINE])>,
     /// Words written since the spill began.
     again: [WordMask; LINES_PER_MEDIA_LINE],
-    /// Who wants to hear when the content is in the cells (only without ADR): those of the content
-    /// being programmed first, from `waiting_again` on those that came later.
-    waiting: Vec<(Token, u64)>,
-    waiting_again: usize,
 }
 
 /// The on-PM write-combining buffer of one channel.
@@ -251,19 +248,9 @@ impl PmBuffer {
         self.occupied == self.lines.len()
     }
 
-    /// Takes a write. `waiting` is to be told, with its order, when the content is in the cells.
-    #[allow(clippy::too_many_arguments)]
-    pub fn write(
-        &mut self,
-        line: LineAddr,
-        mask: WordMask,
-        data: &LineData,
-        class: WriteClass,
-        place: Place,
-        waiting: Option<(Token, u64)>,
-        energy: &EnergyModel,
-        stats: &mut Stats,
-    ) {
+    /// Takes a write, which is durable from then on.
+    pub fn write(&mut self, write: &Write, place: Place, energy: &EnergyModel, stats: &mut Stats) {
+        let Write { line, mask, class, .. } = *write;
         stats.write_energy.add_bits(energy.row_write, u64::from(mask.count_ones()) * 64);
         self.clock += 1;
         let part = line.0 as usize % LINES_PER_MEDIA_LINE;
@@ -289,21 +276,18 @@ impl PmBuffer {
                     last_use: 0,
                     spilling: None,
                     again: [0; LINES_PER_MEDIA_LINE],
-                    waiting: Vec::new(),
-                    waiting_again: 0,
                 });
                 slot
             }
         };
         let entry = self.lines[slot].as_mut().expect("an indexed slot is occupied");
-        overlay(&mut entry.data[part], data, mask);
+        overlay(&mut entry.data[part], &write.data, mask);
         entry.masks[part] |= mask;
         entry.last_use = self.clock;
         entry.class = entry.class.min(class);
         if entry.spilling.is_some() {
             entry.again[part] |= mask;
         }
-        entry.waiting.extend(waiting);
     }
 
     /// Lays the buffered words of a line over `content`; returns which words the buffer had.
@@ -352,7 +336,6 @@ impl PmBuffer {
             .min_by_key(|(_, l)| l.last_use)?;
         let entry = self.lines[slot].as_mut().expect("just found");
         entry.spilling = Some((entry.masks, entry.data));
-        entry.waiting_again = entry.waiting.len();
         let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
         let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
         let changes = (0..LINES_PER_MEDIA_LINE).any(|i| {
@@ -382,20 +365,18 @@ impl PmBuffer {
     }
 
     /// A spill has reached the cells: updates the media and frees the line, unless it was written
-    /// again meanwhile. Returns who waited for it.
+    /// again meanwhile.
     pub fn spill_done(
         &mut self,
         slot: u32,
         media: &mut Image,
         energy: &EnergyModel,
         stats: &mut Stats,
-    ) -> Vec<(Token, u64)> {
+    ) {
         let entry = self.lines[slot as usize].as_mut().expect("a spilling slot is occupied");
         let first = entry.media_line * LINES_PER_MEDIA_LINE as u64;
         let (masks, data) = entry.spilling.take().expect("a spill was under way");
         program(media, LineAddr(first), &masks, &data, entry.class, energy, stats);
-        let later = entry.waiting.split_off(entry.waiting_again);
-        let told = std::mem::replace(&mut entry.waiting, later);
         if entry.again.iter().all(|&m| m == 0) {
             self.lines[slot as usize] = None;
             self.index[slot as usize] = u64::MAX;
@@ -403,7 +384,6 @@ impl PmBuffer {
         } else {
             entry.masks = std::mem::take(&mut entry.again);
         }
-        told
     }
 
     /// Everything in the buffer, in a fixed order: what a power failure finds there.

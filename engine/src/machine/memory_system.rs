@@ -304,6 +304,17 @@ impl MemorySystem {
             && self.channels.iter().all(Channel::is_idle)
     }
 
+    /// The end of an orderly shutdown: what on-PM buffers still hold goes to the cells, uncounted.
+    pub fn flush_buffers(&mut self) {
+        for channel in &self.channels[..self.pm_channels] {
+            for (line, mask, data) in channel.surviving(false) {
+                for word in (0..data.len()).filter(|w| mask >> w & 1 != 0) {
+                    self.shared.media.store(line.word(word), data[word]);
+                }
+            }
+        }
+    }
+
     /// What a power failure leaves beside the cells, to be laid over them in this order.
     pub fn surviving(&self) -> Vec<(LineAddr, crate::memory::WordMask, LineData)> {
         let adr = self.shared.adr;

@@ -1088,6 +1088,7 @@ impl Simulation {
             self.deliver()?;
         }
         self.run_until_idle()?;
+        self.machine.memory.flush_buffers();
         let (start, end) = (DATA_START, self.site.log_start);
         let written = {
             let mut crash = self.crash();

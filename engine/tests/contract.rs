@@ -1,0 +1,130 @@
+//! The contract that every design must keep, whatever it does inside.
+//!
+//! Bug class: a design loses an acknowledged transaction, leaves part of an unfinished one, or changes
+//! what nobody wrote, when power fails at some unlucky cycle.
+
+mod common;
+
+use common::{CELLS, simulation, tiny_config};
+use graven_engine::config::Config;
+use graven_engine::designs::REGISTRY;
+use graven_engine::sim::Simulation;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// Crashes a simulation at random cycles on its way, recovers each time, judges, and goes on. Returns
+/// the number of crashes that broke a promise, with the first.
+fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> (u32, Vec<String>) {
+    simulation.follow_transactions();
+    let mut random = Pcg64::seed_from_u64(seed);
+    let (mut crashes, mut broken, mut cycle) = (0, Vec::new(), 0);
+    loop {
+        cycle += random.random_range(1..step_max);
+        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
+            return (crashes, broken);
+        }
+        crashes += 1;
+        let mut crash = simulation.crash();
+        crash.recover();
+        if let Err(verdict) = crash.judge() {
+            broken.push(format!("cycle {cycle}: {verdict}"));
+        } else if let Err(violation) = crash.check_structures() {
+            broken.push(format!("cycle {cycle}: {violation}"));
+        }
+        // Recovery must be repeatable on its own result.
+        let once: Vec<_> = crash.medium.written().collect();
+        crash.recover();
+        if !once.into_iter().eq(crash.medium.written()) && broken.is_empty() {
+            broken.push(format!("cycle {cycle}: a second recovery changed the image"));
+        }
+    }
+}
+
+fn variants() -> Vec<(&'static str, Config)> {
+    vec![
+        ("tiny caches", tiny_config(&[])),
+        (
+            "roomy caches",
+            tiny_config(&[("l1.bytes", "32 KB"), ("l2.bytes", "64 KB"), ("llc.bytes", "1 MB")]),
+        ),
+        (
+            "small queue",
+            tiny_config(&[("controller.write_queue_entries", "4"), ("pm.buffer_lines", "2")]),
+        ),
+        ("no buffer", tiny_config(&[("pm.buffer_lines", "0")])),
+        (
+            "four channels",
+            tiny_config(&[
+                ("controller.channels", "4"),
+                ("controller.interleave", "line"),
+                ("controller.write_queue_entries", "4"),
+            ]),
+        ),
+        ("no ADR", tiny_config(&[("controller.adr", "false"), ("pm.buffer_lines", "0")])),
+        ("no ADR, buffer", tiny_config(&[("controller.adr", "false")])),
+        (
+            "out of order",
+            tiny_config(&[
+                ("core.model", "out-of-order"),
+                ("core.issue_width", "4"),
+                ("core.mshrs", "2"),
+            ]),
+        ),
+        (
+            "two levels, two threads per core",
+            tiny_config(&[("l2.bytes", "0"), ("core.count", "2"), ("core.threads_per_core", "2")]),
+        ),
+    ]
+}
+
+#[test]
+fn safe_designs_recover_to_a_committed_state_at_any_cycle() {
+    for design in REGISTRY.iter().filter(|d| d.safe) {
+        for (name, config) in variants() {
+            for seed in 0..2 {
+                let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, seed);
+                let (crashes, broken) = crash_often(&mut simulation, seed, 1500);
+                assert!(crashes > 20, "{} on {name}: only {crashes} crashes", design.name);
+                assert!(
+                    broken.is_empty(),
+                    "{} on {name}, seed {seed}: {:#?}",
+                    design.name,
+                    &broken[..broken.len().min(3)]
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_designs_are_convicted() {
+    for design in REGISTRY.iter().filter(|d| !d.safe) {
+        let mut simulation = simulation(&tiny_config(&[]), design.name, &CELLS, 4, 60, 1);
+        let (_, broken) = crash_often(&mut simulation, 1, 3000);
+        assert!(!broken.is_empty(), "{} was never caught", design.name);
+    }
+}
+
+#[test]
+fn every_design_leaves_the_same_data_and_the_same_run_twice_is_the_same() {
+    for (name, config) in variants() {
+        let mut digests = Vec::new();
+        for design in REGISTRY {
+            let run = || {
+                let mut simulation = simulation(&config, design.name, &CELLS, 4, 80, 7);
+                let digest =
+                    simulation.run().unwrap_or_else(|e| panic!("{} on {name}: {e}", design.name));
+                (digest, simulation.stats().counters.clone())
+            };
+            let (digest, counters) = run();
+            assert_eq!(counters.committed_transactions, 80, "{} on {name}", design.name);
+            assert!(counters.reads_checked > 0, "{} on {name}", design.name);
+            assert_eq!((digest, counters), run(), "{} on {name}: two runs differ", design.name);
+            digests.push(digest);
+        }
+        assert!(
+            digests.windows(2).all(|d| d[0] == d[1]),
+            "{name}: final images differ: {digests:x?}"
+        );
+    }
+}
