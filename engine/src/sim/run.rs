@@ -456,7 +456,7 @@ impl Simulation {
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().llc_writebacks += 1;
             match self.design.llc_evict(&mut self.machine, line, &content) {
-                Eviction::WriteBack { after } => write.after = after,
+                Eviction::WriteBack { after, token } => (write.after, write.token) = (after, token),
                 Eviction::Keep => return,
             }
         }
