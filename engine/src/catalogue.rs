@@ -107,11 +107,8 @@ mod tests {
     #[test]
     fn every_recorded_statistic_is_declared() {
         let declared: Vec<&str> = stats::declarations().map(|d| d.name).collect();
-        let stats = stats::Stats {
-            core_instructions: vec![1],
-            core_cycles: vec![1],
-            ..Default::default()
-        };
+        let stats =
+            stats::Stats { core_instructions: vec![1], core_cycles: vec![1], ..Default::default() };
         for (name, _) in stats.record(1000, 0, 0) {
             let name = name.replace("core0", "core*");
             assert!(declared.contains(&name.as_str()), "{name} is not declared");

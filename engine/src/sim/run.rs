@@ -666,10 +666,8 @@ impl Simulation {
         let asks = !self.machine.caches.contains(line)
             && self.fill_of(line).is_none()
             && self.mshrs_used[core as usize] < self.mshrs_max;
-        if asks {
-            if let Access::Miss(latency) = self.access(core, line, false) {
-                self.start_fill(core, line, None, latency);
-            }
+        if asks && let Access::Miss(latency) = self.access(core, line, false) {
+            self.start_fill(core, line, None, latency);
         }
     }
 
