@@ -4,6 +4,9 @@
 //! thread a [`Program`] whose every operation is timed. Nodes, pointers and allocator metadata all
 //! live in the image, so that [`Workload::check`] can walk any image, a recovered one included.
 
+pub mod costs;
+pub mod structures;
+
 use crate::config::{ConfigError, Section, Size};
 use crate::memory::{Addr, Image};
 use crate::program::Program;
