@@ -8,8 +8,12 @@
 
 pub mod allocator;
 pub mod element;
+pub mod keyed;
 pub mod keys;
+pub mod rbtree;
 
 pub use allocator::{Arena, Census};
 pub use element::Element;
+pub use keyed::Keyed;
 pub use keys::Keys;
+pub use rbtree::RbTree;
