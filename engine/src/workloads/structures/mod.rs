@@ -8,12 +8,14 @@
 
 pub mod allocator;
 pub mod element;
+pub mod hash;
 pub mod keyed;
 pub mod keys;
 pub mod rbtree;
 
 pub use allocator::{Arena, Census};
 pub use element::Element;
+pub use hash::Hash;
 pub use keyed::Keyed;
 pub use keys::Keys;
 pub use rbtree::RbTree;
