@@ -7,6 +7,7 @@
 //! every walk by the memory that was allocated, so that they end on any bytes whatever.
 
 pub mod allocator;
+pub mod btree;
 pub mod element;
 pub mod hash;
 pub mod keyed;
@@ -14,6 +15,7 @@ pub mod keys;
 pub mod rbtree;
 
 pub use allocator::{Arena, Census};
+pub use btree::BTree;
 pub use element::Element;
 pub use hash::Hash;
 pub use keyed::Keyed;
