@@ -12,6 +12,7 @@ pub mod element;
 pub mod hash;
 pub mod keyed;
 pub mod keys;
+pub mod queue;
 pub mod rbtree;
 
 pub use allocator::{Arena, Census};
@@ -20,4 +21,5 @@ pub use element::Element;
 pub use hash::Hash;
 pub use keyed::Keyed;
 pub use keys::Keys;
+pub use queue::Queue;
 pub use rbtree::RbTree;
