@@ -10,7 +10,7 @@
 //!
 //! Writing an element stores every word, as a copy from volatile memory does; an update therefore
 //! stores many words that keep their value. In a 64 B element 3 of 8 words keep it, and of the bytes
-//! about two thirds: MorLog (§2) counts 70.5 % clean bytes over the WHISPER programs. The mix of
+//! about two thirds: MorLog (Fig. 5) counts 70.5 % clean bytes over the WHISPER programs. The mix of
 //! small numbers, text, identifiers and zeros is what data compression is given to work on.
 
 use crate::memory::{Addr, Image, WORD_BYTES, WORDS_PER_LINE};
@@ -43,7 +43,7 @@ pub fn mix(x: u64) -> u64 {
 }
 
 /// Word `index` of the element with this stamp.
-fn content(stamp: u64, index: u64) -> u64 {
+pub fn content(stamp: u64, index: u64) -> u64 {
     let salt = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     match index % 4 {
         _ if index == 0 => stamp,

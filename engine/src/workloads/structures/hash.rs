@@ -48,9 +48,9 @@ impl Hash {
         Self { root, stripes: stripes.into(), buckets, element, element_word }
     }
 
-    /// Bytes of PM that stripes and buckets take.
+    /// Bytes of PM that stripes and buckets take (saturating).
     pub fn root_bytes(stripes: u32, buckets: u64) -> u64 {
-        u64::from(stripes) * LINE_BYTES + (buckets * WORD_BYTES).next_multiple_of(LINE_BYTES)
+        buckets.saturating_mul(WORD_BYTES).saturating_add(u64::from(stripes) * LINE_BYTES)
     }
 
     /// Bytes of a node.

@@ -5,7 +5,7 @@
 //! insert the same key, and each thread knows (in volatile memory, as a benchmark's driver does) which of its
 //! keys are present. Hence:
 //!
-//! - an insertion always inserts: the next number, a key that was never there ("random insert", Silo);
+//! - an insertion always inserts: the next number, a key that was never there (Silo, Table III: "randomly insert");
 //! - a removal always removes one of the thread's own keys, drawn from the distribution;
 //! - an update draws from the distribution as well: from the thread's own keys if each thread has a
 //!   structure of its own; from all keys of the initial population if the structure is shared, so that
@@ -160,7 +160,7 @@ impl Keys {
         let percent = self.random.random_range(0..100);
         if percent < self.insert_percent || self.present.is_empty() {
             let number = self.fresh;
-            self.fresh += 1;
+            self.fresh = number.checked_add(1).expect("a thread has fewer than 2^32 keys");
             self.present.push(number);
             return Action::Insert(self.own(number));
         }

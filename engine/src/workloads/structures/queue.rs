@@ -23,7 +23,7 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_LIMIT};
 use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use crate::program::{Memory, Ptr};
-use crate::workloads::Violation;
+use crate::workloads::{Violation, costs};
 
 const HEAD: u64 = 0;
 const TAIL: u64 = 1;
@@ -32,8 +32,6 @@ const TICKET: u64 = 3;
 
 const NEXT: u64 = 0;
 const HEADER_WORDS: u64 = 1;
-
-const NODE: Class = 0;
 
 /// The handle of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +42,8 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// The size class of nodes in the queue's arena.
+    pub const NODE: Class = 0;
     /// Bytes of PM that the root takes.
     pub const ROOT_BYTES: u64 = LINE_BYTES;
 
@@ -76,7 +76,7 @@ impl Queue {
 
     /// Appends the first version of a new element.
     pub fn enqueue<M: Memory>(&self, m: &mut M, arena: &Arena) {
-        let node = arena.allocate(m, NODE);
+        let node = arena.allocate(m, Self::NODE);
         self.append(m, node);
     }
 
@@ -103,14 +103,14 @@ impl Queue {
             return false;
         }
         for i in 0..self.element.words {
-            m.compute(crate::workloads::costs::WORD);
+            m.compute(costs::WORD);
             m.load(head.word(self.element_word + i));
         }
         let next = m.load_ptr(head.word(NEXT));
         m.store_ptr(self.field(HEAD), next);
         let length = m.load(self.field(LENGTH));
         m.store(self.field(LENGTH), length.wrapping_sub(1));
-        arena.free(m, NODE, head);
+        arena.free(m, Self::NODE, head);
         true
     }
 
@@ -137,7 +137,7 @@ impl Queue {
         let mut node = Addr(root(HEAD));
         let (mut walked, mut last) = (0, Addr(0));
         while node.0 != 0 {
-            census.claim(node, NODE, "node")?;
+            census.claim(node, Self::NODE, "node")?;
             match self.element.check(image, node.plus(self.element_word * WORD_BYTES)) {
                 Ok(key) if key == expected => {}
                 Ok(key) => {
