@@ -19,7 +19,7 @@
 use rand_pcg::Pcg64;
 
 use super::layout::Plan;
-use super::structures::element::{content, mix};
+use super::structures::element::{content, copy_line, mix};
 use super::structures::keys::{Draw, generator};
 use super::{Request, Violation, Workload, costs};
 use crate::config::ConfigError;
@@ -77,7 +77,9 @@ impl Array {
     fn swap<M: Memory>(&self, m: &mut M, (a, b): (u64, u64)) {
         let (a, b) = (self.element(a), self.element(b));
         for i in 0..self.words {
-            m.compute(2 * costs::WORD);
+            // Two words are copied: one each way.
+            copy_line(m, i, self.words);
+            copy_line(m, i, self.words);
             let (x, y) = (m.load(a.word(i)), m.load(b.word(i)));
             m.store(a.word(i), y);
             m.store(b.word(i), x);

@@ -22,7 +22,8 @@ pub const COMPARE: u32 = 3;
 pub const HASH: u32 = 10;
 
 /// Copying one word between volatile memory and PM, or within PM: the load or store of the volatile
-/// copy and its share of an unrolled loop.
+/// copy and its share of an unrolled loop. Counted ahead of each line's worth of words or each shift,
+/// not between words: that would double the number of operations to simulate.
 pub const WORD: u32 = 1;
 
 /// The allocator's fast path: size class, test of the free list, test of the arena's end.

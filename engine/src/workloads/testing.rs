@@ -320,6 +320,37 @@ pub fn parameters_that_do_not_fit_are_refused(build: Build) {
     assert!(why.ends_with("at most 40 would do"), "{why}");
 }
 
+/// Elements of 64 KB, footprints of two elements, skews beyond reason and long transactions.
+pub fn extremes_run(build: Build) {
+    let largest = WorkloadConfig {
+        element_bytes: Size::kb(64),
+        footprint_bytes: Size::kb(512),
+        insert_percent: 30,
+        remove_percent: 50,
+        ..WorkloadConfig::default()
+    };
+    let tiny = WorkloadConfig {
+        element_bytes: Size(8),
+        distribution: Distribution::Zipf,
+        zipf_theta: 5.0,
+        insert_percent: 10,
+        remove_percent: 80,
+        operations_per_transaction: 200,
+        ..small()
+    };
+    for base in [largest, tiny] {
+        for sharing in [Sharing::Private, Sharing::Shared] {
+            let request = request(WorkloadConfig { sharing, ..base.clone() }, 2, 11);
+            let (workload, image) = populated(build, &request);
+            let (image, counts) = run(workload.as_ref(), &request, image, |_, before, _| {
+                assert_eq!(workload.check(before), Ok(()));
+            });
+            assert_eq!(workload.check(&image), Ok(()));
+            assert_eq!(counts.transactions, 11);
+        }
+    }
+}
+
 /// Instantiates the contract for one workload.
 macro_rules! contract {
     ($build:expr) => {
@@ -330,6 +361,7 @@ macro_rules! contract {
             lost_words_are_seen
             the_seed_decides
             pointers_remember_their_loads
+            extremes_run
             parameters_that_do_not_fit_are_refused
         );
     };
@@ -366,4 +398,11 @@ fn the_size_of_a_transaction_is_as_documented() {
             assert!((found - expected).abs() <= 0.05 * expected, "{name}: {found:.1?}");
         }
     }
+}
+
+#[test]
+fn a_workload_is_found_by_its_name_only() {
+    assert_eq!(super::find("hash").map(|e| e.group), Ok("micro"));
+    let refusal = super::find("btre").map(|e| e.name).unwrap_err().to_string();
+    assert!(refusal.contains("did you mean `btree`?"), "{refusal}");
 }

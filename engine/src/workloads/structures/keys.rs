@@ -246,6 +246,31 @@ mod tests {
     }
 
     #[test]
+    fn any_skew_and_any_population_draws_within_bounds() {
+        for zipf_theta in [0.01, 0.5, 1.0, 5.0] {
+            let zipf = Distribution::Zipf;
+            let config = WorkloadConfig { distribution: zipf, zipf_theta, ..config(0, 0) };
+            for population in [1, 2, 3, 1 << 33] {
+                let draw = Draw::new(&config, population);
+                let mut random = generator(1, 1);
+                // There may be fewer or more to draw from than at the beginning.
+                for among in [1, population, population + 5] {
+                    assert!((0..100).all(|_| draw.below(among, &mut random) < among));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_of_a_shared_structure_update_each_others_keys() {
+        for thread in 0..3 {
+            let mut keys = Keys::new(&config(0, 0), 1, (thread, 3), 10, true);
+            let drawn: BTreeSet<u64> = (0..500).map(|_| keys.draw().key()).collect();
+            assert_eq!(drawn, (0..30).map(key).collect(), "every key comes up");
+        }
+    }
+
+    #[test]
     fn streams_differ_by_seed_and_thread() {
         let first = |seed, thread| generator(seed, thread).random_range(0..u64::MAX);
         assert_eq!(first(1, 2), first(1, 2));

@@ -20,10 +20,10 @@
 //! out allows: consecutive keys from head to tail.
 
 use super::allocator::{Arena, Census, Class, block_bytes};
-use super::element::{Element, KEY_LIMIT};
+use super::element::{Element, KEY_LIMIT, copy_line};
 use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use crate::program::{Memory, Ptr};
-use crate::workloads::{Violation, costs};
+use crate::workloads::Violation;
 
 const HEAD: u64 = 0;
 const TAIL: u64 = 1;
@@ -103,7 +103,7 @@ impl Queue {
             return false;
         }
         for i in 0..self.element.words {
-            m.compute(costs::WORD);
+            copy_line(m, i, self.element.words);
             m.load(head.word(self.element_word + i));
         }
         let next = m.load_ptr(head.word(NEXT));

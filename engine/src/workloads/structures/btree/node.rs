@@ -75,6 +75,7 @@ impl Node {
 
     /// Makes room at `position` and puts a key and what belongs to it there.
     pub(super) fn insert_at<M: Memory>(&mut self, m: &mut M, position: u64, key: u64, slot: Ptr) {
+        m.compute(2 * costs::WORD * (self.keys - position) as u32);
         for i in (position..self.keys).rev() {
             copy(m, self.key(i), self.key(i + 1));
             copy(m, self.slot(i), self.slot(i + 1));
@@ -86,6 +87,7 @@ impl Node {
 
     /// Closes the gap that the key at `position` leaves.
     pub(super) fn remove_at<M: Memory>(&mut self, m: &mut M, position: u64) {
+        m.compute(2 * costs::WORD * (self.keys - position - 1) as u32);
         for i in position + 1..self.keys {
             copy(m, self.key(i), self.key(i - 1));
             copy(m, self.slot(i), self.slot(i - 1));
@@ -95,6 +97,7 @@ impl Node {
 
     /// Appends the keys of `from`, from the one at `first` on, with what belongs to them.
     pub(super) fn append<M: Memory>(&mut self, m: &mut M, from: &Node, first: u64) {
+        m.compute(2 * costs::WORD * (from.keys - first) as u32);
         for i in first..from.keys {
             copy(m, from.key(i), self.key(self.keys + i - first));
             copy(m, from.slot(i), self.slot(self.keys + i - first));
@@ -104,7 +107,6 @@ impl Node {
 }
 
 pub(super) fn copy<M: Memory>(m: &mut M, from: Ptr, to: Ptr) {
-    m.compute(costs::WORD);
     let word = m.load(from);
     m.store(to, word);
 }
