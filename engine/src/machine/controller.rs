@@ -242,9 +242,10 @@ impl Channel {
         }
     }
 
+    /// A write enters the queue only when the ordered writes that it waits for are durable: otherwise it
+    /// could take the place that one of them needs.
     fn may_accept(&self, queued: &QueuedWrite, shared: &Shared) -> bool {
-        let after_reached = !shared.adr || shared.order.reached(queued.write.after);
-        after_reached && self.has_place_for(queued, shared)
+        shared.order.reached(queued.write.after) && self.has_place_for(queued, shared)
     }
 
     fn has_place_for(&self, queued: &QueuedWrite, shared: &Shared) -> bool {
@@ -266,24 +267,23 @@ impl Channel {
 
     /// Takes in waiting writes as far as there is room, oldest first.
     pub fn admit(&mut self, shared: &mut Shared) {
-        let mut i = 0;
-        while i < self.waiting_writes.len() {
-            let queued = self.waiting_writes[i];
+        let mut held_back = 0;
+        while let Some(&queued) = self.waiting_writes.get(held_back) {
+            if !self.has_place_for(&queued, shared) {
+                break;
+            }
+            let line = queued.write.line;
             let older_of_line =
-                self.waiting_writes.iter().take(i).any(|w| w.write.line == queued.write.line);
-            if older_of_line || !self.may_accept(&queued, shared) {
-                if self.writes.len() >= self.spec.write_queue && !shared.adr {
-                    break;
-                }
-                i += 1;
+                self.waiting_writes.iter().take(held_back).any(|w| w.write.line == line);
+            if older_of_line || !shared.order.reached(queued.write.after) {
+                held_back += 1;
                 continue;
             }
-            self.waiting_writes.remove(i);
+            self.waiting_writes.remove(held_back);
             if self.spec.persistent {
                 shared.stats.counters.write_queue_full_cycles += shared.now - queued.arrived;
             }
             self.accept(queued, shared);
-            i = 0;
         }
     }
 
@@ -508,16 +508,11 @@ impl Channel {
         true
     }
 
-    /// Without ADR a write waits for those it is ordered after, and for older ones of its line.
+    /// A write waits for older ones of its line. (With ADR there is at most one: merging leaves only one
+    /// that a bank is working on.)
     fn may_issue(&self, index: usize, w: &QueuedWrite, shared: &Shared) -> bool {
         let older = &self.writes[..index];
-        let same_line_first = || older.iter().any(|o| o.write.line == w.write.line);
-        if shared.adr {
-            // Merging leaves at most one older write of the line: one that a bank is working on.
-            self.buffer.is_some() || !same_line_first()
-        } else {
-            shared.order.reached(w.write.after) && !same_line_first()
-        }
+        (shared.adr && self.buffer.is_some()) || older.iter().all(|o| o.write.line != w.write.line)
     }
 
     fn move_to_buffer(&mut self, index: usize, shared: &mut Shared) {

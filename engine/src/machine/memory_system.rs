@@ -297,6 +297,11 @@ impl MemorySystem {
         self.channels[..self.pm_channels].iter().map(Channel::writes_waiting).sum()
     }
 
+    /// Whether any write, to PM or DRAM, waits outside a full queue.
+    pub fn has_writes_waiting(&self) -> bool {
+        self.channels.iter().any(|c| c.writes_waiting() > 0)
+    }
+
     /// Whether nothing is queued or on its way.
     pub fn is_idle(&self) -> bool {
         self.reads_in_transit.is_empty()

@@ -1084,6 +1084,10 @@ impl Simulation {
             self.machine.caches.clean(line);
             self.evict(line);
             self.deliver()?;
+            while self.machine.memory.has_writes_waiting() {
+                self.handle_event();
+                self.deliver()?;
+            }
         }
         self.run_until_idle()?;
         self.machine.memory.flush_buffers();
