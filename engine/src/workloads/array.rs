@@ -1,9 +1,10 @@
 //! `array`: swaps of two random elements.
 //!
-//! Models Array of Silo (Table III: "randomly swap two elements in an array", 64 B) and SPS of FWB (Table III, a vector of
-//! 1 GB) and MorLog (§VI: "entries are initialized with the same value"). A swap reads every word of both elements and
-//! stores every word of both, as copying does, although most keep their value: "each data element is 64 B, which
-//! involves multiple words. However, many words are not actually modified" (Silo, §VI-D).
+//! Models Array of Silo (Table III: "randomly swap two elements in an array", 64 B) and SPS of FWB
+//! (Table III, a vector of 1 GB) and MorLog ("the array entries are initialized with the same
+//! value"). A swap reads every word of both elements and stores every word of both, as copying
+//! does, although most keep their value: "each data element is 64B, which involves multiple words.
+//! However, many words are not actually modified" (Silo, §VI-D).
 //!
 //! | word of an element | content |
 //! |---|---|
@@ -11,10 +12,11 @@
 //! | 1 | a number below 65 536 that follows from the key |
 //! | 2.. | the same in every element: a mix of small numbers, letters and zeros |
 //!
-//! A partition is nothing but its elements, packed. A swap of 64 B elements thus issues 16 loads and
-//! 16 stores, of which 4 change a word. Private: an array per thread, no locks. Shared: one array, whose
-//! element i is under lock i modulo 64; a transaction takes the locks of all its elements in ascending
-//! order. All transactions swap: the shares of insertions and removals have no meaning here.
+//! A partition is nothing but its elements, packed. A swap of 64 B elements thus issues 16 loads
+//! and 16 stores, of which 4 change a word. Private: an array per thread, no locks. Shared: one
+//! array, whose element i is under lock i modulo 64; a transaction takes the locks of all its
+//! elements in ascending order. All transactions swap: the shares of insertions and removals have
+//! no meaning here.
 
 use rand_pcg::Pcg64;
 

@@ -1,9 +1,10 @@
 //! `btree`: random insertions, updates and removals in a B+ tree.
 //!
-//! Models the B-tree micro-benchmark of FWB (Table III: "B+ tree"), MorLog (Table IV), Silo (Table III:
-//! "randomly insert elements"), HOOP (Table III: 2-12 stores per transaction) and LALEA. No paper gives the fan-out or the node layout; ours is a B+
-//! tree of fan-out 16 with 256 B nodes ([`BTree`] has the table of its bytes) and one block
-//! per element. Defaults insert new keys only, as Silo does.
+//! Models the B-tree micro-benchmark of FWB (Table III: "B+ tree"), MorLog (Table IV), Silo (Table
+//! III: "randomly insert elements"), HOOP (Table III: 2-12 stores per transaction) and LALEA. No
+//! paper gives the fan-out or the node layout; ours is a B+ tree of fan-out 16 with 256 B nodes
+//! ([`BTree`] has the table of its bytes) and one block per element. Defaults insert new keys only,
+//! as Silo does.
 //!
 //! | bytes of a partition | |
 //! |---|---|
@@ -11,8 +12,8 @@
 //! | 64 | header of the arena |
 //! | rest | nodes (256 B) and elements (whole lines), as allocated |
 //!
-//! Private: a partition per thread, no locks. Shared: one partition, one lock around each transaction.
-//! Left out: concurrent trees (latching per node), variable-length keys, range scans.
+//! Private: a partition per thread, no locks. Shared: one partition, one lock around each
+//! transaction. Left out: concurrent trees (latching per node), variable-length keys, range scans.
 
 use super::keyed::{KeyedWorkload, Part};
 use super::layout::Plan;

@@ -1,7 +1,7 @@
 //! The workload that all keyed structures share: random insertions, updates and removals.
 //!
-//! Which keys: see [`keys`](super::structures::keys). FWB's "insert if absent, remove if found" (Table
-//! III) on a half-filled key space is 50 % insertions and 50 % removals here.
+//! Which keys: see [`keys`](super::structures::keys). FWB's "insert if absent, remove if found"
+//! (Table III) on a half-filled key space is 50 % insertions and 50 % removals here.
 //!
 //! Each transaction draws its operations, takes the locks they need in ascending order (in a shared
 //! structure only), and performs them all between `tx_begin` and `tx_end`. Locks are released after

@@ -1,8 +1,8 @@
 //! Where the structures of a workload lie in PM, and whether they fit.
 //!
-//! Each structure takes a partition of its own, which begins on a page: its root, then its arenas. An
-//! arena is sized for the population and for everything that the transactions could insert, so that
-//! allocation never fails during a run. Threads that do not share each have a partition.
+//! Each structure takes a partition of its own, which begins on a page: its root, then its arenas.
+//! An arena is sized for the population and for everything that the transactions could insert, so
+//! that allocation never fails during a run. Threads that do not share each have a partition.
 
 use super::structures::{Arena, Element, allocator::CLASSES};
 use super::{Request, Sharing};
@@ -30,7 +30,8 @@ pub(super) struct Plan {
 pub(super) struct Share {
     /// The threads that work on it.
     pub(super) threads: std::ops::Range<u32>,
-    /// Elements that there may be at most, by thread: the population and what the thread may insert.
+    /// Elements that there may be at most, by thread: the population and what the thread may
+    /// insert.
     pub(super) elements_max: Vec<u64>,
 }
 
@@ -42,11 +43,12 @@ impl Share {
 }
 
 impl Plan {
-    /// The plan of `workload`, one of whose elements adds `bytes_per_element(element)` to the footprint.
+    /// The plan of `workload`, one of whose elements adds `bytes_per_element(element)` to the
+    /// footprint.
     ///
     /// # Errors
-    /// [`ConfigError::Inconsistent`] if the shares of operations exceed 100 %, or the footprint does not
-    /// hold two elements per thread.
+    /// [`ConfigError::Inconsistent`] if the shares of operations exceed 100 %, or the footprint
+    /// does not hold two elements per thread.
     pub(super) fn new(
         workload: &'static str,
         request: &Request,

@@ -1,11 +1,12 @@
 //! `queue`: a random mix of enqueue and dequeue on a linked-list queue.
 //!
-//! Models the Queue micro-benchmark of MorLog (Table IV), Silo (Table III: "randomly enqueue and dequeue"), HOOP
-//! (Table III: 4 stores per transaction) and LALEA's ChainQueue. Insertion is enqueue, removal dequeue, and
-//! an update writes a new version of the oldest element in place. **The workload section's default of
-//! 100 % insertions and 0 % removals means 50 % enqueue and 50 % dequeue here**, as no paper runs a queue
-//! that only grows; any other shares are taken as given. A dequeue or update of an empty queue is a
-//! transaction without stores. The distribution of keys has no meaning for a queue.
+//! Models the Queue micro-benchmark of MorLog (Table IV), Silo (Table III: "randomly enqueue and
+//! dequeue"), HOOP (Table III: 4 stores per transaction) and LALEA's ChainQueue. Insertion is
+//! enqueue, removal dequeue, and an update writes a new version of the oldest element in place.
+//! **The workload section's default of 100 % insertions and 0 % removals means 50 % enqueue and 50
+//! % dequeue here**, as no paper runs a queue that only grows; any other shares are taken as given.
+//! A dequeue or update of an empty queue is a transaction without stores. The distribution of keys
+//! has no meaning for a queue.
 //!
 //! | bytes of a partition | |
 //! |---|---|
@@ -14,8 +15,8 @@
 //! | rest | nodes (whole lines), as allocated |
 //!
 //! The initial nodes are shuffled in memory, as those of a queue that has lived for a while are.
-//! Private: a partition per thread, no locks. Shared: one partition, one lock around each transaction.
-//! Left out: separate locks for head and tail.
+//! Private: a partition per thread, no locks. Shared: one partition, one lock around each
+//! transaction. Left out: separate locks for head and tail.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;

@@ -1,9 +1,9 @@
 //! `rbtree`: random insertions, updates and removals in a red-black tree.
 //!
 //! Models the RBTree micro-benchmark of FWB (Table III), MorLog (Table IV), Silo (Table III:
-//! "randomly insert elements"), HOOP (Table III: 2-10 stores per transaction) and LALEA. The papers give no node layout;
-//! ours has parent pointers and the element inside the node ([`RbTree`] has the table of its bytes).
-//! Defaults insert new keys only, as Silo does.
+//! "randomly insert elements"), HOOP (Table III: 2-10 stores per transaction) and LALEA. The papers
+//! give no node layout; ours has parent pointers and the element inside the node ([`RbTree`] has
+//! the table of its bytes). Defaults insert new keys only, as Silo does.
 //!
 //! | bytes of a partition | |
 //! |---|---|
@@ -11,7 +11,8 @@
 //! | 64 | header of the arena |
 //! | rest | nodes (whole lines), as allocated |
 //!
-//! Private: a partition per thread, no locks. Shared: one partition, one lock around each transaction.
+//! Private: a partition per thread, no locks. Shared: one partition, one lock around each
+//! transaction.
 
 use super::keyed::{KeyedWorkload, Part};
 use super::layout::Plan;

@@ -1,9 +1,9 @@
 //! A functional interpreter of programs, and the contract that every workload must fulfil.
 //!
-//! The interpreter runs threads round robin, one operation each, with locks and no notion of time. It keeps two
-//! images: what loads return, and what transactions have committed. It insists on what the designs
-//! rely on: stores happen inside transactions only, inside the workload's range, and no thread
-//! touches a word that another's unfinished transaction has stored (isolation).
+//! The interpreter runs threads round robin, one operation each, with locks and no notion of time.
+//! It keeps two images: what loads return, and what transactions have committed. It insists on what
+//! the designs rely on: stores happen inside transactions only, inside the workload's range, and no
+//! thread touches a word that another's unfinished transaction has stored (isolation).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -243,8 +243,8 @@ pub fn the_seed_decides(build: Build) {
     assert_ne!(first, operations(build, &Request { seed: 43, ..request }));
 }
 
-/// A pointer's origin is the load that returned the address of the block which it points into, so that an
-/// out-of-order core waits for what a real one would wait for, and for nothing else.
+/// A pointer's origin is the load that returned the address of the block which it points into, so
+/// that an out-of-order core waits for what a real one would wait for, and for nothing else.
 pub fn pointers_remember_their_loads(build: Build) {
     let config = WorkloadConfig { insert_percent: 40, remove_percent: 30, ..small() };
     let request = request(config, 1, 200);

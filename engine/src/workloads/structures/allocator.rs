@@ -52,8 +52,8 @@ impl Arena {
     /// Bytes of PM that the header takes.
     pub const HEADER_BYTES: u64 = LINE_BYTES;
 
-    /// The arena that has its header at `header` and its blocks in `[start, end)`; a class of 0 bytes
-    /// is not used.
+    /// The arena that has its header at `header` and its blocks in `[start, end)`; a class of 0
+    /// bytes is not used.
     pub fn new(header: Addr, start: Addr, end: Addr, block_bytes: [u64; CLASSES]) -> Self {
         assert!(block_bytes.iter().all(|b| b.is_multiple_of(LINE_BYTES)), "blocks are whole lines");
         assert!(start.0.is_multiple_of(LINE_BYTES) && start <= end, "an arena starts on a line");

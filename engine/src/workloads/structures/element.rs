@@ -9,9 +9,9 @@
 //! | 0 mod 4, not 0 | reserved: zero | no |
 //!
 //! Writing an element stores every word, as a copy from volatile memory does; an update therefore
-//! stores many words that keep their value. In a 64 B element 3 of 8 words keep it, and of the bytes
-//! about two thirds: MorLog (Fig. 5) counts 70.5 % clean bytes over the WHISPER programs. The mix of
-//! small numbers, text, identifiers and zeros is what data compression is given to work on.
+//! stores many words that keep their value. In a 64 B element 3 of 8 words keep it, and of the
+//! bytes about two thirds: MorLog (Fig. 5) counts 70.5 % clean bytes over the WHISPER programs. The
+//! mix of small numbers, text, identifiers and zeros is what data compression is given to work on.
 
 use crate::memory::{Addr, Image, WORD_BYTES, WORDS_PER_LINE};
 use crate::program::{Memory, Ptr};

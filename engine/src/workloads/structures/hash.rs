@@ -15,7 +15,8 @@
 //!
 //! Bucket b belongs to stripe b modulo the number of stripes; a stripe is what one lock covers, and
 //! has a count of its own so that threads under different locks share no word. New nodes go to the
-//! front of their chain. The table is not resized: whoever makes one sizes it for what it will hold.
+//! front of their chain. The table is not resized: whoever makes one sizes it for what it will
+//! hold.
 
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, mix};

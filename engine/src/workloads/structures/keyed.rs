@@ -27,8 +27,8 @@ pub trait Keyed: Copy + 'static {
     /// Where it is, for messages.
     fn root(&self) -> Addr;
 
-    /// Walks the whole map, checks its invariants, accounts for each block with the census, and calls
-    /// `visit` with each key.
+    /// Walks the whole map, checks its invariants, accounts for each block with the census, and
+    /// calls `visit` with each key.
     ///
     /// # Errors
     /// The first violation. Ends on any image.
@@ -97,8 +97,8 @@ pub(crate) mod testing {
         image
     }
 
-    /// Replaces one word, expects the check to complain in words that contain `expected`, and puts the
-    /// word back.
+    /// Replaces one word, expects the check to complain in words that contain `expected`, and puts
+    /// the word back.
     pub fn convicts<S: Keyed>(
         (structure, arena): (&S, &Arena),
         image: &mut Image,

@@ -1,15 +1,16 @@
 //! Which keys a thread inserts, updates and removes.
 //!
-//! Keys are numbered; key number n is [`key`]`(n)`, a bijection that spreads consecutive numbers over
-//! all 40 bits. Thread t of T owns the numbers that are t modulo T, so that no two threads ever
-//! insert the same key, and each thread knows (in volatile memory, as a benchmark's driver does) which of its
-//! keys are present. Hence:
+//! Keys are numbered; key number n is [`key`]`(n)`, a bijection that spreads consecutive numbers
+//! over all 40 bits. Thread t of T owns the numbers that are t modulo T, so that no two threads
+//! ever insert the same key, and each thread knows (in volatile memory, as a benchmark's driver
+//! does) which of its keys are present. Hence:
 //!
 //! - an insertion always inserts: the next number, a key that was never there (Silo, Table III: "randomly insert");
 //! - a removal always removes one of the thread's own keys, drawn from the distribution;
 //! - an update draws from the distribution as well: from the thread's own keys if each thread has a
-//!   structure of its own; from all keys of the initial population if the structure is shared, so that
-//!   threads meet in elements too. The latter may have been removed: then the update finds nothing;
+//!   structure of its own; from all keys of the initial population if the structure is shared, so
+//!   that threads meet in elements too. The latter may have been removed: then the update finds
+//!   nothing;
 //! - a removal or update that finds the thread without keys inserts instead.
 //!
 //! The Zipf distribution ranks the keys of the initial population. Hot ranks are scattered, so that

@@ -96,7 +96,8 @@ impl Queue {
         m.store(self.field(LENGTH), length + 1);
     }
 
-    /// Removes the oldest element and reads it, as its consumer does. Returns whether there was one.
+    /// Removes the oldest element and reads it, as its consumer does. Returns whether there was
+    /// one.
     pub fn dequeue<M: Memory>(&self, m: &mut M, arena: &Arena) -> bool {
         let head = m.load_ptr(self.field(HEAD));
         if head.is_null() {
@@ -124,8 +125,8 @@ impl Queue {
         true
     }
 
-    /// Walks the queue from head to tail, checks its invariants, accounts for each block, and returns
-    /// the keys of its oldest and its next element.
+    /// Walks the queue from head to tail, checks its invariants, accounts for each block, and
+    /// returns the keys of its oldest and its next element.
     ///
     /// # Errors
     /// The first violation. Ends on any image.

@@ -118,7 +118,8 @@ impl RbTree {
         }
     }
 
-    /// Rotates so that `node` moves down to `side` and its other child takes its place; returns that.
+    /// Rotates so that `node` moves down to `side` and its other child takes its place; returns
+    /// that.
     fn rotate<M: Memory>(&self, m: &mut M, node: Ptr, side: u64) -> Ptr {
         m.compute(costs::REBALANCE);
         let riser = m.load_ptr(node.word(opposite(side)));
@@ -171,7 +172,8 @@ impl RbTree {
         }
     }
 
-    /// Mends the black that is missing on the paths through `node` (perhaps null), a child of `parent`.
+    /// Mends the black that is missing on the paths through `node` (perhaps null), a child of
+    /// `parent`.
     fn rebalance_removed<M: Memory>(&self, m: &mut M, mut node: Ptr, mut parent: Ptr) {
         while !parent.is_null() && !is_red(m, node) {
             m.compute(costs::REBALANCE);
@@ -195,7 +197,8 @@ impl RbTree {
             if far_is_red {
                 m.store(far.word(COLOUR), BLACK);
             } else {
-                // The near child rises and takes the sibling's black; the sibling stays black, as far.
+                // The near child rises and takes the sibling's black; the sibling stays black, as
+                // far.
                 sibling = self.rotate(m, sibling, opposite(side));
             }
             let colour = m.load(parent.word(COLOUR));

@@ -16,11 +16,11 @@
 //! | 2..17 | keys, ascending | keys, ascending |
 //! | 17..32 | address of the element of each key | child right of each key |
 //!
-//! Key k of an inner node is at most every key right of it and greater than every key left of it; it
-//! need not be present itself. Every node but the root has at least 7 keys. Insertion splits full
-//! nodes, and removal refills nodes of 7 keys (from a neighbour, or by merging with it), on the way
-//! down, so that neither ever goes back up. Nodes are searched by bisection; keys and pointers shift to
-//! make room, word by word.
+//! Key k of an inner node is at most every key right of it and greater than every key left of it;
+//! it need not be present itself. Every node but the root has at least 7 keys. Insertion splits
+//! full nodes, and removal refills nodes of 7 keys (from a neighbour, or by merging with it), on
+//! the way down, so that neither ever goes back up. Nodes are searched by bisection; keys and
+//! pointers shift to make room, word by word.
 
 mod node;
 
@@ -45,7 +45,8 @@ const _: () = assert!(SLOTS + KEYS_MAX == NODE_WORDS && 2 * KEYS_MIN < KEYS_MAX)
 const NODE: Class = 0;
 const ELEMENT: Class = 1;
 
-/// A tree of nodes with 8 children or more is not deeper in a 64-bit address space; bounds the check.
+/// A tree of nodes with 8 children or more is not deeper in a 64-bit address space; bounds the
+/// check.
 const DEPTH_MAX: u32 = 24;
 
 /// The handle of a B+ tree.
@@ -71,7 +72,8 @@ impl BTree {
         block_bytes(element.words)
     }
 
-    /// Nodes of a tree of `elements` elements, at most: 7 keys to a leaf, 8 children to an inner node.
+    /// Nodes of a tree of `elements` elements, at most: 7 keys to a leaf, 8 children to an inner
+    /// node.
     pub fn nodes_max(elements: u64) -> u64 {
         elements / 6 + 16
     }
@@ -121,8 +123,8 @@ impl BTree {
         (between, right)
     }
 
-    /// Gives `child`, child `index` of `parent`, which has as few keys as it may, another key, or merges
-    /// it with a neighbour; returns the node that its keys are in now.
+    /// Gives `child`, child `index` of `parent`, which has as few keys as it may, another key, or
+    /// merges it with a neighbour; returns the node that its keys are in now.
     fn refill<M: Memory>(
         m: &mut M,
         arena: &Arena,
@@ -158,7 +160,8 @@ impl BTree {
         left
     }
 
-    /// Moves the last key of `left` to the front of `child`; `between` is the word of the key between.
+    /// Moves the last key of `left` to the front of `child`; `between` is the word of the key
+    /// between.
     fn take_last<M: Memory>(m: &mut M, between: Ptr, left: &mut Node, child: &mut Node) {
         let last = left.keys - 1;
         let key = m.load(left.key(last));
@@ -175,7 +178,8 @@ impl BTree {
         left.set_keys(m, last);
     }
 
-    /// Moves the first key of `right` to the end of `child`; `between` is the word of the key between.
+    /// Moves the first key of `right` to the end of `child`; `between` is the word of the key
+    /// between.
     fn take_first<M: Memory>(m: &mut M, between: Ptr, child: &mut Node, right: &mut Node) {
         let key = m.load(right.key(0));
         let slot = m.load_ptr(right.slot(0));
