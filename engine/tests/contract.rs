@@ -9,6 +9,7 @@ use common::{CELLS, simulation, tiny_config};
 use graven_engine::config::Config;
 use graven_engine::designs::REGISTRY;
 use graven_engine::sim::Simulation;
+use graven_engine::workloads;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -90,6 +91,41 @@ fn safe_designs_recover_to_a_committed_state_at_any_cycle() {
                     "{} on {name}, seed {seed}: {:#?}",
                     design.name,
                     &broken[..broken.len().min(3)]
+                );
+            }
+        }
+    }
+}
+
+/// Each design is crashed a few hundred times in each workload, private and shared.
+#[test]
+fn safe_designs_recover_every_workload() {
+    let settings = [
+        ("workload.footprint_bytes", "128 KB"),
+        ("workload.remove_percent", "30"),
+        ("workload.insert_percent", "50"),
+    ];
+    for design in REGISTRY.iter().filter(|d| d.safe) {
+        for workload in workloads::REGISTRY {
+            for sharing in ["private", "shared"] {
+                let mut config = tiny_config(&settings);
+                config.set("workload.sharing", sharing).expect("a known choice");
+                let mut simulation = simulation(&config, design.name, workload, 4, 120, 5);
+                let (crashes, broken) = crash_often(&mut simulation, 3, 300);
+                assert!(
+                    broken.is_empty(),
+                    "{} on {} {}: {} of {crashes}: {:#?}",
+                    design.name,
+                    sharing,
+                    workload.name,
+                    broken.len(),
+                    &broken[..broken.len().min(3)]
+                );
+                assert!(
+                    crashes >= 100,
+                    "{} on {}: only {crashes} crashes",
+                    design.name,
+                    workload.name
                 );
             }
         }

@@ -194,6 +194,9 @@ pub struct Simulation {
     design: Box<dyn Design>,
     machine: Machine,
     threads: Vec<Thread>,
+    /// Per thread, when its next instruction issues; [`NEVER`] while it cannot. Kept apart from the
+    /// threads because it is scanned at every turn.
+    ready_at: Vec<Cycle>,
     fills: slab::Slab<Fill>,
     mshrs_max: u32,
     mshrs_used: Vec<u32>,
@@ -235,6 +238,7 @@ impl Simulation {
             design,
             machine,
             threads,
+            ready_at: vec![0; spec.threads as usize],
             fills: slab::Slab::new(),
             mshrs_max: core.mshrs,
             mshrs_used: vec![0; core.count as usize],
@@ -312,9 +316,8 @@ impl Simulation {
                 self.look_at_control()?;
             }
             let event_at = self.machine.memory.shared.events.next_at();
-            let (first, second) = self.earliest_threads();
-            let thread_at = first.map_or(NEVER, |t| self.threads[t].pipeline.time);
-            if first.is_none() {
+            let (first, thread_at, second) = self.earliest_threads();
+            if thread_at == NEVER {
                 if self.threads.iter().all(|t| t.state == State::Finished) {
                     return Ok(true);
                 }
@@ -325,32 +328,27 @@ impl Simulation {
             if event_at.min(thread_at) > limit {
                 return Ok(false);
             }
-            match first {
-                Some(thread) if thread_at < event_at => {
-                    actions += self.run_thread(thread, second.min(limit.saturating_add(1)))?;
-                }
-                _ => self.handle_event(),
+            if thread_at < event_at {
+                actions += self.run_thread(first, second.min(limit.saturating_add(1)))?;
+            } else {
+                self.handle_event();
             }
         }
     }
 
-    /// The ready thread with the earliest next instruction, and when the next after it comes.
+    /// The thread with the earliest next instruction, when that is, and when the next after it comes.
     #[inline]
-    fn earliest_threads(&self) -> (Option<usize>, Cycle) {
-        let (mut first, mut first_at, mut second_at) = (None, NEVER, NEVER);
-        for (i, thread) in self.threads.iter().enumerate() {
-            if thread.state != State::Ready {
-                continue;
-            }
-            let at = thread.pipeline.time;
-            if first.is_none() || at < first_at {
+    fn earliest_threads(&self) -> (usize, Cycle, Cycle) {
+        let (mut first, mut first_at, mut second_at) = (0, NEVER, NEVER);
+        for (thread, &at) in self.ready_at.iter().enumerate() {
+            if at < first_at {
                 second_at = first_at;
-                (first, first_at) = (Some(i), at);
-            } else {
-                second_at = second_at.min(at);
+                (first, first_at) = (thread, at);
+            } else if at < second_at {
+                second_at = at;
             }
         }
-        (first, second_at)
+        (first, first_at, second_at)
     }
 
     /// Runs one thread while nothing else is earlier; returns how many operations that were.
@@ -362,9 +360,9 @@ impl Simulation {
             self.step(thread);
             self.settle()?;
             let t = &self.threads[thread];
-            let at = t.pipeline.time;
+            let at = if t.state == State::Ready { t.pipeline.time } else { NEVER };
+            self.ready_at[thread] = at;
             if self.woken
-                || t.state != State::Ready
                 || at >= until
                 || self.machine.memory.shared.events.next_at() <= at
                 || operations == ACTIONS_PER_LOOK
@@ -510,6 +508,7 @@ impl Simulation {
         let State::Blocked(cause, since) = t.state else { return };
         t.state = State::Ready;
         t.pipeline.wait_until(at);
+        self.ready_at[thread] = t.pipeline.time;
         let waited = t.pipeline.time - since;
         self.woken = true;
         let c = self.machine.count();
