@@ -2,12 +2,16 @@
 //!
 //! A [`Program`] is pulled by a core, one [`Op`] at a time, and is handed the value of each load when
 //! the core has it. Workloads are written as ordinary Rust over the [`Memory`] trait; [`spawn`] turns
-//! such a function into a program by running it on a stack of its own, suspended at every operation.
-//! The same code runs without a machine over [`Direct`], which is how data structures are populated
+//! such a function into a program by running it on a stack of its own, suspended at every load. (What
+//! it does between two loads needs no answer and is handed over at once, in order; so programs share
+//! nothing but simulated memory.) The same code runs without a machine over [`Direct`], which is how data structures are populated
 //! before a measurement and walked after a recovery.
 //!
 //! Pointers carry where they came from: a [`Ptr`] that was loaded remembers the load, so that an
 //! out-of-order core knows which accesses must wait for which (pointer chasing), without guessing.
+
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -170,21 +174,34 @@ impl Memory for Direct<'_> {
     }
 }
 
+/// Operations that a running function has decided on and its core has not yet asked for.
+type Decided = Rc<RefCell<Vec<Op>>>;
+
+/// Most operations that a function may be ahead of its core.
+const DECIDED_MAX: usize = 64;
+
 /// A running thread's handle: [`Memory`], and transactions and locks besides.
 pub struct Thread<'a> {
-    yielder: &'a Yielder<u64, Op>,
+    yielder: &'a Yielder<u64, ()>,
+    decided: Decided,
     instructions: u32,
     loads: u32,
 }
 
 impl Thread<'_> {
+    /// Decides on an operation that needs no answer.
     #[inline]
-    fn issue(&mut self, op: Op) -> u64 {
+    fn issue(&mut self, op: Op) {
+        let mut decided = self.decided.borrow_mut();
         if self.instructions > 0 {
             let instructions = std::mem::take(&mut self.instructions);
-            self.yielder.suspend(Op::Compute { instructions });
+            decided.push(Op::Compute { instructions });
         }
-        self.yielder.suspend(op)
+        decided.push(op);
+        if decided.len() >= DECIDED_MAX {
+            drop(decided);
+            self.yielder.suspend(());
+        }
     }
 
     /// Begins a failure-atomic region.
@@ -212,7 +229,14 @@ impl Load for Thread<'_> {
     #[inline]
     fn load(&mut self, at: Ptr) -> u64 {
         self.loads += 1;
-        self.issue(Op::Load { at })
+        let mut decided = self.decided.borrow_mut();
+        if self.instructions > 0 {
+            let instructions = std::mem::take(&mut self.instructions);
+            decided.push(Op::Compute { instructions });
+        }
+        decided.push(Op::Load { at });
+        drop(decided);
+        self.yielder.suspend(())
     }
 
     #[inline]
@@ -238,16 +262,36 @@ impl Memory for Thread<'_> {
 const STACK_BYTES: usize = 256 << 10;
 
 struct Spawned {
-    coroutine: Coroutine<u64, Op, (), DefaultStack>,
+    coroutine: Coroutine<u64, (), (), DefaultStack>,
+    decided: Decided,
+    /// The decided operations, being handed out.
+    batch: Vec<Op>,
+    next: usize,
 }
 
 impl Program for Spawned {
     #[inline]
     fn next(&mut self, value: u64) -> Op {
-        match self.coroutine.resume(value) {
-            CoroutineResult::Yield(op) => op,
-            CoroutineResult::Return(()) => Op::Done,
+        if let Some(&op) = self.batch.get(self.next) {
+            self.next += 1;
+            return op;
         }
+        self.next_batch(value)
+    }
+}
+
+impl Spawned {
+    fn next_batch(&mut self, value: u64) -> Op {
+        self.batch.clear();
+        if self.coroutine.done() {
+            return Op::Done;
+        }
+        if let CoroutineResult::Return(()) = self.coroutine.resume(value) {
+            self.decided.borrow_mut().push(Op::Done);
+        }
+        std::mem::swap(&mut self.batch, &mut self.decided.borrow_mut());
+        self.next = 1;
+        self.batch[0]
     }
 }
 
@@ -257,14 +301,17 @@ impl Program for Spawned {
 /// If the host has no memory for the stack.
 pub fn spawn(body: impl FnOnce(&mut Thread<'_>) + 'static) -> Box<dyn Program> {
     let stack = DefaultStack::new(STACK_BYTES).expect("host memory for a simulated thread's stack");
-    let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<u64, Op>, _first: u64| {
-        let mut thread = Thread { yielder, instructions: 0, loads: 0 };
+    let decided = Decided::default();
+    let theirs = Rc::clone(&decided);
+    let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<u64, ()>, _first: u64| {
+        let mut thread = Thread { yielder, decided: theirs, instructions: 0, loads: 0 };
         body(&mut thread);
-        if thread.instructions > 0 {
-            yielder.suspend(Op::Compute { instructions: thread.instructions });
+        let instructions = thread.instructions;
+        if instructions > 0 {
+            thread.decided.borrow_mut().push(Op::Compute { instructions });
         }
     });
-    Box::new(Spawned { coroutine })
+    Box::new(Spawned { coroutine, decided, batch: Vec::new(), next: 0 })
 }
 
 #[cfg(test)]
