@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,11 +50,17 @@ class BarChart:
     designs: Sequence[str]
     bars: Mapping[tuple[str, str], Bar]
     baseline: str
+    unsafe: Collection[str] = ()
 
     @property
     def top(self) -> float:
         """The end of the axis of values."""
-        return 1.12 * max([1.0, *(bar.value for bar in self.bars.values() if bar.value)])
+        return 1.14 * max([1.0, *(bar.value for bar in self.bars.values() if bar.value)])
+
+    @property
+    def labels(self) -> list[str]:
+        """The designs' names, unsafe ones marked."""
+        return [f"{name} †" if name in self.unsafe else name for name in self.designs]
 
     def wide(self) -> str:
         """Standing bars, groups side by side."""
@@ -101,7 +107,7 @@ def _style() -> Iterator[None]:
         "svg.fonttype": "none",
         "svg.hashsalt": "graven",
         "font.family": "sans-serif",
-        "font.size": 10.5,
+        "font.size": 11,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.edgecolor": RULE,
@@ -152,8 +158,8 @@ def _tooltip(chart: BarChart, design: str, group: str, kind: str, length: float)
 
 def _draw_wide(chart: BarChart) -> str:
     count = len(chart.designs)
-    names = _text_width(chart.designs, 10.5) + 8
-    bottom, height = names + 30, 270 + names + 30
+    names = _text_width(chart.labels, 11.5) + 8
+    bottom, height = names + 32, 290 + names + 32
     figure, axes = _axes(WIDE, height, left=38, right=4, top=14, bottom=bottom)
     span = count + _GAP
     total = span * len(chart.groups)
@@ -165,7 +171,9 @@ def _draw_wide(chart: BarChart) -> str:
     for number, group in enumerate(chart.groups):
         start = number * span
         if group == MEAN:
-            axes.axvspan(start - 0.5 - _GAP / 2, start + span - 0.5 - _GAP / 2, color=BAND, lw=0)
+            axes.axvspan(
+                start - 0.5 - _GAP / 2, start + span - 0.5 - _GAP / 2, color=BAND, lw=0, zorder=0
+            )
         for place, design in enumerate(chart.designs):
             x, base = start + place, 0.0
             for kind, length, colour, hatch in _pieces(chart, design, group):
@@ -188,17 +196,19 @@ def _draw_wide(chart: BarChart) -> str:
             textcoords="offset points",
             ha="center",
             va="center",
-            fontsize=12.5,
+            fontsize=13,
             fontweight="bold",
         )
     places = [n * span + p for n in range(len(chart.groups)) for p in range(count)]
-    axes.set_xticks(places, [*chart.designs] * len(chart.groups), rotation=90, fontsize=10.5)
+    axes.set_xticks(
+        places, chart.labels * len(chart.groups), rotation=90, fontsize=min(11.5, pitch)
+    )
     _value_axis(axes, vertical=True)
     return _svg(figure, chart.key + "-wide", chart.description, "wide", titles)
 
 
 def _value_label(axes: Axes, value: float | None, x: float, pitch: float) -> None:
-    upright = pitch < 25
+    upright = pitch < 27
     if pitch < 9:
         return
     axes.annotate(
@@ -209,7 +219,7 @@ def _value_label(axes: Axes, value: float | None, x: float, pitch: float) -> Non
         ha="center",
         va="bottom",
         rotation=90 if upright else 0,
-        fontsize=9.5 if pitch >= 12 else 8,
+        fontsize=min(11.0, pitch * 0.85),
     )
 
 
@@ -227,7 +237,7 @@ def _draw_narrow(chart: BarChart) -> str:
     count = len(chart.designs)
     row, head = 20.0, 30.0
     block = count * row + head
-    left = _text_width(chart.designs, 11.5) + 10
+    left = _text_width(chart.labels, 12) + 8
     top, bottom = 6.0, 22.0
     inner = block * len(chart.groups)
     figure, axes = _axes(NARROW, inner + top + bottom, left, right=4, top=top, bottom=bottom)
@@ -238,13 +248,13 @@ def _draw_narrow(chart: BarChart) -> str:
     for number, group in enumerate(chart.groups):
         start = number * block
         if group == MEAN:
-            axes.axhspan(start, start + block, color=BAND, lw=0)
+            axes.axhspan(start, start + block, color=BAND, lw=0, zorder=0)
         axes.annotate(
             group,
             (0, start + head - 9),
             xytext=(1, 0),
             textcoords="offset points",
-            fontsize=12.5,
+            fontsize=13,
             fontweight="bold",
             va="center",
         )
@@ -269,7 +279,7 @@ def _draw_narrow(chart: BarChart) -> str:
                 va="center",
                 fontsize=11,
             )
-    axes.set_yticks(places, [*chart.designs] * len(chart.groups), fontsize=11.5)
+    axes.set_yticks(places, chart.labels * len(chart.groups), fontsize=12)
     axes.locator_params(axis="x", nbins=5)
     _value_axis(axes, vertical=False)
     return _svg(figure, chart.key + "-narrow", chart.description, "narrow", titles)
@@ -304,7 +314,7 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> str:
                 lw=1.8,
                 ls="--" if style.hatched else "-",
             )
-        axes.set_title(name, loc="left", fontsize=12.5, fontweight="bold")
+        axes.set_title(name, loc="left", fontsize=13, fontweight="bold")
         axes.set_xticks(list(places), [str(count) for count in chart.threads])
         axes.set_xlim(-0.25, len(chart.threads) - 0.75)
         axes.set_ylim(bottom=0)

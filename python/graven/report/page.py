@@ -56,7 +56,8 @@ class Part:
     wide: Markup
     narrow: Markup
     kinds: bool
-    tables: Sequence[NumberTable]
+    table: NumberTable | None
+    other_threads: Sequence[NumberTable]
     absolute: Sequence[NumberTable]
 
 
@@ -103,7 +104,7 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             highlights=_highlights(normalised),
             parts=[_part(normalised, metric) for metric in METRICS],
             scaling=_scaling(normalised),
-            kinds=[(KIND_TITLES[kind], colour) for kind, colour in KINDS.items()],
+            kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in _kinds_present(comparison)],
             missing=_missing(comparison),
             settings=_settings(comparison, machine, settings),
             command=_command(normalised, machine, settings),
@@ -125,6 +126,13 @@ def _missing(comparison: Comparison) -> list[str]:
         for workload in comparison.workloads
         for design in comparison.designs
         if comparison.find(design, workload, threads) is None
+    ]
+
+
+def _kinds_present(comparison: Comparison) -> list[str]:
+    """The kinds of writes that at least one simulation made."""
+    return [
+        kind for kind in KINDS if any(r.number(f"{KIND_STAT}_{kind}") for r in comparison.records)
     ]
 
 
@@ -154,11 +162,12 @@ def _part(normalised: Normalised, metric: Metric) -> Part:
         metric.stat,
         metric.title,
         f"{catalogue().statistic(metric.stat).description}. "
-        f"Relative to {normalised.baseline}; {metric.direction}.",
+        f"Relative to {normalised.baseline}; {metric.direction}; the mean is geometric.",
         Markup(chart.wide()),
         Markup(chart.narrow()),
         kinds,
-        [_ratio_table(normalised, metric, count) for count in comparison.threads],
+        _ratio_table(normalised, metric, threads),
+        [_ratio_table(normalised, metric, n) for n in comparison.threads if n != threads],
         _absolute_tables(comparison, metric, kinds=kinds),
     )
 
@@ -183,6 +192,7 @@ def _bar_chart(normalised: Normalised, metric: Metric, threads: int, *, kinds: b
         designs=comparison.designs,
         bars=bars,
         baseline=normalised.baseline,
+        unsafe=comparison.unsafe,
     )
 
 
@@ -282,7 +292,15 @@ def _scaling(normalised: Normalised) -> Part | None:
     lead = f"Throughput relative to {normalised.baseline} with {counts[0]} threads."
     chart = LineChart("scaling", f"{lead} One panel for each workload.", counts, panels)
     return Part(
-        "scaling", "Scaling", lead, Markup(chart.wide()), Markup(chart.narrow()), False, [], []
+        "scaling",
+        "Scaling",
+        lead,
+        Markup(chart.wide()),
+        Markup(chart.narrow()),
+        False,
+        None,
+        [],
+        [],
     )
 
 
