@@ -92,13 +92,14 @@ class Section:
 
 
 _GROUPS: Sequence[tuple[str, str]] = (
-    ("Cores", r"core[^_]*\."),
+    ("Cores", r"core[\dN*]*\."),
     ("Transactions", r"committed|throughput|transaction_|commit_"),
-    ("Execution", r"cycles$|instructions$|ipc$|loads$|stores$|stall|sim"),
-    ("Caches", r"(l1|l2|llc)_|coherence|directory"),
-    ("Log", r"log_"),
-    ("Persistent memory", r"media_|read_energy|write_energy|peak_wear|pm_|row_|bank_"),
-    ("Memory controller", r"controller_|read_queue|write_queue|queue"),
+    ("Stalls", r"stall_"),
+    ("Execution", r"cycles$|instructions$|ipc$|loads$|(\w+_)?stores$|store_"),
+    ("Caches", r"(l1|l2|llc)_|upgrades|snoops|forced_writebacks|residual_"),
+    ("Logging", r"log_|in_place_|scan"),
+    ("Persistent memory", r"media_|pm_|peak_wear|(read|write)_energy|footprint"),
+    ("Memory controller", r"controller_|(read|write)_(queue|drain|latency)|reads_|row_"),
     ("DRAM", r"dram_"),
     ("Final image", r"image_"),
 )

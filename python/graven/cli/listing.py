@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import click
 from rich.console import Console
@@ -21,7 +22,7 @@ Examples:
   graven list designs                 what can be compared, and from which paper
   graven list designs --verbose       with the parameters of each
   graven list machines --verbose      every value, with its source or the reason it was assumed
-  graven list parameters              every key that --set and machine files take
+  graven list parameters --verbose    every key that --set and machine files take, with its range
   graven list stats --format json     for a script
 """
 
@@ -39,7 +40,7 @@ def _designs(console: Console, *, verbose: bool) -> None:
         console.print(UNSAFE_NOTE)
     if verbose:
         for design in known.designs:
-            _parameters(console, f"Parameters of {design.name}", design.parameters)
+            _parameters(console, Text(f"Parameters of {design.name}"), design.parameters)
 
 
 def _workloads(console: Console, *, verbose: bool) -> None:
@@ -56,7 +57,8 @@ def _workloads(console: Console, *, verbose: bool) -> None:
                 continue
             shown.append(workload.parameters)
             sharing = [w.name for w in catalogue().workloads if w.parameters == workload.parameters]
-            _parameters(console, f"Parameters of {', '.join(sharing)}", workload.parameters)
+            heading = Text(f"Parameters of {', '.join(sharing)}")
+            _parameters(console, heading, workload.parameters)
 
 
 def _machines(console: Console, *, verbose: bool) -> None:
@@ -96,26 +98,31 @@ def _stats(console: Console, *, verbose: bool) -> None:
 
 def _sections(console: Console, *, verbose: bool) -> None:
     for section in catalogue().sections:
-        _parameters(console, f"[{section.name}]", section.parameters, section.doc)
-    if verbose:
-        for design in catalogue().designs:
-            _parameters(console, f"Parameters of {design.name}", design.parameters)
+        heading = Text(f"[{section.name}]") + Text(f"  {section.doc}", style="not bold")
+        named = [replace(item, key=f"{section.name}.{item.key}") for item in section.parameters]
+        _parameters(console, heading, named, with_allowed=verbose)
 
 
 def _parameters(
-    console: Console, title: str, parameters: Sequence[Parameter], doc: str = ""
+    console: Console,
+    heading: Text,
+    parameters: Sequence[Parameter],
+    *,
+    with_allowed: bool = True,
 ) -> None:
     if not parameters:
         return
     table = plain_table()
-    table.title = Text(title) + (Text(f"  {doc}", style="not bold") if doc else Text())
+    table.title = heading
     table.add_column("key", no_wrap=True)
     table.add_column("default", justify="right", no_wrap=True)
-    table.add_column("unit")
-    table.add_column("allowed")
+    table.add_column("unit", no_wrap=True)
+    if with_allowed:
+        table.add_column("allowed")
     table.add_column("meaning")
     for item in parameters:
-        texts = (item.key, item.default, item.unit, item.allowed, item.doc)
+        allowed = [item.allowed] if with_allowed else []
+        texts = (item.key, item.default, item.unit, *allowed, item.doc)
         table.add_row(*(Text(text) for text in texts))
     console.print(table)
 

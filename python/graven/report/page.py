@@ -161,7 +161,7 @@ def _part(normalised: Normalised, metric: Metric) -> Part:
     return Part(
         metric.stat,
         metric.title,
-        f"{catalogue().statistic(metric.stat).description}. "
+        f"{catalogue().statistic(metric.stat).description.rstrip('.')}. "
         f"Relative to {normalised.baseline}; {metric.direction}; the mean is geometric.",
         Markup(chart.wide()),
         Markup(chart.narrow()),
