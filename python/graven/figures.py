@@ -30,13 +30,13 @@ def scaled(value: float | None) -> str:
 
 
 def exact(value: Value) -> str:
-    """A statistic with all its digits: thin groups for whole numbers, six digits for others."""
+    """A statistic with all its digits: whole numbers in groups, six digits for others."""
     if value is None:
         return MISSING
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
-        return f"{value:,}".replace(",", "\u202f")
+        return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.6g}".replace(",", "\u202f") if abs(value) < 1e6 else exact(round(value))
+        return f"{value:,.6g}" if abs(value) < 1e6 else exact(round(value))
     return value

@@ -6,7 +6,7 @@ import sys
 
 from rich.console import Console
 
-PLAIN_WIDTH = 110
+PLAIN_WIDTH = 132
 """Columns of a table that does not go to a terminal: the same everywhere, so that runs compare."""
 
 
