@@ -1,7 +1,7 @@
 """A stand-in for the native module: the same interface, and results from arithmetic.
 
 It lets the front end be tested without an engine: same input, same output, in no time. The
-environment makes simulations slow (`FAKE_SECONDS` for each, or for those of the design `FAKE_SLOW`),
+environment makes simulations slow (`FAKE_SECONDS`, if of the design `FAKE_SLOW` when that is set),
 has slow ones leave a file in the folder `FAKE_STARTED` when they start, or makes a design fail
 (`FAKE_FAIL`).
 """
