@@ -68,8 +68,8 @@ def targets(out: Path | None, report: Path | None) -> list[Target]:
     return found
 
 
-def check(paths: Sequence[Path], bytes_needed: int) -> None:
-    """Refuses now what could not be written later; makes missing folders of results.
+def check(paths: Sequence[Path], bytes_needed: int, *, make: Path | None = None) -> None:
+    """Refuses now what could not be written later; makes the folder `make` if it is missing.
 
     Raises:
         OutputError: names the file, and why it cannot be written.
@@ -78,11 +78,16 @@ def check(paths: Sequence[Path], bytes_needed: int) -> None:
         if path.is_dir():
             raise OutputError(f"cannot write {path}: it is a folder")
     for folder in dict.fromkeys(path.parent for path in paths):
+        made = folder == make and not folder.exists()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            if made:
+                folder.mkdir(parents=True)
             _require_space(folder, bytes_needed)
             _probe(folder, bytes_needed)
         except OSError as error:
+            if made:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
             raise OutputError(f"cannot write into {folder}: {_reason(error)}") from None
 
 

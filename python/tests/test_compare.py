@@ -166,6 +166,7 @@ def test_without_base_the_first_safe_design_is_the_baseline(graven):
         (["--out", "results.txt"], "must end in .json, .csv, .parquet"),
         (["--out", "file/results"], "file"),
         (["--report", "nowhere/"], "nowhere"),
+        (["--report", "missing/report.html"], "cannot write into missing: No such file"),
         (["--format", "xml"], "'xml' is not one of"),
         (["--nope"], "No such option"),
     ],

@@ -30,8 +30,22 @@ def test_a_quota_is_found_by_taking_the_space(monkeypatch, tmp_path):
 
 
 def test_a_check_leaves_nothing_behind(tmp_path):
-    output.check([tmp_path / "new" / "results.json"], 100)
-    assert list((tmp_path / "new").iterdir()) == []
+    folder = tmp_path / "deep" / "new"
+    output.check([folder / "results.json"], 100, make=folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_refused_folder_is_not_left_behind(monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 30, 1 << 30, 1000))
+    folder = tmp_path / "new"
+    with pytest.raises(output.OutputError, match="not enough free space"):
+        output.check([folder / "results.json"], 8 << 20, make=folder)
+    assert not folder.exists()
+
+
+def test_only_the_folder_of_results_is_made(tmp_path):
+    with pytest.raises(output.OutputError, match="No such file or directory"):
+        output.check([tmp_path / "new" / "report.html"], 100, make=tmp_path / "other")
 
 
 def test_a_folder_is_not_a_file(tmp_path):

@@ -19,10 +19,10 @@ from graven.cli.compare import compare
 from graven.cli.listing import list_
 from graven.cli.memory import memory
 from graven.cli.run import run
-from graven.cli.terminal import complain
+from graven.cli.terminal import REFUSED, complain
 from graven.output import OutputError
 
-FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+FAILED, INTERRUPTED = 1, 130
 
 HELP = """Simulate hardware-assisted crash consistency in persistent memory.
 
@@ -88,4 +88,10 @@ def _run() -> int:
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         complain(f"{name}{error.strerror or error}")
+        return FAILED
+    except Exception as error:
+        if os.environ.get("GRAVEN_TRACEBACK"):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        complain(f"internal error: {what} (GRAVEN_TRACEBACK=1 shows where)")
         return FAILED

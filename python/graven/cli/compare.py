@@ -12,7 +12,7 @@ from graven import output
 from graven.api import design_names, failures_text, workload_names
 from graven.cli import options
 from graven.cli.tables import print_comparison
-from graven.cli.terminal import complain, note, person_console, results_console
+from graven.cli.terminal import complain, note, person_console, refusing, results_console
 from graven.comparison import Comparison, Normalised
 from graven.experiment import Experiment, Result, matrix
 from graven.machine import Machine
@@ -132,7 +132,7 @@ def compare(
         )
     )
     targets = _targets(out, report, form, no_report=no_report)
-    _check(targets, len(experiment.jobs))
+    _check(targets, out, len(experiment.jobs))
 
     with Display(person_console()) as display:
         result = experiment.run(workers=jobs, observe=display)
@@ -153,21 +153,17 @@ def _targets(
 ) -> list[output.Target]:
     if report is None and out is None and form == "table":
         report = DEFAULT_REPORT
-    try:
+    with refusing():
         targets = output.targets(out, report)
-    except output.OutputError as error:
-        raise click.UsageError(str(error)) from None
     return [target for target in targets if not (no_report and target.form == "html")]
 
 
-def _check(targets: Sequence[output.Target], records: int) -> None:
+def _check(targets: Sequence[output.Target], out: Path | None, records: int) -> None:
     needed = records * output.BYTES_PER_RECORD
     if any(target.form == "html" for target in targets):
         needed += output.BYTES_PER_REPORT
-    try:
-        output.check([target.path for target in targets], needed)
-    except output.OutputError as error:
-        raise click.UsageError(str(error)) from None
+    with refusing():
+        output.check([target.path for target in targets], needed, make=out)
 
 
 def _write(

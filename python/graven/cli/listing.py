@@ -71,7 +71,8 @@ def _machines(console: Console, *, verbose: bool) -> None:
     if not verbose:
         return
     for machine in catalogue().machines:
-        values = plain_table(f"{machine.name} ({machine.file})")
+        console.print(f"{machine.name} ({machine.file})", style="bold")
+        values = plain_table()
         values.add_column("key", no_wrap=True)
         values.add_column("value", justify="right", no_wrap=True)
         values.add_column("unit", no_wrap=True)
@@ -112,8 +113,8 @@ def _parameters(
 ) -> None:
     if not parameters:
         return
+    console.print(heading, style="bold")
     table = plain_table()
-    table.title = heading
     table.add_column("key", no_wrap=True)
     table.add_column("default", justify="right", no_wrap=True)
     table.add_column("unit", no_wrap=True)

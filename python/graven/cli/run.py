@@ -12,7 +12,7 @@ from graven import output
 from graven.api import failures_text
 from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, marked, print_statistics
-from graven.cli.terminal import complain, note, person_console, results_console
+from graven.cli.terminal import complain, note, person_console, refusing, results_console
 from graven.experiment import Experiment, Job, Result
 from graven.machine import Machine
 from graven.progress import Display
@@ -84,10 +84,8 @@ def run(
     )
     experiment = Experiment.prepare([job])
     if request_trace is not None:
-        try:
+        with refusing("--request-trace: "):
             output.check([request_trace], TRACE_ROOM)
-        except output.OutputError as error:
-            raise click.UsageError(f"--request-trace: {error}") from None
     try:
         with Display(person_console()) as display:
             result = experiment.run(workers=1, observe=display)

@@ -23,12 +23,9 @@ _CELL = 9
 """Columns of the terminal that one workload takes."""
 
 
-def plain_table(title: str | None = None) -> Table:
+def plain_table() -> Table:
     """The look of every table."""
     return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         header_style="bold",
         pad_edge=False,
@@ -45,6 +42,8 @@ def print_comparison(console: Console, normalised: Normalised) -> None:
     for metric in METRICS:
         for number, chunk in enumerate(chunks):
             last = number == len(chunks) - 1
+            title = f"{metric.title}, relative to {normalised.baseline} ({metric.direction})"
+            console.print(title, style="bold")
             console.print(_metric_table(normalised, metric, chunk, with_mean=last))
     console.print(
         f"mean: geometric mean over the workloads. Last lines: {normalised.baseline}'s own value."
@@ -59,7 +58,7 @@ def _metric_table(
     comparison, baseline = normalised.comparison, normalised.baseline
     workloads = list(workloads)
     several = len(comparison.threads) > 1
-    table = plain_table(f"{metric.title}, relative to {baseline} ({metric.direction})")
+    table = plain_table()
     table.add_column("design", no_wrap=True)
     if several:
         table.add_column("threads", justify="right")

@@ -3,8 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import click
 from rich.console import Console
+
+from graven.output import OutputError
+
+REFUSED = 2
+"""Exit code: input was refused."""
+
+
+class Refusal(click.ClickException):
+    """Something that was asked for cannot be done."""
+
+    exit_code = REFUSED
+
+
+@contextmanager
+def refusing(prefix: str = "") -> Iterator[None]:
+    """Turns what is found wrong with files before a run into refused input."""
+    try:
+        yield
+    except OutputError as error:
+        raise Refusal(f"{prefix}{error}") from None
+
 
 PLAIN_WIDTH = 132
 """Columns of a table that does not go to a terminal: the same everywhere, so that runs compare."""
