@@ -285,7 +285,18 @@ def _draw_narrow(chart: BarChart) -> str:
     return _svg(figure, chart.key + "-narrow", chart.description, "narrow", titles)
 
 
-_MARKERS = "osD^vP*XpH<>"
+_MARKERS = dict(zip("osD^vP*XpH<>", "●■◆▲▼✚★✖⬟⬢◀▶", strict=True))
+"""Shapes of the points of a line, and the signs that stand for them in a legend."""
+
+
+def _marker(design: str) -> str:
+    order = list(design_styles())
+    return [*_MARKERS][order.index(design) % len(_MARKERS)]
+
+
+def marker_signs() -> dict[str, str]:
+    """The sign of each design's points."""
+    return {design: _MARKERS[_marker(design)] for design in design_styles()}
 
 
 def _draw_lines(chart: LineChart, width: float, across: int) -> str:
@@ -295,7 +306,6 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> str:
     height = panel * down
     figure = Figure(figsize=(width / _POINTS, height / _POINTS), dpi=_POINTS)
     styles = design_styles()
-    order = list(styles)
     places = range(len(chart.threads))
     cell = width / across
     for number, name in enumerate(names):
@@ -308,8 +318,8 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> str:
             axes.plot(
                 places,
                 [float("nan") if value is None else value for value in item.values],
-                color="#8a949e" if style.hatched else style.colour,
-                marker=_MARKERS[order.index(item.design) % len(_MARKERS)],
+                color=style.line,
+                marker=_marker(item.design),
                 markersize=5,
                 lw=1.8,
                 ls="--" if style.hatched else "-",

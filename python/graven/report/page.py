@@ -14,7 +14,7 @@ from graven.catalogue import catalogue
 from graven.comparison import MEAN, METRICS, Comparison, Metric, Normalised
 from graven.figures import exact, ratio, scaled
 from graven.machine import Machine
-from graven.report.charts import Bar, BarChart, Line, LineChart
+from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.palette import KIND_TITLES, KINDS, design_styles
 
 KIND_STAT = "media_write_requests"
@@ -101,6 +101,7 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             threads=", ".join(str(count) for count in comparison.threads),
             designs=[(known[name], styles[name]) for name in comparison.designs],
             workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
+            markers=marker_signs(),
             highlights=_highlights(normalised),
             parts=[_part(normalised, metric) for metric in METRICS],
             scaling=_scaling(normalised),
@@ -118,10 +119,14 @@ def _range(values: Sequence[int]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
 def _missing(comparison: Comparison) -> list[str]:
     """Simulations of the matrix that have no result."""
     return [
-        f"{design} on {workload}, {threads} threads"
+        f"{design} on {workload}, {_threads(threads)}"
         for threads in comparison.threads
         for workload in comparison.workloads
         for design in comparison.designs
@@ -187,7 +192,7 @@ def _bar_chart(normalised: Normalised, metric: Metric, threads: int, *, kinds: b
     return BarChart(
         key=stat,
         description=f"{metric.title} of each design on each workload, relative to "
-        f"{normalised.baseline}, at {threads} threads. The table below has the same numbers.",
+        f"{normalised.baseline}, with {_threads(threads)}. The table below has the same numbers.",
         groups=[*comparison.workloads, MEAN],
         designs=comparison.designs,
         bars=bars,
@@ -241,7 +246,7 @@ def _ratio_table(normalised: Normalised, metric: Metric, threads: int) -> Number
         )
         for design, row in values.items()
     ]
-    caption = f"Relative to {normalised.baseline}, {threads} threads"
+    caption = f"Relative to {normalised.baseline}, {_threads(threads)}"
     return NumberTable(caption, [*comparison.workloads, MEAN], rows)
 
 
@@ -269,7 +274,7 @@ def _absolute_table(comparison: Comparison, stat: str, threads: int) -> NumberTa
         )
         for design in comparison.designs
     ]
-    caption = f"{stat}, {catalogue().statistic(stat).unit}, {threads} threads"
+    caption = f"{stat}, {catalogue().statistic(stat).unit}, {_threads(threads)}"
     return NumberTable(caption, comparison.workloads, rows)
 
 
@@ -289,7 +294,7 @@ def _scaling(normalised: Normalised) -> Part | None:
             ratios = [None if v is None or not reference else v / reference for v in own]
             lines.append(Line(design, ratios))
         panels[workload] = lines
-    lead = f"Throughput relative to {normalised.baseline} with {counts[0]} threads."
+    lead = f"Throughput relative to {normalised.baseline} with {_threads(counts[0])}."
     chart = LineChart("scaling", f"{lead} One panel for each workload.", counts, panels)
     return Part(
         "scaling",

@@ -56,6 +56,11 @@ class Style:
     colour: str
     hatched: bool
 
+    @property
+    def line(self) -> str:
+        """The colour of a line, which hatching cannot mark."""
+        return "#8a949e" if self.hatched else self.colour
+
 
 def design_styles() -> dict[str, Style]:
     """Styles of all designs of the catalogue, by name."""
