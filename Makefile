@@ -29,14 +29,14 @@ test: install ## Run all tests, Rust and Python
 lint: install ## Check format, lints and types, Rust and Python
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	$(BIN)/ruff format --check --config python/pyproject.toml python
-	$(BIN)/ruff check --config python/pyproject.toml python
+	cd python && ../$(BIN)/ruff format --check .
+	cd python && ../$(BIN)/ruff check .
 	cd python && ../$(BIN)/mypy
 
 format: install ## Format all sources
 	cargo fmt --all
-	$(BIN)/ruff format --config python/pyproject.toml python
-	$(BIN)/ruff check --fix --config python/pyproject.toml python
+	cd python && ../$(BIN)/ruff format .
+	cd python && ../$(BIN)/ruff check --fix .
 
 bench: ## Measure the simulator's speed
 	cargo bench --locked --workspace

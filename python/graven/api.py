@@ -51,7 +51,7 @@ def run(
         workload: Name of a workload.
         machine: Name of a preset, or path of a TOML file.
         threads: Program threads; the machine's cores if not given.
-        transactions: Transactions over all threads; the workload's default if not given.
+        transactions: Transactions over all threads; 10,000 if not given.
         seed: Seed of everything random.
         request_trace: A file for the memory requests of the run, in NVMain's format.
         settings: Configuration by `SECTION.KEY`.

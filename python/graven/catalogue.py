@@ -18,7 +18,7 @@ from graven import _engine
 
 @dataclass(frozen=True)
 class Parameter:
-    """A configuration key of a section, a design or a workload."""
+    """A configuration key, as `--set` takes it: SECTION.KEY."""
 
     key: str
     doc: str

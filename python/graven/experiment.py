@@ -196,7 +196,7 @@ class Pool:
                 text = task.run()
             except _engine.Cancelled:
                 pass
-            except (_engine.SimulationError, _engine.TraceError, OSError) as error:
+            except (_engine.SimulationError, _engine.ConfigError, _engine.TraceError) as error:
                 failure = Failure(label, str(error), error)
             except BaseException as error:  # a panic in the engine is not an `Exception`
                 failure = Failure(label, f"internal error of the engine: {error}", error)

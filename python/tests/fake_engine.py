@@ -104,9 +104,15 @@ SECTIONS = {
 }  # fmt: skip
 
 
-def _parameter(item):
+def _parameter(section, item):
     key, doc, unit, allowed, default, _source, _assumed = item
-    return {"key": key, "doc": doc, "unit": unit, "allowed": allowed, "default": str(default)}
+    return {
+        "key": f"{section}.{key}",
+        "doc": doc,
+        "unit": unit,
+        "allowed": allowed,
+        "default": str(default),
+    }
 
 
 def catalogue():
@@ -153,7 +159,11 @@ def catalogue():
                 for item in STATS
             ],
             "sections": [
-                {"name": name, "doc": f"About {name}", "parameters": [_parameter(i) for i in items]}
+                {
+                    "name": name,
+                    "doc": f"About {name}",
+                    "parameters": [_parameter(name, i) for i in items],
+                }
                 for name, items in SECTIONS.items()
             ],
         }

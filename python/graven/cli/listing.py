@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import click
 from rich.console import Console
@@ -100,8 +99,7 @@ def _stats(console: Console, *, verbose: bool) -> None:
 def _sections(console: Console, *, verbose: bool) -> None:
     for section in catalogue().sections:
         heading = Text(f"[{section.name}]") + Text(f"  {section.doc}", style="not bold")
-        named = [replace(item, key=f"{section.name}.{item.key}") for item in section.parameters]
-        _parameters(console, heading, named, with_allowed=verbose)
+        _parameters(console, heading, section.parameters, with_allowed=verbose)
 
 
 def _parameters(

@@ -60,7 +60,7 @@ def transactions(command: F) -> F:
         "--transactions",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Transactions of one simulation, over all its threads.  [default: the workload's]",
+        help="Transactions of one simulation, over all its threads.  [default: 10000]",
     )(command)
 
 

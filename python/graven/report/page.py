@@ -315,7 +315,7 @@ def _settings(
     """The whole configuration by section; values that differ between runs show as such."""
     sources = machine.values()
     units = {
-        f"{section.name}.{parameter.key}": parameter.unit
+        parameter.key: parameter.unit
         for section in catalogue().sections
         for parameter in section.parameters
     }
