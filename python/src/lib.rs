@@ -1,1 +1,152 @@
-//! PyO3 module.
+//! PyO3 module `graven._engine`: text in, text out, everything JSON.
+//!
+//! This file is about Python: classes, exceptions, and releasing the interpreter's lock while a
+//! simulation runs. What the engine is asked, and how its answers are written, is in [`facade`].
+
+mod facade;
+mod request_trace;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use facade::{Failure, Task, Watch};
+
+create_exception!(
+    _engine,
+    ConfigError,
+    PyValueError,
+    "Input was refused; the message says what is allowed."
+);
+create_exception!(
+    _engine,
+    TraceError,
+    PyValueError,
+    "A trace cannot be read; the message names the line."
+);
+create_exception!(_engine, SimulationError, PyRuntimeError, "A simulation failed.");
+create_exception!(_engine, Cancelled, PyRuntimeError, "A simulation was stopped by `cancel`.");
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        match failure {
+            Failure::Config(message) => ConfigError::new_err(message),
+            Failure::Trace(message) => TraceError::new_err(message),
+            Failure::Simulation(message) => SimulationError::new_err(message),
+            Failure::Cancelled => Cancelled::new_err("cancelled"),
+        }
+    }
+}
+
+/// A task that runs once, watched and perhaps cancelled from other threads.
+struct Runner {
+    task: Mutex<Option<Box<dyn Task>>>,
+    watch: Watch,
+}
+
+impl Runner {
+    fn new(task: Box<dyn Task>) -> Runner {
+        Runner { task: Mutex::new(Some(task)), watch: Watch::default() }
+    }
+
+    fn run(&self, py: Python<'_>) -> PyResult<String> {
+        let taken = self.task.lock().expect("nothing panics while holding this lock").take();
+        let Some(task) = taken else {
+            return Err(SimulationError::new_err("it has run already; make a new one"));
+        };
+        // A panic is a broken invariant of the engine. The task is consumed, so nothing that it left
+        // half done can be seen afterwards.
+        let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| task.run(&self.watch))));
+        match outcome {
+            Ok(result) => Ok(result?),
+            Err(panic) => Err(SimulationError::new_err(format!(
+                "internal error of the engine: {}",
+                panic_text(panic.as_ref())
+            ))),
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+}
+
+/// One simulation, checked when it is made.
+#[pyclass(frozen, module = "graven._engine")]
+struct Simulation(Runner);
+
+#[pymethods]
+impl Simulation {
+    #[new]
+    fn new(spec_json: &str) -> PyResult<Self> {
+        Ok(Simulation(Runner::new(facade::simulation(spec_json)?)))
+    }
+
+    /// Runs to the end without holding the interpreter's lock; one record as JSON.
+    fn run(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.run(py)
+    }
+
+    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
+    fn cancel(&self) {
+        self.0.watch.cancel();
+    }
+
+    /// Transactions committed so far, and in all.
+    fn progress(&self) -> (u64, u64) {
+        self.0.watch.progress()
+    }
+}
+
+/// A request trace on the memory controller and device alone.
+#[pyclass(frozen, module = "graven._engine")]
+struct MemoryReplay(Runner);
+
+#[pymethods]
+impl MemoryReplay {
+    #[new]
+    fn new(spec_json: &str) -> PyResult<Self> {
+        Ok(MemoryReplay(Runner::new(facade::memory_replay(spec_json)?)))
+    }
+
+    /// Runs to the end without holding the interpreter's lock; one record as JSON.
+    fn run(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.run(py)
+    }
+
+    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
+    fn cancel(&self) {
+        self.0.watch.cancel();
+    }
+
+    /// Requests served so far, and in all.
+    fn progress(&self) -> (u64, u64) {
+        self.0.watch.progress()
+    }
+}
+
+/// Everything that can be named: designs, workloads, machines, statistics, parameters; as JSON.
+#[pyfunction]
+fn catalogue() -> String {
+    facade::catalogue()
+}
+
+#[pymodule]
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ConfigError", py.get_type::<ConfigError>())?;
+    module.add("TraceError", py.get_type::<TraceError>())?;
+    module.add("SimulationError", py.get_type::<SimulationError>())?;
+    module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add_class::<Simulation>()?;
+    module.add_class::<MemoryReplay>()?;
+    module.add_function(wrap_pyfunction!(catalogue, module)?)
+}

@@ -1,0 +1,44 @@
+"""The native module: the simulation itself. Text in, text out; everything is JSON."""
+
+__version__: str
+
+class ConfigError(ValueError):
+    """Input was refused; the message names what, where, and what is allowed."""
+
+class TraceError(ValueError):
+    """A trace file cannot be read; the message names the file and the line."""
+
+class SimulationError(RuntimeError):
+    """A simulation failed, for example a load that did not return what was stored."""
+
+class Cancelled(RuntimeError):
+    """A simulation was stopped by `cancel`."""
+
+def catalogue() -> str:
+    """Everything that can be named: designs, workloads, machines, statistics, parameters."""
+
+class Simulation:
+    """One simulation, checked when it is made."""
+
+    def __init__(self, spec_json: str) -> None: ...
+    def run(self) -> str:
+        """Run to the end without holding the interpreter's lock; one record."""
+
+    def cancel(self) -> None:
+        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
+
+    def progress(self) -> tuple[int, int]:
+        """Transactions committed so far, and in all."""
+
+class MemoryReplay:
+    """A request trace on the memory controller and device alone."""
+
+    def __init__(self, spec_json: str) -> None: ...
+    def run(self) -> str:
+        """Run to the end without holding the interpreter's lock; one record."""
+
+    def cancel(self) -> None:
+        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
+
+    def progress(self) -> tuple[int, int]:
+        """Requests served so far, and in all."""

@@ -1,0 +1,215 @@
+"""The Python interface: one simulation, a comparison, a replay.
+
+Configuration keys are given as keyword arguments with two underscores for the dot,
+`pm__write_ns=300`, or as a mapping, `settings={"pm.write_ns": 300}`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from typing import TypeAlias
+
+from graven import _engine
+from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
+from graven.catalogue import catalogue
+from graven.comparison import Comparison
+from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, matrix
+from graven.machine import DEFAULT, Machine
+from graven.records import MemoryRecord, Record, parse_memory_record
+
+Names: TypeAlias = str | Iterable[str] | None
+"""One name, a list separated by commas, several names, or nothing for the default."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interrupt stopped an experiment; `comparison` holds what had finished."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__(f"interrupted after {len(comparison.records)} finished simulations")
+        self.comparison = comparison
+
+
+def run(
+    design: str,
+    workload: str,
+    *,
+    machine: str | PathLike[str] = DEFAULT,
+    threads: int | None = None,
+    transactions: int | None = None,
+    seed: int = 1,
+    request_trace: str | PathLike[str] | None = None,
+    settings: Mapping[str, object] | None = None,
+    **overrides: object,
+) -> Record:
+    """Simulates one design on one workload.
+
+    Args:
+        design: Name of a design.
+        workload: Name of a workload.
+        machine: Name of a preset, or path of a TOML file.
+        threads: Program threads; the machine's cores if not given.
+        transactions: Transactions over all threads; 10,000 if not given.
+        seed: Seed of everything random.
+        request_trace: A file for the memory requests of the run, in NVMain's format.
+        settings: Configuration by `SECTION.KEY`.
+        **overrides: Configuration by `SECTION__KEY`.
+
+    Raises:
+        ConfigError: something was refused; nothing has run.
+        SimulationError: the run failed, for example a load that returned stale data.
+    """
+    trace = None if request_trace is None else fspath(request_trace)
+    pairs = tuple(setting_texts(settings, overrides).items())
+    job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs, trace)
+    result = Experiment.prepare([job]).run(workers=1)
+    _raise_unless_whole(result)
+    return result.records[0]
+
+
+def compare(
+    designs: Names = None,
+    workloads: Names = None,
+    *,
+    machine: str | PathLike[str] = DEFAULT,
+    threads: int | Iterable[int] | None = None,
+    transactions: int | None = None,
+    seed: int = 1,
+    jobs: int | None = None,
+    observe: Observer | None = None,
+    settings: Mapping[str, object] | None = None,
+    **overrides: object,
+) -> Comparison:
+    """Simulates every design on every workload, several simulations at a time.
+
+    Args:
+        designs: Names of designs; `all`, or nothing for those compared by default.
+        workloads: Names of workloads or of the groups `micro` (the default), `macro`, `all`.
+        machine: Name of a preset, or path of a TOML file.
+        threads: Program threads, or several counts to compare.
+        transactions: Transactions over all threads of one simulation.
+        seed: Seed of everything random.
+        jobs: Simulations at a time; the host's cores if not given.
+        observe: Called with the progress several times a second.
+        settings: Configuration by `SECTION.KEY`.
+        **overrides: Configuration by `SECTION__KEY`.
+
+    Raises:
+        ConfigError: something was refused; nothing has run.
+        SimulationError: a simulation failed; its `comparison` holds the ones that did not.
+        Interrupted: Ctrl-C; its `comparison` holds the simulations that had finished.
+    """
+    counts: Sequence[int | None]
+    counts = [threads] if threads is None or isinstance(threads, int) else list(threads)
+    plan = matrix(
+        design_names(designs),
+        workload_names(workloads),
+        Machine.find(machine),
+        threads=counts,
+        transactions=transactions,
+        seed=seed,
+        settings=setting_texts(settings, overrides),
+    )
+    result = Experiment.prepare(plan).run(workers=jobs, observe=observe)
+    _raise_unless_whole(result)
+    return Comparison(result.records)
+
+
+def memory(
+    trace: str | PathLike[str],
+    *,
+    machine: str | PathLike[str] = DEFAULT,
+    observe: Observer | None = None,
+    settings: Mapping[str, object] | None = None,
+    **overrides: object,
+) -> MemoryRecord:
+    """Drives the memory controller and the device alone from a trace of requests.
+
+    Args:
+        trace: A file in NVMain's or DRAMsim3's text format.
+        machine: Name of a preset, or path of a TOML file.
+        observe: Called with the progress several times a second.
+        settings: Configuration by `SECTION.KEY`.
+        **overrides: Configuration by `SECTION__KEY`.
+
+    Raises:
+        ConfigError: the machine or a setting was refused.
+        TraceError: the trace cannot be read; the message names the line.
+    """
+    found = Machine.find(machine)
+    pairs = [list(pair) for pair in setting_texts(settings, overrides).items()]
+    spec = {"trace": fspath(trace), "machine": found.spec(), "set": pairs}
+    replay = _engine.MemoryReplay(json.dumps(spec))
+    started = time.monotonic()
+    outcome = Pool([(fspath(trace), replay)], workers=1).run(observe)
+    seconds = time.monotonic() - started
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    for failure in outcome.failures:
+        if isinstance(failure.error, TraceError):
+            raise failure.error
+        raise SimulationError(failure.message)
+    if 0 not in outcome.texts:
+        raise Cancelled("the replay was cancelled")
+    return parse_memory_record(outcome.texts[0], found.name, replay.progress()[0], seconds)
+
+
+def design_names(given: Names) -> list[str]:
+    """Designs by name; `all` stands for every design, nothing for those compared by default."""
+    known = catalogue().designs
+    if given is None:
+        return [design.name for design in known if design.default]
+    groups = {"all": [design.name for design in known]}
+    return _unique("designs", [n for name in _split(given) for n in groups.get(name, [name])])
+
+
+def workload_names(given: Names) -> list[str]:
+    """Workloads by name or group; nothing stands for `micro`."""
+    groups = catalogue().workload_groups()
+    names = _split("micro" if given is None else given)
+    for name in names:
+        if name in groups and not groups[name]:
+            raise ConfigError(f"workloads: the group `{name}` has no members yet")
+    return _unique("workloads", [n for name in names for n in groups.get(name, [name])])
+
+
+def _split(given: str | Iterable[str]) -> list[str]:
+    texts = [given] if isinstance(given, str) else list(given)
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def _unique(what: str, names: Iterable[str]) -> list[str]:
+    found = list(dict.fromkeys(names))
+    if not found:
+        raise ConfigError(f"{what}: the list is empty; `graven list {what}` shows the names")
+    return found
+
+
+def setting_texts(
+    settings: Mapping[str, object] | None, overrides: Mapping[str, object] | None = None
+) -> dict[str, str]:
+    """Settings as the texts that `--set` would take, by `SECTION.KEY`."""
+    merged = dict(settings or {})
+    merged |= {key.replace("__", ".", 1): value for key, value in (overrides or {}).items()}
+    return {key: _setting_text(value) for key, value in merged.items()}
+
+
+def _setting_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def failures_text(failures: Sequence[Failure]) -> str:
+    """One line for each failure."""
+    return "\n".join(f"{failure.label}: {failure.message}" for failure in failures)
+
+
+def _raise_unless_whole(result: Result) -> None:
+    comparison = Comparison(result.records)
+    if result.interrupted:
+        raise Interrupted(comparison)
+    if result.failures:
+        error = SimulationError(failures_text(result.failures))
+        error.comparison = comparison  # type: ignore[attr-defined]
+        raise error

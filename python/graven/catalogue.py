@@ -1,0 +1,200 @@
+"""What the engine knows by name: designs, workloads, machines, statistics, parameters.
+
+The engine declares each of them once; this is a typed view of its declarations, and nothing is
+declared a second time here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from graven import _engine
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A configuration key, as `--set` takes it: SECTION.KEY."""
+
+    key: str
+    doc: str
+    unit: str
+    allowed: str
+    default: str
+
+
+@dataclass(frozen=True)
+class Design:
+    """A persistence design."""
+
+    name: str
+    summary: str
+    paper: str
+    safe: bool
+    default: bool
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload of the `micro` or the `macro` group."""
+
+    name: str
+    summary: str
+    group: str
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
+class MachineValue:
+    """One value of a machine, with the table it is from or the reason it was assumed."""
+
+    key: str
+    value: object
+    unit: str
+    doc: str
+    source: str | None
+    assumed: str | None
+
+
+@dataclass(frozen=True)
+class MachinePreset:
+    """A machine that ships with Graven."""
+
+    name: str
+    title: str
+    file: str
+    values: tuple[MachineValue, ...]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number that every simulation reports."""
+
+    name: str
+    unit: str
+    kind: str
+    description: str
+    group: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of the configuration."""
+
+    name: str
+    doc: str
+    parameters: tuple[Parameter, ...]
+
+
+_GROUPS: Sequence[tuple[str, str]] = (
+    ("Cores", r"core[\dN*]*\."),
+    ("Transactions", r"committed|throughput|transaction_|commit_"),
+    ("Stalls", r"stall_"),
+    ("Execution", r"cycles$|instructions$|ipc$|loads$|(\w+_)?stores$|store_"),
+    ("Caches", r"(l1|l2|llc)_|upgrades|snoops|forced_writebacks|residual_"),
+    ("Logging", r"log_|in_place_|scan"),
+    ("Persistent memory", r"media_|pm_|peak_wear|(read|write)_energy|footprint"),
+    ("Memory controller", r"controller_|(read|write)_(queue|drain|latency)|reads_|row_"),
+    ("DRAM", r"dram_"),
+    ("Final image", r"image_"),
+)
+
+
+def _group(name: str) -> str:
+    """The heading for a statistic whose declaration does not name one."""
+    return next((title for title, pattern in _GROUPS if re.match(pattern, name)), "Other")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All names, in the engine's order."""
+
+    designs: tuple[Design, ...]
+    workloads: tuple[Workload, ...]
+    machines: tuple[MachinePreset, ...]
+    stats: tuple[Statistic, ...]
+    sections: tuple[Section, ...]
+    raw: Mapping[str, Any] = field(repr=False)
+
+    def workload_groups(self) -> dict[str, list[str]]:
+        """The groups that `--workloads` accepts, with their members."""
+        groups: dict[str, list[str]] = {"micro": [], "macro": []}
+        for workload in self.workloads:
+            groups.setdefault(workload.group, []).append(workload.name)
+        groups["all"] = [workload.name for workload in self.workloads]
+        return groups
+
+    def unsafe_designs(self) -> set[str]:
+        """Names of the designs that lose committed data at a power failure."""
+        return {design.name for design in self.designs if not design.safe}
+
+    def statistic(self, name: str) -> Statistic:
+        """The declaration of a statistic; of `core0.ipc` the one of `coreN.ipc` or `ipc`."""
+        candidates = (name, re.sub(r"\d+\.", "N.", name), re.sub(r"\d+\.", "*.", name))
+        for candidate in (*candidates, name.rsplit(".", 1)[-1]):
+            for statistic in self.stats:
+                if statistic.name == candidate:
+                    group = "Cores" if "." in name else statistic.group
+                    return Statistic(
+                        name, statistic.unit, statistic.kind, statistic.description, group
+                    )
+        return Statistic(name, "", "gauge", "", _group(name))
+
+
+def _parameters(items: Sequence[Mapping[str, Any]]) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(item["key"], item["doc"], item["unit"], item["allowed"], str(item["default"]))
+        for item in items
+    )
+
+
+@cache
+def catalogue() -> Catalogue:
+    """The engine's catalogue."""
+    raw: dict[str, Any] = json.loads(_engine.catalogue())
+    return Catalogue(
+        designs=tuple(
+            Design(
+                item["name"],
+                item["summary"],
+                item["paper"],
+                item["safe"],
+                item["default"],
+                _parameters(item["parameters"]),
+            )
+            for item in raw["designs"]
+        ),
+        workloads=tuple(
+            Workload(item["name"], item["summary"], item["group"], _parameters(item["parameters"]))
+            for item in raw["workloads"]
+        ),
+        machines=tuple(
+            MachinePreset(
+                item["name"],
+                item["title"],
+                item["file"],
+                tuple(MachineValue(**value) for value in item["values"]),
+            )
+            for item in raw["machines"]
+        ),
+        stats=tuple(
+            Statistic(
+                item["name"],
+                item["unit"],
+                item["kind"],
+                item["description"],
+                item.get("group") or _group(item["name"]),
+            )
+            for item in raw["stats"]
+        ),
+        sections=tuple(
+            Section(item["name"], item["doc"], _parameters(item["parameters"]))
+            for item in raw["sections"]
+        ),
+        raw=raw,
+    )

@@ -1,0 +1,97 @@
+"""The `graven` command.
+
+Standard output carries results and nothing else; progress, notes and errors go to standard error.
+Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 input was refused,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from graven import _engine
+from graven.api import Interrupted
+from graven.cli.compare import compare
+from graven.cli.listing import list_
+from graven.cli.memory import memory
+from graven.cli.run import run
+from graven.cli.terminal import REFUSED, complain
+from graven.output import OutputError
+
+FAILED, INTERRUPTED = 1, 130
+
+HELP = """Simulate hardware-assisted crash consistency in persistent memory.
+
+Every persistence design runs on the same cores, caches, memory controller and device, on real data
+structures doing real transactions.
+
+\b
+Examples:
+  graven compare                              all designs on the micro workloads
+  graven run --design silo --workload btree   one simulation, every statistic
+  graven list designs                         what there is to compare
+  graven COMMAND --help                       options and examples of a command
+"""
+
+
+@click.group(help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(
+    _engine.__version__, "--version", prog_name="graven", message="graven %(version)s"
+)
+def cli() -> None:
+    """The group of all commands."""
+
+
+cli.add_command(compare)
+cli.add_command(run)
+cli.add_command(list_)
+cli.add_command(memory)
+
+
+def main() -> NoReturn:
+    """Entry point: runs a command and turns every error into one line and an exit code."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        status = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "", err=True)
+        return REFUSED
+    except click.UsageError as error:
+        where = f" ({error.ctx.command_path} --help shows the options)" if error.ctx else ""
+        complain(error.format_message().rstrip(".") + where)
+        return REFUSED
+    except click.ClickException as error:
+        complain(error.format_message())
+        return error.exit_code
+    except (_engine.ConfigError, _engine.TraceError) as error:
+        complain(str(error))
+        return REFUSED
+    except (_engine.SimulationError, OutputError, ImportError, MemoryError) as error:
+        complain(str(error) or "out of memory")
+        return FAILED
+    except (KeyboardInterrupt, click.Abort, Interrupted, _engine.Cancelled):
+        complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone; keep the interpreter from complaining when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        complain(f"{name}{error.strerror or error}")
+        return FAILED
+    except Exception as error:
+        if os.environ.get("GRAVEN_TRACEBACK"):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        complain(f"internal error: {what} (GRAVEN_TRACEBACK=1 shows where)")
+        return FAILED

@@ -1,0 +1,209 @@
+"""`graven compare`: designs side by side."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from graven import output
+from graven.api import design_names, failures_text, workload_names
+from graven.cli import options
+from graven.cli.tables import print_comparison
+from graven.cli.terminal import complain, note, person_console, refusing, results_console
+from graven.comparison import Comparison, Normalised
+from graven.experiment import Experiment, Result, matrix
+from graven.machine import Machine
+from graven.progress import Display
+
+DEFAULT_REPORT = Path("report.html")
+
+HELP = """Compare designs on workloads, several simulations at a time.
+
+Without options: all designs on the five micro workloads on the `silo` machine. Prints throughput,
+media writes, mean transaction latency and write energy relative to the baseline, and writes
+report.html, which opens without a network.
+
+\b
+Examples:
+  graven compare
+  graven compare --designs base,fwb,silo --workloads btree,hash
+  graven compare --workloads all --threads 1,2,4,8 --out results
+  graven compare --machine fwb --set pm.write_ns=300 --report slow.html
+  graven compare --machine mine.toml --format csv > mine.csv
+  graven compare --format json | jq '.[].stats.cycles'
+
+With --format json or csv, standard output is that one document and nothing else. Ctrl-C stops at
+once; what had finished is printed and written all the same, and the exit code is 130.
+"""
+
+
+@click.command(help=HELP, short_help="Compare designs on workloads; table and report.")
+@click.option(
+    "--designs",
+    metavar="NAMES",
+    help="Designs, separated by commas, or `all`.  [default: every one that stands for a paper]",
+)
+@click.option(
+    "--workloads",
+    metavar="NAMES",
+    help="Workloads or groups (micro, macro, all), separated by commas.  [default: micro]",
+)
+@options.machine
+@click.option(
+    "--threads",
+    type=options.ThreadCounts(),
+    metavar="N[,N...]",
+    help="Program threads; several counts are compared with each other.  [default: one per core]",
+)
+@options.transactions
+@options.seed
+@options.settings
+@click.option(
+    "--baseline",
+    metavar="DESIGN",
+    help="The design that others are relative to.  [default: base, else the first safe one]",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER|FILE",
+    help="Write results with the whole configuration: a file by its ending (.json, .csv, "
+    ".parquet), or a folder with all three and the report.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Simulations at a time.  [default: one per host core]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "parquet"]),
+    default="table",
+    show_default=True,
+    help="What goes to standard output.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the report there.  [default with a table: report.html, or in the --out folder]",
+)
+@click.option("--no-report", is_flag=True, help="Write no report.")
+def compare(
+    designs: str | None,
+    workloads: str | None,
+    machine: str,
+    threads: tuple[int, ...] | None,
+    transactions: int | None,
+    seed: int,
+    settings: dict[str, str],
+    baseline: str | None,
+    out: Path | None,
+    jobs: int | None,
+    form: str,
+    report: Path | None,
+    no_report: bool,
+) -> int:
+    """Checks everything, simulates, prints, writes."""
+    names = design_names(designs)
+    if baseline is not None and baseline not in names:
+        raise click.UsageError(
+            f"--baseline: `{baseline}` is not among the designs compared: {', '.join(names)}"
+        )
+    if form == "parquet" and out is None and sys.stdout.isatty():
+        raise click.UsageError(
+            "--format parquet is binary: give --out FILE.parquet, or redirect standard output"
+        )
+    found = Machine.find(machine)
+    experiment = Experiment.prepare(
+        matrix(
+            names,
+            workload_names(workloads),
+            found,
+            threads=threads or (None,),
+            transactions=transactions,
+            seed=seed,
+            settings=settings,
+        )
+    )
+    targets = _targets(out, report, form, no_report=no_report)
+    _check(targets, out, len(experiment.jobs))
+
+    with Display(person_console()) as display:
+        result = experiment.run(workers=jobs, observe=display)
+    comparison = Comparison(result.records)
+    if baseline is not None and result.records and baseline not in comparison.designs:
+        note(f"no result of the baseline {baseline}; another design takes its place")
+        baseline = None
+    normalised = comparison.normalised(baseline)
+    try:
+        _write(targets, normalised, found, settings)
+    finally:
+        _print(form, normalised, binary=out is None)
+    return _status(result, len(experiment.jobs))
+
+
+def _targets(
+    out: Path | None, report: Path | None, form: str, *, no_report: bool
+) -> list[output.Target]:
+    if report is None and out is None and form == "table":
+        report = DEFAULT_REPORT
+    with refusing():
+        targets = output.targets(out, report)
+    return [target for target in targets if not (no_report and target.form == "html")]
+
+
+def _check(targets: Sequence[output.Target], out: Path | None, records: int) -> None:
+    needed = records * output.BYTES_PER_RECORD
+    if any(target.form == "html" for target in targets):
+        needed += output.BYTES_PER_REPORT
+    with refusing():
+        output.check([target.path for target in targets], needed, make=out)
+
+
+def _write(
+    targets: Sequence[output.Target],
+    normalised: Normalised,
+    machine: Machine,
+    settings: dict[str, str],
+) -> None:
+    records = normalised.comparison.records
+    if not records:
+        return
+    for target in targets:
+        if target.form == "html":
+            from graven.report import render
+
+            content = render(normalised, machine, settings).encode()
+        else:
+            content = output.encode(records, target.form, full=True)
+        output.write(target.path, content)
+        note(f"wrote {target.path}")
+
+
+def _print(form: str, normalised: Normalised, *, binary: bool) -> None:
+    records = normalised.comparison.records
+    if form == "table":
+        if records:
+            print_comparison(results_console(), normalised)
+    elif form == "parquet":
+        if binary:
+            sys.stdout.buffer.write(output.encode(records, form, full=True))
+    else:
+        sys.stdout.write(output.encode(records, form, full=False).decode())
+    sys.stdout.flush()
+
+
+def _status(result: Result, total: int) -> int:
+    if result.failures:
+        for failure in result.failures:
+            complain(failures_text([failure]))
+    if result.interrupted:
+        note(f"interrupted: {len(result.records)} of {total} simulations had finished")
+        return 130
+    return 1 if result.failures else 0

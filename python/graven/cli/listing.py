@@ -1,0 +1,160 @@
+"""`graven list`: everything that can be named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from graven.catalogue import Parameter, catalogue
+from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
+from graven.cli.terminal import results_console
+from graven.records import json_text
+
+HELP = """List designs, workloads, machines, statistics or parameters.
+
+\b
+Examples:
+  graven list designs                 what can be compared, and from which paper
+  graven list designs --verbose       with the parameters of each
+  graven list machines --verbose      every value, with its source or the reason it was assumed
+  graven list parameters --verbose    every key that --set and machine files take, with its range
+  graven list stats --format json     for a script
+"""
+
+
+def _designs(console: Console, *, verbose: bool) -> None:
+    known = catalogue()
+    unsafe = known.unsafe_designs()
+    table = plain_table()
+    for column in ("design", "paper", "what it does"):
+        table.add_column(column, no_wrap=column == "design")
+    for design in known.designs:
+        table.add_row(marked(design.name, unsafe), Text(design.paper), Text(design.summary))
+    console.print(table)
+    if unsafe:
+        console.print(UNSAFE_NOTE)
+    if verbose:
+        for design in known.designs:
+            _parameters(console, Text(f"Parameters of {design.name}"), design.parameters)
+
+
+def _workloads(console: Console, *, verbose: bool) -> None:
+    table = plain_table()
+    for column in ("workload", "group", "what it does"):
+        table.add_column(column, no_wrap=column != "what it does")
+    for workload in catalogue().workloads:
+        table.add_row(workload.name, workload.group, Text(workload.summary))
+    console.print(table)
+    if verbose:
+        shown: list[tuple[Parameter, ...]] = []
+        for workload in catalogue().workloads:
+            if workload.parameters in shown:
+                continue
+            shown.append(workload.parameters)
+            sharing = [w.name for w in catalogue().workloads if w.parameters == workload.parameters]
+            heading = Text(f"Parameters of {', '.join(sharing)}")
+            _parameters(console, heading, workload.parameters)
+
+
+def _machines(console: Console, *, verbose: bool) -> None:
+    table = plain_table()
+    for column in ("machine", "what it is", "file"):
+        table.add_column(column, no_wrap=column == "machine")
+    for machine in catalogue().machines:
+        table.add_row(machine.name, Text(machine.title), Text(machine.file))
+    console.print(table)
+    if not verbose:
+        return
+    for machine in catalogue().machines:
+        console.print(f"{machine.name} ({machine.file})", style="bold")
+        values = plain_table()
+        values.add_column("key", no_wrap=True)
+        values.add_column("value", justify="right", no_wrap=True)
+        values.add_column("unit", no_wrap=True)
+        values.add_column("where it is from")
+        for value in machine.values:
+            origin = Text(value.source or "", style="green")
+            if value.assumed is not None:
+                origin = Text(f"assumed: {value.assumed}", style="yellow")
+            elif value.source is None:
+                origin = Text("Graven's default", style="dim")
+            values.add_row(value.key, Text(_toml(value.value)), value.unit, origin)
+        console.print(values)
+
+
+def _stats(console: Console, *, verbose: bool) -> None:
+    groups: dict[str, list[list[str]]] = {}
+    for item in catalogue().stats:
+        kind = [item.kind] if verbose else []
+        row = [item.name, item.unit, *kind, item.description]
+        groups.setdefault(item.group, []).append(row)
+    names = ["statistic", "unit", *(["kind"] if verbose else []), "description"]
+    console.print(grouped_table([(name, "left") for name in names], groups))
+
+
+def _sections(console: Console, *, verbose: bool) -> None:
+    for section in catalogue().sections:
+        heading = Text(f"[{section.name}]") + Text(f"  {section.doc}", style="not bold")
+        _parameters(console, heading, section.parameters, with_allowed=verbose)
+
+
+def _parameters(
+    console: Console,
+    heading: Text,
+    parameters: Sequence[Parameter],
+    *,
+    with_allowed: bool = True,
+) -> None:
+    if not parameters:
+        return
+    console.print(heading, style="bold")
+    table = plain_table()
+    table.add_column("key", no_wrap=True)
+    table.add_column("default", justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    if with_allowed:
+        table.add_column("allowed")
+    table.add_column("meaning")
+    for item in parameters:
+        allowed = [item.allowed] if with_allowed else []
+        texts = (item.key, item.default, item.unit, *allowed, item.doc)
+        table.add_row(*(Text(text) for text in texts))
+    console.print(table)
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_LISTS: dict[str, tuple[str, Callable[..., None]]] = {
+    "designs": ("designs", _designs),
+    "workloads": ("workloads", _workloads),
+    "machines": ("machines", _machines),
+    "stats": ("stats", _stats),
+    "parameters": ("sections", _sections),
+}
+
+
+@click.command("list", help=HELP, short_help="List designs, workloads, machines, and so on.")
+@click.argument("what", type=click.Choice(list(_LISTS)))
+@click.option("--verbose", "-v", is_flag=True, help="With parameters, sources and assumptions.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="What goes to standard output.",
+)
+def list_(what: str, verbose: bool, form: str) -> int:
+    """Prints one part of the catalogue."""
+    key, show = _LISTS[what]
+    if form == "json":
+        sys.stdout.write(json_text(catalogue().raw[key]))
+    else:
+        show(results_console(), verbose=verbose)
+    return 0

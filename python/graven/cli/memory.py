@@ -1,0 +1,71 @@
+"""`graven memory`: the memory controller and device alone, from a trace of requests."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+
+import click
+
+from graven import api
+from graven.cli import options
+from graven.cli.tables import print_statistics
+from graven.cli.terminal import note, person_console, results_console
+from graven.figures import scaled
+from graven.progress import Display
+from graven.records import MemoryRecord, json_text
+
+HELP = """Drive the memory controller and device alone from a trace of requests.
+
+\b
+TRACE is text, in one of two formats:
+  NVMain     CYCLE R|W 0xADDRESS DATA OLDDATA THREAD   (after an optional line NVMV1)
+  DRAMsim3   0xADDRESS READ|WRITE CYCLE
+
+\b
+Examples:
+  graven memory requests.nvt
+  graven memory requests.nvt --machine lalea --set pm.write_ns=500
+  graven run --design silo --workload hash --request-trace r.nvt && graven memory r.nvt
+"""
+
+
+@click.command(help=HELP, short_help="Replay a request trace on the memory alone.")
+@click.argument("trace", type=click.Path(path_type=Path))
+@options.machine
+@options.settings
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="What goes to standard output.",
+)
+def memory(trace: Path, machine: str, settings: dict[str, str], form: str) -> int:
+    """Checks everything, replays, prints."""
+    if trace.is_dir() or not trace.exists():
+        what = "is a folder" if trace.is_dir() else "there is no such file"
+        raise click.UsageError(f"TRACE: {trace}: {what}")
+    with Display(person_console(), noun="replays") as display:
+        record = api.memory(trace, machine=machine, settings=settings, observe=display)
+    if form == "json":
+        sys.stdout.write(json_text(record.to_dict()))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(["machine", *record.stats])
+        writer.writerow([record.machine, *record.stats.values()])
+    else:
+        print_statistics(results_console(), record.stats)
+    note(_host_rate(record))
+    return 0
+
+
+def _host_rate(record: MemoryRecord) -> str:
+    """The speed of the simulator itself; never part of a result, as it differs from run to run."""
+    rate = record.requests / record.host_seconds if record.host_seconds > 0 else 0.0
+    return (
+        f"{record.requests} requests in {record.host_seconds:.2f} s of host time: "
+        f"{scaled(rate)} requests/s"
+    )

@@ -1,0 +1,104 @@
+"""Options that several commands share, declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from graven.machine import DEFAULT
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+SEED_MAX = (1 << 64) - 1
+
+
+def machine(command: F) -> F:
+    """`--machine`."""
+    return click.option(
+        "--machine",
+        default=DEFAULT,
+        show_default=True,
+        metavar="PRESET|FILE",
+        help="A preset (`graven list machines`), or a TOML file: anything with a folder in it "
+        "or ending in .toml.",
+    )(command)
+
+
+def settings(command: F) -> F:
+    """`--set`."""
+    return click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="SECTION.KEY=VALUE",
+        callback=_settings,
+        help="Change one configuration value; may be repeated. `graven list parameters` shows "
+        "the keys.",
+    )(command)
+
+
+def _settings(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise click.UsageError(
+                f"--set: `{text}` is not of the form SECTION.KEY=VALUE, as in pm.write_ns=300"
+            )
+        found[key.strip()] = value.strip()
+    return found
+
+
+def transactions(command: F) -> F:
+    """`--transactions`."""
+    return click.option(
+        "--transactions",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Transactions of one simulation, over all its threads.  [default: 10000]",
+    )(command)
+
+
+def seed(command: F) -> F:
+    """`--seed`."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(0, SEED_MAX),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Seed of everything random.",
+    )(command)
+
+
+class ThreadCounts(click.ParamType[tuple[int, ...]]):
+    """One or more numbers of threads, separated by commas."""
+
+    name = "threads"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[int, ...]:
+        """Reads `1,2,4,8`."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            counts = tuple(dict.fromkeys(int(text) for text in str(value).split(",")))
+        except ValueError:
+            counts = ()
+        if not counts or min(counts) < 1:
+            self.fail(
+                f"`{value}` is not a number of threads, or several separated by commas "
+                "as in 1,2,4,8",
+                param,
+                ctx,
+            )
+        return counts

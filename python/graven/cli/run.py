@@ -1,0 +1,131 @@
+"""`graven run`: one simulation, every statistic."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from graven import output
+from graven.api import failures_text
+from graven.cli import options
+from graven.cli.tables import UNSAFE_NOTE, marked, print_statistics
+from graven.cli.terminal import complain, note, person_console, refusing, results_console
+from graven.experiment import Experiment, Job, Result
+from graven.machine import Machine
+from graven.progress import Display
+from graven.records import Record
+
+TRACE_ROOM = 64 << 20
+"""Room to ask for before a run that writes its requests; the trace may well take more."""
+
+HELP = """Simulate one design on one workload and show every statistic.
+
+\b
+Examples:
+  graven run --design silo --workload btree
+  graven run --design fwb --workload hash --threads 4 --set workload.element_bytes="1 KB"
+  graven run --design silo --workload queue --format json
+  graven run --design base --workload array --request-trace requests.nvt
+"""
+
+
+@click.command(help=HELP, short_help="Simulate one design on one workload; every statistic.")
+@click.option("--design", required=True, metavar="NAME", help="See `graven list designs`.")
+@click.option("--workload", required=True, metavar="NAME", help="See `graven list workloads`.")
+@options.machine
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Program threads.  [default: one per core]",
+)
+@options.transactions
+@options.seed
+@options.settings
+@click.option(
+    "--request-trace",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the requests that reach the memory controller, in NVMain's format.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="What goes to standard output.",
+)
+def run(
+    design: str,
+    workload: str,
+    machine: str,
+    threads: int | None,
+    transactions: int | None,
+    seed: int,
+    settings: dict[str, str],
+    request_trace: Path | None,
+    form: str,
+) -> int:
+    """Checks everything, simulates, prints."""
+    partial = None if request_trace is None else _partial(request_trace)
+    job = Job(
+        design,
+        workload,
+        Machine.find(machine),
+        threads,
+        transactions,
+        seed,
+        tuple(settings.items()),
+        None if partial is None else str(partial),
+    )
+    experiment = Experiment.prepare([job])
+    if request_trace is not None:
+        with refusing("--request-trace: "):
+            output.check([request_trace], TRACE_ROOM)
+    try:
+        with Display(person_console()) as display:
+            result = experiment.run(workers=1, observe=display)
+        if partial is not None and request_trace is not None and result.records:
+            partial.replace(request_trace)
+            note(f"wrote {request_trace}")
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+    return _show(result, form)
+
+
+def _partial(path: Path) -> Path:
+    """Where the trace grows, so that only a whole one ever bears its name."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def _show(result: Result, form: str) -> int:
+    if result.interrupted:
+        complain("interrupted")
+        return 130
+    if result.failures:
+        complain(failures_text(result.failures))
+        return 1
+    if form == "table":
+        _table(result.records[0])
+    else:
+        sys.stdout.write(output.encode(result.records, form, full=False).decode())
+    return 0
+
+
+def _table(record: Record) -> None:
+    console = results_console()
+    unsafe = set() if record.safe else {record.design}
+    console.print(
+        f"[bold]{marked(record.design, unsafe)}[/] on [bold]{record.workload}[/]: "
+        f"{record.transactions} transactions, {record.threads} threads, "
+        f"machine {record.machine}, seed {record.seed}"
+    )
+    if unsafe:
+        console.print(UNSAFE_NOTE)
+    console.print()
+    print_statistics(console, record.stats)

@@ -1,0 +1,154 @@
+"""Tables in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from graven.catalogue import catalogue
+from graven.comparison import MEAN, METRICS, Metric, Normalised
+from graven.figures import exact, ratio, scaled
+from graven.records import Value
+
+UNSAFE_MARK = "†"
+UNSAFE_NOTE = (
+    f"{UNSAFE_MARK} unsafe: loses committed data at a power failure; a reference, not a contender."
+)
+
+_CELL = 9
+"""Columns of the terminal that one workload takes."""
+
+
+def plain_table() -> Table:
+    """The look of every table."""
+    return Table(
+        box=box.SIMPLE_HEAD,
+        header_style="bold",
+        pad_edge=False,
+    )
+
+
+def print_comparison(console: Console, normalised: Normalised) -> None:
+    """One table for each metric: designs down, workloads across, the geometric mean last."""
+    comparison = normalised.comparison
+    names = max((len(design) for design in comparison.designs), default=0) + 12
+    room = max(1, (console.width - names) // _CELL - 1)
+    workloads = comparison.workloads
+    chunks = [workloads[i : i + room] for i in range(0, len(workloads), room)]
+    for metric in METRICS:
+        for number, chunk in enumerate(chunks):
+            last = number == len(chunks) - 1
+            title = f"{metric.title}, relative to {normalised.baseline} ({metric.direction})"
+            console.print(title, style="bold")
+            console.print(_metric_table(normalised, metric, chunk, with_mean=last))
+    console.print(
+        f"mean: geometric mean over the workloads. Last lines: {normalised.baseline}'s own value."
+    )
+    if comparison.unsafe:
+        console.print(UNSAFE_NOTE)
+
+
+def _metric_table(
+    normalised: Normalised, metric: Metric, workloads: Iterable[str], *, with_mean: bool
+) -> Table:
+    comparison, baseline = normalised.comparison, normalised.baseline
+    workloads = list(workloads)
+    several = len(comparison.threads) > 1
+    table = plain_table()
+    table.add_column("design", no_wrap=True)
+    if several:
+        table.add_column("threads", justify="right")
+    for name in [*workloads, *([MEAN] if with_mean else [])]:
+        table.add_column(name, justify="right", no_wrap=True, min_width=_CELL - 3)
+    for threads in comparison.threads:
+        rows = _ratios(normalised, metric, workloads, threads, with_mean=with_mean)
+        best = _best(metric, rows, comparison.unsafe)
+        for design, values in rows.items():
+            cells = [
+                Text(ratio(value), style="bold green" if value is not None and value == top else "")
+                for value, top in zip(values, best, strict=True)
+            ]
+            table.add_row(
+                marked(design, comparison.unsafe), *([str(threads)] if several else []), *cells
+            )
+        own = [comparison.number(metric.stat, baseline, name, threads) for name in workloads]
+        table.add_row(
+            f"{baseline}, {metric.unit}",
+            *([str(threads)] if several else []),
+            *(scaled(value) for value in own),
+            *([""] if with_mean else []),
+            style="dim",
+            end_section=several,
+        )
+    return table
+
+
+def _ratios(
+    normalised: Normalised,
+    metric: Metric,
+    workloads: list[str],
+    threads: int,
+    *,
+    with_mean: bool,
+) -> dict[str, list[float | None]]:
+    rows: dict[str, list[float | None]] = {}
+    for design in normalised.comparison.designs:
+        values = [normalised.value(metric.stat, design, name, threads) for name in workloads]
+        if with_mean:
+            values.append(normalised.mean(metric.stat, design, threads))
+        rows[design] = values
+    return rows
+
+
+def _best(
+    metric: Metric, rows: Mapping[str, list[float | None]], unsafe: set[str]
+) -> list[float | None]:
+    """The best value of each column among the safe designs."""
+    choose = max if metric.higher_is_better else min
+    safe = [values for design, values in rows.items() if design not in unsafe]
+    columns = zip(*(safe or rows.values()), strict=True)
+    return [choose((v for v in column if v is not None), default=None) for column in columns]
+
+
+def marked(design: str, unsafe: set[str]) -> str:
+    """A design's name, with a mark if it is unsafe."""
+    return f"{design} {UNSAFE_MARK}" if design in unsafe else design
+
+
+def grouped_table(
+    columns: Sequence[tuple[str, JustifyMethod]], groups: Mapping[str, Sequence[Sequence[str]]]
+) -> Table:
+    """One table with a heading for each group of rows, so that columns line up throughout."""
+    table = plain_table()
+    table.expand = True
+    for number, (name, justify) in enumerate(columns):
+        last = number == len(columns) - 1
+        table.add_column(name, justify=justify, no_wrap=not last, ratio=1 if last else None)
+    for title, rows in groups.items():
+        table.add_row(Text(title, style="bold"))
+        for first, *rest in rows:
+            table.add_row(Text(f"  {first}"), *(Text(cell) for cell in rest))
+        table.add_row()
+    return table
+
+
+def print_statistics(console: Console, stats: Mapping[str, Value]) -> None:
+    """Every statistic under its heading, in the order of the catalogue."""
+    known = catalogue()
+    order = list(dict.fromkeys(statistic.group for statistic in known.stats))
+    groups: dict[str, list[tuple[str, str, str, str]]] = {group: [] for group in order}
+    for name, value in stats.items():
+        statistic = known.statistic(name)
+        row = (name, exact(value), statistic.unit, statistic.description)
+        groups.setdefault(statistic.group, []).append(row)
+    columns: list[tuple[str, JustifyMethod]] = [
+        ("statistic", "left"),
+        ("value", "right"),
+        ("unit", "left"),
+        ("description", "left"),
+    ]
+    console.print(grouped_table(columns, {g: rows for g, rows in groups.items() if rows}))

@@ -1,0 +1,192 @@
+"""Comparisons: the records of several designs side by side, and their values over a baseline's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from graven._engine import ConfigError
+from graven.catalogue import catalogue
+from graven.records import Record, Value, arrow_table, to_arrow
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+DEFAULT_BASELINE = "base"
+MEAN = "mean"
+"""The row or group that holds the geometric mean over the workloads."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A statistic that designs are compared by."""
+
+    stat: str
+    title: str
+    higher_is_better: bool
+
+    @property
+    def unit(self) -> str:
+        """Unit of the absolute value."""
+        return catalogue().statistic(self.stat).unit
+
+    @property
+    def direction(self) -> str:
+        """Which way is better, in words."""
+        return "higher is better" if self.higher_is_better else "lower is better"
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("throughput_tx_per_s", "Throughput", True),
+    Metric("media_write_requests", "Media writes", False),
+    Metric("transaction_latency_cycles_mean", "Mean transaction latency", False),
+    Metric("write_energy_pj", "Write energy", False),
+)
+
+
+def geometric_mean(values: Sequence[float | None]) -> float | None:
+    """The geometric mean; `None` if there is no value, or one is missing or not positive."""
+    positive = [value for value in values if value is not None and value > 0.0]
+    if not values or len(positive) != len(values):
+        return None
+    return math.exp(math.fsum(math.log(value) for value in positive) / len(positive))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of an experiment, in the order in which they were asked for."""
+
+    records: tuple[Record, ...]
+
+    @cached_property
+    def designs(self) -> list[str]:
+        """Designs with at least one result."""
+        return list(dict.fromkeys(record.design for record in self.records))
+
+    @cached_property
+    def workloads(self) -> list[str]:
+        """Workloads with at least one result."""
+        return list(dict.fromkeys(record.workload for record in self.records))
+
+    @cached_property
+    def threads(self) -> list[int]:
+        """Thread counts with at least one result."""
+        return list(dict.fromkeys(record.threads for record in self.records))
+
+    @cached_property
+    def unsafe(self) -> set[str]:
+        """Designs among the results that lose committed data at a power failure."""
+        return {record.design for record in self.records if not record.safe}
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, str, int], Record]:
+        return {(r.design, r.workload, r.threads): r for r in self.records}
+
+    def find(self, design: str, workload: str, threads: int) -> Record | None:
+        """The record of one simulation, if it finished."""
+        return self._index.get((design, workload, threads))
+
+    def number(self, stat: str, design: str, workload: str, threads: int) -> float | None:
+        """A statistic of one simulation."""
+        record = self.find(design, workload, threads)
+        return None if record is None else record.number(stat)
+
+    def default_baseline(self) -> str:
+        """`base` if it is among the results, else the first safe design, else the first."""
+        if DEFAULT_BASELINE in self.designs or not self.designs:
+            return DEFAULT_BASELINE
+        return next((d for d in self.designs if d not in self.unsafe), self.designs[0])
+
+    def normalised(self, baseline: str | None = None) -> Normalised:
+        """Every metric over the baseline's, workload by workload, and the geometric mean.
+
+        Raises:
+            ConfigError: no result is of that design.
+        """
+        chosen = baseline or self.default_baseline()
+        if self.designs and chosen not in self.designs:
+            known = ", ".join(self.designs)
+            raise ConfigError(f"baseline `{chosen}` is not among the designs compared: {known}")
+        return Normalised(self, chosen)
+
+    def to_arrow(self) -> pa.Table:
+        """One row for each simulation: identity, statistics, configuration."""
+        return to_arrow(self.records)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """As [`to_arrow`], as a data frame (needs pandas)."""
+        return data_frame(self.to_arrow())
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """A comparison in multiples of one design's results at the same number of threads."""
+
+    comparison: Comparison
+    baseline: str
+
+    def value(self, stat: str, design: str, workload: str, threads: int) -> float | None:
+        """The ratio; `None` if either side is missing or the baseline's is zero."""
+        own = self.comparison.number(stat, design, workload, threads)
+        reference = self.comparison.number(stat, self.baseline, workload, threads)
+        if own is None or not reference:
+            return None
+        return own / reference
+
+    def mean(self, stat: str, design: str, threads: int) -> float | None:
+        """Geometric mean over all workloads; `None` unless every one of them has a ratio."""
+        workloads = self.comparison.workloads
+        return geometric_mean([self.value(stat, design, w, threads) for w in workloads])
+
+    def rows(self) -> list[dict[str, Value]]:
+        """Flat rows: metric, threads, workload (or `mean`), design, value."""
+        rows: list[dict[str, Value]] = []
+        comparison = self.comparison
+        for metric in METRICS:
+            for threads in comparison.threads:
+                for workload in [*comparison.workloads, MEAN]:
+                    for design in comparison.designs:
+                        value = (
+                            self.mean(metric.stat, design, threads)
+                            if workload == MEAN
+                            else self.value(metric.stat, design, workload, threads)
+                        )
+                        rows.append(
+                            {
+                                "metric": metric.stat,
+                                "threads": threads,
+                                "workload": workload,
+                                "design": design,
+                                "value": value,
+                            }
+                        )
+        return rows
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return arrow_table(self.rows())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a data frame (needs pandas)."""
+        return data_frame(self.to_arrow())
+
+
+def data_frame(table: pa.Table) -> pd.DataFrame:
+    """An Arrow table as a data frame.
+
+    Raises:
+        ImportError: pandas is not installed.
+    """
+    try:
+        import pandas  # noqa: F401 - is it there?
+    except ImportError:
+        raise ImportError(
+            "to_pandas() needs pandas, which is not installed: pip install pandas "
+            "(to_arrow() works without it)"
+        ) from None
+    frame: pd.DataFrame = table.to_pandas()
+    return frame

@@ -1,0 +1,279 @@
+"""Experiments: a matrix of simulations, run several at a time.
+
+The engine releases the interpreter's lock while it simulates, so a thread for each host core keeps
+the host busy. Results come back in the order of the matrix, whichever finished first. An interrupt
+cancels what is running at once and keeps what has finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from graven import _engine
+from graven.machine import Machine
+from graven.records import Record, parse_record
+
+POLL_SECONDS = 0.1
+"""How often a waiting experiment looks at its simulations; also the longest wait after Ctrl-C."""
+
+GRACE_SECONDS = 2.0
+"""How long a cancelled simulation may take to stop before it is left behind."""
+
+
+class Task(Protocol):
+    """What the engine runs: a simulation, or a replay of a trace."""
+
+    def run(self) -> str:
+        """Runs to the end."""
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+
+    def progress(self) -> tuple[int, int]:
+        """Done, and in all."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One simulation to run."""
+
+    design: str
+    workload: str
+    machine: Machine
+    threads: int | None = None
+    transactions: int | None = None
+    seed: int = 1
+    settings: tuple[tuple[str, str], ...] = ()
+    request_trace: str | None = None
+
+    @property
+    def label(self) -> str:
+        """How progress and failures call it."""
+        threads = "" if self.threads is None else f" ×{self.threads}"
+        return f"{self.design} on {self.workload}{threads}"
+
+    def simulation(self) -> _engine.Simulation:
+        """Hands the job to the engine, which checks it.
+
+        Raises:
+            ConfigError: the engine refuses it.
+        """
+        spec = {
+            "design": self.design,
+            "workload": self.workload,
+            "machine": self.machine.spec(),
+            "threads": self.threads,
+            "transactions": self.transactions,
+            "seed": self.seed,
+            "set": [list(setting) for setting in self.settings],
+            "request_trace": self.request_trace,
+        }
+        return _engine.Simulation(json.dumps(spec))
+
+
+def matrix(
+    designs: Sequence[str],
+    workloads: Sequence[str],
+    machine: Machine,
+    *,
+    threads: Sequence[int | None] = (None,),
+    transactions: int | None = None,
+    seed: int = 1,
+    settings: Mapping[str, str] | None = None,
+) -> list[Job]:
+    """All combinations, workloads first, so that early results already compare designs."""
+    pairs = tuple((settings or {}).items())
+    return [
+        Job(design, workload, machine, count, transactions, seed, pairs)
+        for count in threads
+        for workload in workloads
+        for design in designs
+    ]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A simulation that did not end well."""
+
+    label: str
+    message: str
+    error: BaseException
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How far an experiment is."""
+
+    done: int
+    total: int
+    fraction: float
+    running: tuple[str, ...]
+    elapsed_seconds: float
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from the pace so far; `None` before there is one."""
+        if self.fraction < 0.01:
+            return None
+        return self.elapsed_seconds * (1.0 - self.fraction) / self.fraction
+
+
+Observer = Callable[[Snapshot], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an experiment: texts by position, failures, and whether it was interrupted."""
+
+    texts: Mapping[int, str]
+    failures: tuple[Failure, ...]
+    interrupted: bool
+
+
+@dataclass
+class Pool:
+    """Runs tasks on a fixed number of threads."""
+
+    tasks: Sequence[tuple[str, Task]]
+    workers: int
+    _next: int = 0
+    _stopping: bool = False
+    _running: dict[int, Task] = field(default_factory=dict)
+    _texts: dict[int, str] = field(default_factory=dict)
+    _failures: dict[int, Failure] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, observe: Observer | None = None) -> Outcome:
+        """Runs all tasks, or those that finish before an interrupt (Ctrl-C)."""
+        started = time.monotonic()
+        count = max(1, min(self.workers, len(self.tasks)))
+        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        interrupted = False
+        try:
+            for thread in threads:
+                thread.start()
+            while any(thread.is_alive() for thread in threads):
+                self._wait(threads, POLL_SECONDS)
+                if observe is not None:
+                    observe(self._snapshot(started))
+        except KeyboardInterrupt:
+            interrupted = True
+            self._stop(threads)
+        with self._lock:
+            failures = tuple(self._failures[index] for index in sorted(self._failures))
+            return Outcome(dict(sorted(self._texts.items())), failures, interrupted)
+
+    @staticmethod
+    def _wait(threads: Sequence[threading.Thread], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _stop(self, threads: Sequence[threading.Thread]) -> None:
+        with self._lock:
+            self._stopping = True
+            running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        try:
+            self._wait(threads, GRACE_SECONDS)
+        except KeyboardInterrupt:
+            return  # asked twice: do not even wait
+
+    def _work(self) -> None:
+        while (index := self._take()) is not None:
+            label, task = self.tasks[index]
+            text: str | None = None
+            failure: Failure | None = None
+            try:
+                text = task.run()
+            except _engine.Cancelled:
+                pass
+            except (_engine.SimulationError, _engine.ConfigError, _engine.TraceError) as error:
+                failure = Failure(label, str(error), error)
+            except BaseException as error:  # a panic in the engine is not an `Exception`
+                failure = Failure(label, f"internal error of the engine: {error}", error)
+            with self._lock:
+                self._running.pop(index, None)
+                if text is not None:
+                    self._texts[index] = text
+                if failure is not None:
+                    self._failures[index] = failure
+
+    def _take(self) -> int | None:
+        with self._lock:
+            if self._stopping or self._next >= len(self.tasks):
+                return None
+            index = self._next
+            self._next += 1
+            self._running[index] = self.tasks[index][1]
+            return index
+
+    def _snapshot(self, started: float) -> Snapshot:
+        with self._lock:
+            running = dict(self._running)
+            done = len(self._texts) + len(self._failures)
+        parts = (task.progress() for task in running.values())
+        partial = sum(part / whole for part, whole in parts if whole > 0)
+        total = len(self.tasks)
+        return Snapshot(
+            done,
+            total,
+            min(1.0, (done + partial) / total) if total else 1.0,
+            tuple(self.tasks[index][0] for index in running),
+            time.monotonic() - started,
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """The records of an experiment in the order of its jobs, and what is missing."""
+
+    records: tuple[Record, ...]
+    failures: tuple[Failure, ...]
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Simulations that the engine has checked and that have not run yet."""
+
+    jobs: tuple[Job, ...]
+    simulations: tuple[_engine.Simulation, ...]
+
+    @staticmethod
+    def prepare(jobs: Sequence[Job]) -> Experiment:
+        """Has the engine check every job before the first one runs.
+
+        Raises:
+            ConfigError: the engine refuses one.
+        """
+        return Experiment(tuple(jobs), tuple(job.simulation() for job in jobs))
+
+    def run(self, *, workers: int | None = None, observe: Observer | None = None) -> Result:
+        """Runs them; never raises for a failed or interrupted simulation."""
+        tasks = [
+            (job.label, simulation)
+            for job, simulation in zip(self.jobs, self.simulations, strict=True)
+        ]
+        outcome = Pool(tasks, workers or host_cores()).run(observe)
+        records = tuple(
+            parse_record(text, self.jobs[index].machine.name)
+            for index, text in outcome.texts.items()
+        )
+        return Result(records, outcome.failures, outcome.interrupted)
+
+
+def host_cores() -> int:
+    """Host cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1

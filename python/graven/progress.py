@@ -1,0 +1,88 @@
+"""Progress on standard error: a live bar on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
+
+from graven.experiment import Snapshot
+
+QUIET_SECONDS = 10.0
+"""Without a terminal, how long to be silent between two lines."""
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: `45 s`, `3 min 5 s`, `2 h 10 min`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _left(snapshot: Snapshot) -> str:
+    left = snapshot.seconds_left
+    return "" if left is None else f"about {duration(left)} left"
+
+
+class _Left(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(str(task.fields.get("left", "")), style="cyan")
+
+
+class Display:
+    """Shows snapshots of an experiment; use it as a context."""
+
+    def __init__(self, console: Console, noun: str = "simulations") -> None:
+        self._noun = noun
+        self._console = console
+        self._spoke = time.monotonic()
+        self._live: Progress | None = None
+        if console.is_terminal:
+            self._live = Progress(
+                TextColumn("[bold]{task.description}"),
+                BarColumn(bar_width=28),
+                TextColumn("{task.percentage:>3.0f}%"),
+                _Left(),
+                TextColumn("[dim]{task.fields[running]}", table_column=None),
+                console=console,
+                transient=True,
+            )
+            self._task = self._live.add_task("starting", total=1.0, left="", running="")
+
+    def __enter__(self) -> Display:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """Shows one snapshot."""
+        done = f"{snapshot.done} of {snapshot.total} {self._noun}"
+        if self._live is not None:
+            self._live.update(
+                self._task,
+                completed=snapshot.fraction,
+                description=done,
+                left=_left(snapshot),
+                running=", ".join(snapshot.running),
+            )
+        elif time.monotonic() - self._spoke >= QUIET_SECONDS:
+            self._spoke = time.monotonic()
+            parts = [done, f"{snapshot.fraction:.0%}", _left(snapshot)]
+            self._console.print(
+                "graven: " + ", ".join(part for part in parts if part), highlight=False
+            )

@@ -1,0 +1,177 @@
+"""Records: what one simulation returns, and the formats that records are written in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from graven.catalogue import catalogue
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Value: TypeAlias = int | float | str | bool | None
+"""A statistic (numbers; the image's digest is text) or a configuration value."""
+
+IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", "safe")
+"""What tells one simulation from another; every format starts with these."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The result of one simulation, with everything needed to repeat it."""
+
+    design: str
+    workload: str
+    machine: str
+    threads: int
+    transactions: int
+    seed: int
+    safe: bool
+    version: str
+    config: Mapping[str, Mapping[str, Value]]
+    stats: Mapping[str, Value]
+
+    def number(self, stat: str) -> float | None:
+        """A statistic as a number; `None` if this run has no such number."""
+        value = self.stats.get(stat)
+        return value if isinstance(value, int | float) else None
+
+    def to_dict(self, *, full: bool = True) -> dict[str, Any]:
+        """As a document: identity and statistics, and when `full` the configuration too."""
+        document: dict[str, Any] = {name: getattr(self, name) for name in IDENTITY}
+        if full:
+            document |= {"version": self.version, "config": self.config}
+        return document | {"stats": dict(self.stats)}
+
+    def to_row(self, *, full: bool = True) -> dict[str, Value]:
+        """As one flat row: statistics by name, configuration as `config.SECTION.KEY`."""
+        row: dict[str, Value] = {name: getattr(self, name) for name in IDENTITY}
+        row |= self.stats
+        if full:
+            row["version"] = self.version
+            for section, values in self.config.items():
+                row |= {f"config.{section}.{key}": value for key, value in values.items()}
+        return row
+
+
+@dataclass(frozen=True)
+class MemoryRecord:
+    """The result of replaying a request trace."""
+
+    machine: str
+    config: Mapping[str, Mapping[str, Value]]
+    stats: Mapping[str, Value]
+    requests: int
+    host_seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document; without the host's time, so that equal runs give equal bytes."""
+        return {"machine": self.machine, "stats": dict(self.stats)}
+
+
+def parse_record(text: str, machine: str) -> Record:
+    """Reads the engine's JSON; `machine` is the name under which results are filed."""
+    raw = _finite(json.loads(text))
+    return Record(
+        design=raw["design"],
+        workload=raw["workload"],
+        machine=machine,
+        threads=raw["threads"],
+        transactions=raw["transactions"],
+        seed=raw["seed"],
+        safe=raw["safe"],
+        version=raw["version"],
+        config=raw["config"],
+        stats=raw["stats"],
+    )
+
+
+def parse_memory_record(
+    text: str, machine: str, requests: int, host_seconds: float
+) -> MemoryRecord:
+    """Reads the engine's JSON of a replay."""
+    raw = _finite(json.loads(text))
+    return MemoryRecord(machine, raw.get("config", {}), raw["stats"], requests, host_seconds)
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Replaces what JSON cannot say (not a number, infinite) by null."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def json_text(document: object) -> str:
+    """One JSON document: indented, ASCII, same bytes for the same content, never NaN."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def to_json(records: Iterable[Record], *, full: bool) -> str:
+    """A JSON list of records."""
+    return json_text([record.to_dict(full=full) for record in records])
+
+
+def columns(rows: Sequence[Mapping[str, Value]]) -> list[str]:
+    """All columns of some rows, in order of first appearance, configuration last."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return sorted(names, key=lambda name: name == "version" or name.startswith("config."))
+
+
+def to_csv(records: Iterable[Record], *, full: bool) -> str:
+    """CSV with a header; a statistic that a run does not have is an empty cell."""
+    rows = [record.to_row(full=full) for record in records]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns(rows) or IDENTITY, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: _csv_cell(v) for k, v in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _csv_cell(value: Value) -> Value:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def to_arrow(records: Iterable[Record], *, full: bool = True) -> pa.Table:
+    """An Arrow table; units and descriptions travel in the metadata of the columns."""
+    rows = [record.to_row(full=full) for record in records]
+    return arrow_table(rows)
+
+
+def arrow_table(rows: Sequence[Mapping[str, Value]]) -> pa.Table:
+    """An Arrow table of flat rows."""
+    import pyarrow as pa
+
+    known = catalogue()
+    fields, arrays = [], []
+    for name in columns(rows):
+        values = [row.get(name) for row in rows]
+        numbers = [v for v in values if isinstance(v, int | float)]
+        if any(isinstance(v, float) for v in numbers):
+            values = [float(v) if isinstance(v, int) else v for v in values]
+        large = any(isinstance(v, int) and v >= 1 << 63 for v in numbers)
+        array = pa.array(values, type=pa.uint64() if large else None)
+        statistic = known.statistic(name)
+        metadata = {"unit": statistic.unit, "description": statistic.description}
+        described = {key: text for key, text in metadata.items() if text}
+        fields.append(pa.field(name, array.type, metadata=described or None))
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def to_parquet(records: Iterable[Record], *, full: bool) -> bytes:
+    """A Parquet file, in memory."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(to_arrow(records, full=full), buffer, compression="zstd")
+    return buffer.getvalue()

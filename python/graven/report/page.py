@@ -1,0 +1,361 @@
+"""The page: from a comparison to one HTML text."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from graven.catalogue import catalogue
+from graven.comparison import MEAN, METRICS, Comparison, Metric, Normalised
+from graven.figures import exact, ratio, scaled
+from graven.machine import Machine
+from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
+from graven.report.palette import KIND_TITLES, KINDS, design_styles
+
+KIND_STAT = "media_write_requests"
+"""The statistic that is split by kind: `_data`, `_log`, `_metadata`, `_gc`."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table of numbers."""
+
+    text: str
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a table of numbers."""
+
+    design: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """Designs down, workloads across."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[TableRow]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of the page about one metric."""
+
+    key: str
+    title: str
+    lead: str
+    wide: Markup
+    narrow: Markup
+    kinds: bool
+    table: NumberTable | None
+    other_threads: Sequence[NumberTable]
+    absolute: Sequence[NumberTable]
+
+
+@dataclass(frozen=True)
+class Highlight:
+    """The best safe design by one metric."""
+
+    title: str
+    design: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A configuration value and where it is from."""
+
+    key: str
+    value: str
+    unit: str
+    origin: str
+    kind: str
+
+
+def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]) -> str:
+    """The whole report."""
+    comparison = normalised.comparison
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    folder = resources.files("graven.report")
+    template = environment.from_string(folder.joinpath("page.html").read_text("utf-8"))
+    styles = design_styles()
+    known = {design.name: design for design in catalogue().designs}
+    return (
+        template.render(
+            style=Markup(folder.joinpath("page.css").read_text("utf-8")),
+            comparison=comparison,
+            baseline=normalised.baseline,
+            record=comparison.records[0],
+            transactions=_range([record.transactions for record in comparison.records]),
+            threads=", ".join(str(count) for count in comparison.threads),
+            designs=[(known[name], styles[name]) for name in comparison.designs],
+            workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
+            markers=marker_signs(),
+            highlights=_highlights(normalised),
+            parts=[_part(normalised, metric) for metric in METRICS],
+            scaling=_scaling(normalised),
+            kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in _kinds_present(comparison)],
+            missing=_missing(comparison),
+            settings=_settings(comparison, machine, settings),
+            command=_command(normalised, machine, settings),
+        )
+        + "\n"
+    )
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = exact(min(values)), exact(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def _missing(comparison: Comparison) -> list[str]:
+    """Simulations of the matrix that have no result."""
+    return [
+        f"{design} on {workload}, {_threads(threads)}"
+        for threads in comparison.threads
+        for workload in comparison.workloads
+        for design in comparison.designs
+        if comparison.find(design, workload, threads) is None
+    ]
+
+
+def _kinds_present(comparison: Comparison) -> list[str]:
+    """The kinds of writes that at least one simulation made."""
+    return [
+        kind for kind in KINDS if any(r.number(f"{KIND_STAT}_{kind}") for r in comparison.records)
+    ]
+
+
+def _highlights(normalised: Normalised) -> list[Highlight]:
+    comparison = normalised.comparison
+    threads = max(comparison.threads)
+    safe = [d for d in comparison.designs if d not in comparison.unsafe]
+    found: list[Highlight] = []
+    for metric in METRICS:
+        means = [(normalised.mean(metric.stat, design, threads), design) for design in safe]
+        valid = [(value, design) for value, design in means if value is not None]
+        if valid:
+            choose = max if metric.higher_is_better else min
+            value, design = choose(valid, key=lambda pair: pair[0])
+            which = "Highest" if metric.higher_is_better else "Lowest"
+            title = f"{which} {metric.title.lower()}"
+            found.append(Highlight(title, design, f"{ratio(value)}×"))
+    return found
+
+
+def _part(normalised: Normalised, metric: Metric) -> Part:
+    comparison = normalised.comparison
+    threads = max(comparison.threads)
+    kinds = metric.stat == KIND_STAT
+    chart = _bar_chart(normalised, metric, threads, kinds=kinds)
+    return Part(
+        metric.stat,
+        metric.title,
+        f"{catalogue().statistic(metric.stat).description.rstrip('.')}. "
+        f"Relative to {normalised.baseline}; {metric.direction}; the mean is geometric.",
+        Markup(chart.wide()),
+        Markup(chart.narrow()),
+        kinds,
+        _ratio_table(normalised, metric, threads),
+        [_ratio_table(normalised, metric, n) for n in comparison.threads if n != threads],
+        _absolute_tables(comparison, metric, kinds=kinds),
+    )
+
+
+def _bar_chart(normalised: Normalised, metric: Metric, threads: int, *, kinds: bool) -> BarChart:
+    comparison, stat = normalised.comparison, metric.stat
+    bars: dict[tuple[str, str], Bar] = {}
+    for design in comparison.designs:
+        shares = []
+        for workload in comparison.workloads:
+            value = normalised.value(stat, design, workload, threads)
+            share = _shares(comparison, design, workload, threads) if kinds else {}
+            shares.append(share)
+            bars[design, workload] = Bar(value, _split(value, share))
+        mean = normalised.mean(stat, design, threads)
+        bars[design, MEAN] = Bar(mean, _split(mean, _mean_shares(shares)))
+    return BarChart(
+        key=stat,
+        description=f"{metric.title} of each design on each workload, relative to "
+        f"{normalised.baseline}, with {_threads(threads)}. The table below has the same numbers.",
+        groups=[*comparison.workloads, MEAN],
+        designs=comparison.designs,
+        bars=bars,
+        baseline=normalised.baseline,
+        unsafe=comparison.unsafe,
+    )
+
+
+def _shares(comparison: Comparison, design: str, workload: str, threads: int) -> dict[str, float]:
+    """Parts of the write traffic by kind, adding up to one; nothing if they are not known."""
+    parts = {
+        kind: comparison.number(f"{KIND_STAT}_{kind}", design, workload, threads) or 0.0
+        for kind in KINDS
+    }
+    total = sum(parts.values())
+    return {kind: part / total for kind, part in parts.items()} if total > 0 else {}
+
+
+def _mean_shares(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """A mean has no kinds of its own; it is drawn with the mean share of each."""
+    known = [share for share in shares if share]
+    if not known:
+        return {}
+    return {kind: sum(share[kind] for share in known) / len(known) for kind in KINDS}
+
+
+def _split(value: float | None, shares: Mapping[str, float]) -> dict[str, float]:
+    return {} if value is None else {kind: value * share for kind, share in shares.items()}
+
+
+def _ratio_table(normalised: Normalised, metric: Metric, threads: int) -> NumberTable:
+    comparison = normalised.comparison
+    values = {
+        design: [
+            *(normalised.value(metric.stat, design, w, threads) for w in comparison.workloads),
+            normalised.mean(metric.stat, design, threads),
+        ]
+        for design in comparison.designs
+    }
+    safe = [row for design, row in values.items() if design not in comparison.unsafe]
+    choose = max if metric.higher_is_better else min
+    columns = list(zip(*safe, strict=True)) or [()] * (len(comparison.workloads) + 1)
+    best = [choose((v for v in column if v is not None), default=None) for column in columns]
+    rows = [
+        TableRow(
+            design,
+            [
+                Cell(ratio(v), v is not None and v == top and design not in comparison.unsafe)
+                for v, top in zip(row, best, strict=True)
+            ],
+        )
+        for design, row in values.items()
+    ]
+    caption = f"Relative to {normalised.baseline}, {_threads(threads)}"
+    return NumberTable(caption, [*comparison.workloads, MEAN], rows)
+
+
+def _absolute_tables(comparison: Comparison, metric: Metric, *, kinds: bool) -> list[NumberTable]:
+    stats = [metric.stat, *(f"{KIND_STAT}_{kind}" for kind in KINDS if kinds)]
+    if metric.stat.endswith("_mean"):
+        stats += [metric.stat.removesuffix("mean") + end for end in ("p50", "p99", "max")]
+    present = {name for record in comparison.records for name in record.stats}
+    return [
+        _absolute_table(comparison, stat, threads)
+        for stat in stats
+        if stat in present
+        for threads in comparison.threads
+    ]
+
+
+def _absolute_table(comparison: Comparison, stat: str, threads: int) -> NumberTable:
+    rows = [
+        TableRow(
+            design,
+            [
+                Cell(scaled(comparison.number(stat, design, workload, threads)))
+                for workload in comparison.workloads
+            ],
+        )
+        for design in comparison.designs
+    ]
+    caption = f"{stat}, {catalogue().statistic(stat).unit}, {_threads(threads)}"
+    return NumberTable(caption, comparison.workloads, rows)
+
+
+def _scaling(normalised: Normalised) -> Part | None:
+    """Throughput over threads, if there are several counts of them."""
+    comparison = normalised.comparison
+    counts = sorted(comparison.threads)
+    if len(counts) < 2:
+        return None
+    stat = METRICS[0].stat
+    panels: dict[str, list[Line]] = {}
+    for workload in comparison.workloads:
+        reference = comparison.number(stat, normalised.baseline, workload, counts[0])
+        lines: list[Line] = []
+        for design in comparison.designs:
+            own = [comparison.number(stat, design, workload, count) for count in counts]
+            ratios = [None if v is None or not reference else v / reference for v in own]
+            lines.append(Line(design, ratios))
+        panels[workload] = lines
+    lead = f"Throughput relative to {normalised.baseline} with {_threads(counts[0])}."
+    chart = LineChart("scaling", f"{lead} One panel for each workload.", counts, panels)
+    return Part(
+        "scaling",
+        "Scaling",
+        lead,
+        Markup(chart.wide()),
+        Markup(chart.narrow()),
+        False,
+        None,
+        [],
+        [],
+    )
+
+
+def _settings(
+    comparison: Comparison, machine: Machine, settings: Mapping[str, str]
+) -> dict[str, list[Setting]]:
+    """The whole configuration by section; values that differ between runs show as such."""
+    sources = machine.values()
+    units = {
+        parameter.key: parameter.unit
+        for section in catalogue().sections
+        for parameter in section.parameters
+    }
+    found: dict[str, list[Setting]] = {}
+    for section, values in comparison.records[0].config.items():
+        for key, value in values.items():
+            path = f"{section}.{key}"
+            origin, kind = "default", "default"
+            if path in settings:
+                origin, kind = f"set to {settings[path]} for this comparison", "set"
+            elif path in sources and sources[path].assumed is not None:
+                origin, kind = f"assumed: {sources[path].assumed}", "assumed"
+            elif path in sources and sources[path].source is not None:
+                origin, kind = str(sources[path].source), "source"
+            same = all(r.config.get(section, {}).get(key) == value for r in comparison.records)
+            text = exact(value) if same else "differs between runs"
+            setting = Setting(path, text, units.get(path, ""), origin, kind)
+            found.setdefault(section, []).append(setting)
+    return found
+
+
+def _command(normalised: Normalised, machine: Machine, settings: Mapping[str, str]) -> str:
+    """The command that gives the same results."""
+    comparison = normalised.comparison
+    record = comparison.records[0]
+    words = [
+        "graven",
+        "compare",
+        "--designs",
+        ",".join(comparison.designs),
+        "--workloads",
+        ",".join(comparison.workloads),
+        "--machine",
+        machine.name if machine.text is None else f"./{machine.name}",
+        "--threads",
+        ",".join(str(count) for count in comparison.threads),
+    ]
+    if len({r.transactions for r in comparison.records}) == 1:
+        words += ["--transactions", str(record.transactions)]
+    words += ["--seed", str(record.seed), "--baseline", normalised.baseline]
+    for key, value in settings.items():
+        words += ["--set", f"{key}={value}"]
+    return shlex.join(words)

@@ -1,0 +1,202 @@
+//! The seam between Python and the engine: specifications from JSON, records to JSON. All files are
+//! opened here, since the engine does no I/O.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+
+use graven_engine::config::{Config, ConfigError};
+use graven_engine::memory::Addr;
+use graven_engine::sim::{Control, SimError, Simulation, Spec};
+use graven_engine::workloads::{Request, WorkloadConfig};
+use serde::Deserialize;
+
+use crate::request_trace::RequestTrace;
+
+/// Why a call failed; each becomes one Python exception.
+#[derive(Debug)]
+pub enum Failure {
+    /// The specification was refused.
+    Config(String),
+    /// A trace cannot be read.
+    Trace(String),
+    /// The simulation failed.
+    Simulation(String),
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        Failure::Config(error.to_string())
+    }
+}
+
+impl From<SimError> for Failure {
+    fn from(error: SimError) -> Failure {
+        match error {
+            SimError::Cancelled => Failure::Cancelled,
+            failed => Failure::Simulation(failed.to_string()),
+        }
+    }
+}
+
+/// What a task shares with the threads that watch it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    cancelled: AtomicBool,
+    control: OnceLock<Arc<Control>>,
+    total: AtomicU64,
+}
+
+impl Watch {
+    /// Asks the task to stop, whether it runs already or not.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, SeqCst);
+        if let Some(control) = self.control.get() {
+            control.cancel();
+        }
+    }
+
+    /// Done, and in all (0 while that is not known).
+    pub fn progress(&self) -> (u64, u64) {
+        let done = self.control.get().map_or(0, |control| control.committed());
+        (done, self.total.load(SeqCst))
+    }
+
+    /// Follows a simulation that is about to run, unless it has been cancelled before.
+    fn follow(&self, control: Arc<Control>, total: u64) -> Result<(), Failure> {
+        self.total.store(total, SeqCst);
+        self.control.set(control).expect("a task runs once");
+        if self.cancelled.load(SeqCst) { Err(Failure::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// Something that runs once and gives a record as JSON.
+pub trait Task: Send {
+    /// Runs to the end, or until the watch is cancelled.
+    ///
+    /// # Errors
+    /// The simulation failed or was cancelled.
+    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure>;
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SimulationSpec {
+    design: String,
+    workload: String,
+    machine: MachineSpec,
+    threads: Option<u64>,
+    transactions: Option<u64>,
+    seed: u64,
+    set: Vec<(String, String)>,
+    request_trace: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReplaySpec {
+    trace: String,
+    machine: MachineSpec,
+    set: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MachineSpec {
+    Preset { preset: String },
+    File { file: String, text: String },
+}
+
+impl MachineSpec {
+    fn config(&self, set: &[(String, String)]) -> Result<Config, Failure> {
+        let mut config = match self {
+            MachineSpec::Preset { preset } => Config::from_preset(preset)?,
+            MachineSpec::File { file, text } => Config::from_toml(text, file)?,
+        };
+        for (key, value) in set {
+            config.set(key, value)?;
+        }
+        Ok(config)
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(spec_json: &'a str) -> Result<T, Failure> {
+    serde_json::from_str(spec_json)
+        .map_err(|error| Failure::Config(format!("the specification is not as agreed: {error}")))
+}
+
+/// A checked specification. The machine is built and populated only when it runs, so that hundreds of
+/// tasks may wait without taking memory.
+struct SimulationTask {
+    spec: Spec,
+    request_trace: Option<String>,
+}
+
+/// A simulation from its specification; everything is checked here, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: SimulationSpec = parse(spec_json)?;
+    let config = given.machine.config(&given.set)?;
+    let spec = Spec::new(
+        config,
+        &given.design,
+        &given.workload,
+        given.threads,
+        given.transactions,
+        given.seed,
+    )?;
+    check_fit(&spec)?;
+    Ok(Box::new(SimulationTask { spec, request_trace: given.request_trace }))
+}
+
+/// Has design and workload look at their parameters, as they do once more when they are built to run.
+fn check_fit(spec: &Spec) -> Result<(), ConfigError> {
+    let site = spec.site();
+    (spec.design.build)(&site)?;
+    (spec.workload.build)(&Request {
+        config: spec.config.get::<WorkloadConfig>().clone(),
+        threads: spec.threads,
+        transactions: spec.transactions,
+        seed: spec.seed,
+        start: Addr(4096),
+        end: site.log_start,
+    })?;
+    Ok(())
+}
+
+impl Task for SimulationTask {
+    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+        let mut simulation = Simulation::new(&self.spec)?;
+        watch.follow(simulation.control(), self.spec.transactions)?;
+        let trace = self.request_trace.map(RequestTrace::create).transpose()?;
+        if let Some(trace) = &trace {
+            simulation.machine_mut().memory.record_requests(trace.recorder());
+        }
+        let digest = simulation.run()?;
+        if let Some(trace) = trace {
+            trace.finish()?;
+        }
+        Ok(simulation.record(digest).to_string())
+    }
+}
+
+/// A replay from its specification; the machine is checked and the trace opened, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn memory_replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: ReplaySpec = parse(spec_json)?;
+    let config = given.machine.config(&given.set)?;
+    config.validate()?;
+    File::open(&given.trace).map_err(|e| Failure::Trace(format!("{}: {e}", given.trace)))?;
+    Err(Failure::Simulation("the engine cannot replay request traces yet".into()))
+}
+
+/// Everything that can be named, as JSON.
+pub fn catalogue() -> String {
+    graven_engine::catalogue::catalogue().to_string()
+}

@@ -1,0 +1,88 @@
+"""Fixtures. Here `graven._engine` is always the stand-in; the real one runs in other processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import fake_engine  # noqa: E402
+
+fake_engine.install()
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HERE.parent), "NO_COLOR": "1", "COLUMNS": "100"}
+
+
+def _command(program):
+    def call(*arguments, cwd, **environment):
+        return subprocess.run(
+            [sys.executable, *program, *arguments],
+            cwd=cwd,
+            env={**ENVIRONMENT, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture
+def graven(tmp_path):
+    """The command on the stand-in engine, in an empty folder."""
+    call = _command([str(HERE / "fake_graven.py")])
+    return lambda *arguments, cwd=tmp_path, **env: call(*arguments, cwd=cwd, **env)
+
+
+def _real_engine_has_designs():
+    script = "import graven; raise SystemExit(not graven.catalogue().designs)"
+    return _command(["-c", script])(cwd=HERE).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def real_engine():
+    """Skips unless the native module is there and knows a design."""
+    if not _real_engine_has_designs():
+        pytest.skip("the native module is not installed")
+
+
+@pytest.fixture
+def real(request, tmp_path):
+    """The command on the real engine, in an empty folder."""
+    request.getfixturevalue("real_engine")
+    call = _command(["-m", "graven"])
+    return lambda *arguments, cwd=tmp_path, **env: call(*arguments, cwd=cwd, **env)
+
+
+@pytest.fixture
+def comparison():
+    """All designs of the stand-in on two workloads."""
+    import graven
+
+    return graven.compare("ideal,base,silo", "array,btree", transactions=100)
+
+
+def await_file(path, seconds=60):
+    """Waits for another process to get somewhere."""
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path.name} never came"
+        time.sleep(0.02)
+
+
+def documents(text):
+    """A JSON list, read strictly: a NaN is not JSON."""
+
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)

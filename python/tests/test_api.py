@@ -1,0 +1,149 @@
+"""The Python interface."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+
+import fake_engine
+import pytest
+from conftest import await_file
+
+import graven
+from graven.comparison import geometric_mean
+from graven.experiment import Pool
+
+
+def test_run_returns_a_record():
+    record = graven.run("silo", "btree", threads=2, transactions=50, pm__write_ns=300)
+    assert record.stats["committed_transactions"] == 50
+    assert record.config["pm"]["write_ns"] == 300.0
+    assert record.threads == 2
+
+
+def test_settings_may_be_a_mapping_or_keywords():
+    one = graven.run("silo", "btree", settings={"pm.write_ns": 300})
+    other = graven.run("silo", "btree", pm__write_ns=300)
+    assert one == other
+
+
+def test_a_machine_may_be_a_path(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("")
+    assert graven.run("silo", "btree", machine=path).machine == "mine.toml"
+
+
+def test_errors_carry_the_messages_of_the_command():
+    with pytest.raises(graven.ConfigError, match="unknown design `nope`; known are"):
+        graven.run("nope", "btree")
+    with pytest.raises(ValueError, match="unknown key"):
+        graven.run("silo", "btree", pm__nope=1)
+
+
+def test_a_failed_simulation_raises_with_the_others_attached(monkeypatch):
+    monkeypatch.setenv("FAKE_FAIL", "silo")
+    with pytest.raises(graven.SimulationError, match="silo on array: cycle 1234") as caught:
+        graven.compare(["base", "silo"], "array")
+    assert caught.value.comparison.designs == ["base"]
+
+
+def test_an_interrupt_raises_with_the_finished_ones_attached(monkeypatch, tmp_path):
+    monkeypatch.setenv("FAKE_SLOW", "silo")
+    monkeypatch.setenv("FAKE_SECONDS", "600")
+    monkeypatch.setenv("FAKE_STARTED", str(tmp_path))
+
+    def interrupt():
+        await_file(tmp_path / "silo-array")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(graven.Interrupted, match="after 1 finished") as caught:
+        graven.compare(["base", "silo"], "array", jobs=1)
+    assert caught.value.comparison.designs == ["base"]
+
+
+def test_records_are_in_the_order_asked_for_whatever_finishes_first(monkeypatch):
+    monkeypatch.setenv("FAKE_SLOW", "base")
+    monkeypatch.setenv("FAKE_SECONDS", "0.4")
+    result = graven.compare(["base", "silo", "lad"], "array", jobs=3)
+    assert result.designs == ["base", "silo", "lad"]
+
+
+def test_a_panic_of_the_engine_is_a_failed_simulation():
+    class Panic(BaseException):
+        pass
+
+    class Broken:
+        def run(self):
+            raise Panic("index out of bounds")
+
+        def cancel(self):
+            pass
+
+        def progress(self):
+            return (0, 0)
+
+    outcome = Pool([("broken", Broken())], 1).run()
+    assert outcome.failures[0].message == "internal error of the engine: index out of bounds"
+
+
+def test_frames(comparison):
+    frame = comparison.to_pandas()
+    assert list(frame["design"]) == ["ideal", "base", "silo"] * 2
+    assert frame["config.pm.write_ns"].iloc[0] == 150.0
+    assert comparison.to_arrow().num_rows == 6
+
+
+def test_whole_numbers_beyond_63_bits_survive():
+    table = graven.records.arrow_table([{"x": (1 << 64) - 1}, {"x": None}, {"x": 3}])
+    assert table.column("x").to_pylist() == [(1 << 64) - 1, None, 3]
+
+
+def test_normalised_values_and_means(comparison):
+    over = comparison.normalised("base")
+    stat = "throughput_tx_per_s"
+    ratios = [
+        comparison.number(stat, "silo", w, 8) / comparison.number(stat, "base", w, 8)
+        for w in ("array", "btree")
+    ]
+    assert over.value(stat, "silo", "array", 8) == ratios[0]
+    assert over.mean(stat, "silo", 8) == pytest.approx(math.sqrt(ratios[0] * ratios[1]))
+    assert over.mean(stat, "base", 8) == 1.0
+    frame = over.to_pandas()
+    assert set(frame["workload"]) == {"array", "btree", "mean"}
+    with pytest.raises(graven.ConfigError, match="`lad` is not among the designs compared"):
+        comparison.normalised("lad")
+
+
+def test_a_mean_is_only_of_whole_rows(comparison):
+    fewer = graven.Comparison(comparison.records[:-1])
+    over = fewer.normalised("base")
+    assert over.value("cycles", "silo", "array", 8) is not None
+    assert over.mean("cycles", "silo", 8) is None
+    assert over.mean("cycles", "ideal", 8) is not None
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"), [([2.0, 8.0], 4.0), ([1.0, None], None), ([0.0, 1.0], None), ([], None)]
+)
+def test_geometric_mean(values, mean):
+    found = geometric_mean(values)
+    assert found == mean if mean is None else found == pytest.approx(mean)
+
+
+def test_groups_of_workloads():
+    assert graven.api.workload_names("all")[-1] == "tpcc"
+    assert graven.api.workload_names(["macro", "array", "micro"])[:2] == ["tpcc", "array"]
+    assert graven.api.design_names("all") == [entry[0] for entry in fake_engine.DESIGNS]
+
+
+def test_memory(tmp_path):
+    path = tmp_path / "trace"
+    path.write_text("0x40 READ 5\n")
+    record = graven.memory(path)
+    assert (record.requests, record.stats["media_write_requests"]) == (1, 1)
+    path.write_text("nonsense")
+    with pytest.raises(graven.TraceError, match="trace:1: expected"):
+        graven.memory(path)

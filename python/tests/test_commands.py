@@ -1,0 +1,111 @@
+"""`graven run`, `list`, `memory`, help and version."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from conftest import documents
+
+RUN = ("run", "--design", "silo", "--workload", "btree")
+
+
+def test_run_shows_every_statistic_with_unit_and_description(graven):
+    done = graven(*RUN)
+    assert done.returncode == 0
+    for text in ("core0.ipc", "image_digest", "Of these, metadata", "tx/s", "Final image"):
+        assert text in done.stdout
+
+
+def test_run_marks_an_unsafe_design(graven):
+    done = graven("run", "--design", "ideal", "--workload", "array")
+    assert "ideal †" in done.stdout
+    assert "unsafe: loses committed data" in done.stdout
+
+
+def test_run_json_is_a_list_of_one(graven):
+    [record] = documents(graven(*RUN, "--threads", "3", "--seed", "7", "--format", "json").stdout)
+    assert (record["design"], record["threads"], record["seed"]) == ("silo", 3, 7)
+
+
+def test_run_csv_is_one_row(graven):
+    [row] = csv.DictReader(io.StringIO(graven(*RUN, "--format", "csv").stdout))
+    assert row["workload"] == "btree"
+
+
+def test_run_that_fails_has_exit_code_1_and_leaves_no_trace(graven, tmp_path):
+    done = graven(*RUN, "--request-trace", "t.nvt", FAKE_FAIL="silo")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("graven: error: silo on btree: cycle 1234: line 0x40")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_writes_the_requests_under_their_name(graven, tmp_path):
+    done = graven(*RUN, "--request-trace", "t.nvt")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["t.nvt"]
+
+
+def test_run_refuses_a_trace_that_it_cannot_write(graven, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = graven(*RUN, "--request-trace", "file/t.nvt", FAKE_SECONDS="60")
+    assert done.returncode == 2
+    assert "--request-trace: cannot write into file" in done.stderr
+
+
+def test_run_needs_a_design(graven):
+    done = graven("run", "--workload", "btree")
+    assert done.returncode == 2
+    assert "Missing option '--design'" in done.stderr
+
+
+@pytest.mark.parametrize("what", ["designs", "workloads", "machines", "stats", "parameters"])
+def test_lists_as_tables_and_as_json(graven, what):
+    for arguments in ([], ["--verbose"]):
+        done = graven("list", what, *arguments)
+        assert done.returncode == 0
+        assert len(done.stdout.splitlines()) > 5
+    assert documents(graven("list", what, "--format", "json").stdout)
+
+
+def test_machines_show_sources_and_assumptions(graven):
+    text = graven("list", "machines", "--verbose").stdout
+    assert "Silo Table II" in text
+    assert "assumed: the paper gives no latency" in text
+
+
+def test_memory_replays_a_trace(graven, tmp_path):
+    (tmp_path / "t.nvt").write_text("NVMV1\n" + "0 R 0x40 00 00 0\n" * 5)
+    done = graven("memory", "t.nvt", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    document = documents(done.stdout)
+    assert document == {"machine": "silo", "stats": {"cycles": 1000, "media_write_requests": 5}}
+    assert "5 requests in" in done.stderr
+    assert "media_write_requests" in graven("memory", "t.nvt").stdout
+    assert graven("memory", "t.nvt", "--format", "csv").stdout.startswith("machine,cycles")
+
+
+def test_memory_names_the_line_that_it_cannot_read(graven, tmp_path):
+    (tmp_path / "t.nvt").write_text("0 R\n")
+    done = graven("memory", "t.nvt")
+    assert done.returncode == 2
+    assert done.stderr == "graven: error: t.nvt:1: expected 3 or 6 fields\n"
+    assert graven("memory", "nothing.nvt").returncode == 2
+
+
+@pytest.mark.parametrize("command", ["compare", "run", "list", "memory"])
+def test_every_command_has_help_with_examples(graven, command):
+    done = graven(command, "--help")
+    assert done.returncode == 0
+    assert "Examples:" in done.stdout
+    assert f"graven {command}" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_version_and_no_arguments(graven):
+    assert graven("--version").stdout == "graven 0.0-fake\n"
+    done = graven()
+    assert done.returncode == 2
+    assert "Commands:" in done.stderr

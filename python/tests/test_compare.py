@@ -1,0 +1,281 @@
+"""`graven compare`: what is printed, what is written, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as pq
+import pytest
+from conftest import ENVIRONMENT, HERE, await_file, documents
+
+SMALL = ("--designs", "base,silo", "--workloads", "array,btree")
+FIXED_STATS = {
+    "cycles",
+    "instructions",
+    "ipc",
+    "committed_transactions",
+    "throughput_tx_per_s",
+    "commit_latency_cycles_mean",
+    "transaction_latency_cycles_mean",
+    "media_write_requests",
+    "media_bytes_written",
+    "media_bits_programmed",
+    "log_bytes_written",
+    "write_energy_pj",
+    "image_digest",
+}
+
+
+def test_without_options_all_default_designs_run_on_the_micro_workloads(graven, tmp_path):
+    done = graven("compare")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").exists()
+    for name in ("ideal †", "base", "fwb", "lad", "silo", "array", "rbtree", "mean"):
+        assert name in done.stdout
+    assert "hoop" not in done.stdout
+    assert "tpcc" not in done.stdout
+
+
+def test_the_table_is_as_agreed(graven):
+    done = graven("compare", "--no-report", "--designs", "all")
+    expected = HERE / "snapshots" / "compare.txt"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        expected.write_text(done.stdout)
+    assert done.stdout == expected.read_text()
+
+
+def test_several_thread_counts_are_rows_of_the_table(graven):
+    done = graven("compare", *SMALL, "--threads", "1,4", "--no-report")
+    assert "threads" in done.stdout
+    assert done.returncode == 0
+
+
+def test_json_on_standard_output_is_one_document_and_nothing_else(graven):
+    done = graven("compare", *SMALL, "--format", "json")
+    records = documents(done.stdout)
+    assert [(r["design"], r["workload"]) for r in records] == [
+        ("base", "array"),
+        ("silo", "array"),
+        ("base", "btree"),
+        ("silo", "btree"),
+    ]
+    for record in records:
+        assert list(record) == [
+            "design",
+            "workload",
+            "machine",
+            "threads",
+            "transactions",
+            "seed",
+            "safe",
+            "stats",
+        ]
+        assert set(record["stats"]) >= FIXED_STATS
+
+
+def test_json_never_contains_nan(graven):
+    done = graven("compare", "--designs", "ideal", "--workloads", "array", "--format", "json")
+    [record] = documents(done.stdout)
+    assert record["stats"]["transaction_latency_cycles_p99"] is None
+
+
+def test_the_same_run_in_another_folder_gives_the_same_bytes(graven, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "mine.toml").write_text("[pm]\nwrite_ns = 300\n")
+    arguments = ("compare", *SMALL, "--format", "json", "--jobs", "2", "--machine")
+    first = graven(*arguments, "mine.toml")
+    again = graven(*arguments, "mine.toml")
+    other = graven(*arguments, "../mine.toml", cwd=tmp_path / "elsewhere")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == again.stdout == other.stdout
+
+
+def test_out_folder_has_every_format_and_the_report(graven, tmp_path):
+    done = graven("compare", *SMALL, "--set", "pm.write_ns=200", "--out", "deep/results")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "deep" / "results"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "report.html",
+        "results.csv",
+        "results.json",
+        "results.parquet",
+    ]
+    records = documents((folder / "results.json").read_text())
+    assert records[0]["config"]["pm"]["write_ns"] == 200.0
+    assert records[0]["version"]
+    rows = list(csv.DictReader((folder / "results.csv").open()))
+    table = pq.read_table(folder / "results.parquet")
+    assert len(rows) == table.num_rows == len(records) == 4
+    for record, row, line in zip(records, rows, table.to_pylist(), strict=True):
+        for name, value in record["stats"].items():
+            assert line[name] == value
+            assert row[name] == str(value)
+        assert line["config.pm.write_ns"] == 200.0
+        assert line["safe"] is True
+        assert row["safe"] == "true"
+    assert table.schema.field("cycles").metadata[b"unit"] == b"cycles"
+
+
+def test_csv_and_parquet_on_standard_output(graven, tmp_path):
+    rows = list(csv.DictReader(io.StringIO(graven("compare", *SMALL, "--format", "csv").stdout)))
+    assert [row["design"] for row in rows] == ["base", "silo", "base", "silo"]
+    with (tmp_path / "results.parquet").open("wb") as file:
+        subprocess.run(
+            [sys.executable, HERE / "fake_graven.py", "compare", *SMALL, "--format", "parquet"],
+            env=ENVIRONMENT,
+            stdout=file,
+            check=True,
+        )
+    assert pq.read_table(tmp_path / "results.parquet").num_rows == 4
+
+
+def test_baseline_can_be_chosen(graven):
+    done = graven("compare", *SMALL, "--baseline", "silo", "--no-report")
+    assert "relative to silo" in done.stdout
+
+
+def test_without_base_the_first_safe_design_is_the_baseline(graven):
+    done = graven("compare", "--designs", "ideal,lad,silo", "--no-report")
+    assert "relative to lad" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--designs", "nope"], "unknown design `nope`; known are ideal, base"),
+        (["--workloads", "nope"], "unknown workload `nope`"),
+        (["--machine", "nope"], "unknown machine `nope`"),
+        (["--machine", "nope.toml"], "cannot read nope.toml: No such file"),
+        (["--machine", "bad.toml"], "bad.toml: unknown key `boom`"),
+        (["--set", "pm.nope=1"], "--set: unknown key `pm.nope`"),
+        (["--set", "pm.write_ns"], "is not of the form SECTION.KEY=VALUE"),
+        (["--set", "pm.write_ns=fast"], "`pm.write_ns` = fast is not allowed"),
+        (["--threads", "1,x"], "`1,x` is not a number of threads"),
+        (["--threads", "100"], "from 1 to 64"),
+        (["--transactions", "0"], "0 is not in the range x>=1"),
+        (["--seed", "-1"], "--seed"),
+        (["--designs", ","], "designs: the list is empty"),
+        (["--baseline", "silo", "--designs", "base"], "`silo` is not among the designs"),
+        (["--out", "results.txt"], "must end in .json, .csv, .parquet"),
+        (["--out", "file/results"], "file"),
+        (["--report", "nowhere/"], "nowhere"),
+        (["--report", "missing/report.html"], "cannot write into missing: No such file"),
+        (["--format", "xml"], "'xml' is not one of"),
+        (["--nope"], "No such option"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(graven, tmp_path, arguments, message):
+    (tmp_path / "bad.toml").write_text("boom = 1\n")
+    (tmp_path / "file").write_text("a file, not a folder")
+    (tmp_path / "nowhere").mkdir()
+    done = graven("compare", *arguments, FAKE_SECONDS="60")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("graven: error: ")
+    assert message in done.stderr
+
+
+def test_a_failed_simulation_is_named_and_the_others_are_kept(graven, tmp_path):
+    done = graven("compare", *SMALL, "--out", "results", FAKE_FAIL="silo")
+    assert done.returncode == 1
+    assert "silo on array: cycle 1234: line 0x40 read back stale" in done.stderr
+    assert "Traceback" not in done.stderr
+    records = documents((tmp_path / "results" / "results.json").read_text())
+    assert [record["design"] for record in records] == ["base", "base"]
+
+
+def test_a_baseline_that_fails_is_replaced_and_said(graven):
+    done = graven("compare", *SMALL, "--no-report", FAKE_FAIL="base")
+    assert done.returncode == 1
+    assert "relative to silo" in done.stdout
+
+
+def _start(cwd, *arguments, **environment):
+    return subprocess.Popen(
+        [sys.executable, HERE / "fake_graven.py", *arguments],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _interrupt(process, started):
+    await_file(started)
+    process.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    stdout, stderr = process.communicate(timeout=60)
+    assert time.monotonic() - asked < 30
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    return documents(stdout), stderr
+
+
+def test_an_interrupt_stops_at_once_and_keeps_what_has_finished(tmp_path):
+    slow = {"FAKE_SECONDS": "600", "FAKE_SLOW": "silo", "FAKE_STARTED": str(tmp_path)}
+    arguments = ("compare", *SMALL, "--format", "json", "--out", "results", "--jobs", "2")
+    process = _start(tmp_path, *arguments, **slow)
+    records, stderr = _interrupt(process, tmp_path / "silo-btree")
+    assert "interrupted: 2 of 4 simulations had finished" in stderr
+    assert [record["design"] for record in records] == ["base", "base"]
+    kept = documents((tmp_path / "results" / "results.json").read_text())
+    assert [item["stats"] for item in kept] == [item["stats"] for item in records]
+
+
+def test_an_interrupt_before_any_result_is_an_empty_list(tmp_path):
+    slow = {"FAKE_SECONDS": "600", "FAKE_STARTED": str(tmp_path)}
+    process = _start(tmp_path, "compare", *SMALL, "--format", "json", "--jobs", "1", **slow)
+    records, _ = _interrupt(process, tmp_path / "base-array")
+    assert records == []
+
+
+def test_progress_with_time_left_on_a_terminal(tmp_path):
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, HERE / "fake_graven.py", "compare", *SMALL, "--no-report"],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "FAKE_SECONDS": "0.7", "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(ours, 4096)
+            except OSError:
+                break
+            if not chunk:
+                break
+            shown += chunk
+    assert process.returncode == 0
+    assert b"of 4 simulations" in shown
+    assert b" left" in shown
+
+
+def test_no_progress_in_a_short_run_without_a_terminal(graven):
+    done = graven("compare", *SMALL, "--format", "csv")
+    assert done.stderr == ""
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
+    command = f"{sys.executable} {HERE / 'fake_graven.py'} compare --format json | head -c 10"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr

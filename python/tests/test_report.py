@@ -1,0 +1,145 @@
+"""The report: complete in itself, readable by people and machines."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import graven
+from graven.comparison import METRICS
+from graven.machine import Machine
+from graven.report import render
+from graven.report.palette import design_styles
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Checks nesting and collects what a page is made of."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.tags = []
+        self.attributes = []
+        self.ids = []
+        self.labels = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append(tag)
+        self.attributes += attrs
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        if tag == "svg":
+            assert attributes["role"] == "img"
+            self.labels.append(attributes["aria-label"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def report(comparison, machine="silo", **settings):
+    return render(comparison.normalised(), Machine(machine), settings)
+
+
+def test_the_page_loads_nothing(comparison):
+    text = report(comparison)
+    assert not re.search(r"https?:|//[a-z]|@import|<script|<img|<iframe", text)
+    for name, value in Page(text).attributes:
+        if name in ("src", "href", "xlink:href"):
+            assert value.startswith(("#", "data:")), value
+    assert not re.search(r"url\((?!#)", text)
+
+
+def test_every_metric_has_a_wide_and_a_narrow_drawing_and_a_table(comparison):
+    page = Page(report(comparison))
+    assert page.tags.count("svg") == 2 * len(METRICS)
+    assert page.tags.count("caption") >= len(METRICS)
+    for metric in METRICS:
+        assert sum(metric.title in label for label in page.labels) == 2
+
+
+def test_identifiers_are_unique_and_references_lead_somewhere(comparison):
+    text = report(comparison)
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', text)) <= set(page.ids)
+
+
+def test_equal_results_give_equal_pages(comparison):
+    assert report(comparison) == report(comparison)
+
+
+def test_bars_carry_their_values(comparison):
+    over = comparison.normalised()
+    value = over.value("throughput_tx_per_s", "silo", "btree", 8)
+    assert f"<title>silo, btree: {value:.2f} × base</title>" in report(comparison)
+
+
+def test_unsafe_designs_are_marked(comparison):
+    text = report(comparison)
+    assert "unsafe: loses committed data at a power failure" in text
+    assert "ideal †" in text
+    assert "†" not in report(graven.compare("base,silo", "array"))
+
+
+def test_the_configuration_has_sources_assumptions_and_changes(comparison):
+    text = report(comparison, **{"pm.write_ns": "150"})
+    assert "Silo Table II" in text
+    assert "assumed: the paper gives no latency" in text
+    assert "set to 150 for this comparison" in text
+    assert "--set pm.write_ns=150" in text
+
+
+def test_a_machine_of_the_users_names_its_own_sources(comparison):
+    text = 'base = "silo"\n[pm]\nread_ns = { value = 60.0, assumed = "a guess" }\nwrite_ns = 1\n'
+    page = render(comparison.normalised(), Machine("mine.toml", text), {})
+    assert "assumed: a guess" in page
+    assert ">mine.toml<" in page
+
+
+def test_missing_results_are_said_and_drawn_as_missing(comparison):
+    text = report(graven.Comparison(comparison.records[:-1]))
+    assert "Missing: silo on btree, 8 threads." in text
+    Page(text)
+
+
+def test_several_thread_counts_add_a_scaling_chart():
+    comparison = graven.compare("base,silo", "array,btree", threads=[1, 2, 4])
+    page = Page(report(comparison))
+    assert page.tags.count("svg") == 2 * (len(METRICS) + 1)
+
+
+@pytest.mark.parametrize("designs", ["silo", "ideal"])
+def test_one_design_alone_can_be_drawn(designs):
+    Page(report(graven.compare(designs, "array")))
+
+
+def test_a_zero_baseline_can_be_drawn(comparison):
+    records = [
+        graven.Record(**{**vars(r), "stats": dict.fromkeys(r.stats, 0)}) for r in comparison.records
+    ]
+    Page(report(graven.Comparison(tuple(records))))
+
+
+def test_text_is_escaped(comparison):
+    text = render(comparison.normalised(), Machine("silo"), {"pm.write_ns": "<b>"})
+    assert "<b>" not in text
+
+
+def test_safe_designs_have_colours_of_their_own():
+    safe = [style.colour for style in design_styles().values() if not style.hatched]
+    assert len(safe) == len(set(safe))
