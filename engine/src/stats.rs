@@ -90,6 +90,8 @@ counters! {
     llc_writebacks: Count, "lines";
     /// Lines that a design had written back without evicting them.
     forced_writebacks: Count, "lines";
+    /// Of these, those in vain: the line was stored to again within the transaction.
+    forced_writebacks_in_vain: Count, "lines";
     /// Dirty lines still in the caches when the run ended.
     residual_dirty_lines: Gauge, "lines";
     /// Reads of PM that reached a controller.

@@ -12,6 +12,7 @@
 
 pub mod base;
 pub mod ideal;
+pub mod lad;
 pub mod silo;
 
 use crate::config::{Config, ConfigError, Section};
@@ -201,7 +202,7 @@ pub struct Entry {
 }
 
 /// All designs, in the order in which they are listed.
-pub const REGISTRY: &[&Entry] = &[&ideal::ENTRY, &base::ENTRY, &silo::ENTRY];
+pub const REGISTRY: &[&Entry] = &[&ideal::ENTRY, &base::ENTRY, &silo::ENTRY, &lad::ENTRY];
 
 /// The design of a name.
 ///

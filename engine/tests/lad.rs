@@ -1,0 +1,307 @@
+//! LAD: pools that overflow, lines that transactions share, and what a commit costs.
+//!
+//! Bug class: a word reaches PM with a line that was pushed for another transaction; a place of the pool is
+//! given away while it holds the only copy; an undo record and the line that it protects pass each
+//! other.
+
+mod common;
+
+use common::{simulation, tiny_config};
+use graven_engine::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
+use graven_engine::designs;
+use graven_engine::memory::{Addr, Image, LINE_BYTES};
+use graven_engine::program::{Load, Memory, Program, Ptr, Thread, spawn};
+use graven_engine::sim::{SimError, Simulation, Spec};
+use graven_engine::stats::Stats;
+use graven_engine::workloads::{Entry, Request, Violation, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// Lines of which each thread stores to words of its own (the lower four) and, under a lock per word, to
+/// words of all (the upper four). Every transaction leaves the sum of all words as it was; every fifth
+/// stores nothing; every seventh stores to each line.
+static SHARED_LINES: Entry = Entry {
+    name: "shared lines",
+    group: "test",
+    summary: "different words of the same lines",
+    build: |request| Ok(Box::new(SharedLines { request: request.clone() })),
+};
+
+const LINES: u64 = 48;
+const THREADS: u32 = 4;
+
+struct SharedLines {
+    request: Request,
+}
+
+fn word(start: Addr, line: u64, word: u64) -> Ptr {
+    Ptr::known(start.plus(line * LINE_BYTES + word * 8))
+}
+
+fn add(memory: &mut Thread<'_>, at: Ptr, more: u64) {
+    let value = memory.load(at);
+    memory.store(at, value.wrapping_add(more));
+}
+
+impl Workload for SharedLines {
+    fn populate(&mut self, image: &mut Image) {
+        for at in 0..LINES * 8 {
+            image.store(self.request.start.plus(at * 8), at);
+        }
+    }
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let start = self.request.start;
+        let transactions = self.request.transactions_of(thread);
+        let mut random = Pcg64::seed_from_u64(self.request.seed << 8 | u64::from(thread));
+        spawn(move |memory| {
+            for number in 0..transactions {
+                let mut locks: Vec<u32> =
+                    (0..4).map(|_| random.random_range(0..LINES as u32 * 4)).collect();
+                locks.sort_unstable();
+                locks.dedup();
+                locks.iter().for_each(|&lock| memory.lock(lock));
+                memory.tx_begin();
+                if number % 5 == 4 {
+                    memory.load(word(start, 0, 0));
+                } else {
+                    let mut added = 0;
+                    let lines = if number % 7 == 6 { LINES } else { random.random_range(1..8) };
+                    for i in 0..lines {
+                        let line = if lines == LINES { i } else { random.random_range(0..LINES) };
+                        let more = random.random_range(1..9);
+                        added += more;
+                        add(memory, word(start, line, thread.into()), more);
+                    }
+                    for &lock in &locks {
+                        added += 1;
+                        add(memory, word(start, (lock / 4).into(), 4 + u64::from(lock % 4)), 1);
+                    }
+                    add(memory, word(start, 0, thread.into()), added.wrapping_neg());
+                }
+                memory.tx_end();
+                locks.iter().for_each(|&lock| memory.unlock(lock));
+            }
+        })
+    }
+
+    fn check(&self, image: &Image) -> Result<(), Violation> {
+        let words = (0..LINES * 8).map(|at| image.load(self.request.start.plus(at * 8)));
+        let (sum, expected): (u64, u64) = (words.fold(0, u64::wrapping_add), (0..LINES * 8).sum());
+        let what = format!("words add up to {sum}, not {expected}");
+        let structure = "shared lines".into();
+        if sum == expected { Ok(()) } else { Err(Violation { structure, what }) }
+    }
+}
+
+/// Crashes on the way at random cycles, recovers twice, judges; panics at the first broken promise.
+fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Stats {
+    simulation.follow_transactions();
+    let mut random = Pcg64::seed_from_u64(seed);
+    let (mut cycle, mut crashes) = (0, 0);
+    loop {
+        cycle += random.random_range(1..400);
+        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{what}: {e}")) {
+            break;
+        }
+        crashes += 1;
+        let mut crash = simulation.crash();
+        crash.recover();
+        crash.judge().unwrap_or_else(|e| panic!("{what}, seed {seed}, cycle {cycle}: {e}"));
+        if crashes % 32 == 1 {
+            crash.check_structures().unwrap_or_else(|e| panic!("{what}, cycle {cycle}: {e}"));
+        }
+        let once: Vec<_> = crash.medium.written().collect();
+        crash.recover();
+        assert!(once.into_iter().eq(crash.medium.written()), "{what}: recovery is not repeatable");
+    }
+    assert!(crashes > 50, "{what}: only {crashes} crashes");
+    simulation.run().unwrap_or_else(|e| panic!("{what}: {e}"));
+    simulation.stats().clone()
+}
+
+const ROOMY: &[(&str, &str)] =
+    &[("l1.bytes", "32 KB"), ("l2.bytes", "64 KB"), ("llc.bytes", "1 MB")];
+/// A quarter of the lines fits.
+const CRAMPED: &[(&str, &str)] = &[
+    ("l1.bytes", "128 B"),
+    ("l1.ways", "1"),
+    ("l2.bytes", "256 B"),
+    ("llc.bytes", "1 KB"),
+    ("llc.ways", "2"),
+];
+
+fn hostile(settings: &[(&str, &str)]) -> Config {
+    let mut config = tiny_config(&[("lad.log_bytes_per_thread", "16 KB")]);
+    for (key, value) in settings {
+        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
+    }
+    config
+}
+
+#[test]
+fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
+    for caches in [ROOMY, CRAMPED] {
+        for entries in ["1", "2", "4", "16", "64"] {
+            for overflow in ["lines", "transaction"] {
+                for (proactive, adr, queue) in
+                    [("true", "true", "64"), ("false", "true", "2"), ("true", "false", "4")]
+                {
+                    let settings = [
+                        ("lad.adr_entries", entries),
+                        ("lad.overflow_log", overflow),
+                        ("lad.proactive_flush", proactive),
+                        ("lad.recent_lines", "2"),
+                        ("controller.adr", adr),
+                        ("controller.write_queue_entries", queue),
+                    ];
+                    let config = hostile(&[caches, &settings].concat());
+                    let what = format!("{settings:?} {caches:?}");
+                    let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 28, 3);
+                    let counters = crash_on_the_way(simulation, &what, 5).counters;
+                    let places: u64 = entries.parse().expect("a number");
+                    assert!(counters.log_buffer_max <= places, "{what}");
+                    if places <= 16 {
+                        assert!(counters.log_overflows > 0, "{what}");
+                        assert!(counters.log_entries >= counters.log_overflows, "{what}");
+                    }
+                    assert_eq!(counters.log_entries, counters.log_records_truncated, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pool_that_holds_everything_writes_no_log() {
+    let config = hostile(&[ROOMY, &[("lad.adr_entries", "192")]].concat());
+    let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 28, 1);
+    let counters = crash_on_the_way(simulation, "large pool", 2).counters;
+    assert!(counters.log_buffer_max >= LINES);
+    assert_eq!((counters.log_overflows, counters.log_bytes_written), (0, 0));
+}
+
+/// One transaction that stores to `workload.operations_per_transaction` lines, one after the other, and
+/// then to the first again if that is an odd number; all lines are in the L1 before.
+static SWEEP: Entry = Entry {
+    name: "sweep",
+    group: "test",
+    summary: "one transaction over a few lines",
+    build: |request| Ok(Box::new(Sweep { request: request.clone() })),
+};
+
+struct Sweep {
+    request: Request,
+}
+
+impl Workload for Sweep {
+    fn populate(&mut self, image: &mut Image) {
+        image.store(self.request.start, 1);
+    }
+
+    fn program(&self, _thread: u32) -> Box<dyn Program> {
+        let start = self.request.start;
+        let lines = u64::from(self.request.config.operations_per_transaction);
+        spawn(move |memory| {
+            let mut sum = 0;
+            for line in 0..lines {
+                sum += memory.load(word(start, line, 0));
+            }
+            memory.compute(100_000);
+            memory.tx_begin();
+            for line in (0..lines).chain((lines % 2 == 1 && lines > 1).then_some(0)) {
+                memory.store(word(start, line, 0), sum + line);
+            }
+            memory.compute(1000);
+            memory.tx_end();
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+fn sweep(lines: &str, settings: &[(&str, &str)]) -> (Config, Stats) {
+    let mut config = Config::from_preset("silo").expect("the preset loads");
+    for (key, value) in [("workload.operations_per_transaction", lines)].iter().chain(settings) {
+        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let mut simulation = simulation(&config, "lad", &SWEEP, 1, 1, 0);
+    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let stats = simulation.stats().clone();
+    (config, stats)
+}
+
+/// The fall through all levels, the controller's message, the commit message, the acknowledgement.
+fn commit_of_one_line(config: &Config) -> u64 {
+    let caches = config.get::<L1Config>().latency_cycles
+        + config.get::<L2Config>().latency_cycles
+        + config.get::<LlcConfig>().latency_cycles;
+    u64::from(caches + 3 * config.get::<ControllerConfig>().path_cycles)
+}
+
+#[test]
+fn a_commit_takes_the_traversal_and_three_messages() {
+    let (config, stats) = sweep("1", &[]);
+    assert_eq!(stats.commit_latency.max(), commit_of_one_line(&config));
+    assert_eq!(stats.counters.forced_writebacks, 1);
+    assert_eq!(stats.counters.controller_write_requests_data, 1);
+    assert_eq!(stats.counters.controller_write_requests, 1);
+}
+
+#[test]
+fn lines_leave_the_l1_at_the_push_interval() {
+    let late = [("lad.proactive_flush", "false"), ("lad.push_interval_cycles", "7")];
+    let (config, stats) = sweep("20", &late);
+    assert_eq!(stats.commit_latency.max(), commit_of_one_line(&config) + 19 * 7);
+    // All but the four most recent have been pushed long before the end.
+    let (config, stats) = sweep("20", &[("lad.push_interval_cycles", "7")]);
+    assert_eq!(stats.commit_latency.max(), commit_of_one_line(&config) + 3 * 7);
+    assert_eq!(stats.counters.forced_writebacks, 20);
+    assert_eq!(stats.counters.forced_writebacks_in_vain, 0);
+}
+
+#[test]
+fn an_early_push_is_in_vain_if_its_line_is_stored_to_again() {
+    // 0 1 2 3 4 0: the fifth line displaces line 0, which then displaces line 1.
+    let (_, stats) = sweep("5", &[("lad.recent_lines", "4")]);
+    assert_eq!(stats.counters.forced_writebacks, 6);
+    assert_eq!(stats.counters.forced_writebacks_in_vain, 1);
+    assert_eq!(stats.counters.controller_write_requests_data, 5);
+}
+
+#[test]
+fn what_overflows_is_logged_and_the_rest_as_configured() {
+    let small = [("lad.adr_entries", "2"), ("lad.proactive_flush", "false")];
+    for (mode, overflows, entries) in [("lines", 4, 4), ("transaction", 1, 6)] {
+        let (_, stats) = sweep("6", &[&small[..], &[("lad.overflow_log", mode)]].concat());
+        let c = &stats.counters;
+        assert_eq!((c.log_overflows, c.log_entries), (overflows, entries), "{mode}");
+        assert_eq!(c.log_bytes_written, entries * 80, "{mode}");
+        assert_eq!(c.log_records_truncated, entries, "{mode}");
+        assert_eq!(c.controller_write_requests_data, 6, "{mode}");
+        // One of each line by the program, one of each old line by the controller.
+        assert_eq!(c.controller_read_requests, 6 + entries, "{mode}");
+        assert_eq!(c.log_buffer_max, 2, "{mode}");
+    }
+}
+
+#[test]
+fn more_records_than_the_log_area_holds_end_the_run_with_the_reason() {
+    let mut config = hostile(&[("lad.adr_entries", "1"), ("lad.proactive_flush", "false")]);
+    config.set("lad.log_bytes_per_thread", "512 B").expect("in range");
+    let error = simulation(&config, "lad", &SHARED_LINES, 1, 9, 0).run().expect_err("too many");
+    let SimError::Design { design: "lad", why } = &error else { panic!("{error}") };
+    assert!(why.contains("lad.log_bytes_per_thread holds (4)"), "{why}");
+}
+
+#[test]
+fn a_log_region_too_small_for_all_threads_is_refused() {
+    let config = hostile(&[("lad.log_bytes_per_thread", "2 MB")]);
+    let mut spec = Spec::new(config, "lad", "array", Some(4), Some(1), 0).expect("known names");
+    spec.workload = &SHARED_LINES;
+    let Err(error) = Simulation::new(&spec) else { panic!("4 x 2 MB do not fit into 4 MB") };
+    assert!(error.to_string().contains("pm.log_region_bytes"), "{error}");
+    assert!(designs::find("lad").expect("registered").safe);
+}
