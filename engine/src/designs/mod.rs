@@ -11,6 +11,7 @@
 //! To add a design, write one file and one line in [`REGISTRY`]; `docs/designs.md` walks through one.
 
 pub mod base;
+pub mod fwb;
 pub mod ideal;
 
 use crate::config::{Config, ConfigError, Section};
@@ -198,7 +199,7 @@ pub struct Entry {
 }
 
 /// All designs, in the order in which they are listed.
-pub const REGISTRY: &[&Entry] = &[&ideal::ENTRY, &base::ENTRY];
+pub const REGISTRY: &[&Entry] = &[&ideal::ENTRY, &base::ENTRY, &fwb::ENTRY];
 
 /// The design of a name.
 ///
