@@ -168,6 +168,8 @@ counters! {
     log_entries_ignored: Count, "entries";
     /// Log entries discarded because their line had reached PM.
     log_entries_discarded: Count, "entries";
+    /// Log entries sent before their time because their line left the caches.
+    log_entries_hurried: Count, "entries";
     /// Largest number of entries in one log buffer.
     log_buffer_max: Gauge, "entries";
     /// Times a log buffer or a transaction buffer overflowed.

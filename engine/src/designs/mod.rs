@@ -11,6 +11,7 @@
 //! To add a design, write one file and one line in [`REGISTRY`]; `docs/designs.md` walks through one.
 
 pub mod base;
+pub mod fwb;
 pub mod ideal;
 pub mod lad;
 pub mod silo;
@@ -202,7 +203,8 @@ pub struct Entry {
 }
 
 /// All designs, in the order in which they are listed.
-pub const REGISTRY: &[&Entry] = &[&ideal::ENTRY, &base::ENTRY, &silo::ENTRY, &lad::ENTRY];
+pub const REGISTRY: &[&Entry] =
+    &[&ideal::ENTRY, &base::ENTRY, &fwb::ENTRY, &lad::ENTRY, &silo::ENTRY];
 
 /// The design of a name.
 ///

@@ -146,6 +146,11 @@ impl Cache {
         self.tags.len()
     }
 
+    /// Slots of one set; slots of a set are neighbours.
+    pub fn ways(&self) -> usize {
+        self.ways
+    }
+
     /// The dirty lines among a range of slots, in order: `(slot, line)`.
     pub fn dirty_in(
         &self,

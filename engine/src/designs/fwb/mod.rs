@@ -1,0 +1,497 @@
+//! `fwb`: hardware undo+redo logging with force write-back (Ogleari, Miller, Zhao, HPCA 2018).
+//!
+//! | file | what | paper |
+//! |---|---|---|
+//! | `mod` | hardware logging (HWL), order, commit, a log that is full | §III-B, §III-D, §III-E |
+//! | `log` | the circular log and its records | §III-A, §IV-A |
+//! | `buffer` | the volatile log buffer | §IV-C |
+//! | `scan` | force write-back (FWB) and truncation | §III-C, §IV-D, Fig. 5 |
+//! | `recovery` | recovery | §IV-F |
+//!
+//! Every transactional store sends a record with the old and the new word past the caches to one
+//! central circular log. Lines stay in the caches and leave them as they like (steal, no force); a
+//! scan of all tags writes back what has been dirty for two scans, so that the log can be truncated.
+//!
+//! **On the medium.** The log region begins with a header line, whose word 0 is the head pointer: the
+//! number of the oldest live record (records are numbered from 0; number / slots is the pass, number mod
+//! slots the slot). It takes one of the places: 64 K slots of 64 B are 4 MB, of which 65,535 hold
+//! records. A slot holds a record of four words, and in slots of 64 B four words of zero:
+//!
+//! | word | bits | content |
+//! |---|---|---|
+//! | 0 | 0-15 | transaction id: the low `transaction_id_bits` of its number |
+//! | 0 | 16-23 | thread id |
+//! | 0 | 24-25 | kind: 1 entry, 2 commit; 0: no record |
+//! | 0 | 26, 27 | bit 63 of the undo word, of the redo word |
+//! | 1 | 0-47 | home address of the word |
+//! | 2 | 0-62 | undo: the old word |
+//! | 3 | 0-62 | redo: the new word |
+//! | 0-3 | 63 | torn bit: 1 in even passes over the log, 0 in odd ones |
+//!
+//! The fields are §III-A's (201 bits); kind is ours. Every word carries the torn bit, so a record of which
+//! only some words were written is not taken for one ("incomplete entries have mixed values").
+//!
+//! **Order.** Undo before steal: an entry leaves the log buffer after N cycles, and N may not exceed the
+//! cycles that a store needs to fall through the caches. The machine moves evicted lines at once, and its
+//! caches may be tiny, so the order is enforced besides: a line's write waits for the records of its
+//! stores, and entries of the line that are still in the buffer are sent with it (counted as
+//! `log_entries_hurried`; with a legal N the paper's timing would have sent them already). A
+//! larger N needs `allow_unsafe_buffer` and gets what such hardware would have: no order at all.
+//!
+//! **Holes.** Without ADR, or with several channels, records become durable in any order. A line's write
+//! and the acknowledgement of a commit wait for *all* records before them, so recovery stops at the first
+//! hole (see `recovery`).
+//!
+//! **Left open by the paper**, and decided here:
+//! - Commit records exist, and go through the same FIFO. A transaction without stores needs none.
+//! - `tx_end` returns when its commit record and everything before it is durable. With `instant_commit`
+//!   it returns when the record is in the log buffer, the paper's "free ride" (§III-D): atomic, but the
+//!   last acknowledged transactions may be lost in a power failure. The registry's promise of
+//!   durability holds for the default only.
+//! - Slots are of 32 B, as those who compare with FWB pack them, or of 64 B for the paper's own
+//!   figures. Two records that share a log line are sent in one write if both are in the buffer.
+//! - Stores merge per word, and within one transaction only.
+//! - Each open transaction has a slot reserved for its commit record. If the log is full, stores and new
+//!   transactions wait, and scans follow each other until there is room. A transaction that owns the oldest
+//!   record and needs yet another ends the run with an error; `log_grow` is not modelled.
+//! - The log must be clear when it is put to use (`log_create`); recovery leaves it empty, but not clear.
+//!
+//! **Left out**: cycles that a scan takes from a cache's tag port (the 3.6 % of §VI-A); record headers
+//! per object (§III-E, step 1a): every record carries its own. Stores outside transactions are not
+//! logged, so a program must not mix both kinds on one word.
+
+mod buffer;
+mod log;
+mod recovery;
+mod scan;
+
+use std::collections::VecDeque;
+
+use super::{Design, Entry, Eviction, Flow, Site, Store, ThreadId, Tx};
+use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
+use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token, Write, WriteClass};
+use crate::memory::{Addr, LineAddr, LineData};
+use crate::section;
+
+use buffer::LogBuffer;
+use log::{Kind, Log, RECORD_BYTES, Record};
+use scan::{DataWrites, Scanner, Truncation};
+
+section! {
+    /// FWB: hardware undo+redo logging with force write-back.
+    pub struct FwbConfig("fwb") {
+        /// Size of the circular log, its header line included; it lies at the start of the log region.
+        log_bytes: Size = Size::mb(4), Size(512)..=Size::gb(64), "B";
+        /// Size of a record's slot: 32 packs two into a line, 64 is the paper's own.
+        slot_bytes: u32 = 32, 32..=64, "B";
+        /// Entries of the volatile log buffer; 0: none. At most the cycles of a way through the caches.
+        log_buffer_entries: u32 = 15, 0..=256, "entries";
+        /// Accepts a larger log buffer, without any order between log and data then: not crash-safe.
+        allow_unsafe_buffer: bool = false, (), "";
+        /// A transaction's end returns before its records are durable (the paper's own commit): the last acknowledged transactions can be lost.
+        instant_commit: bool = false, (), "";
+        /// From the beginning of one scan to that of the next; 0: derived from log size and write bandwidth. MorLog and Silo compare with 3,000,000.
+        scan_interval_cycles: u64 = 3_000_000, 0..=1_000_000_000_000, "cycles";
+        /// Bits of a transaction's id in its records: 16 by FWB III-A, 8 by FWB IV-B.
+        transaction_id_bits: u32 = 16, 8..=16, "bits";
+    }
+}
+
+/// The design's entry in the registry.
+pub const ENTRY: Entry = Entry {
+    name: "fwb",
+    summary: "undo+redo logging in hardware; scans force old dirty lines out of the caches",
+    paper: "FWB (HPCA'18) §III, §IV",
+    safe: true,
+    section: Some(|| Box::new(FwbConfig::default())),
+    build: |site| Ok(Box::new(Fwb::new(site)?)),
+    recover: recovery::recover,
+};
+
+/// Fewest records per thread for which a log is worth its name: an entry and a commit record each for
+/// a transaction and the next.
+const RECORDS_PER_THREAD_MIN: u64 = 4;
+
+/// How long threads may wait for room in the log while no thread does anything that FWB sees.
+const STUCK_CYCLES: Cycle = 20_000_000;
+
+/// Timer tokens.
+const DRAIN: u64 = 1;
+const SCAN: u64 = 2;
+
+/// What a durable write means; the token has it in the low bits, an epoch of data writes above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// Records.
+    Log = 1,
+    /// The head pointer.
+    Head,
+    /// An evicted line.
+    Evicted,
+    /// A line that a scan wrote back.
+    Forced,
+}
+
+impl Meaning {
+    fn token(self, epoch: u64) -> Token {
+        epoch << 3 | self as u64
+    }
+
+    fn of(token: Token) -> (Meaning, u64) {
+        let meaning = match token & 7 {
+            1 => Meaning::Log,
+            2 => Meaning::Head,
+            3 => Meaning::Evicted,
+            4 => Meaning::Forced,
+            other => unreachable!("no token of this design: {other}"),
+        };
+        (meaning, token >> 3)
+    }
+}
+
+/// A transaction that has ended and whose commit record is not known to be durable.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    thread: ThreadId,
+    first_record: u64,
+    /// Of its commit record; 0: still in the buffer.
+    order: OrderSeq,
+}
+
+struct Fwb {
+    log: Log,
+    buffer: LogBuffer,
+    strict: bool,
+    /// Whether data waits for its records; not with an unsafe buffer.
+    ordered: bool,
+    id_mask: u16,
+    /// Number of the next record.
+    tail: u64,
+    /// Number of the oldest record that must be kept; durable.
+    head: u64,
+    /// Per thread, the first record of its running transaction, once there is one.
+    running: Vec<Option<u64>>,
+    /// Commit records that must still find room.
+    reserved: u64,
+    /// In the order of their commit records.
+    ended: VecDeque<Ended>,
+    /// Order of the last records sent.
+    last_order: OrderSeq,
+    /// When the log buffer's timer fires.
+    drain_at: Cycle,
+    waiting_for_buffer: Vec<ThreadId>,
+    waiting_for_space: Vec<ThreadId>,
+    /// When the program last did anything that this design sees.
+    last_seen: Cycle,
+    scanner: Scanner,
+    data_writes: DataWrites,
+    truncation: Option<Truncation>,
+}
+
+/// The largest safe log buffer (§IV-C): the cycles that a store needs to fall through the caches.
+fn buffer_entries_max(config: &Config) -> u32 {
+    let l2 = config.get::<L2Config>();
+    let l2_latency = if l2.bytes.0 > 0 { l2.latency_cycles } else { 0 };
+    config.get::<L1Config>().latency_cycles + l2_latency + config.get::<LlcConfig>().latency_cycles
+}
+
+fn check(site: &Site) -> Result<(), ConfigError> {
+    let (config, fwb) = (&site.config, site.config.get::<FwbConfig>());
+    if !matches!(fwb.slot_bytes, 32 | 64) {
+        return Err(config.inconsistent(&["fwb.slot_bytes"], "a slot has 32 or 64 bytes".into()));
+    }
+    if fwb.log_bytes.0 > site.log_bytes() {
+        let region = Size(site.log_bytes());
+        let why = format!("fwb.log_bytes must fit into pm.log_region_bytes = {region}");
+        return Err(config.inconsistent(&["fwb.log_bytes", "pm.log_region_bytes"], why));
+    }
+    let (slots, threads) = (Log::of(site).slots, u64::from(site.threads));
+    if slots < RECORDS_PER_THREAD_MIN * threads {
+        let why = format!(
+            "the log holds {slots} records; {threads} threads need at least {}",
+            RECORDS_PER_THREAD_MIN * threads
+        );
+        return Err(config.inconsistent(&["fwb.log_bytes", "fwb.slot_bytes"], why));
+    }
+    let bound = buffer_entries_max(config);
+    if fwb.log_buffer_entries > bound && !fwb.allow_unsafe_buffer {
+        let why = format!(
+            "a store can fall through the caches in {bound} cycles, and with more than {bound} entries \
+             overtake its log entry; fwb.allow_unsafe_buffer = true accepts that"
+        );
+        let keys = ["fwb.log_buffer_entries", "fwb.allow_unsafe_buffer"];
+        return Err(config.inconsistent(&keys, why));
+    }
+    Ok(())
+}
+
+impl Fwb {
+    fn new(site: &Site) -> Result<Fwb, ConfigError> {
+        check(site)?;
+        let config = &site.config;
+        let fwb = config.get::<FwbConfig>();
+        let interval = match fwb.scan_interval_cycles {
+            0 => scan::derived_interval(config),
+            given => given,
+        };
+        debug_assert!(fwb.slot_bytes as u64 >= RECORD_BYTES, "a slot holds a record");
+        Ok(Fwb {
+            log: Log::of(site),
+            buffer: LogBuffer::new(fwb.log_buffer_entries),
+            strict: !fwb.instant_commit,
+            ordered: fwb.log_buffer_entries <= buffer_entries_max(config),
+            id_mask: ((1u32 << fwb.transaction_id_bits) - 1) as u16,
+            tail: 0,
+            head: 0,
+            running: vec![None; site.threads as usize],
+            reserved: 0,
+            ended: VecDeque::new(),
+            last_order: 0,
+            drain_at: NEVER,
+            waiting_for_buffer: Vec::new(),
+            waiting_for_space: Vec::new(),
+            last_seen: 0,
+            scanner: Scanner::new(config, interval),
+            data_writes: DataWrites::new(),
+            truncation: None,
+        })
+    }
+
+    // ---- the log buffer -----------------------------------------------------------------------
+
+    /// Whether a record finds a place in the buffer; if not, the thread waits for one.
+    fn has_place(&mut self, m: &mut Machine, thread: ThreadId) -> bool {
+        if self.buffer.is_full() {
+            self.drain(m);
+        }
+        let full = self.buffer.is_full();
+        if full {
+            self.waiting_for_buffer.push(thread);
+        }
+        !full
+    }
+
+    fn append(&mut self, m: &mut Machine, kind: Kind, store: &Store) -> u64 {
+        let number = self.tail;
+        self.tail += 1;
+        debug_assert!(self.tail - self.head <= self.log.slots, "there was room");
+        let record = Record {
+            kind,
+            thread: store.tx.thread as u8,
+            tx: store.tx.number as u16 & self.id_mask,
+            addr: store.addr,
+            undo: store.old,
+            redo: store.new,
+        };
+        self.buffer.push(record, store.tx, number, m.now());
+        let max = &mut m.count().log_buffer_max;
+        *max = (*max).max(self.buffer.len() as u64);
+        number
+    }
+
+    /// Sends what is due, as far as the write queue has places, and sets the timer for the rest.
+    fn drain(&mut self, m: &mut Machine) {
+        let now = m.now();
+        while let Some(due) = self.buffer.due() {
+            if due > now {
+                return self.drain_by(m, due);
+            }
+            let number = self.buffer.oldest().expect("one is due");
+            let line = self.log.slot(number).line();
+            if !m.memory.channel(line).has_room_for_write() {
+                // A place becomes free by some event, so it is enough to look after the next one.
+                let next = m.memory.shared.events.next_at();
+                let at = if next == NEVER { now + 1 } else { next.max(now + 1) };
+                return self.drain_by(m, at);
+            }
+            self.send_oldest(m);
+        }
+    }
+
+    fn drain_by(&mut self, m: &mut Machine, at: Cycle) {
+        if at < self.drain_at || self.drain_at <= m.now() {
+            self.drain_at = at;
+            m.set_timer(at, DRAIN);
+        }
+    }
+
+    fn send_oldest(&mut self, m: &mut Machine) -> usize {
+        let batch = self.buffer.take(&self.log, m.now()).expect("the caller saw a record");
+        let mut write = batch.write;
+        write.order = m.order();
+        write.token = Meaning::Log.token(0);
+        self.last_order = write.order;
+        let unsent = self.ended.iter_mut().filter(|e| e.order == 0);
+        for ended in unsent.take(batch.commits) {
+            ended.order = write.order;
+        }
+        m.write(write, m.path());
+        for thread in self.waiting_for_buffer.drain(..) {
+            m.release(thread);
+        }
+        batch.records
+    }
+
+    /// What the write of a line, about to be sent, must wait for. Entries of the line leave the buffer.
+    fn order_before(&mut self, m: &mut Machine, line: LineAddr) -> OrderSeq {
+        if !self.ordered {
+            return 0;
+        }
+        let mut ahead = self.buffer.ahead_of_line(line);
+        while ahead > 0 {
+            let sent = self.send_oldest(m);
+            m.count().log_entries_hurried += sent as u64;
+            ahead = ahead.saturating_sub(sent);
+        }
+        let reached = m.memory.shared.order.reached(self.last_order);
+        if reached { 0 } else { self.last_order }
+    }
+
+    // ---- room in the log ----------------------------------------------------------------------
+
+    fn free_slots(&self) -> u64 {
+        self.log.slots - (self.tail - self.head)
+    }
+
+    /// The thread waits until the head moves, which scans bring about.
+    fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Flow {
+        if self.waiting_for_space.is_empty() {
+            m.count().log_overflows += 1;
+        }
+        self.waiting_for_space.push(thread);
+        self.give_up_if_stuck(m);
+        self.scan_now(m);
+        Flow::Retry
+    }
+
+    /// First record of the oldest transaction that is not durably committed.
+    fn oldest_unfinished(&self) -> Option<u64> {
+        let ended = self.ended.iter().map(|e| e.first_record);
+        self.running.iter().flatten().copied().chain(ended).min()
+    }
+
+    /// Ends the run if no truncation can ever make room.
+    fn give_up_if_stuck(&self, m: &mut Machine) {
+        let slots = self.log.slots;
+        let owns_oldest = |&&thread: &&ThreadId| self.running[thread as usize] == Some(self.head);
+        if let Some(thread) = self.waiting_for_space.iter().find(owns_oldest) {
+            m.fail(format!(
+                "the log of {slots} records is full, and its oldest record belongs to the running transaction of \
+                 thread {thread}, which needs more: it does not fit beside the others; raise fwb.log_bytes"
+            ));
+        } else if m.now() > self.last_seen + STUCK_CYCLES {
+            m.fail(format!(
+                "the log of {slots} records is full, and for {STUCK_CYCLES} cycles no transaction has gone on, \
+                 so that nothing can be truncated; raise fwb.log_bytes"
+            ));
+        }
+    }
+
+    fn retire_commits(&mut self, m: &mut Machine) {
+        while let Some(ended) = self.ended.front() {
+            if ended.order == 0 || !m.memory.shared.order.reached(ended.order) {
+                return;
+            }
+            if self.strict {
+                m.release(ended.thread);
+            }
+            self.ended.pop_front();
+        }
+    }
+}
+
+impl Design for Fwb {
+    fn start(&mut self, m: &mut Machine) {
+        m.set_timer(self.scanner.first_at(), SCAN);
+    }
+
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.last_seen = m.now();
+        // What is running goes first: it may need room to end.
+        if self.waiting_for_space.is_empty() && self.free_slots() > self.log.slots / 8 {
+            return Flow::Continue;
+        }
+        self.wait_for_space(m, tx.thread)
+    }
+
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        self.last_seen = m.now();
+        if self.buffer.merge(store.tx, store.addr, store.new) {
+            m.count().log_entries_merged += 1;
+            return Flow::Continue;
+        }
+        let thread = store.tx.thread as usize;
+        let is_first = self.running[thread].is_none();
+        if self.free_slots() < 1 + self.reserved + u64::from(is_first) {
+            return self.wait_for_space(m, store.tx.thread);
+        }
+        if !self.has_place(m, store.tx.thread) {
+            return Flow::Retry;
+        }
+        let number = self.append(m, Kind::Entry, store);
+        if is_first {
+            self.running[thread] = Some(number);
+            self.reserved += 1;
+        }
+        m.count().log_entries += 1;
+        self.drain(m);
+        Flow::Continue
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.last_seen = m.now();
+        let Some(first_record) = self.running[tx.thread as usize] else { return Flow::Continue };
+        if !self.has_place(m, tx.thread) {
+            return Flow::Retry;
+        }
+        self.append(m, Kind::Commit, &Store { tx, core: 0, addr: Addr(0), old: 0, new: 0 });
+        self.running[tx.thread as usize] = None;
+        self.reserved -= 1;
+        self.ended.push_back(Ended { thread: tx.thread, first_record, order: 0 });
+        if self.strict {
+            self.buffer.hurry();
+        }
+        self.drain(m);
+        if self.strict { Flow::Wait } else { Flow::Continue }
+    }
+
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+        let mut write = Write::line(WriteClass::Data, line, *content);
+        write.after = self.order_before(m, line);
+        write.token = Meaning::Evicted.token(self.data_writes.sent());
+        // A line that waits for records does not reach the queues before them: it could take the last
+        // place, which without ADR it would keep until they are durable.
+        let delay = if write.after == 0 { 0 } else { m.path() };
+        m.write(write, delay);
+        // Sent from here, since the truncation must learn when it is durable.
+        Eviction::Keep
+    }
+
+    fn persisted(&mut self, m: &mut Machine, token: Token) {
+        let (meaning, epoch) = Meaning::of(token);
+        match meaning {
+            Meaning::Log => return self.retire_commits(m),
+            Meaning::Head => return self.head_durable(m),
+            Meaning::Evicted => {}
+            Meaning::Forced => self.scanner.under_way -= 1,
+        }
+        self.data_writes.durable(epoch);
+        self.try_to_truncate(m);
+    }
+
+    fn timer(&mut self, m: &mut Machine, token: u64) {
+        match token {
+            DRAIN if m.now() == self.drain_at => {
+                self.drain_at = NEVER;
+                self.drain(m);
+            }
+            SCAN => self.scan_timer(m),
+            _ => {}
+        }
+    }
+
+    /// Records on their way must arrive. Scans and truncations are never urgent.
+    fn is_idle(&self) -> bool {
+        self.buffer.is_empty()
+    }
+}

@@ -1,0 +1,353 @@
+//! FWB under conditions that the default log is too large to meet: a log that wraps, fills and is
+//! truncated all the time, without ADR, without a buffer, with a record per line.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{CELLS, tiny_config};
+use graven_engine::config::{Config, ConfigError};
+use graven_engine::designs::{RecoveryReport, find};
+use graven_engine::memory::{Addr, Image};
+use graven_engine::program::{Load, Memory, Program, Ptr, spawn};
+use graven_engine::sim::{SimError, Simulation, Spec};
+use graven_engine::stats::Counters;
+use graven_engine::workloads::{Entry, Request, Violation, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// A log of 511 records and a scan every 2,000 cycles.
+const SMALL_LOG: [(&str, &str); 2] =
+    [("fwb.log_bytes", "16 KB"), ("fwb.scan_interval_cycles", "2000")];
+
+fn small(settings: &[(&str, &str)]) -> Config {
+    tiny_config(&[&SMALL_LOG, settings].concat())
+}
+
+fn simulation(
+    config: &Config,
+    workload: &'static Entry,
+    transactions: u64,
+    seed: u64,
+) -> Simulation {
+    let threads = if workload.name == CELLS.name { 4 } else { 1 };
+    let spec = Spec {
+        config: config.clone(),
+        design: find("fwb").expect("registered"),
+        workload,
+        threads,
+        transactions,
+        seed,
+    };
+    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Recovers a crash of this instant: what the judge says, and what the structures do.
+fn crash(simulation: &Simulation) -> (Result<(), String>, Result<(), String>) {
+    let mut crash = simulation.crash();
+    crash.recover();
+    let once: BTreeMap<Addr, u64> = crash.medium.written().collect();
+    let again = crash.recover();
+    assert!(once.into_iter().eq(crash.medium.written()), "recovery is not idempotent");
+    assert_eq!((again.words_redone, again.words_undone), (0, 0), "the log is empty after recovery");
+    let judged = crash.judge().map_err(|v| v.to_string());
+    (judged, crash.check_structures().map_err(|v| v.to_string()))
+}
+
+/// Crashes at random cycles all the way and returns how often, what was broken (by the judge's word or
+/// by that of the structures, which say "stored"), and the counters.
+fn crash_often(
+    config: &Config,
+    transactions: u64,
+    seed: u64,
+    step_max: u64,
+) -> (u32, Vec<String>, Counters) {
+    let mut simulation = simulation(config, &CELLS, transactions, seed);
+    simulation.follow_transactions();
+    let mut random = Pcg64::seed_from_u64(seed);
+    let (mut crashes, mut broken, mut cycle) = (0, Vec::new(), 0);
+    loop {
+        cycle += random.random_range(1..step_max);
+        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
+            return (crashes, broken, simulation.stats().counters.clone());
+        }
+        crashes += 1;
+        let (judged, structures) = crash(&simulation);
+        structures.unwrap_or_else(|why| broken.push(format!("cycle {cycle}: {why}")));
+        if let Err(why) = judged {
+            broken.push(format!("cycle {cycle}: {why}"));
+        }
+    }
+}
+
+fn must_survive(name: &str, config: &Config) -> Counters {
+    let mut sum = Counters::default();
+    for seed in 0..2 {
+        let (crashes, broken, counters) = crash_often(config, 200, seed, 1500);
+        assert!(crashes > 50, "{name}: only {crashes} crashes");
+        assert!(broken.is_empty(), "{name}, seed {seed}: {:#?}", &broken[..broken.len().min(3)]);
+        sum = counters;
+    }
+    sum
+}
+
+const LAPS: u64 = 511 * 2;
+
+#[test]
+fn a_small_log_wraps_and_is_truncated_without_losing_anything() {
+    let machines: [(&str, &[(&str, &str)]); 9] = [
+        ("tiny caches", &[]),
+        ("roomy caches", &[("l1.bytes", "32 KB"), ("l2.bytes", "64 KB"), ("llc.bytes", "1 MB")]),
+        ("no ADR", &[("controller.adr", "false"), ("pm.buffer_lines", "0")]),
+        (
+            "no ADR, four channels, short queues",
+            &[
+                ("controller.adr", "false"),
+                ("pm.buffer_lines", "0"),
+                ("controller.channels", "4"),
+                ("controller.interleave", "line"),
+                ("controller.write_queue_entries", "2"),
+            ],
+        ),
+        ("one write queued", &[("controller.write_queue_entries", "1"), ("pm.buffer_lines", "0")]),
+        ("no log buffer", &[("fwb.log_buffer_entries", "0")]),
+        ("largest log buffer", &[("fwb.log_buffer_entries", "44")]),
+        ("a long way to the controller", &[("controller.path_cycles", "500")]),
+        ("a record per line", &[("fwb.slot_bytes", "64"), ("fwb.log_bytes", "32 KB")]),
+    ];
+    for (name, settings) in machines {
+        let c = must_survive(name, &small(settings));
+        assert!(c.log_entries > LAPS, "{name}: the log did not wrap twice");
+        assert!(c.log_records_truncated > LAPS, "{name}: {}", c.log_records_truncated);
+        assert!(c.scans > 10 && c.scan_dirty_lines > 100, "{name}");
+    }
+}
+
+#[test]
+fn ids_of_eight_bits_come_round() {
+    let config = small(&[("fwb.transaction_id_bits", "8")]);
+    let (crashes, broken, _) = crash_often(&config, 4 * 300, 1, 20_000);
+    assert!(crashes > 50 && broken.is_empty(), "{crashes} crashes: {broken:#?}");
+}
+
+#[test]
+fn a_full_log_makes_stores_wait_and_loses_nothing() {
+    // 383 records: the large transactions of four threads fit, but hardly anything beside them.
+    let full = [("fwb.log_bytes", "12 KB"), ("fwb.scan_interval_cycles", "1000000")];
+    for (name, settings) in [
+        ("ADR", [("controller.adr", "true"), ("pm.buffer_lines", "64")]),
+        ("no ADR", [("controller.adr", "false"), ("pm.buffer_lines", "0")]),
+    ] {
+        let c = must_survive(name, &tiny_config(&[full.as_slice(), &settings].concat()));
+        assert!(c.log_overflows > 3, "{name}: {}", c.log_overflows);
+        assert!(c.stall_log_cycles > 0 && c.scans >= c.log_overflows, "{name}");
+    }
+}
+
+#[test]
+fn a_transaction_that_the_log_cannot_hold_ends_the_run() {
+    // 31 records: a transaction of 70 stores does not fit.
+    let config = tiny_config(&[("fwb.log_bytes", "1 KB")]);
+    let error = simulation(&config, &CELLS, 400, 1).run().expect_err("it cannot fit");
+    let SimError::Design { design: "fwb", why } = &error else { panic!("{error}") };
+    assert!(why.contains("30 records") && why.contains("fwb.log_bytes"), "{why}");
+}
+
+#[test]
+fn an_instant_commit_is_atomic_but_may_be_lost() {
+    let config = small(&[("fwb.instant_commit", "true"), ("controller.adr", "false")]);
+    let mut lost = 0;
+    for seed in 0..3 {
+        for why in crash_often(&config, 200, seed, 300).1 {
+            // The sum of each part is still right: what is lost is lost whole.
+            assert!(!why.contains("stored"), "{why}");
+            lost += 1;
+        }
+    }
+    assert!(lost > 0, "no crash fell between a commit and its durability");
+}
+
+#[test]
+fn an_unsafe_buffer_is_refused_unless_asked_for_and_then_convicted() {
+    let unsafe_buffer = [("fwb.log_buffer_entries", "256")];
+    let allowed = small(&[unsafe_buffer[0], ("fwb.allow_unsafe_buffer", "true")]);
+    let broken: usize = (0..3).map(|seed| crash_often(&allowed, 200, seed, 300).1.len()).sum();
+    assert!(broken > 0, "data never overtook its log entry");
+    let why = refusal(&small(&unsafe_buffer));
+    assert!(why.contains("44 cycles") && why.contains("allow_unsafe_buffer"), "{why}");
+}
+
+fn refusal(config: &Config) -> String {
+    let spec = Spec {
+        config: config.clone(),
+        design: find("fwb").expect("registered"),
+        workload: &CELLS,
+        threads: 4,
+        transactions: 1,
+        seed: 0,
+    };
+    let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };
+    assert!(matches!(error, ConfigError::Inconsistent { .. }), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn configurations_that_cannot_work_are_refused() {
+    for (settings, word) in [
+        ([("fwb.log_bytes", "8 MB")], "pm.log_region_bytes = 4 MB"),
+        ([("fwb.log_bytes", "512")], "at least 16"),
+        ([("fwb.slot_bytes", "48")], "32 or 64"),
+    ] {
+        let why = refusal(&tiny_config(&settings));
+        assert!(why.contains(word), "{why}");
+    }
+}
+
+#[test]
+fn the_bound_of_the_log_buffer_is_the_way_through_the_caches() {
+    for (preset, bound) in [("fwb", 15), ("silo", 44), ("morlog", 44)] {
+        let mut config = Config::from_preset(preset).expect("the preset loads");
+        let mut entries = |n: u32| {
+            config.set("fwb.log_buffer_entries", &n.to_string()).expect("in range");
+            config.clone()
+        };
+        assert!(refusal(&entries(bound + 1)).contains(&format!("in {bound} cycles")));
+        let simulation = simulation(&entries(bound), &CELLS, 1, 0);
+        assert_eq!(simulation.machine().caches.traversal(), u64::from(bound));
+    }
+}
+
+#[test]
+fn it_runs_on_its_own_machine() {
+    let mut config = Config::from_preset("fwb").expect("the preset loads");
+    for (key, value) in [
+        ("fwb.slot_bytes", "64"),
+        ("fwb.instant_commit", "true"),
+        ("fwb.scan_interval_cycles", "0"),
+    ] {
+        config.set(key, value).expect("a valid setting");
+    }
+    let mut simulation = simulation(&config, &CELLS, 2000, 3);
+    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let c = &simulation.stats().counters;
+    assert_eq!(c.committed_transactions, 2000);
+    assert_eq!(c.log_entries + c.log_entries_merged, c.transactional_stores);
+    assert!(c.log_buffer_max <= 15);
+    assert_eq!(c.log_overflows, 0);
+}
+
+// ---- crashes by hand --------------------------------------------------------------------------
+
+/// One thread: a transaction stores 11, 12, 13 over 1, 2, 3 in three lines, reads many others between
+/// its stores and its end, and then nothing happens for long.
+static BY_HAND: Entry =
+    Entry { name: "by-hand", group: "test", summary: "one transaction", build: by_hand };
+
+struct ByHand(Request);
+
+fn by_hand(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
+    Ok(Box::new(ByHand(request.clone())))
+}
+
+impl ByHand {
+    fn word(start: Addr, i: u64) -> Ptr {
+        Ptr::known(start.plus(i * 64))
+    }
+}
+
+impl Workload for ByHand {
+    fn populate(&mut self, image: &mut Image) {
+        for i in 0..3 {
+            image.store(Self::word(self.0.start, i).addr, i + 1);
+        }
+    }
+
+    fn program(&self, _thread: u32) -> Box<dyn Program> {
+        let start = self.0.start;
+        spawn(move |memory| {
+            memory.tx_begin();
+            for i in 0..3 {
+                memory.store(Self::word(start, i), 11 + i);
+            }
+            // One after the other, each waits: 20,000 cycles and more.
+            for i in 0..300 {
+                memory.load(Self::word(start, 100 + i));
+            }
+            memory.tx_end();
+            memory.compute(100_000);
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+const HOME: Addr = Addr(4096);
+
+fn homes(read: impl Fn(Addr) -> u64) -> [u64; 3] {
+    [0, 1, 2].map(|i| read(ByHand::word(HOME, i).addr))
+}
+
+/// Runs to a condition and crashes there: the homes before and after recovery, and its report.
+fn crash_when(
+    settings: &[(&str, &str)],
+    condition: impl Fn(&Simulation) -> bool,
+) -> ([u64; 3], [u64; 3], RecoveryReport) {
+    let mut simulation = simulation(&tiny_config(settings), &BY_HAND, 1, 0);
+    simulation.follow_transactions();
+    let mut cycle = 0;
+    while !condition(&simulation) {
+        cycle += 10;
+        assert!(!simulation.advance(cycle).expect("it runs"), "the moment never came");
+    }
+    let mut crash = simulation.crash();
+    let before = homes(|addr| crash.medium.peek(addr));
+    let report = crash.recover();
+    crash.judge().unwrap_or_else(|verdict| panic!("{verdict}"));
+    (before, homes(|addr| crash.medium.peek(addr)), report)
+}
+
+#[test]
+fn a_stolen_line_of_an_unfinished_transaction_is_undone() {
+    let (before, after, report) = crash_when(&[], |s| {
+        s.stats().counters.llc_writebacks == 3 && s.machine().memory.writes_waiting() == 0
+    });
+    assert_eq!(before, [11, 12, 13], "the caches had no room for them");
+    assert_eq!(after, [1, 2, 3]);
+    let expected = RecoveryReport { records_scanned: 4, words_redone: 0, words_undone: 3 };
+    assert_eq!(report, expected, "three records and the hole behind them");
+}
+
+#[test]
+fn a_committed_transaction_in_the_caches_is_redone() {
+    let roomy = [("l1.bytes", "32 KB"), ("l2.bytes", "64 KB"), ("llc.bytes", "1 MB")];
+    let (before, after, report) =
+        crash_when(&roomy, |s| s.stats().counters.committed_transactions == 1);
+    assert_eq!(before, [1, 2, 3], "nothing left the caches");
+    assert_eq!(after, [11, 12, 13]);
+    let expected = RecoveryReport { records_scanned: 5, words_redone: 3, words_undone: 0 };
+    assert_eq!(report, expected, "three records, their commit, and the hole");
+}
+
+#[test]
+fn two_scans_bring_lines_home_and_a_third_is_not_needed() {
+    let settings = [
+        ("l1.bytes", "32 KB"),
+        ("l2.bytes", "64 KB"),
+        ("llc.bytes", "1 MB"),
+        ("fwb.scan_interval_cycles", "20000"),
+    ];
+    let scans = |n| move |s: &Simulation| s.stats().counters.scans == n;
+    // The transaction ends after the first scan has begun: flagged by it, home with the second.
+    let (before, after, _) = crash_when(&settings, scans(1));
+    assert_eq!(before, [1, 2, 3]);
+    assert!(after == [1, 2, 3] || after == [11, 12, 13]);
+    let (before, ..) = crash_when(&settings, |s| scans(2)(s) && s.machine().memory.is_idle());
+    assert_eq!(before, [11, 12, 13]);
+    // The next scan's end moves the head: recovery has nothing to do.
+    let truncated = |s: &Simulation| s.stats().counters.log_records_truncated == 4;
+    let (before, _, report) = crash_when(&settings, truncated);
+    assert_eq!(before, [11, 12, 13]);
+    assert_eq!(report, RecoveryReport { records_scanned: 1, ..Default::default() });
+}
