@@ -6,6 +6,7 @@
 //!
 //! The engine does no I/O: no files, no terminal, no wall clock.
 
+pub mod catalogue;
 pub mod config;
 pub mod crash;
 pub mod designs;
@@ -15,3 +16,6 @@ pub mod program;
 pub mod sim;
 pub mod stats;
 pub mod workloads;
+
+/// The version of the engine, part of every record.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -5,7 +5,9 @@
 //! the action; what the memory has to tell is delivered before anything else happens.
 
 mod locks;
+mod record;
 mod run;
 mod threads;
 
-pub use run::{Crash, SimError, Simulation, Spec};
+pub use record::value_to_json;
+pub use run::{Control, Crash, SimError, Simulation, Spec};

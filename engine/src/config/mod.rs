@@ -264,7 +264,7 @@ impl Config {
             let mut values = serde_json::Map::new();
             for field in section.fields() {
                 let value = section.get(field.key).expect("a declared key has a value");
-                values.insert(field.key.into(), json(&value));
+                values.insert(field.key.into(), to_json(&value));
             }
             all.insert(section.name().into(), values.into());
         }
@@ -298,7 +298,8 @@ fn annotated(table: &Table) -> Option<(Value, Source)> {
     Some((value, source))
 }
 
-fn json(value: &Value) -> serde_json::Value {
+/// A parameter's value as JSON.
+pub fn to_json(value: &Value) -> serde_json::Value {
     match value {
         Value::Integer(i) => (*i).into(),
         Value::Float(f) => (*f).into(),

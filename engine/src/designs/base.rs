@@ -199,7 +199,7 @@ impl Design for Base {
     }
 
     fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
-        Eviction::WriteBack { after: self.last_entry }
+        Eviction::WriteBack { after: self.last_entry, token: 0 }
     }
 
     fn persisted(&mut self, m: &mut Machine, token: Token) {

@@ -12,6 +12,7 @@
 
 pub mod base;
 pub mod ideal;
+pub mod silo;
 
 use crate::config::{Config, ConfigError, Section};
 use crate::crash::Medium;
@@ -66,6 +67,8 @@ pub enum Eviction {
     WriteBack {
         /// See [`crate::machine::Write::after`].
         after: u64,
+        /// Reported to [`Design::persisted`] when the line is durable; 0: not reported.
+        token: Token,
     },
     /// The design keeps the bytes (and must return them when the line is read).
     Keep,
@@ -112,7 +115,7 @@ pub trait Design {
 
     /// A dirty PM line has left the LLC, with this content.
     fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
-        Eviction::WriteBack { after: 0 }
+        Eviction::WriteBack { after: 0, token: 0 }
     }
 
     /// A PM line is about to be read into the caches.
@@ -198,7 +201,7 @@ pub struct Entry {
 }
 
 /// All designs, in the order in which they are listed.
-pub const REGISTRY: &[&Entry] = &[&ideal::ENTRY, &base::ENTRY];
+pub const REGISTRY: &[&Entry] = &[&ideal::ENTRY, &base::ENTRY, &silo::ENTRY];
 
 /// The design of a name.
 ///

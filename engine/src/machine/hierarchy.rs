@@ -307,19 +307,19 @@ impl Hierarchy {
     }
 
     fn insert_private(&mut self, core: u32, line: LineAddr, state: u8) {
-        if let Some(l2) = &mut self.cores[core as usize].l2 {
-            if let (_, Some(victim)) = l2.insert(line, state) {
-                let private = &mut self.cores[core as usize];
-                let mut had = victim.state;
-                if let Some(l1_state) = private.l1.remove(victim.line) {
-                    had |= l1_state;
-                    if self.report_l1 {
-                        let dirty = l1_state & DIRTY != 0;
-                        self.departures.push(Departure::L1 { core, line: victim.line, dirty });
-                    }
+        if let Some(l2) = &mut self.cores[core as usize].l2
+            && let (_, Some(victim)) = l2.insert(line, state)
+        {
+            let private = &mut self.cores[core as usize];
+            let mut had = victim.state;
+            if let Some(l1_state) = private.l1.remove(victim.line) {
+                had |= l1_state;
+                if self.report_l1 {
+                    let dirty = l1_state & DIRTY != 0;
+                    self.departures.push(Departure::L1 { core, line: victim.line, dirty });
                 }
-                self.leave_core(core, victim.line, had);
             }
+            self.leave_core(core, victim.line, had);
         }
         self.insert_l1(core, line, state);
     }
@@ -363,13 +363,13 @@ impl Hierarchy {
         *llc &= !(DIRTY | DESIGN_BITS);
         for core in bits(self.sharers[slot]) {
             let private = &mut self.cores[core as usize];
-            if let Some(l2) = &mut private.l2 {
-                if let Some(at) = l2.find(line) {
-                    if l2.state(at) & DIRTY != 0 {
-                        delay = delay.max(Some(self.llc_latency + self.l2_latency));
-                    }
-                    *l2.state_mut(at) &= !(DIRTY | DESIGN_BITS);
+            if let Some(l2) = &mut private.l2
+                && let Some(at) = l2.find(line)
+            {
+                if l2.state(at) & DIRTY != 0 {
+                    delay = delay.max(Some(self.llc_latency + self.l2_latency));
                 }
+                *l2.state_mut(at) &= !(DIRTY | DESIGN_BITS);
             }
             if let Some(at) = private.l1.find(line) {
                 if private.l1.state(at) & DIRTY != 0 {

@@ -236,7 +236,7 @@ impl MemorySystem {
 
     /// A place in the order that other writes can wait for.
     pub fn order(&mut self) -> OrderSeq {
-        self.shared.order.next()
+        self.shared.order.allot()
     }
 
     /// The last place given out: waiting for it waits for all ordered writes sent so far.

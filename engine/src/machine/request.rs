@@ -138,7 +138,7 @@ pub struct Order {
 
 impl Order {
     /// The next place.
-    pub fn next(&mut self) -> OrderSeq {
+    pub fn allot(&mut self) -> OrderSeq {
         self.beyond.push_back(false);
         self.prefix + self.beyond.len() as u64
     }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn the_prefix_moves_when_the_gap_closes() {
         let mut order = Order::default();
-        let (a, b, c) = (order.next(), order.next(), order.next());
+        let (a, b, c) = (order.allot(), order.allot(), order.allot());
         assert_eq!((a, b, c), (1, 2, 3));
         assert!(!order.durable(b));
         assert!(!order.reached(a) && order.reached(0));

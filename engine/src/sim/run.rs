@@ -456,7 +456,7 @@ impl Simulation {
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().llc_writebacks += 1;
             match self.design.llc_evict(&mut self.machine, line, &content) {
-                Eviction::WriteBack { after } => write.after = after,
+                Eviction::WriteBack { after, token } => (write.after, write.token) = (after, token),
                 Eviction::Keep => return,
             }
         }
@@ -666,10 +666,8 @@ impl Simulation {
         let asks = !self.machine.caches.contains(line)
             && self.fill_of(line).is_none()
             && self.mshrs_used[core as usize] < self.mshrs_max;
-        if asks {
-            if let Access::Miss(latency) = self.access(core, line, false) {
-                self.start_fill(core, line, None, latency);
-            }
+        if asks && let Access::Miss(latency) = self.access(core, line, false) {
+            self.start_fill(core, line, None, latency);
         }
     }
 

@@ -4,6 +4,18 @@
 //! thread a [`Program`] whose every operation is timed. Nodes, pointers and allocator metadata all
 //! live in the image, so that [`Workload::check`] can walk any image, a recovered one included.
 
+mod array;
+mod btree;
+pub mod costs;
+mod hash;
+mod keyed;
+mod layout;
+mod queue;
+mod rbtree;
+pub mod structures;
+#[cfg(test)]
+mod testing;
+
 use crate::config::{ConfigError, Section, Size};
 use crate::memory::{Addr, Image};
 use crate::program::Program;
@@ -115,7 +127,38 @@ pub struct Entry {
 }
 
 /// All workloads, in the order in which they are listed.
-pub const REGISTRY: &[Entry] = &[];
+pub const REGISTRY: &[Entry] = &[
+    Entry {
+        name: "array",
+        group: "micro",
+        summary: "swaps of two random elements of an array",
+        build: array::build,
+    },
+    Entry {
+        name: "btree",
+        group: "micro",
+        summary: "random operations on a B+ tree of fan-out 16",
+        build: btree::build,
+    },
+    Entry {
+        name: "hash",
+        group: "micro",
+        summary: "random operations on an open-chaining hash table",
+        build: hash::build,
+    },
+    Entry {
+        name: "queue",
+        group: "micro",
+        summary: "random enqueue and dequeue on a linked-list queue",
+        build: queue::build,
+    },
+    Entry {
+        name: "rbtree",
+        group: "micro",
+        summary: "random operations on a red-black tree",
+        build: rbtree::build,
+    },
+];
 
 /// The workload of a name.
 ///

@@ -1,0 +1,117 @@
+//! What there is to choose from, for front ends: designs, workloads, machines, statistics, parameters.
+
+use serde_json::{Value, json};
+
+use crate::config::{Config, Field, PRESETS, Section, Source};
+use crate::designs;
+use crate::stats::{self, Kind};
+use crate::workloads;
+
+/// The whole catalogue as one JSON object.
+///
+/// # Panics
+/// If a preset that ships with Graven does not load: the build is broken then.
+pub fn catalogue() -> Value {
+    let designs: Vec<Value> = designs::REGISTRY
+        .iter()
+        .map(|d| {
+            json!({
+                "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.safe, "default": true,
+                "parameters": d.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
+            })
+        })
+        .collect();
+    let shared: Vec<Value> =
+        workloads::sections().iter().flat_map(|s| parameters(s.as_ref())).collect();
+    let workloads: Vec<Value> = workloads::REGISTRY
+        .iter()
+        .map(|w| json!({ "name": w.name, "summary": w.summary, "group": w.group, "parameters": shared }))
+        .collect();
+    let stats: Vec<Value> = stats::declarations()
+        .map(|d| json!({ "name": d.name, "unit": d.unit, "kind": kind(d.kind), "description": d.description }))
+        .collect();
+    let defaults = Config::defaults();
+    let sections: Vec<Value> = defaults
+        .sections()
+        .map(|s| json!({ "name": s.name(), "doc": s.doc(), "parameters": parameters(s) }))
+        .collect();
+    let machines: Vec<Value> = PRESETS
+        .iter()
+        .map(|p| {
+            let config = Config::from_preset(p.name).expect("presets are tested");
+            json!({ "name": p.name, "title": p.title, "file": p.file, "values": values(&config) })
+        })
+        .collect();
+    json!({
+        "designs": designs, "workloads": workloads, "machines": machines, "stats": stats, "sections": sections,
+    })
+}
+
+/// The values of a configuration with where they are from.
+pub fn values(config: &Config) -> Vec<Value> {
+    let mut out = Vec::new();
+    for section in config.sections() {
+        for field in section.fields() {
+            let key = format!("{}.{}", section.name(), field.key);
+            let value = section.get(field.key).expect("a declared key has a value");
+            let (source, assumed) = match config.source(&key) {
+                Some(Source::Paper(table)) => (Some(table.as_str()), None),
+                Some(Source::Assumed(why)) => (None, Some(why.as_str())),
+                Some(Source::User(origin)) => (Some(origin.as_str()), None),
+                Some(Source::Default) | None => (None, None),
+            };
+            out.push(json!({
+                "key": key, "value": crate::config::to_json(&value), "unit": field.unit, "doc": field.doc,
+                "source": source, "assumed": assumed,
+            }));
+        }
+    }
+    out
+}
+
+fn parameters(section: &dyn Section) -> Vec<Value> {
+    let entry = |f: Field| {
+        json!({
+            "key": format!("{}.{}", section.name(), f.key), "doc": f.doc, "unit": f.unit,
+            "allowed": f.allowed, "default": f.default,
+        })
+    };
+    section.fields().into_iter().map(entry).collect()
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Count => "count",
+        Kind::Gauge => "gauge",
+        Kind::Ratio => "ratio",
+        Kind::Digest => "digest",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_lists_what_the_registries_hold() {
+        let all = catalogue();
+        assert_eq!(all["designs"].as_array().map(Vec::len), Some(designs::REGISTRY.len()));
+        assert_eq!(all["machines"].as_array().map(Vec::len), Some(PRESETS.len()));
+        let silo = &all["machines"][0];
+        assert_eq!(silo["name"], "silo");
+        let sourced =
+            silo["values"].as_array().into_iter().flatten().filter(|v| !v["source"].is_null());
+        assert!(sourced.count() >= 10, "the preset names its tables");
+    }
+
+    #[test]
+    fn every_recorded_statistic_is_declared() {
+        let declared: Vec<&str> = stats::declarations().map(|d| d.name).collect();
+        let stats =
+            stats::Stats { core_instructions: vec![1], core_cycles: vec![1], ..Default::default() };
+        for (name, _) in stats.record(1000, 0, 0) {
+            let name = name.replace("core0", "core*");
+            assert!(declared.contains(&name.as_str()), "{name} is not declared");
+        }
+    }
+}

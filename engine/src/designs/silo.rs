@@ -1,0 +1,536 @@
+//! `silo`: speculative hardware logging, log as data (Silo, HPCA'23).
+//!
+//! Undo+redo entries stay in a small battery-backed log buffer per thread (§III-B). A store that does
+//! not change its word makes no entry (*log ignorance*); a store to a word that has an entry of the same
+//! transaction is merged into it (*log merging*, §III-C). The commit is a message and its answer; the
+//! *new* words of the entries are then written to their homes in the background (§III-D, "log as
+//! data"), where the on-PM buffer coalesces them (§III-E). Logs are written only when the buffer
+//! overflows (undo records of the ⌊S/18⌋ oldest entries, in a batch, §III-F) or power fails (undo records
+//! of open transactions, redo records and an id tuple of committed ones, §III-G).
+//!
+//! An undo, redo or tuple record takes 18 B in the thread's log area (Fig. 6 without the second word):
+//!
+//! | bits | content |
+//! |---|---|
+//! | 0 | flush-bit |
+//! | 1-8 | thread id |
+//! | 9-24 | transaction id (low 16 bits of its number) |
+//! | 25-72 | home address; all ones for an id tuple |
+//! | 80-143 | old word (undo), new word (redo), 0 (tuple) |
+//!
+//! A batch is written as one media line, whose remaining bytes are zero. Two non-volatile registers per
+//! thread (Table I) hold where the thread's records begin and end. The commit moves the first to the
+//! second, which deletes the overflowed records durably.
+//!
+//! **What the paper leaves open, and what had to be repaired** (the field's rule: newest wins):
+//! - A merge sets the flush-bit back to 0: the line that set it held the earlier value.
+//! - The flush-bit of an entry is set when the line is *durable*, for the value that the entry had when
+//!   the line left the caches. A merge in between keeps it at 0. An entry whose line is on its way is not
+//!   written home: the line is newer or the same, and would be overtaken.
+//! - An evicted line also settles entries of committed transactions: the line may hold a newer value of
+//!   the next transaction, which the older entry must not overwrite.
+//! - A new entry drops any committed entry of the same word, in whichever thread's buffer: the
+//!   committed value is the new entry's old word, so it is kept either way. Two threads that hand a word
+//!   to each other under a lock would otherwise write it home in either order.
+//! - Records are undone newest first: a word may have overflowed and been logged again.
+//! - Entries are for aligned words, so stores never overlap in part (Fig. 9 case 1 cannot arise).
+//! - Entries of the previous transaction may still be on their way home when the next begins. New entries
+//!   take free places; with none free they wait for the committed ones, and do not overflow.
+
+use super::{Design, Entry as Registered, Eviction, Flow, RecoveryReport, Site, Store, Tx};
+use crate::config::{ConfigError, PmConfig, Size};
+use crate::crash::Medium;
+use crate::machine::{Cycle, Machine, Token, Write, WriteClass};
+use crate::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
+use crate::section;
+
+section! {
+    /// Silo: log buffers in the memory controller, logs used as data.
+    pub struct SiloConfig("silo") {
+        /// Entries of each thread's log buffer (Silo §VI-D, Table I).
+        log_buffer_entries: u32 = 20, 1..=4096, "entries";
+        /// Access time of the log buffer (Silo Table II).
+        log_buffer_latency_cycles: u32 = 8, 1..=10_000, "cycles";
+        /// Most undo records that overflow together; 0: as many as one media line holds (⌊S/18⌋ = 14).
+        overflow_batch_entries: u32 = 0, 0..=14, "entries";
+        /// Log area of each thread, for records of overflow and power failure; a transaction must fit.
+        log_bytes_per_thread: Size = Size::kb(512), Size(1024)..=Size::gb(1), "B";
+    }
+}
+
+/// The design's entry in the registry.
+pub const ENTRY: Registered = Registered {
+    name: "silo",
+    summary: "speculative logging: on-chip logs are written home as data after the commit",
+    paper: "Silo, HPCA'23, §III",
+    safe: true,
+    section: Some(|| Box::new(SiloConfig::default())),
+    build: |site| Ok(Box::new(Silo::new(site)?)),
+    recover,
+};
+
+/// Bytes of one record in the log area (§III-F: "each undo log entry is only 18B").
+pub const RECORD_BYTES: u64 = 18;
+/// Records that fit one media line (§III-F: N = ⌊S/18⌋).
+pub const RECORDS_PER_BATCH: u64 = MEDIA_LINE_BYTES / RECORD_BYTES;
+/// The address of an id tuple.
+const TUPLE: u64 = (1 << 48) - 1;
+
+/// One record of the log area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Record {
+    flush_bit: bool,
+    thread: u32,
+    tx: u16,
+    addr: u64,
+    data: u64,
+}
+
+impl Record {
+    fn bytes(&self) -> [u8; RECORD_BYTES as usize] {
+        let head = u128::from(self.flush_bit)
+            | u128::from(self.thread as u8) << 1
+            | u128::from(self.tx) << 9
+            | u128::from(self.addr & TUPLE) << 25;
+        let mut bytes = [0; RECORD_BYTES as usize];
+        bytes[..10].copy_from_slice(&head.to_le_bytes()[..10]);
+        bytes[10..].copy_from_slice(&self.data.to_le_bytes());
+        bytes
+    }
+
+    fn parse(bytes: &[u8; RECORD_BYTES as usize]) -> Record {
+        let mut head = [0; 16];
+        head[..10].copy_from_slice(&bytes[..10]);
+        let head = u128::from_le_bytes(head);
+        let data = bytes[10..].try_into().expect("18 - 10 bytes are a word");
+        Record {
+            flush_bit: head & 1 != 0,
+            thread: (head >> 1) as u8 as u32,
+            tx: (head >> 9) as u16,
+            addr: (head >> 25) as u64 & TUPLE,
+            data: u64::from_le_bytes(data),
+        }
+    }
+}
+
+/// One entry of a log buffer (Fig. 6), with the controller's notes about it.
+#[derive(Clone, Copy, Debug)]
+struct LogEntry {
+    id: u64,
+    tx: u64,
+    addr: Addr,
+    old: u64,
+    new: u64,
+    /// The flush-bit: PM has `new`, or something newer.
+    flushed: bool,
+    committed: bool,
+    /// `new` is being written home.
+    writing: bool,
+    /// Its undo record is being written: the entry takes no more merges.
+    overflowing: bool,
+    /// The eviction that carries this value or a newer one, if its line is on its way.
+    covered_by: Token,
+}
+
+/// One thread's log buffer and log area.
+#[derive(Clone, Debug)]
+struct LogBuffer {
+    entries: Vec<LogEntry>,
+    /// Start of the log area.
+    area: Addr,
+    /// Bytes of the area that hold records of the open transaction: the tail register.
+    used: u64,
+    /// Parts of an overflow batch that are not durable yet.
+    batch_parts: u32,
+    /// A store waits for a free place.
+    store_waits: bool,
+}
+
+struct Silo {
+    config: SiloConfig,
+    capacity: usize,
+    buffers: Vec<LogBuffer>,
+    next_id: u64,
+}
+
+/// Tokens: what became durable, in the low bits; then the thread; then a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durable {
+    /// A word written home.
+    Home { thread: usize, id: u64 },
+    /// A part of an overflow batch.
+    Batch { thread: usize },
+    /// An evicted line.
+    Line,
+}
+
+impl Durable {
+    fn token(self) -> Token {
+        match self {
+            Durable::Home { thread, id } => id << 10 | (thread as u64) << 2 | 1,
+            Durable::Batch { thread } => (thread as u64) << 2 | 2,
+            Durable::Line => 3,
+        }
+    }
+
+    fn parse(token: Token) -> Durable {
+        let thread = (token >> 2 & 0xff) as usize;
+        match token & 3 {
+            1 => Durable::Home { thread, id: token >> 10 },
+            2 => Durable::Batch { thread },
+            _ => Durable::Line,
+        }
+    }
+}
+
+fn area(site: &Site, thread: u32) -> Addr {
+    let bytes = site.config.get::<SiloConfig>().log_bytes_per_thread.0 / MEDIA_LINE_BYTES
+        * MEDIA_LINE_BYTES;
+    site.log_start.plus(u64::from(thread) * bytes)
+}
+
+impl Silo {
+    fn new(site: &Site) -> Result<Silo, ConfigError> {
+        let config = site.config.get::<SiloConfig>().clone();
+        let key = "silo.log_bytes_per_thread";
+        if config.log_bytes_per_thread.0 * u64::from(site.threads) > site.log_bytes() {
+            let region = site.config.get::<PmConfig>().log_region_bytes;
+            let why =
+                format!("{} threads need more than pm.log_region_bytes = {region}", site.threads);
+            return Err(site.config.inconsistent(&[key, "pm.log_region_bytes"], why));
+        }
+        // What a power failure may add: a record and a tuple for each entry.
+        let needed = 2 * u64::from(config.log_buffer_entries) * RECORD_BYTES;
+        if needed > config.log_bytes_per_thread.0 {
+            let why = format!(
+                "a power failure may write {needed} B for silo.log_buffer_entries = {}",
+                config.log_buffer_entries
+            );
+            return Err(site.config.inconsistent(&[key, "silo.log_buffer_entries"], why));
+        }
+        let capacity = config.log_buffer_entries as usize;
+        let buffer = |thread| LogBuffer {
+            entries: Vec::with_capacity(capacity),
+            area: area(site, thread),
+            used: 0,
+            batch_parts: 0,
+            store_waits: false,
+        };
+        Ok(Silo { buffers: (0..site.threads).map(buffer).collect(), capacity, config, next_id: 0 })
+    }
+
+    /// The log controller looks for an entry to merge with; if there is none it appends one.
+    fn log(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        let thread = store.tx.thread as usize;
+        let buffer = &mut self.buffers[thread];
+        let mergeable = |e: &&mut LogEntry| e.addr == store.addr && !e.committed && !e.overflowing;
+        if let Some(entry) = buffer.entries.iter_mut().find(mergeable) {
+            entry.new = store.new;
+            entry.flushed = false;
+            entry.covered_by = 0;
+            m.count().log_entries_merged += 1;
+            return Flow::Continue;
+        }
+        if buffer.entries.len() == self.capacity {
+            buffer.store_waits = true;
+            if buffer.entries.iter().all(|e| !e.committed && !e.overflowing) {
+                self.overflow(m, thread);
+            }
+            return Flow::Retry;
+        }
+        self.drop_committed(m, store.addr);
+        self.next_id += 1;
+        let buffer = &mut self.buffers[thread];
+        buffer.entries.push(LogEntry {
+            id: self.next_id,
+            tx: store.tx.number,
+            addr: store.addr,
+            old: store.old,
+            new: store.new,
+            flushed: false,
+            committed: false,
+            writing: false,
+            overflowing: false,
+            covered_by: 0,
+        });
+        let occupied = buffer.entries.len() as u64;
+        let c = m.count();
+        c.log_entries += 1;
+        c.log_buffer_max = c.log_buffer_max.max(occupied);
+        Flow::Continue
+    }
+
+    /// A new entry of a word has the committed value as its old word: committed entries of that word
+    /// are not needed any more. (One that is on its way home arrives before anything newer of its line.)
+    fn drop_committed(&mut self, m: &mut Machine, addr: Addr) {
+        for thread in 0..self.buffers.len() {
+            let entries = &mut self.buffers[thread].entries;
+            let before = entries.len();
+            entries.retain(|e| !(e.committed && e.addr == addr));
+            let dropped = before - entries.len();
+            if dropped > 0 {
+                m.count().log_entries_discarded += dropped as u64;
+                self.let_store_go_on(m, thread);
+            }
+        }
+    }
+
+    /// The oldest entries leave for the log area, and their new words for home (§III-F). No order is
+    /// needed between the two: the entries stay until both are durable.
+    fn overflow(&mut self, m: &mut Machine, thread: usize) {
+        let limit = match u64::from(self.config.overflow_batch_entries) {
+            0 => RECORDS_PER_BATCH,
+            configured => configured,
+        };
+        let latency = self.latency();
+        let buffer = &mut self.buffers[thread];
+        let count = buffer.entries.len().min(limit as usize);
+        m.count().log_overflows += 1;
+        let room = self.config.log_bytes_per_thread.0 - 2 * self.capacity as u64 * RECORD_BYTES;
+        if buffer.used + MEDIA_LINE_BYTES > room {
+            m.fail(format!(
+                "a transaction of thread {thread} has more undo records than silo.log_bytes_per_thread = {} holds",
+                self.config.log_bytes_per_thread
+            ));
+        }
+        let mut bytes = [0; MEDIA_LINE_BYTES as usize];
+        for (entry, at) in
+            buffer.entries[..count].iter_mut().zip((0..).step_by(RECORD_BYTES as usize))
+        {
+            entry.overflowing = true;
+            let record = Record {
+                flush_bit: true,
+                thread: thread as u32,
+                tx: entry.tx as u16,
+                addr: entry.addr.0,
+                data: entry.old,
+            };
+            bytes[at..at + RECORD_BYTES as usize].copy_from_slice(&record.bytes());
+        }
+        let words = (count as u64 * RECORD_BYTES).div_ceil(WORD_BYTES) as usize;
+        let words: Vec<u64> = bytes
+            .chunks_exact(WORD_BYTES as usize)
+            .take(words)
+            .map(|word| u64::from_le_bytes(word.try_into().expect("chunks are words")))
+            .collect();
+        let start = buffer.area.plus(buffer.used);
+        for (i, line) in words.chunks(WORDS_PER_LINE).enumerate() {
+            let at = start.plus((i * WORDS_PER_LINE) as u64 * WORD_BYTES);
+            let token = Durable::Batch { thread }.token();
+            m.write(Write { token, ..Write::words(WriteClass::Log, at, line) }, latency);
+            self.buffers[thread].batch_parts += 1;
+        }
+        self.write_home(m, thread);
+    }
+
+    /// Writes home the new words of entries that are committed or overflowing, in buffer order.
+    fn write_home(&mut self, m: &mut Machine, thread: usize) {
+        let latency = self.latency();
+        for entry in &mut self.buffers[thread].entries {
+            let due = (entry.committed || entry.overflowing)
+                && !(entry.flushed || entry.writing)
+                && entry.covered_by == 0;
+            if due {
+                entry.writing = true;
+                let token = Durable::Home { thread, id: entry.id }.token();
+                m.count().in_place_updates += 1;
+                m.write(
+                    Write { token, ..Write::words(WriteClass::Data, entry.addr, &[entry.new]) },
+                    latency,
+                );
+            }
+        }
+    }
+
+    /// Frees entries that nobody needs any more: committed and at home, or overflowed and at home.
+    fn free(&mut self, m: &mut Machine, thread: usize) {
+        let buffer = &mut self.buffers[thread];
+        let batch_durable = buffer.batch_parts == 0;
+        let before = buffer.entries.len();
+        buffer
+            .entries
+            .retain(|e| !(e.flushed && (e.committed || (e.overflowing && batch_durable))));
+        if buffer.entries.len() < before {
+            self.let_store_go_on(m, thread);
+        }
+    }
+
+    fn let_store_go_on(&mut self, m: &mut Machine, thread: usize) {
+        if std::mem::take(&mut self.buffers[thread].store_waits) {
+            m.release(thread as u32);
+        }
+    }
+
+    fn latency(&self) -> Cycle {
+        self.config.log_buffer_latency_cycles.into()
+    }
+
+    /// What the battery writes behind the records that the area holds already (§III-G): redo records
+    /// and id tuples of committed transactions, undo records of open ones.
+    fn failure_records(&self, thread: usize) -> Vec<Record> {
+        let id = thread as u32;
+        let mut records = Vec::new();
+        let entries = &self.buffers[thread].entries;
+        let mut tuples: Vec<u64> = Vec::new();
+        for e in entries.iter().filter(|e| e.committed && !e.flushed) {
+            records.push(Record {
+                flush_bit: false,
+                thread: id,
+                tx: e.tx as u16,
+                addr: e.addr.0,
+                data: e.new,
+            });
+            if tuples.last() != Some(&e.tx) {
+                tuples.push(e.tx);
+            }
+        }
+        let tuple =
+            |tx| Record { flush_bit: false, thread: id, tx: tx as u16, addr: TUPLE, data: 0 };
+        records.extend(tuples.into_iter().map(tuple));
+        for e in entries.iter().filter(|e| !e.committed) {
+            records.push(Record {
+                flush_bit: e.flushed,
+                thread: id,
+                tx: e.tx as u16,
+                addr: e.addr.0,
+                data: e.old,
+            });
+        }
+        records
+    }
+}
+
+impl Design for Silo {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        if store.old == store.new {
+            m.count().log_entries_ignored += 1;
+            return Flow::Continue;
+        }
+        self.log(m, store)
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        let thread = tx.thread as usize;
+        let buffer = &mut self.buffers[thread];
+        for entry in buffer.entries.iter_mut().filter(|e| e.tx == tx.number) {
+            m.count().log_entries_discarded += u64::from(entry.flushed);
+            entry.committed = true;
+        }
+        buffer.used = 0;
+        self.write_home(m, thread);
+        self.free(m, thread);
+        Flow::After(2 * m.path() + self.latency())
+    }
+
+    fn llc_evict(&mut self, _m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+        self.next_id += 1;
+        let token = self.next_id << 2 | Durable::Line.token();
+        let mut covers = false;
+        for entry in self.buffers.iter_mut().flat_map(|b| &mut b.entries) {
+            if entry.addr.line() == line {
+                entry.covered_by = token;
+                covers = true;
+            }
+        }
+        Eviction::WriteBack { after: 0, token: if covers { token } else { 0 } }
+    }
+
+    fn persisted(&mut self, m: &mut Machine, token: Token) {
+        match Durable::parse(token) {
+            Durable::Home { thread, id } => {
+                if let Some(entry) = self.buffers[thread].entries.iter_mut().find(|e| e.id == id) {
+                    entry.flushed = true;
+                }
+                self.free(m, thread);
+            }
+            Durable::Batch { thread } => {
+                let buffer = &mut self.buffers[thread];
+                buffer.batch_parts -= 1;
+                // A batch of a transaction that has committed meanwhile is not part of the log any more.
+                if buffer.batch_parts == 0
+                    && buffer.entries.iter().any(|e| e.overflowing && !e.committed)
+                {
+                    buffer.used += MEDIA_LINE_BYTES;
+                }
+                self.free(m, thread);
+            }
+            Durable::Line => {
+                for thread in 0..self.buffers.len() {
+                    for entry in &mut self.buffers[thread].entries {
+                        if entry.covered_by == token {
+                            entry.covered_by = 0;
+                            entry.flushed = true;
+                        }
+                    }
+                    self.free(m, thread);
+                }
+            }
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.buffers.iter().all(|b| b.entries.is_empty())
+    }
+
+    fn power_failure(&self, medium: &mut Medium<'_>) {
+        for (thread, buffer) in self.buffers.iter().enumerate() {
+            let mut at = buffer.area.plus(buffer.used);
+            for record in self.failure_records(thread) {
+                medium.write_bytes(at, &record.bytes());
+                at = at.plus(RECORD_BYTES);
+            }
+        }
+    }
+
+    /// Per thread: bytes of whole batches, then bytes that the battery added.
+    fn registers(&self) -> Vec<u64> {
+        let of = |(thread, buffer): (usize, &LogBuffer)| {
+            [buffer.used, self.failure_records(thread).len() as u64 * RECORD_BYTES]
+        };
+        self.buffers.iter().enumerate().flat_map(of).collect()
+    }
+}
+
+/// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
+/// is 0; one without a tuple is undone, newest first.
+fn recover(site: &Site, registers: &[u64], medium: &mut Medium<'_>) -> RecoveryReport {
+    let mut report = RecoveryReport::default();
+    let (mut redo, mut undo) = (Vec::new(), Vec::new());
+    for thread in 0..site.threads {
+        let [batches, added] = [0, 1].map(|i| registers[thread as usize * 2 + i]);
+        let records = read_records(area(site, thread), batches, added, medium);
+        report.records_scanned += records.len() as u64;
+        let committed = |tx: u16| records.iter().any(|r| r.addr == TUPLE && r.tx == tx);
+        for record in records.iter().filter(|r| r.addr != TUPLE) {
+            if !committed(record.tx) {
+                undo.push(*record);
+            } else if !record.flush_bit {
+                redo.push(*record);
+            }
+        }
+    }
+    for record in redo {
+        medium.store(Addr(record.addr), record.data);
+        report.words_redone += 1;
+    }
+    for record in undo.into_iter().rev() {
+        medium.store(Addr(record.addr), record.data);
+        report.words_undone += 1;
+    }
+    report
+}
+
+fn read_records(area: Addr, batches: u64, added: u64, medium: &mut Medium<'_>) -> Vec<Record> {
+    let in_batches = (0..batches / MEDIA_LINE_BYTES).flat_map(|batch| {
+        (0..RECORDS_PER_BATCH).map(move |i| area.plus(batch * MEDIA_LINE_BYTES + i * RECORD_BYTES))
+    });
+    let behind = (0..added / RECORD_BYTES).map(|i| area.plus(batches + i * RECORD_BYTES));
+    let mut read = |at: Addr| {
+        let mut bytes = [0; RECORD_BYTES as usize];
+        medium.read_bytes(at, &mut bytes);
+        Record::parse(&bytes)
+    };
+    let mut records: Vec<Record> = in_batches.map(&mut read).filter(|r| r.addr != 0).collect();
+    records.extend(behind.map(&mut read));
+    records
+}

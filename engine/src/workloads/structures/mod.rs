@@ -1,0 +1,25 @@
+//! The data structures that the workloads share, living entirely in simulated PM.
+//!
+//! A structure is a small `Copy` handle of addresses and sizes: all its state is in memory, behind
+//! [`Memory`](crate::program::Memory). The same code therefore populates an image
+//! ([`Direct`](crate::program::Direct)), runs as a timed thread
+//! ([`Thread`](crate::program::Thread)), and is walked by checks that read the image. Checks bound
+//! every walk by the memory that was allocated, so that they end on any bytes whatever.
+
+pub mod allocator;
+pub mod btree;
+pub mod element;
+pub mod hash;
+pub mod keyed;
+pub mod keys;
+pub mod queue;
+pub mod rbtree;
+
+pub use allocator::{Arena, Census};
+pub use btree::BTree;
+pub use element::Element;
+pub use hash::Hash;
+pub use keyed::Keyed;
+pub use keys::Keys;
+pub use queue::Queue;
+pub use rbtree::RbTree;
