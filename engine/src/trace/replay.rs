@@ -155,9 +155,10 @@ impl Replay {
         if request.write { channel.has_room_for_write() } else { channel.has_room_for_read() }
     }
 
-    /// Everything that happens up to and including a cycle.
+    /// Everything that happens before a cycle. What happens in it comes after the requests of that
+    /// cycle, as in a run, where most requests were sent long before.
     fn advance(&mut self, to: Cycle) {
-        while self.memory.shared.events.next_at() <= to {
+        while self.memory.shared.events.next_at() < to {
             self.handle_next();
         }
         self.memory.shared.now = to;
