@@ -8,6 +8,7 @@
 
 pub mod catalogue;
 pub mod config;
+pub mod control;
 pub mod crash;
 pub mod designs;
 pub mod machine;
@@ -15,6 +16,7 @@ pub mod memory;
 pub mod program;
 pub mod sim;
 pub mod stats;
+pub mod trace;
 pub mod workloads;
 
 /// The version of the engine, part of every record.

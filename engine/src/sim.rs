@@ -9,5 +9,6 @@ mod record;
 mod run;
 mod threads;
 
+pub use crate::control::Control;
 pub use record::value_to_json;
-pub use run::{Control, Crash, SimError, Simulation, Spec};
+pub use run::{Crash, SimError, Simulation, Spec};

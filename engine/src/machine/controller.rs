@@ -12,9 +12,12 @@ use std::collections::VecDeque;
 
 use super::clock::{Cycle, Event, EventQueue, NEVER};
 use super::device::{
-    Bank, EnergyModel, PmBuffer, Timing, finish_direct_write, overlay, start_direct_write,
+    Bank, EnergyModel, LINES_PER_MEDIA_LINE, PmBuffer, Timing, finish_direct_write, overlay,
+    position, start_direct_write,
 };
-use super::request::{Mapping, Order, Place, Read, ReadPurpose, Token, Write, WriteClass};
+use super::request::{
+    Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteClass,
+};
 use crate::memory::{Image, LineAddr, LineData, WordMask};
 use crate::stats::Stats;
 
@@ -94,50 +97,84 @@ pub struct ChannelSpec {
 struct QueuedRead {
     read: Read,
     place: Place,
+    /// The on-PM buffer has the whole line.
+    buffered: bool,
 }
 
+/// A write that has found no place yet.
 #[derive(Clone, Copy, Debug)]
-struct QueuedWrite {
+struct WaitingWrite {
     write: Write,
     place: Place,
     /// When it asked for a place.
     arrived: Cycle,
-    /// Given to a bank, under this number; it leaves when the cells have it.
-    issued: Option<u32>,
+}
+
+/// A place in the write queue: what the scheduler looks at. The write itself lies elsewhere, so that
+/// the whole queue fits into few lines of the host's cache.
+#[derive(Clone, Copy, Debug)]
+struct QueuedWrite {
+    line: LineAddr,
+    row: u64,
+    bank: u32,
+    /// Where the write itself is.
+    slot: u32,
+    after: OrderSeq,
+    /// Given to a bank; it leaves when the cells have it.
+    issued: bool,
+    /// The on-PM buffer has its media line and takes it even when it is full.
+    buffered: bool,
 }
 
 /// A memory channel.
 pub struct Channel {
     spec: ChannelSpec,
     reads: Vec<QueuedRead>,
+    /// Per bank, the queued reads.
+    reads_of_bank: Vec<u32>,
+    /// How many of them the on-PM buffer serves.
+    reads_buffered: usize,
     waiting_reads: VecDeque<QueuedRead>,
+    /// Places in order of acceptance.
     writes: Vec<QueuedWrite>,
-    waiting_writes: VecDeque<QueuedWrite>,
+    /// Their line numbers, for a fast search.
+    write_lines: Vec<u64>,
+    write_slots: slab::Slab<Write>,
+    /// Per bank, the queued writes that have not been given to it.
+    writes_of_bank: Vec<u32>,
+    /// How many writes find their media line in the on-PM buffer.
+    writes_buffered: usize,
+    waiting_writes: VecDeque<WaitingWrite>,
     in_service: slab::Slab<QueuedRead>,
     draining: bool,
     bus_free_at: Cycle,
     next_wake: Cycle,
     banks: Vec<Bank>,
     buffer: Option<PmBuffer>,
-    next_issue_number: u32,
 }
 
 impl Channel {
     /// An idle channel.
     pub fn new(spec: ChannelSpec) -> Self {
+        let banks = spec.mapping.banks as usize;
         Self {
             reads: Vec::with_capacity(spec.read_queue),
+            reads_of_bank: vec![0; banks],
+            reads_buffered: 0,
             waiting_reads: VecDeque::new(),
             writes: Vec::with_capacity(spec.write_queue),
+            write_lines: Vec::with_capacity(spec.write_queue),
+            write_slots: slab::Slab::with_capacity(spec.write_queue),
+            writes_of_bank: vec![0; banks],
+            writes_buffered: 0,
             waiting_writes: VecDeque::new(),
             in_service: slab::Slab::new(),
             draining: false,
             bus_free_at: 0,
             next_wake: NEVER,
-            banks: vec![Bank::default(); spec.mapping.banks as usize],
+            banks: vec![Bank::default(); banks],
             buffer: (spec.buffer_lines > 0)
-                .then(|| PmBuffer::new(spec.buffer_lines, spec.buffer_spill_percent)),
-            next_issue_number: 0,
+                .then(|| PmBuffer::new(spec.buffer_lines, spec.buffer_spill_percent, banks)),
             spec,
         }
     }
@@ -164,8 +201,8 @@ impl Channel {
 
     /// Requests queued for, or in service at, each bank.
     pub fn bank_load(&self, bank: u32) -> usize {
-        self.reads.iter().filter(|r| r.place.bank == bank).count()
-            + self.writes.iter().filter(|w| w.place.bank == bank).count()
+        self.reads_of_bank[bank as usize] as usize
+            + self.writes.iter().filter(|w| w.bank == bank).count()
     }
 
     /// Whether nothing is queued or under way (the on-PM buffer may hold lines).
@@ -180,7 +217,7 @@ impl Channel {
     /// A read arrives.
     pub fn read(&mut self, read: Read, shared: &mut Shared) {
         let place = self.spec.mapping.place(read.line);
-        let queued = QueuedRead { read, place };
+        let queued = QueuedRead { read, place, buffered: false };
         if self.spec.persistent {
             shared.stats.counters.controller_read_requests += 1;
         } else {
@@ -201,7 +238,11 @@ impl Channel {
         }
     }
 
-    fn enqueue_read(&mut self, queued: QueuedRead, shared: &mut Shared) {
+    fn enqueue_read(&mut self, mut queued: QueuedRead, shared: &mut Shared) {
+        queued.buffered =
+            self.buffer.as_ref().is_some_and(|b| b.mask(queued.read.line) == WordMask::MAX);
+        self.reads_of_bank[queued.place.bank as usize] += 1;
+        self.reads_buffered += usize::from(queued.buffered);
         self.reads.push(queued);
         if self.spec.persistent {
             let max = &mut shared.stats.counters.read_queue_max;
@@ -217,21 +258,21 @@ impl Channel {
 
     /// Which words of a line the queues hold.
     fn forwarded_mask(&self, line: LineAddr) -> WordMask {
-        self.writes
-            .iter()
-            .chain(&self.waiting_writes)
-            .filter(|w| w.write.line == line)
-            .fold(0, |mask, w| mask | w.write.mask)
+        let waiting = self.waiting_writes.iter().map(|w| &w.write).filter(|w| w.line == line);
+        self.queued_of_line(line).chain(waiting).fold(0, |mask, w| mask | w.mask)
+    }
+
+    /// Queued writes of a line, oldest first.
+    fn queued_of_line(&self, line: LineAddr) -> impl Iterator<Item = &Write> {
+        let first = position(&self.write_lines, line.0).unwrap_or(self.writes.len());
+        let of_line = self.writes[first..].iter().filter(move |w| w.line == line);
+        of_line.map(|w| &self.write_slots[w.slot as usize])
     }
 
     /// A write arrives.
     pub fn write(&mut self, write: Write, shared: &mut Shared) {
-        let queued = QueuedWrite {
-            place: self.spec.mapping.place(write.line),
-            write,
-            arrived: shared.now,
-            issued: None,
-        };
+        let place = self.spec.mapping.place(write.line);
+        let queued = WaitingWrite { write, place, arrived: shared.now };
         if self.may_accept(&queued, shared) && self.may_pass_all_waiting(&queued) {
             self.accept(queued, shared);
         } else {
@@ -244,11 +285,11 @@ impl Channel {
 
     /// A write enters the queue only when the ordered writes that it waits for are durable: otherwise it
     /// could take the place that one of them needs.
-    fn may_accept(&self, queued: &QueuedWrite, shared: &Shared) -> bool {
+    fn may_accept(&self, queued: &WaitingWrite, shared: &Shared) -> bool {
         shared.order.reached(queued.write.after) && self.has_place_for(queued, shared)
     }
 
-    fn has_place_for(&self, queued: &QueuedWrite, shared: &Shared) -> bool {
+    fn has_place_for(&self, queued: &WaitingWrite, shared: &Shared) -> bool {
         self.writes.len() < self.spec.write_queue
             || (shared.adr && self.mergeable(queued.write.line).is_some())
     }
@@ -256,12 +297,14 @@ impl Channel {
     /// An accepted write of the same line that has not been given to a bank. (Without ADR each write
     /// keeps its own place, since each becomes durable by itself.)
     fn mergeable(&self, line: LineAddr) -> Option<usize> {
-        self.writes.iter().rposition(|w| w.write.line == line && w.issued.is_none())
+        let first = position(&self.write_lines, line.0)?;
+        let newest = self.writes[first..].iter().rposition(|w| w.line == line && !w.issued)?;
+        Some(first + newest)
     }
 
     /// Whether a write may go before those that wait: while there is room, they wait for ordered writes
     /// (of which this may be one), and only older ones of the same line must go first.
-    fn may_pass_all_waiting(&self, queued: &QueuedWrite) -> bool {
+    fn may_pass_all_waiting(&self, queued: &WaitingWrite) -> bool {
         self.waiting_writes.iter().all(|w| w.write.line != queued.write.line)
     }
 
@@ -287,7 +330,7 @@ impl Channel {
         }
     }
 
-    fn accept(&mut self, queued: QueuedWrite, shared: &mut Shared) {
+    fn accept(&mut self, queued: WaitingWrite, shared: &mut Shared) {
         let write = queued.write;
         if self.spec.persistent {
             self.count_accepted(&write, shared);
@@ -298,13 +341,13 @@ impl Channel {
         match merged {
             Some(at) => {
                 shared.stats.counters.write_queue_merges += 1;
-                let older = &mut self.writes[at].write;
+                let older = &mut self.write_slots[self.writes[at].slot as usize];
                 overlay(&mut older.data, &write.data, write.mask);
                 older.mask |= write.mask;
                 older.class = older.class.min(write.class);
             }
             None => {
-                self.writes.push(queued);
+                self.enqueue_write(&queued);
                 if self.spec.persistent {
                     let max = &mut shared.stats.counters.write_queue_max;
                     *max = (*max).max(self.writes.len() as u64);
@@ -320,6 +363,49 @@ impl Channel {
             }
         }
         self.wake_at(shared.now, shared);
+    }
+
+    fn enqueue_write(&mut self, queued: &WaitingWrite) {
+        let WaitingWrite { write, place, .. } = queued;
+        let buffered = self.buffer.as_ref().is_some_and(|b| b.holds(write.line));
+        self.writes_buffered += usize::from(buffered);
+        self.writes_of_bank[place.bank as usize] += 1;
+        self.write_lines.push(write.line.0);
+        self.writes.push(QueuedWrite {
+            line: write.line,
+            row: place.row,
+            bank: place.bank,
+            slot: self.write_slots.insert(*write) as u32,
+            after: write.after,
+            issued: false,
+            buffered,
+        });
+    }
+
+    /// Takes a write out of the queue.
+    fn remove_write(&mut self, index: usize) -> (Write, Place) {
+        let w = self.writes.remove(index);
+        self.write_lines.remove(index);
+        self.writes_buffered -= usize::from(w.buffered);
+        self.writes_of_bank[w.bank as usize] -= u32::from(!w.issued);
+        let place = Place { channel: self.spec.number, bank: w.bank, row: w.row };
+        (self.write_slots.remove(w.slot as usize), place)
+    }
+
+    /// The on-PM buffer has taken, spilled or dropped parts of a media line.
+    fn buffer_changed(&mut self, media_line: u64) {
+        let buffer = self.buffer.as_ref().expect("it has changed");
+        let of_line = |line: LineAddr| line.0 / LINES_PER_MEDIA_LINE as u64 == media_line;
+        for r in self.reads.iter_mut().filter(|r| of_line(r.read.line)) {
+            self.reads_buffered -= usize::from(r.buffered);
+            r.buffered = buffer.mask(r.read.line) == WordMask::MAX;
+            self.reads_buffered += usize::from(r.buffered);
+        }
+        for w in self.writes.iter_mut().filter(|w| of_line(w.line)) {
+            self.writes_buffered -= usize::from(w.buffered);
+            w.buffered = buffer.holds(w.line);
+            self.writes_buffered += usize::from(w.buffered);
+        }
     }
 
     fn count_accepted(&self, write: &Write, shared: &mut Shared) {
@@ -387,11 +473,11 @@ impl Channel {
 
     fn start_spills(&mut self, shared: &mut Shared) {
         let Some(buffer) = &mut self.buffer else { return };
-        let reads = &self.reads;
+        let reads = &self.reads_of_bank;
         while let Some((slot, done)) = buffer.spill(
             shared.now,
             &mut self.banks,
-            |bank| reads.iter().any(|r| r.place.bank == bank),
+            |bank| reads[bank as usize] > 0,
             &shared.media,
             &self.spec.timing,
             &mut shared.stats,
@@ -403,30 +489,17 @@ impl Channel {
     /// The next time at which anything could be issued: a bank that someone waits for becomes free.
     fn schedule_next(&mut self, shared: &mut Shared) {
         let now = shared.now;
-        let bank_free = |place: &Place| self.banks[place.bank as usize].free_at;
-        let buffer = self.buffer.as_ref();
-        let mut at = NEVER;
-        for r in &self.reads {
-            at = at.min(if buffer.is_some_and(|b| b.mask(r.read.line) == WordMask::MAX) {
-                now
-            } else {
-                bank_free(&r.place)
-            });
+        let mut at = if self.reads_buffered > 0 {
+            now
+        } else if self.reads.is_empty() {
+            NEVER
+        } else {
+            self.earliest_bank(&self.reads_of_bank)
+        };
+        if (self.reads.is_empty() || self.draining) && !self.writes.is_empty() {
+            at = at.min(self.next_write_at(shared));
         }
-        // Writes wait for a bank, or for room in the on-PM buffer, which the end of a spill announces.
-        if self.reads.is_empty() || self.draining {
-            for w in self.writes.iter().filter(|w| w.issued.is_none()) {
-                at = at.min(match buffer {
-                    Some(b) if b.accepts(w.write.line) => now,
-                    Some(_) => NEVER,
-                    None if shared.adr || shared.order.reached(w.write.after) => {
-                        bank_free(&w.place)
-                    }
-                    None => NEVER,
-                });
-            }
-        }
-        if let Some(spill) = buffer.and_then(|b| b.spill_wake(&self.banks)) {
+        if let Some(spill) = self.buffer.as_ref().and_then(|b| b.spill_wake(&self.banks)) {
             at = at.min(spill.max(now + 1));
         }
         if at != NEVER {
@@ -434,29 +507,52 @@ impl Channel {
         }
     }
 
+    /// When the first of the banks that have requests is free.
+    fn earliest_bank(&self, requests: &[u32]) -> Cycle {
+        let wanted = self.banks.iter().zip(requests).filter(|(_, n)| **n > 0);
+        wanted.map(|(bank, _)| bank.free_at).min().unwrap_or(NEVER)
+    }
+
+    /// Writes wait for a bank, or for room in the on-PM buffer, which the end of a spill announces.
+    fn next_write_at(&self, shared: &Shared) -> Cycle {
+        match &self.buffer {
+            Some(buffer) if buffer.is_full() && self.writes_buffered == 0 => NEVER,
+            Some(_) => shared.now,
+            None if shared.adr => self.earliest_bank(&self.writes_of_bank),
+            None => {
+                let may = |w: &&QueuedWrite| !w.issued && shared.order.reached(w.after);
+                let free =
+                    self.writes.iter().filter(may).map(|w| self.banks[w.bank as usize].free_at);
+                free.min().unwrap_or(NEVER)
+            }
+        }
+    }
+
     fn issue_read(&mut self, shared: &mut Shared) -> bool {
         let now = shared.now;
-        let mut best: Option<(bool, usize)> = None;
+        if self.reads.is_empty()
+            || (self.reads_buffered == 0 && self.earliest_bank(&self.reads_of_bank) > now)
+        {
+            return false;
+        }
+        let mut best = None;
         for (i, r) in self.reads.iter().enumerate() {
             let bank = &self.banks[r.place.bank as usize];
-            let buffered =
-                self.buffer.as_ref().is_some_and(|b| b.mask(r.read.line) == WordMask::MAX);
-            if !buffered && bank.free_at > now {
+            if !r.buffered && bank.free_at > now {
                 continue;
             }
-            let ready = buffered || bank.open_row == Some(r.place.row);
-            if ready {
-                best = Some((true, i));
+            if r.buffered || bank.open_row == Some(r.place.row) {
+                best = Some(i);
                 break;
             }
-            best = best.or(Some((false, i)));
+            best = best.or(Some(i));
         }
-        let Some((_, i)) = best else { return false };
+        let Some(i) = best else { return false };
         let queued = self.reads.remove(i);
+        self.reads_of_bank[queued.place.bank as usize] -= 1;
+        self.reads_buffered -= usize::from(queued.buffered);
         let timing = self.spec.timing;
-        let buffered =
-            self.buffer.as_ref().is_some_and(|b| b.mask(queued.read.line) == WordMask::MAX);
-        let data_at = if buffered {
+        let data_at = if queued.buffered {
             shared.stats.counters.pm_buffer_read_hits += 1;
             now + timing.buffer
         } else {
@@ -464,7 +560,7 @@ impl Channel {
             if self.spec.persistent {
                 bank.read(queued.place.row, now, &timing, &self.spec.energy, &mut shared.stats)
             } else {
-                bank.read(queued.place.row, now, &timing, &self.spec.energy, &mut Stats::default())
+                bank.read_volatile(queued.place.row, now, &timing)
             }
         };
         let slot = self.in_service.insert(queued) as u32;
@@ -476,85 +572,98 @@ impl Channel {
     }
 
     fn issue_write(&mut self, shared: &mut Shared) -> bool {
-        let now = shared.now;
-        let mut best: Option<usize> = None;
-        for (i, w) in self.writes.iter().enumerate() {
-            if w.issued.is_some() || !self.may_issue(i, w, shared) {
-                continue;
-            }
-            let bank = &self.banks[w.place.bank as usize];
-            if let Some(buffer) = &self.buffer {
-                if buffer.accepts(w.write.line) {
-                    best = Some(i);
-                    break;
-                }
-                continue;
-            }
-            if bank.free_at > now {
-                continue;
-            }
-            if bank.open_row == Some(w.place.row) {
-                best = Some(i);
-                break;
-            }
-            best = best.or(Some(i));
+        if self.writes.is_empty() {
+            return false;
         }
-        let Some(i) = best else { return false };
-        if self.buffer.is_some() {
-            self.move_to_buffer(i, shared);
-        } else {
-            self.start_write(i, shared);
+        match &self.buffer {
+            Some(buffer) => {
+                let full = buffer.is_full();
+                if full && self.writes_buffered == 0 {
+                    return false;
+                }
+                let next = self
+                    .writes
+                    .iter()
+                    .enumerate()
+                    .position(|(i, w)| (!full || w.buffered) && self.may_issue(i, w, shared));
+                let Some(i) = next else { return false };
+                self.move_to_buffer(i, shared);
+            }
+            None => {
+                let Some(i) = self.first_ready_write(shared) else { return false };
+                self.start_write(i, shared);
+            }
         }
         true
+    }
+
+    /// The write that goes to its bank next: one that finds its row open, or the oldest.
+    fn first_ready_write(&self, shared: &Shared) -> Option<usize> {
+        let now = shared.now;
+        if self.earliest_bank(&self.writes_of_bank) > now {
+            return None;
+        }
+        let mut best = None;
+        for (i, w) in self.writes.iter().enumerate() {
+            let bank = &self.banks[w.bank as usize];
+            if w.issued || bank.free_at > now {
+                continue;
+            }
+            let open = bank.open_row == Some(w.row);
+            if (open || best.is_none()) && self.may_issue(i, w, shared) {
+                best = Some(i);
+                if open {
+                    break;
+                }
+            }
+        }
+        best
     }
 
     /// A write waits for older ones of its line. (With ADR there is at most one: merging leaves only one
     /// that a bank is working on.)
     fn may_issue(&self, index: usize, w: &QueuedWrite, shared: &Shared) -> bool {
-        let older = &self.writes[..index];
-        (shared.adr && self.buffer.is_some()) || older.iter().all(|o| o.write.line != w.write.line)
+        let older = &self.write_lines[..index];
+        (shared.adr && self.buffer.is_some()) || position(older, w.line.0).is_none()
     }
 
     fn move_to_buffer(&mut self, index: usize, shared: &mut Shared) {
-        let queued = self.writes.remove(index);
+        let (write, place) = self.remove_write(index);
         let buffer = self.buffer.as_mut().expect("the caller saw a buffer");
-        buffer.write(&queued.write, queued.place, &self.spec.energy, &mut shared.stats);
+        buffer.write(&write, place, &self.spec.energy, &mut shared.stats);
+        self.buffer_changed(write.line.0 / LINES_PER_MEDIA_LINE as u64);
         if !shared.adr {
-            shared.durable(queued.write.token, queued.write.order);
+            shared.durable(write.token, write.order);
         }
         self.admit(shared);
     }
 
     fn start_write(&mut self, index: usize, shared: &mut Shared) {
-        self.next_issue_number = (self.next_issue_number + 1) & 0xff_ffff;
-        let number = self.next_issue_number;
         let w = &mut self.writes[index];
-        w.issued = Some(number);
-        let bank = &mut self.banks[w.place.bank as usize];
+        w.issued = true;
+        let (slot, row) = (w.slot, w.row);
+        self.writes_of_bank[w.bank as usize] -= 1;
+        let bank = &mut self.banks[w.bank as usize];
+        let timing = &self.spec.timing;
         let done = if self.spec.persistent {
-            let write = (&w.write.line, w.write.mask, &w.write.data);
-            start_direct_write(
-                bank,
-                w.place.row,
-                shared.now,
-                write,
-                &shared.media,
-                &self.spec.timing,
-            )
+            let write = &self.write_slots[slot as usize];
+            let write = (&write.line, write.mask, &write.data);
+            start_direct_write(bank, row, shared.now, write, &shared.media, timing)
         } else {
-            bank.write_volatile(w.place.row, shared.now, &self.spec.timing)
+            bank.write_volatile(row, shared.now, timing)
         };
-        shared.events.push(done, Event::WriteDone(self.tag(number)));
+        shared.events.push(done, Event::WriteDone(self.tag(slot)));
     }
 
     /// A bank has finished a write.
-    pub fn write_done(&mut self, number: u32, shared: &mut Shared) {
+    pub fn write_done(&mut self, slot: u32, shared: &mut Shared) {
         let at = self
             .writes
             .iter()
-            .position(|w| w.issued == Some(number))
+            .position(|w| w.slot == slot)
             .expect("an issued write stays queued until it is done");
-        let w = self.writes.remove(at).write;
+        debug_assert!(self.writes[at].issued, "only an issued write is finished");
+        let (w, _) = self.remove_write(at);
         if self.spec.persistent {
             let write = (w.line, w.mask, &w.data);
             finish_direct_write(
@@ -575,7 +684,9 @@ impl Channel {
     /// A spill of the on-PM buffer has finished.
     pub fn spill_done(&mut self, slot: u32, shared: &mut Shared) {
         let buffer = self.buffer.as_mut().expect("only a buffer spills");
-        buffer.spill_done(slot, &mut shared.media, &self.spec.energy, &mut shared.stats);
+        let media_line =
+            buffer.spill_done(slot, &mut shared.media, &self.spec.energy, &mut shared.stats);
+        self.buffer_changed(media_line);
         self.wake_at(shared.now, shared);
     }
 
@@ -599,10 +710,9 @@ impl Channel {
         if let Some(buffer) = &self.buffer {
             buffer.overlay(line, &mut content);
         }
-        for w in self.writes.iter().chain(&self.waiting_writes) {
-            if w.write.line == line {
-                overlay(&mut content, &w.write.data, w.write.mask);
-            }
+        let waiting = self.waiting_writes.iter().map(|w| &w.write).filter(|w| w.line == line);
+        for w in self.queued_of_line(line).chain(waiting) {
+            overlay(&mut content, &w.data, w.mask);
         }
         content
     }
@@ -611,8 +721,10 @@ impl Channel {
     /// on-PM buffer, and with ADR the write queue.
     pub fn surviving(&self, adr: bool) -> Vec<(LineAddr, WordMask, LineData)> {
         let buffered = self.buffer.iter().flat_map(PmBuffer::contents).map(|(l, m, d)| (l, m, *d));
-        let queued =
-            self.writes.iter().filter(|_| adr).map(|w| (w.write.line, w.write.mask, w.write.data));
+        let queued = self.writes.iter().filter(|_| adr).map(|w| {
+            let write = &self.write_slots[w.slot as usize];
+            (write.line, write.mask, write.data)
+        });
         buffered.chain(queued).collect()
     }
 }

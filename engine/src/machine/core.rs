@@ -45,6 +45,8 @@ pub struct Pipeline {
     slots_per_instruction: u64,
     width: u64,
     load_sequence: u32,
+    /// Instructions of the next call of [`Self::issue`] that have been issued already.
+    issued_early: u64,
     window: Option<Window>,
 }
 
@@ -65,6 +67,7 @@ impl Pipeline {
             slots_per_instruction: sharing.into(),
             width: config.issue_width.into(),
             load_sequence: 0,
+            issued_early: 0,
             window,
         }
     }
@@ -77,9 +80,33 @@ impl Pipeline {
     /// Issues instructions that touch no memory.
     ///
     /// # Errors
-    /// [`Unknown`] if the reorder buffer is full behind a load that memory has not answered; nothing
-    /// has been issued then.
+    /// [`Unknown`] if the reorder buffer is full behind a load that memory has not answered. What found
+    /// a place has been issued then, and the call must be repeated for the rest, with the same number.
     pub fn issue(&mut self, instructions: u64) -> Result<(), Unknown> {
+        let rest = instructions - self.issued_early;
+        let without_place = self.behind_open_loads(rest);
+        self.issue_in_order(rest - without_place);
+        if without_place > 0 {
+            self.issued_early = instructions - without_place;
+            return Err(Unknown);
+        }
+        self.issued_early = 0;
+        Ok(())
+    }
+
+    /// How many of the next instructions find no place until a load retires that has no known time.
+    #[inline]
+    fn behind_open_loads(&self, instructions: u64) -> u64 {
+        let Some(window) = &self.window else { return 0 };
+        let end = self.instructions + instructions;
+        let beyond = |l: &InFlight| (end + 1).saturating_sub(l.instruction + window.rob);
+        let full = window.in_flight.iter().take_while(|l| beyond(l) > 0);
+        full.filter(|l| l.ready == NEVER).map(beyond).next().unwrap_or(0)
+    }
+
+    /// Issues instructions that find a place when loads of known times have retired.
+    #[inline]
+    fn issue_in_order(&mut self, instructions: u64) {
         let end = self.instructions + instructions;
         let mut stall = 0;
         if let Some(window) = &mut self.window {
@@ -89,9 +116,7 @@ impl Pipeline {
                 if beyond == 0 {
                     break;
                 }
-                if oldest.ready == NEVER {
-                    return Err(Unknown);
-                }
+                debug_assert!(oldest.ready != NEVER, "these find a place before such a load");
                 stall = stall.max(oldest.ready + beyond * self.slots_per_instruction / self.width);
                 window.in_flight.pop_front();
             }
@@ -101,7 +126,6 @@ impl Pipeline {
         self.time += self.slots / self.width;
         self.slots %= self.width;
         self.wait_until(stall);
-        Ok(())
     }
 
     /// When a load whose address came from load `origin` can start, if it can be issued now.
@@ -251,6 +275,19 @@ mod tests {
         assert_eq!(core.time, 201, "the ninth instruction issues when the first has retired");
         core.drain_loads().expect("known times");
         assert_eq!(core.time, 201);
+    }
+
+    #[test]
+    fn what_fits_into_the_reorder_buffer_issues_while_a_load_is_open() {
+        let mut core = pipeline(CoreModel::OutOfOrder, 1, 1);
+        core.issue(1).expect("empty");
+        let load = core.load_issued(NEVER);
+        assert_eq!(core.issue(9), Err(Unknown));
+        assert_eq!((core.instructions, core.time), (8, 8), "seven of nine found a place");
+        core.load_ready(load, 200);
+        core.wait_until(200);
+        core.issue(9).expect("the load is there");
+        assert_eq!((core.instructions, core.time), (10, 202));
     }
 
     #[test]

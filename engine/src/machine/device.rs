@@ -160,6 +160,19 @@ impl Bank {
         self.free_at
     }
 
+    /// Starts a read of DRAM; returns when the array has delivered it.
+    pub fn read_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
+        debug_assert!(self.free_at <= now, "a busy bank is not given work");
+        let latency = match self.open_row {
+            Some(open) if open == row => timing.row_hit,
+            None => timing.read,
+            Some(_) => timing.precharge + timing.read,
+        };
+        self.open_row = Some(row);
+        self.free_at = now + latency;
+        self.free_at
+    }
+
     /// Starts a write of DRAM, which has no cells to compare.
     pub fn write_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
         let latency = match self.open_row {
@@ -201,32 +214,61 @@ struct BufferLine {
     data: [LineData; LINES_PER_MEDIA_LINE],
     class: WriteClass,
     place: Place,
-    last_use: u64,
     /// What is being programmed, if a spill is under way.
     spilling: Option<([WordMask; LINES_PER_MEDIA_LINE], [LineData; LINES_PER_MEDIA_LINE])>,
     /// Words written since the spill began.
     again: [WordMask; LINES_PER_MEDIA_LINE],
 }
 
+/// The first place of a number, without a branch per element.
+#[inline]
+pub(super) fn position(numbers: &[u64], wanted: u64) -> Option<usize> {
+    const STEP: usize = 16;
+    for (step, chunk) in numbers.chunks(STEP).enumerate() {
+        if chunk.iter().fold(false, |found, &n| found | (n == wanted)) {
+            let within = chunk.iter().position(|&n| n == wanted).expect("just seen");
+            return Some(step * STEP + within);
+        }
+    }
+    None
+}
+
+/// What the scheduler looks at, apart from the data, so that it fits into few lines of the host's cache.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    bank: u32,
+    /// Occupied, and no spill is under way.
+    waits: bool,
+    last_use: u64,
+}
+
 /// The on-PM write-combining buffer of one channel.
 #[derive(Clone, Debug)]
 pub struct PmBuffer {
     lines: Vec<Option<BufferLine>>,
+    slots: Vec<Slot>,
     /// Media line numbers by slot (u64::MAX: empty), for a fast search.
     index: Vec<u64>,
     occupied: usize,
+    /// Lines that are being spilled.
+    spilling: usize,
+    /// Per bank, the lines that are not.
+    waiting: Vec<u32>,
     clean_target: usize,
     clock: u64,
 }
 
 impl PmBuffer {
-    /// A buffer of `lines` lines that starts to spill above `spill_percent` of them.
-    pub fn new(lines: u32, spill_percent: u32) -> Self {
+    /// A buffer of `lines` lines that starts to spill above `spill_percent` of them, before `banks` banks.
+    pub fn new(lines: u32, spill_percent: u32, banks: usize) -> Self {
         let n = lines as usize;
         Self {
             lines: vec![None; n],
+            slots: vec![Slot { bank: 0, waits: false, last_use: 0 }; n],
             index: vec![u64::MAX; n],
             occupied: 0,
+            spilling: 0,
+            waiting: vec![0; banks],
             clean_target: (n * spill_percent as usize / 100).min(n - 1),
             clock: 0,
         }
@@ -235,12 +277,12 @@ impl PmBuffer {
     #[inline]
     fn find(&self, line: LineAddr) -> Option<usize> {
         let media_line = line.0 / LINES_PER_MEDIA_LINE as u64;
-        self.index.iter().position(|&m| m == media_line)
+        position(&self.index, media_line)
     }
 
-    /// Whether a write to the line can be taken now.
-    pub fn accepts(&self, line: LineAddr) -> bool {
-        self.occupied < self.lines.len() || self.find(line).is_some()
+    /// Whether the media line of a line has a slot: then a write to it is taken even when all are taken.
+    pub fn holds(&self, line: LineAddr) -> bool {
+        self.find(line).is_some()
     }
 
     /// Whether every slot is taken.
@@ -260,12 +302,11 @@ impl PmBuffer {
                 slot
             }
             None => {
-                let slot = self
-                    .index
-                    .iter()
-                    .position(|&m| m == u64::MAX)
-                    .expect("`accepts` was asked first");
+                let slot =
+                    position(&self.index, u64::MAX).expect("a full buffer is given what it holds");
                 self.occupied += 1;
+                self.waiting[place.bank as usize] += 1;
+                self.slots[slot] = Slot { bank: place.bank, waits: true, last_use: 0 };
                 self.index[slot] = line.0 / LINES_PER_MEDIA_LINE as u64;
                 self.lines[slot] = Some(BufferLine {
                     media_line: self.index[slot],
@@ -273,7 +314,6 @@ impl PmBuffer {
                     data: [[0; WORDS_PER_LINE]; LINES_PER_MEDIA_LINE],
                     class,
                     place,
-                    last_use: 0,
                     spilling: None,
                     again: [0; LINES_PER_MEDIA_LINE],
                 });
@@ -283,7 +323,7 @@ impl PmBuffer {
         let entry = self.lines[slot].as_mut().expect("an indexed slot is occupied");
         overlay(&mut entry.data[part], &write.data, mask);
         entry.masks[part] |= mask;
-        entry.last_use = self.clock;
+        self.slots[slot].last_use = self.clock;
         entry.class = entry.class.min(class);
         if entry.spilling.is_some() {
             entry.again[part] |= mask;
@@ -318,23 +358,25 @@ impl PmBuffer {
         timing: &Timing,
         stats: &mut Stats,
     ) -> Option<(u32, Cycle)> {
-        let spilling = self.lines.iter().flatten().filter(|l| l.spilling.is_some()).count();
-        if self.occupied - spilling <= self.clean_target {
+        if !self.has_too_much() {
             return None;
         }
         let urgent = self.is_full();
+        let may = |bank: u32| banks[bank as usize].free_at <= now && (urgent || !avoid(bank));
+        let some = |(bank, &lines): (usize, &u32)| lines > 0 && may(bank as u32);
+        if !self.waiting.iter().enumerate().any(some) {
+            return None;
+        }
         let (slot, _) = self
-            .lines
+            .slots
             .iter()
             .enumerate()
-            .filter_map(|(slot, line)| line.as_ref().map(|l| (slot, l)))
-            .filter(|(_, l)| {
-                l.spilling.is_none()
-                    && banks[l.place.bank as usize].free_at <= now
-                    && (urgent || !avoid(l.place.bank))
-            })
-            .min_by_key(|(_, l)| l.last_use)?;
-        let entry = self.lines[slot].as_mut().expect("just found");
+            .filter(|(_, s)| s.waits && may(s.bank))
+            .min_by_key(|(_, s)| s.last_use)?;
+        self.slots[slot].waits = false;
+        self.waiting[self.slots[slot].bank as usize] -= 1;
+        self.spilling += 1;
+        let entry = self.lines[slot].as_mut().expect("a waiting slot is occupied");
         entry.spilling = Some((entry.masks, entry.data));
         let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
         let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
@@ -353,37 +395,44 @@ impl PmBuffer {
 
     /// When a bank that a spill waits for becomes free: the earliest, if the buffer has too much.
     pub fn spill_wake(&self, banks: &[Bank]) -> Option<Cycle> {
-        let (mut spilling, mut earliest) = (0, Cycle::MAX);
-        for line in self.lines.iter().flatten() {
-            if line.spilling.is_some() {
-                spilling += 1;
-            } else {
-                earliest = earliest.min(banks[line.place.bank as usize].free_at);
-            }
+        if !self.has_too_much() {
+            return None;
         }
-        (self.occupied - spilling > self.clean_target).then_some(earliest)
+        let waited_for = banks.iter().zip(&self.waiting).filter(|(_, lines)| **lines > 0);
+        waited_for.map(|(bank, _)| bank.free_at).min()
+    }
+
+    /// Whether more lines wait than may stay.
+    fn has_too_much(&self) -> bool {
+        self.occupied - self.spilling > self.clean_target
     }
 
     /// A spill has reached the cells: updates the media and frees the line, unless it was written
-    /// again meanwhile.
+    /// again meanwhile. Returns the number of the media line.
     pub fn spill_done(
         &mut self,
         slot: u32,
         media: &mut Image,
         energy: &EnergyModel,
         stats: &mut Stats,
-    ) {
+    ) -> u64 {
         let entry = self.lines[slot as usize].as_mut().expect("a spilling slot is occupied");
-        let first = entry.media_line * LINES_PER_MEDIA_LINE as u64;
+        let media_line = entry.media_line;
+        let first = media_line * LINES_PER_MEDIA_LINE as u64;
         let (masks, data) = entry.spilling.take().expect("a spill was under way");
         program(media, LineAddr(first), &masks, &data, entry.class, energy, stats);
+        self.spilling -= 1;
         if entry.again.iter().all(|&m| m == 0) {
             self.lines[slot as usize] = None;
             self.index[slot as usize] = u64::MAX;
             self.occupied -= 1;
         } else {
             entry.masks = std::mem::take(&mut entry.again);
+            let slot = &mut self.slots[slot as usize];
+            slot.waits = true;
+            self.waiting[slot.bank as usize] += 1;
         }
+        media_line
     }
 
     /// Everything in the buffer, in a fixed order: what a power failure finds there.

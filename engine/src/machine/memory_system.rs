@@ -135,6 +135,11 @@ impl MemorySystem {
         self.recorder = Some(recorder);
     }
 
+    /// Ends that: what follows is not part of the run.
+    pub fn stop_recording(&mut self) {
+        self.recorder = None;
+    }
+
     /// Whether an address belongs to the PM (the DRAM follows it).
     #[inline]
     pub fn is_pm(&self, addr: Addr) -> bool {

@@ -59,6 +59,13 @@ impl Image {
         }
     }
 
+    /// Replaces the eight words of a line.
+    #[inline]
+    pub fn store_line(&mut self, line: LineAddr, data: &LineData) {
+        let (chunk, word) = Self::locate(line.addr());
+        self.chunk_mut(chunk)[word..word + WORDS_PER_LINE].copy_from_slice(data);
+    }
+
     /// Asks the host to bring a line near, ahead of its use.
     #[inline]
     pub fn prefetch(&self, line: LineAddr) {

@@ -1,13 +1,13 @@
 //! The simulation loop.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use thiserror::Error;
 
 use super::locks::Locks;
 use super::threads::{Cause, Fill, Head, QueuedStore, Running, State, Thread, Waiter};
 use crate::config::{Config, ConfigError, CoreConfig, PmConfig};
+use crate::control::Control;
 use crate::crash::{Medium, Oracle, Verdict};
 use crate::designs::{self, Design, Eviction, Flow, RecoveryReport, Site, Store, ThreadId, Tx};
 use crate::machine::clock::Event;
@@ -164,25 +164,6 @@ pub enum SimError {
     Cancelled,
 }
 
-/// Shared with whoever watches a running simulation.
-#[derive(Debug, Default)]
-pub struct Control {
-    cancel: AtomicBool,
-    committed: AtomicU64,
-}
-
-impl Control {
-    /// Asks the simulation to stop soon.
-    pub fn cancel(&self) {
-        self.cancel.store(true, Ordering::Relaxed);
-    }
-
-    /// Transactions committed so far.
-    pub fn committed(&self) -> u64 {
-        self.committed.load(Ordering::Relaxed)
-    }
-}
-
 /// How many actions pass between looks at [`Control`].
 const ACTIONS_PER_LOOK: u32 = 4096;
 
@@ -297,6 +278,7 @@ impl Simulation {
         assert!(finished, "without a limit only the end stops a simulation");
         self.finish_stats();
         let stats = self.stats().clone();
+        self.machine.memory.stop_recording();
         let digest = self.shut_down()?;
         self.machine.memory.shared.stats = stats;
         Ok(digest)
@@ -374,8 +356,7 @@ impl Simulation {
 
     fn look_at_control(&mut self) -> Result<(), SimError> {
         let committed = self.stats().counters.committed_transactions;
-        self.control.committed.store(committed, Ordering::Relaxed);
-        if self.control.cancel.load(Ordering::Relaxed) { Err(SimError::Cancelled) } else { Ok(()) }
+        if self.control.report(committed) { Err(SimError::Cancelled) } else { Ok(()) }
     }
 
     fn deadlock(&self) -> SimError {
@@ -1072,7 +1053,7 @@ impl Simulation {
         stats.counters.instructions = stats.core_instructions.iter().sum();
         stats.counters.residual_dirty_lines = residual;
         stats.counters.peak_wear = stats.wear.peak();
-        self.control.committed.store(stats.counters.committed_transactions, Ordering::Relaxed);
+        self.control.report(stats.counters.committed_transactions);
     }
 
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what

@@ -2,6 +2,9 @@
 
 #![allow(dead_code)]
 
+pub mod memory;
+pub mod script;
+
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::memory::{Addr, Image};
 use graven_engine::program::{Load, Memory, Program, Ptr, spawn};

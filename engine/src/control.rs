@@ -1,0 +1,33 @@
+//! What a long computation shares with whoever watches it from another thread.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Progress, and the wish to stop.
+#[derive(Debug, Default)]
+pub struct Control {
+    cancel: AtomicBool,
+    done: AtomicU64,
+}
+
+impl Control {
+    /// Asks the computation to stop soon.
+    pub fn cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+
+    /// Units of work done so far: transactions committed by a simulation, requests offered by a replay.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// The same, by the name that a simulation's watcher knows.
+    pub fn committed(&self) -> u64 {
+        self.done()
+    }
+
+    /// Tells how much is done; returns whether to stop.
+    pub(crate) fn report(&self, done: u64) -> bool {
+        self.done.store(done, Ordering::Relaxed);
+        self.cancel.load(Ordering::Relaxed)
+    }
+}
