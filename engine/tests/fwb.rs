@@ -30,6 +30,7 @@ fn simulation(
     transactions: u64,
     seed: u64,
 ) -> Simulation {
+    config.validate().unwrap_or_else(|e| panic!("{e}"));
     let threads = if workload.name == CELLS.name { 4 } else { 1 };
     let spec = Spec {
         config: config.clone(),
@@ -107,9 +108,17 @@ fn a_small_log_wraps_and_is_truncated_without_losing_anything() {
                 ("controller.channels", "4"),
                 ("controller.interleave", "line"),
                 ("controller.write_queue_entries", "2"),
+                ("controller.drain_low_percent", "0"),
             ],
         ),
-        ("one write queued", &[("controller.write_queue_entries", "1"), ("pm.buffer_lines", "0")]),
+        (
+            "no buffer, two writes queued",
+            &[
+                ("controller.write_queue_entries", "2"),
+                ("controller.drain_low_percent", "0"),
+                ("pm.buffer_lines", "0"),
+            ],
+        ),
         ("no log buffer", &[("fwb.log_buffer_entries", "0")]),
         ("largest log buffer", &[("fwb.log_buffer_entries", "44")]),
         ("a long way to the controller", &[("controller.path_cycles", "500")]),

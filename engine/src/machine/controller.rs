@@ -179,9 +179,10 @@ impl Channel {
         }
     }
 
-    /// Whether a write to the line would be accepted at once.
+    /// Whether the write queue has a place. (Writes that wait outside nevertheless wait for ordered ones,
+    /// and others pass them.)
     pub fn has_room_for_write(&self) -> bool {
-        self.waiting_writes.is_empty() && self.writes.len() < self.spec.write_queue
+        self.writes.len() < self.spec.write_queue
     }
 
     /// Whether a read would find a place in the queue.

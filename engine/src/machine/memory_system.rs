@@ -297,12 +297,17 @@ impl MemorySystem {
         self.in_transit(line).next().is_some() || self.channel(line).has_waiting_write(line)
     }
 
-    /// PM writes that wait outside full queues.
+    /// PM writes that wait outside the queues, for a place or for ordered writes.
     pub fn writes_waiting(&self) -> usize {
         self.channels[..self.pm_channels].iter().map(Channel::writes_waiting).sum()
     }
 
-    /// Whether any write, to PM or DRAM, waits outside a full queue.
+    /// Whether some PM channel's write queue is full.
+    pub fn has_full_write_queue(&self) -> bool {
+        self.channels[..self.pm_channels].iter().any(|c| !c.has_room_for_write())
+    }
+
+    /// Whether any write, to PM or DRAM, waits outside a queue.
     pub fn has_writes_waiting(&self) -> bool {
         self.channels.iter().any(|c| c.writes_waiting() > 0)
     }
@@ -351,5 +356,34 @@ impl MemorySystem {
     #[inline]
     pub fn take_notice(&mut self) -> Option<Notice> {
         self.shared.notices.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::WriteClass;
+
+    #[test]
+    fn a_write_that_waits_for_its_turn_takes_no_place_and_one_that_waits_for_a_place_shows() {
+        let mut config = Config::defaults();
+        config.set("controller.write_queue_entries", "4").expect("a valid setting");
+        let mut memory = MemorySystem::new(&config);
+        let line = |n: u64| Write::line(WriteClass::Data, LineAddr(n), [n; 8]);
+        let order = memory.order();
+        memory.write(Write { after: order, ..line(1) }, 0);
+        assert_eq!(memory.writes_waiting(), 1);
+        assert!(!memory.has_full_write_queue(), "it is held back, the queue is empty");
+        for n in 2..6 {
+            memory.write(line(n), 0);
+        }
+        assert!(memory.has_full_write_queue());
+        while let Some((at, event)) = memory.shared.events.pop() {
+            memory.shared.now = at;
+            memory.handle(event);
+        }
+        assert_eq!(memory.writes_waiting(), 1, "still");
+        memory.write(Write { order, ..line(6) }, 0);
+        assert_eq!(memory.writes_waiting(), 0, "its turn has come");
     }
 }

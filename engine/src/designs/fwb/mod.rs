@@ -69,7 +69,7 @@ use std::collections::VecDeque;
 
 use super::{Design, Entry, Eviction, Flow, Site, Store, ThreadId, Tx};
 use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
-use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token, Write, WriteClass};
+use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token};
 use crate::memory::{Addr, LineAddr, LineData};
 use crate::section;
 
@@ -455,16 +455,9 @@ impl Design for Fwb {
         if self.strict { Flow::Wait } else { Flow::Continue }
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
-        let mut write = Write::line(WriteClass::Data, line, *content);
-        write.after = self.order_before(m, line);
-        write.token = Meaning::Evicted.token(self.data_writes.sent());
-        // A line that waits for records does not reach the queues before them: it could take the last
-        // place, which without ADR it would keep until they are durable.
-        let delay = if write.after == 0 { 0 } else { m.path() };
-        m.write(write, delay);
-        // Sent from here, since the truncation must learn when it is durable.
-        Eviction::Keep
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+        let after = self.order_before(m, line);
+        Eviction::WriteBack { after, token: Meaning::Evicted.token(self.data_writes.sent()) }
     }
 
     fn persisted(&mut self, m: &mut Machine, token: Token) {

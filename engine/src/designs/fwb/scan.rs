@@ -189,7 +189,7 @@ impl Fwb {
         let (cache, first) = self.scanner.position.expect("a scan is under way");
         let ways = m.caches.cache(cache).ways();
         let full =
-            m.memory.writes_waiting() > 0 || self.scanner.under_way >= self.scanner.under_way_max;
+            m.memory.has_full_write_queue() || self.scanner.under_way >= self.scanner.under_way_max;
         if full {
             return self.schedule_scan(m, m.now() + SETS_PER_STEP as Cycle);
         }
