@@ -692,7 +692,13 @@ impl Simulation {
         }
         self.threads[thread].head_counted = true;
         match self.access(core, line, true) {
-            Access::Hit(latency) => self.schedule_store(thread, now + latency),
+            // It had the line before and lost it while it waited out the latency: two that contend would
+            // take it from each other for ever.
+            Access::Hit(_) if self.threads[thread].head_granted => self.perform(thread, store),
+            Access::Hit(latency) => {
+                self.threads[thread].head_granted = true;
+                self.schedule_store(thread, now + latency);
+            }
             Access::Miss(latency) => {
                 self.threads[thread].head = Head::Fill;
                 let waiter = Waiter::StoreHead(self.threads[thread].id);
@@ -734,6 +740,7 @@ impl Simulation {
         let t = &mut self.threads[thread];
         t.stores.pop_front();
         t.head_counted = false;
+        t.head_granted = false;
         t.store_port_free_at = now + 1;
         match flow {
             Flow::Continue => {}
@@ -1192,5 +1199,6 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         issued: false,
         begun: false,
         head_counted: false,
+        head_granted: false,
     }
 }
