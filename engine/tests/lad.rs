@@ -173,6 +173,23 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
 }
 
 #[test]
+fn an_undo_record_is_whole_although_its_lines_go_to_different_channels() {
+    let settings = [
+        ("lad.adr_entries", "2"),
+        ("controller.channels", "4"),
+        ("controller.interleave", "line"),
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "0"),
+    ];
+    for seed in 0..4 {
+        let config = hostile(&[ROOMY, &settings].concat());
+        let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 56, seed);
+        let counters = crash_on_the_way(simulation, "four channels", seed).counters;
+        assert!(counters.log_entries > 100 && counters.write_queue_full > 0);
+    }
+}
+
+#[test]
 fn a_pool_that_holds_everything_writes_no_log() {
     let config = hostile(&[ROOMY, &[("lad.adr_entries", "192")]].concat());
     let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 28, 1);
