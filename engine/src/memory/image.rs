@@ -7,6 +7,9 @@ use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
 const CHUNK_BYTES: u64 = 2 << 20;
 const CHUNK_WORDS: usize = (CHUNK_BYTES / WORD_BYTES) as usize;
 
+/// Bytes that a comparison looks at in one step.
+const COMPARED_BYTES: u64 = 1 << 10;
+
 /// Bytes of a physical address range, held as words.
 #[derive(Clone, Default)]
 pub struct Image {
@@ -144,24 +147,27 @@ impl Image {
         let last = end.0.min(chunks * CHUNK_BYTES);
         let mut at = start.0;
         while at < last {
-            let (chunk, _) = Self::locate(Addr(at));
-            let chunk_end = ((chunk as u64 + 1) * CHUNK_BYTES).min(last);
+            let (chunk, first) = Self::locate(Addr(at));
             let ours = self.chunks.get(chunk).and_then(Option::as_ref);
             let theirs = other.chunks.get(chunk).and_then(Option::as_ref);
-            let range =
-                Self::locate(Addr(at)).1..CHUNK_WORDS.min(Self::locate(Addr(chunk_end - 1)).1 + 1);
+            if ours.is_none() && theirs.is_none() {
+                at = (chunk as u64 + 1) * CHUNK_BYTES;
+                continue;
+            }
+            // In steps, so that walking many differences of a chunk does not compare all of it each time.
+            let step_end = ((at / COMPARED_BYTES + 1) * COMPARED_BYTES).min(last);
+            let words = first..first + ((step_end - at) / WORD_BYTES) as usize;
             let equal = match (ours, theirs) {
-                (Some(a), Some(b)) => a[range.clone()] == b[range.clone()],
-                (Some(a), None) => a[range.clone()].iter().all(|&w| w == 0),
-                (None, Some(b)) => b[range.clone()].iter().all(|&w| w == 0),
+                (Some(a), Some(b)) => a[words.clone()] == b[words],
+                (Some(one), None) | (None, Some(one)) => one[words].iter().all(|&w| w == 0),
                 (None, None) => true,
             };
             if !equal {
                 let differs = |at: &u64| self.load(Addr(*at)) != other.load(Addr(*at));
-                let at = (at..chunk_end).step_by(WORD_BYTES as usize).find(differs)?;
+                let at = (at..step_end).step_by(WORD_BYTES as usize).find(differs)?;
                 return Some((Addr(at), self.load(Addr(at)), other.load(Addr(at))));
             }
-            at = chunk_end;
+            at = step_end;
         }
         None
     }
