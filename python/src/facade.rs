@@ -2,13 +2,14 @@
 //! opened here, since the engine does no I/O.
 
 use std::fs::File;
+use std::io::BufReader;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
 use graven_engine::config::{Config, ConfigError};
-use graven_engine::memory::Addr;
 use graven_engine::sim::{Control, SimError, Simulation, Spec};
-use graven_engine::workloads::{Request, WorkloadConfig};
+use graven_engine::trace::replay::Replay;
+use graven_engine::trace::{Reader, TraceError};
 use serde::Deserialize;
 
 use crate::request_trace::RequestTrace;
@@ -149,23 +150,8 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         given.transactions,
         given.seed,
     )?;
-    check_fit(&spec)?;
+    spec.check()?;
     Ok(Box::new(SimulationTask { spec, request_trace: given.request_trace }))
-}
-
-/// Has design and workload look at their parameters, as they do once more when they are built to run.
-fn check_fit(spec: &Spec) -> Result<(), ConfigError> {
-    let site = spec.site();
-    (spec.design.build)(&site)?;
-    (spec.workload.build)(&Request {
-        config: spec.config.get::<WorkloadConfig>().clone(),
-        threads: spec.threads,
-        transactions: spec.transactions,
-        seed: spec.seed,
-        start: Addr(4096),
-        end: site.log_start,
-    })?;
-    Ok(())
 }
 
 impl Task for SimulationTask {
@@ -184,6 +170,13 @@ impl Task for SimulationTask {
     }
 }
 
+/// A trace that has been opened, and the machine that it will drive.
+struct ReplayTask {
+    config: Config,
+    trace: String,
+    file: File,
+}
+
 /// A replay from its specification; the machine is checked and the trace opened, nothing runs.
 ///
 /// # Errors
@@ -192,8 +185,23 @@ pub fn memory_replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: ReplaySpec = parse(spec_json)?;
     let config = given.machine.config(&given.set)?;
     config.validate()?;
-    File::open(&given.trace).map_err(|e| Failure::Trace(format!("{}: {e}", given.trace)))?;
-    Err(Failure::Simulation("the engine cannot replay request traces yet".into()))
+    let file =
+        File::open(&given.trace).map_err(|e| Failure::Trace(format!("{}: {e}", given.trace)))?;
+    Ok(Box::new(ReplayTask { config, trace: given.trace, file }))
+}
+
+impl Task for ReplayTask {
+    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+        let replay = Replay::new(&self.config);
+        // How many requests there are is known only at the end.
+        watch.follow(replay.control(), 0)?;
+        let mut reader = Reader::new(BufReader::with_capacity(1 << 20, self.file));
+        match replay.run(&mut reader) {
+            Ok(record) => Ok(record.to_json().to_string()),
+            Err(TraceError::Cancelled) => Err(Failure::Cancelled),
+            Err(error) => Err(Failure::Trace(format!("{}: {error}", self.trace))),
+        }
+    }
 }
 
 /// Everything that can be named, as JSON.

@@ -46,7 +46,6 @@ def test_every_statistic_is_declared(real):
     assert undeclared == set()
 
 
-@pytest.mark.xfail(strict=True, reason="the engine cannot replay request traces yet")
 def test_a_run_can_be_replayed_on_the_memory_alone(real):
     run = ("run", "--design", "base", "--workload", "array", *QUICK, "--request-trace", "t.nvt")
     done = real(*run)

@@ -69,6 +69,28 @@ impl Spec {
         Ok(Spec { design, workload, threads: threads as u32, transactions, seed, config })
     }
 
+    /// Has design and workload look at their parameters, as they do again when they are built to run.
+    ///
+    /// # Errors
+    /// Parameters that they cannot work with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let site = self.site();
+        (self.design.build)(&site)?;
+        (self.workload.build)(&self.request(&site))?;
+        Ok(())
+    }
+
+    fn request(&self, site: &Site) -> workloads::Request {
+        workloads::Request {
+            config: self.config.get::<WorkloadConfig>().clone(),
+            threads: self.threads,
+            transactions: self.transactions,
+            seed: self.seed,
+            start: DATA_START,
+            end: site.log_start,
+        }
+    }
+
     /// Where designs and their recovery find themselves.
     pub fn site(&self) -> Site {
         let pm = self.config.get::<PmConfig>();
@@ -202,15 +224,7 @@ impl Simulation {
     pub fn new(spec: &Spec) -> Result<Simulation, ConfigError> {
         let site = spec.site();
         let design = (spec.design.build)(&site)?;
-        let request = workloads::Request {
-            config: spec.config.get::<WorkloadConfig>().clone(),
-            threads: spec.threads,
-            transactions: spec.transactions,
-            seed: spec.seed,
-            start: DATA_START,
-            end: site.log_start,
-        };
-        let mut workload = (spec.workload.build)(&request)?;
+        let mut workload = (spec.workload.build)(&spec.request(&site))?;
         let mut populated = Image::new();
         workload.populate(&mut populated);
         let footprint_bytes = populated.nonzero_lines() * crate::memory::LINE_BYTES;
