@@ -509,8 +509,8 @@ impl Channel {
 
     /// When the first of the banks that have requests is free.
     fn earliest_bank(&self, requests: &[u32]) -> Cycle {
-        let wanted = self.banks.iter().zip(requests).filter(|(_, n)| **n > 0);
-        wanted.map(|(bank, _)| bank.free_at).min().unwrap_or(NEVER)
+        let free_at = |(bank, &n): (&Bank, &u32)| if n > 0 { bank.free_at } else { NEVER };
+        self.banks.iter().zip(requests).map(free_at).fold(NEVER, Cycle::min)
     }
 
     /// Writes wait for a bank, or for room in the on-PM buffer, which the end of a spill announces.
