@@ -130,6 +130,8 @@ struct QueuedWrite {
 pub struct Channel {
     spec: ChannelSpec,
     reads: Vec<QueuedRead>,
+    /// Their line numbers, for a fast search.
+    read_lines: Vec<u64>,
     /// Per bank, the queued reads.
     reads_of_bank: Vec<u32>,
     /// How many of them the on-PM buffer serves.
@@ -159,6 +161,7 @@ impl Channel {
         let banks = spec.mapping.banks as usize;
         Self {
             reads: Vec::with_capacity(spec.read_queue),
+            read_lines: Vec::with_capacity(spec.read_queue),
             reads_of_bank: vec![0; banks],
             reads_buffered: 0,
             waiting_reads: VecDeque::new(),
@@ -243,6 +246,7 @@ impl Channel {
             self.buffer.as_ref().is_some_and(|b| b.mask(queued.read.line) == WordMask::MAX);
         self.reads_of_bank[queued.place.bank as usize] += 1;
         self.reads_buffered += usize::from(queued.buffered);
+        self.read_lines.push(queued.read.line.0);
         self.reads.push(queued);
         if self.spec.persistent {
             let max = &mut shared.stats.counters.read_queue_max;
@@ -395,13 +399,18 @@ impl Channel {
     /// The on-PM buffer has taken, spilled or dropped parts of a media line.
     fn buffer_changed(&mut self, media_line: u64) {
         let buffer = self.buffer.as_ref().expect("it has changed");
-        let of_line = |line: LineAddr| line.0 / LINES_PER_MEDIA_LINE as u64 == media_line;
-        for r in self.reads.iter_mut().filter(|r| of_line(r.read.line)) {
+        let of_line = |line: &u64| line / LINES_PER_MEDIA_LINE as u64 == media_line;
+        // All of them are compared, which needs no branches: mostly there is none.
+        let any = |lines: &[u64]| lines.iter().fold(false, |any, line| any | of_line(line));
+        let (reads, writes) = (any(&self.read_lines), any(&self.write_lines));
+        let reads = if reads { &mut self.reads[..] } else { &mut [] };
+        for r in reads.iter_mut().filter(|r| of_line(&r.read.line.0)) {
             self.reads_buffered -= usize::from(r.buffered);
             r.buffered = buffer.mask(r.read.line) == WordMask::MAX;
             self.reads_buffered += usize::from(r.buffered);
         }
-        for w in self.writes.iter_mut().filter(|w| of_line(w.line)) {
+        let writes = if writes { &mut self.writes[..] } else { &mut [] };
+        for w in writes.iter_mut().filter(|w| of_line(&w.line.0)) {
             self.writes_buffered -= usize::from(w.buffered);
             w.buffered = buffer.holds(w.line);
             self.writes_buffered += usize::from(w.buffered);
@@ -549,6 +558,7 @@ impl Channel {
         }
         let Some(i) = best else { return false };
         let queued = self.reads.remove(i);
+        self.read_lines.remove(i);
         self.reads_of_bank[queued.place.bank as usize] -= 1;
         self.reads_buffered -= usize::from(queued.buffered);
         let timing = self.spec.timing;
