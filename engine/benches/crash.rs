@@ -17,10 +17,10 @@ fn crash(c: &mut Criterion) {
     let config = machine("silo", &[("workload.footprint_bytes", "1 MB")]);
     let Some(workload) = workloads::REGISTRY.first() else { return };
     for design in REGISTRY {
-        let mut simulation = simulation(&config, design.name, workload, 8, 2000);
+        let mut simulation = simulation(&config, design.name, workload, 8, 20_000);
         simulation.follow_transactions();
         // Somewhere in the middle of the run.
-        let finished = simulation.advance(300_000).unwrap_or_else(|e| panic!("{e}"));
+        let finished = simulation.advance(200_000).unwrap_or_else(|e| panic!("{e}"));
         assert!(!finished, "{}: nothing is under way any more", design.name);
         group.bench_function(design.name, |b| {
             b.iter(|| {

@@ -127,6 +127,8 @@ struct QueuedWrite {
 pub struct Channel {
     spec: ChannelSpec,
     reads: Vec<QueuedRead>,
+    /// Their line numbers, for a fast search.
+    read_lines: Vec<u64>,
     /// Per bank, the queued reads.
     reads_of_bank: Vec<u32>,
     /// How many of them the on-PM buffer serves.
@@ -156,6 +158,7 @@ impl Channel {
         let banks = spec.mapping.banks as usize;
         Self {
             reads: Vec::with_capacity(spec.read_queue),
+            read_lines: Vec::with_capacity(spec.read_queue),
             reads_of_bank: vec![0; banks],
             reads_buffered: 0,
             waiting_reads: VecDeque::new(),
@@ -241,6 +244,7 @@ impl Channel {
             self.buffer.as_ref().is_some_and(|b| b.mask(queued.read.line) == WordMask::MAX);
         self.reads_of_bank[queued.place.bank as usize] += 1;
         self.reads_buffered += usize::from(queued.buffered);
+        self.read_lines.push(queued.read.line.0);
         self.reads.push(queued);
         if self.spec.persistent {
             let max = &mut shared.stats.counters.read_queue_max;
@@ -392,13 +396,18 @@ impl Channel {
     /// The on-PM buffer has taken, spilled or dropped parts of a media line.
     fn buffer_changed(&mut self, media_line: u64) {
         let buffer = self.buffer.as_ref().expect("it has changed");
-        let of_line = |line: LineAddr| line.0 / LINES_PER_MEDIA_LINE as u64 == media_line;
-        for r in self.reads.iter_mut().filter(|r| of_line(r.read.line)) {
+        let of_line = |line: &u64| line / LINES_PER_MEDIA_LINE as u64 == media_line;
+        // All of them are compared, which needs no branches: mostly there is none.
+        let any = |lines: &[u64]| lines.iter().fold(false, |any, line| any | of_line(line));
+        let (reads, writes) = (any(&self.read_lines), any(&self.write_lines));
+        let reads = if reads { &mut self.reads[..] } else { &mut [] };
+        for r in reads.iter_mut().filter(|r| of_line(&r.read.line.0)) {
             self.reads_buffered -= usize::from(r.buffered);
             r.buffered = buffer.mask(r.read.line) == WordMask::MAX;
             self.reads_buffered += usize::from(r.buffered);
         }
-        for w in self.writes.iter_mut().filter(|w| of_line(w.line)) {
+        let writes = if writes { &mut self.writes[..] } else { &mut [] };
+        for w in writes.iter_mut().filter(|w| of_line(&w.line.0)) {
             self.writes_buffered -= usize::from(w.buffered);
             w.buffered = buffer.holds(w.line);
             self.writes_buffered += usize::from(w.buffered);
@@ -506,8 +515,8 @@ impl Channel {
 
     /// When the first of the banks that have requests is free.
     fn earliest_bank(&self, requests: &[u32]) -> Cycle {
-        let wanted = self.banks.iter().zip(requests).filter(|(_, n)| **n > 0);
-        wanted.map(|(bank, _)| bank.free_at).min().unwrap_or(NEVER)
+        let free_at = |(bank, &n): (&Bank, &u32)| if n > 0 { bank.free_at } else { NEVER };
+        self.banks.iter().zip(requests).map(free_at).fold(NEVER, Cycle::min)
     }
 
     /// Writes wait for a bank, or for room in the on-PM buffer, which the end of a spill announces.
@@ -540,6 +549,7 @@ impl Channel {
         }
         let Some(i) = best else { return false };
         let queued = self.reads.remove(i);
+        self.read_lines.remove(i);
         self.reads_of_bank[queued.place.bank as usize] -= 1;
         self.reads_buffered -= usize::from(queued.buffered);
         let timing = self.spec.timing;

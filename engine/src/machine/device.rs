@@ -190,8 +190,10 @@ impl Bank {
 #[inline]
 pub fn changed_bits(old: &LineData, data: &LineData, mask: WordMask) -> u64 {
     (0..WORDS_PER_LINE)
-        .filter(|&i| mask >> i & 1 != 0)
-        .map(|i| u64::from((old[i] ^ data[i]).count_ones()))
+        .map(|i| {
+            let written = u64::from(mask >> i & 1).wrapping_neg();
+            u64::from(((old[i] ^ data[i]) & written).count_ones())
+        })
         .sum()
 }
 
@@ -380,7 +382,8 @@ impl PmBuffer {
         entry.spilling = Some((entry.masks, entry.data));
         let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
         let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
-        let changes = (0..LINES_PER_MEDIA_LINE).any(|i| {
+        // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
+        let changes = (0..LINES_PER_MEDIA_LINE).filter(|&i| entry.masks[i] != 0).any(|i| {
             let old = media.load_line(LineAddr(first.0 + i as u64));
             changed_bits(&old, &entry.data[i], entry.masks[i]) > 0
         });
@@ -458,11 +461,17 @@ fn program(
 ) {
     let (mut bits, mut words) = (0, 0);
     for (i, (&mask, data)) in masks.iter().zip(data).enumerate() {
+        if mask == 0 {
+            continue;
+        }
         let line = LineAddr(first.0 + i as u64);
-        bits += changed_bits(&media.load_line(line), data, mask);
+        let mut content = media.load_line(line);
+        let changed = changed_bits(&content, data, mask);
         words += u64::from(mask.count_ones());
-        for word in (0..WORDS_PER_LINE).filter(|w| mask >> w & 1 != 0) {
-            media.store(line.word(word), data[word]);
+        if changed > 0 {
+            bits += changed;
+            overlay(&mut content, data, mask);
+            media.store_line(line, &content);
         }
     }
     let c = &mut stats.counters;

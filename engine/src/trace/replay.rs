@@ -78,12 +78,10 @@ impl Replay {
     /// # Errors
     /// See [`TraceError`]; what was replayed until then is lost.
     pub fn run<R: BufRead>(mut self, trace: &mut Reader<R>) -> Result<Record, TraceError> {
-        while let Some(request) = trace.next() {
-            let request = request?;
-            let addr = request.line.addr().0;
-            if addr >= self.end {
-                return Err(TraceError::BeyondMemory { line: trace.line(), addr, end: self.end });
-            }
+        // One request is read ahead, so that the host has time to bring its cells near.
+        let mut next = self.take(trace)?;
+        while let Some(request) = next {
+            next = self.take(trace)?;
             self.offer(&request);
             let requests = self.requests();
             if requests.is_multiple_of(REQUESTS_PER_LOOK) && self.control.report(requests) {
@@ -94,6 +92,19 @@ impl Replay {
             return Err(TraceError::Empty);
         }
         Ok(self.finish())
+    }
+
+    /// The next request of a trace, of an address that exists.
+    fn take<R: BufRead>(&self, trace: &mut Reader<R>) -> Result<Option<Request>, TraceError> {
+        let Some(request) = trace.next().transpose()? else { return Ok(None) };
+        let addr = request.line.addr().0;
+        if addr >= self.end {
+            return Err(TraceError::BeyondMemory { line: trace.line(), addr, end: self.end });
+        }
+        if request.write {
+            self.memory.shared.media.prefetch(request.line);
+        }
+        Ok(Some(request))
     }
 
     /// Offers one request; it and all before it have been taken afterwards.
