@@ -2,9 +2,9 @@
 
 use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
 
-/// Host memory is taken in chunks of this size on the first write. Large enough for the host's huge
-/// pages; the operating system still backs only the pages that are touched.
-const CHUNK_BYTES: u64 = 2 << 20;
+/// Host memory is taken in chunks of this size on the first write: large enough to come zeroed from
+/// the operating system, small enough that sparse images stay so.
+const CHUNK_BYTES: u64 = 256 << 10;
 const CHUNK_WORDS: usize = (CHUNK_BYTES / WORD_BYTES) as usize;
 
 /// Bytes that a comparison looks at in one step.

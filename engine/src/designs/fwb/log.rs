@@ -4,8 +4,8 @@
 //! `n mod slots`; its torn bit is 1 in even passes and 0 in odd ones, so that neither zeroes (a log that
 //! was just created) nor what the pass before left can be taken for it.
 
-use super::FwbConfig;
-use crate::config::Config;
+use super::{FwbConfig, scan};
+use crate::config::{Config, PmConfig, Size};
 use crate::crash::Medium;
 use crate::designs::Site;
 use crate::memory::{Addr, LINE_BYTES, WORD_BYTES};
@@ -125,9 +125,23 @@ impl Log {
     }
 }
 
+/// Size of the log where neither it nor the scan interval is configured (§IV-C: 64 K entries, 4 MB).
+const PAPERS_LOG: Size = Size::mb(4);
+
+/// Bytes of the log, its header line included: as configured, or what the scan interval asks for.
+pub fn bytes(config: &Config) -> u64 {
+    let fwb = config.get::<FwbConfig>();
+    let wanted = match (fwb.log_bytes.0, fwb.scan_interval_cycles) {
+        (0, 0) => PAPERS_LOG.0,
+        (0, interval) => scan::log_bytes_for(interval, config),
+        (given, _) => return given,
+    };
+    wanted.min(config.get::<PmConfig>().log_region_bytes.0)
+}
+
 /// Lines of the log, its header's included.
 pub fn lines(config: &Config) -> u64 {
-    config.get::<FwbConfig>().log_bytes.0 / LINE_BYTES
+    bytes(config) / LINE_BYTES
 }
 
 #[cfg(test)]

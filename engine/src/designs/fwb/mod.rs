@@ -80,8 +80,8 @@ use scan::{DataWrites, Scanner, Truncation};
 section! {
     /// FWB: hardware undo+redo logging with force write-back.
     pub struct FwbConfig("fwb") {
-        /// Size of the circular log, its header line included; it lies at the start of the log region.
-        log_bytes: Size = Size::mb(4), Size(512)..=Size::gb(64), "B";
+        /// Size of the circular log, its header line included; it lies at the start of the log region. 0: what the scan interval and the write bandwidth ask for (4 MB on FWB's machine), at most the log region.
+        log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
         /// Size of a record's slot: 32 packs two into a line, 64 is the paper's own.
         slot_bytes: u32 = 32, 32..=64, "B";
         /// Entries of the volatile log buffer; 0: none. At most the cycles of a way through the caches.
@@ -200,7 +200,7 @@ fn check(site: &Site) -> Result<(), ConfigError> {
     if !matches!(fwb.slot_bytes, 32 | 64) {
         return Err(config.inconsistent(&["fwb.slot_bytes"], "a slot has 32 or 64 bytes".into()));
     }
-    if fwb.log_bytes.0 > site.log_bytes() {
+    if log::bytes(config) > site.log_bytes() {
         let region = Size(site.log_bytes());
         let why = format!("fwb.log_bytes must fit into pm.log_region_bytes = {region}");
         return Err(config.inconsistent(&["fwb.log_bytes", "pm.log_region_bytes"], why));

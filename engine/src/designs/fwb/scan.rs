@@ -13,10 +13,11 @@
 //! count as younger than it: stores may still merge into them.)
 
 use super::{Fwb, Meaning};
-use crate::config::{Config, ControllerConfig, CoreConfig, PmConfig};
+use crate::config::{Config, ControllerConfig, CoreConfig, PmConfig, Size};
 use crate::machine::cache::DIRTY;
+use crate::machine::device::LINES_PER_MEDIA_LINE;
 use crate::machine::{Cycle, Machine, Write, WriteClass};
-use crate::memory::LineAddr;
+use crate::memory::{LINE_BYTES, LineAddr};
 
 /// The force-write-back bit of a line.
 const FWB: u8 = 0x10;
@@ -24,14 +25,27 @@ const FWB: u8 = 0x10;
 /// Sets that a scan visits in one go.
 const SETS_PER_STEP: usize = 64;
 
-/// The scan interval that log size and write bandwidth ask for: half of the time in which writes at
-/// full bandwidth go once round the log, since a line's write-back takes two scans.
-pub fn derived_interval(config: &Config) -> Cycle {
+/// Cycles in which writes at full bandwidth fill one line of the log. A write programs a whole media
+/// line where an on-PM buffer combines the log's lines to such, and a line by itself where there is none.
+fn cycles_per_line(config: &Config) -> f64 {
     let (core, pm) = (config.get::<CoreConfig>(), config.get::<PmConfig>());
-    let channels = config.get::<ControllerConfig>().channels;
-    let banks = f64::from(channels * pm.ranks * pm.banks);
-    let lap_ns = super::log::lines(config) as f64 * pm.write_ns / banks;
-    ((lap_ns * f64::from(core.frequency_mhz) / 1000.0 / 2.0) as Cycle).max(1)
+    let banks = config.get::<ControllerConfig>().channels * pm.ranks * pm.banks;
+    let lines_per_write = if pm.buffer_lines > 0 { LINES_PER_MEDIA_LINE } else { 1 };
+    let write_cycles = pm.write_ns * f64::from(core.frequency_mhz) / 1000.0;
+    write_cycles / (f64::from(banks) * lines_per_write as f64)
+}
+
+/// The scan interval that log size and write bandwidth ask for (§IV-D): half of the time in which writes
+/// at full bandwidth go once round the log, since a line's write-back takes two scans.
+pub fn derived_interval(config: &Config) -> Cycle {
+    let lap = super::log::lines(config) as f64 * cycles_per_line(config);
+    ((lap / 2.0) as Cycle).max(1)
+}
+
+/// The same rule the other way round: the log that a scan interval asks for, in whole MB.
+pub fn log_bytes_for(interval: Cycle, config: &Config) -> u64 {
+    let lines = (2.0 * interval as f64 / cycles_per_line(config)).ceil() as u64;
+    (lines * LINE_BYTES).next_multiple_of(Size::mb(1).0)
 }
 
 /// What a cache controller does with a line that a scan visits.
@@ -297,8 +311,14 @@ mod tests {
         let config = Config::from_preset("fwb").expect("the preset loads");
         // 65,536 lines × 300 ns / 8 banks × 2.5 GHz / 2 scans (§VI-A: "three million").
         assert_eq!(derived_interval(&config), 3_072_000);
+        assert_eq!(super::super::log::bytes(&config), 4 << 20, "and that asks for a log of 4 MB");
         let mut silo = Config::from_preset("silo").expect("the preset loads");
-        assert_eq!(derived_interval(&silo), 1_228_800, "150 ns, 2 GHz");
+        // 3,000,000 cycles × 2 scans / (150 ns × 2 GHz) × 8 banks × 4 lines × 64 B = 39.06 MB.
+        assert_eq!(super::super::log::bytes(&silo), 40 << 20);
+        silo.set("fwb.log_bytes", "4 MB").expect("a valid size");
+        assert_eq!(derived_interval(&silo), 307_200, "150 ns, 2 GHz, four lines a write");
+        silo.set("pm.buffer_lines", "0").expect("a valid number");
+        assert_eq!(derived_interval(&silo), 1_228_800, "without an on-PM buffer");
         silo.set("fwb.log_bytes", "8 MB").expect("a valid size");
         assert_eq!(derived_interval(&silo), 2_457_600, "twice the log, half as often");
     }
