@@ -360,3 +360,81 @@ fn two_scans_bring_lines_home_and_a_third_is_not_needed() {
     assert_eq!(before, [11, 12, 13]);
     assert_eq!(report, RecoveryReport { records_scanned: 1, ..Default::default() });
 }
+
+// ---- threads that wait for ever ----------------------------------------------------------------
+
+/// Two threads. The first stores a word in a transaction, then wants the lock that the second holds while
+/// that one stores a thousand words.
+static CROSSED: Entry =
+    Entry { name: "crossed", group: "test", summary: "a lock and a full log", build: crossed };
+
+fn crossed(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
+    Ok(Box::new(Crossed(request.clone())))
+}
+
+struct Crossed(Request);
+
+impl Workload for Crossed {
+    fn populate(&mut self, _image: &mut Image) {}
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let at = ByHand::word(self.0.start, u64::from(thread) * 10_000);
+        // Without transactions (none are asked for) both take both locks, in opposite order.
+        if self.0.transactions == 0 {
+            return spawn(move |memory| {
+                memory.lock(thread);
+                memory.compute(10_000);
+                memory.lock(1 - thread);
+            });
+        }
+        spawn(move |memory| {
+            if thread == 1 {
+                memory.lock(0);
+                memory.compute(5_000);
+                memory.tx_begin();
+                for i in 0..1000 {
+                    memory.store(at.word(i), i + 1);
+                }
+                memory.tx_end();
+                memory.unlock(0);
+            } else {
+                memory.compute(2_000);
+                memory.tx_begin();
+                memory.store(at, 1);
+                memory.lock(0);
+                memory.unlock(0);
+                memory.tx_end();
+            }
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+fn run_crossed(transactions: u64) -> SimError {
+    let spec = Spec {
+        config: tiny_config(&[("fwb.log_bytes", "16 KB")]),
+        design: find("fwb").expect("registered"),
+        workload: &CROSSED,
+        threads: 2,
+        transactions,
+        seed: 0,
+    };
+    let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
+    simulation.run().expect_err("it cannot end")
+}
+
+#[test]
+fn a_lock_that_keeps_the_log_full_ends_the_run() {
+    let error = run_crossed(2);
+    let SimError::Design { design: "fwb", why } = &error else { panic!("{error}") };
+    assert!(why.contains("nothing can be truncated") && why.contains("fwb.log_bytes"), "{why}");
+}
+
+#[test]
+fn scans_that_never_end_do_not_hide_a_deadlock() {
+    let error = run_crossed(0);
+    assert!(matches!(error, SimError::Deadlock { .. }), "{error}");
+}

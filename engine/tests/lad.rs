@@ -122,12 +122,12 @@ fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Stats 
 
 const ROOMY: &[(&str, &str)] =
     &[("l1.bytes", "32 KB"), ("l2.bytes", "64 KB"), ("llc.bytes", "1 MB")];
-/// A quarter of the lines fits.
+/// Fewer lines than the workload has fit.
 const CRAMPED: &[(&str, &str)] = &[
     ("l1.bytes", "128 B"),
     ("l1.ways", "1"),
     ("l2.bytes", "256 B"),
-    ("llc.bytes", "1 KB"),
+    ("llc.bytes", "2 KB"),
     ("llc.ways", "2"),
 ];
 
@@ -145,7 +145,7 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
         for entries in ["1", "2", "4", "16", "64"] {
             for overflow in ["lines", "transaction"] {
                 for (proactive, adr, queue) in
-                    [("true", "true", "64"), ("false", "true", "2"), ("true", "false", "4")]
+                    [("true", "true", "64"), ("false", "true", "4"), ("true", "false", "4")]
                 {
                     let settings = [
                         ("lad.adr_entries", entries),
@@ -169,6 +169,23 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn an_undo_record_is_whole_although_its_lines_go_to_different_channels() {
+    let settings = [
+        ("lad.adr_entries", "2"),
+        ("controller.channels", "4"),
+        ("controller.interleave", "line"),
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "0"),
+    ];
+    for seed in 0..4 {
+        let config = hostile(&[ROOMY, &settings].concat());
+        let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 56, seed);
+        let counters = crash_on_the_way(simulation, "four channels", seed).counters;
+        assert!(counters.log_entries > 100 && counters.write_queue_full > 0);
     }
 }
 

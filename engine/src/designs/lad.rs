@@ -456,8 +456,8 @@ impl Lad {
         m.set_timer(at, About::Arrival.line(line));
     }
 
-    /// A line has left the caches and arrives at a time; it joins an older version underway. Returns
-    /// whether there was none.
+    /// The newest content of a line has left the caches and arrives at a time. Returns whether no older
+    /// version was underway.
     fn leaves(&mut self, line: LineAddr, content: &LineData, arrives: Cycle) -> bool {
         let mut threads: ThreadSet = 0;
         for (t, thread) in self.threads.iter_mut().enumerate() {
@@ -466,6 +466,17 @@ impl Lad {
                 threads |= 1 << t;
             }
         }
+        self.underway(line, content, arrives, threads)
+    }
+
+    /// A line is underway, or joins its older version; these threads' commits must wait for it.
+    fn underway(
+        &mut self,
+        line: LineAddr,
+        content: &LineData,
+        arrives: Cycle,
+        threads: ThreadSet,
+    ) -> bool {
         let older = self.coming.get_mut(line);
         let (joins, known) = (older.is_some(), older.as_ref().map_or(0, |c| c.threads));
         for t in threads_in(threads & !known) {
@@ -639,7 +650,8 @@ impl Lad {
             }
             sharing.for_each(|d| d.room = Room::Younger);
             if self.coming.get(line).is_none() {
-                self.leaves(line, &data, m.now());
+                // Not the newest content: what was stored since is still in the caches.
+                self.underway(line, &data, m.now(), 1 << t);
                 self.log(m, line);
             }
         }

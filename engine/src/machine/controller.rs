@@ -15,9 +15,7 @@ use super::device::{
     Bank, EnergyModel, LINES_PER_MEDIA_LINE, PmBuffer, Timing, finish_direct_write, overlay,
     position, start_direct_write,
 };
-use super::request::{
-    Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteClass,
-};
+use super::request::{Mapping, Order, Place, Read, ReadPurpose, Token, Write, WriteClass};
 use crate::memory::{Image, LineAddr, LineData, WordMask};
 use crate::stats::Stats;
 
@@ -119,7 +117,6 @@ struct QueuedWrite {
     bank: u32,
     /// Where the write itself is.
     slot: u32,
-    after: OrderSeq,
     /// Given to a bank; it leaves when the cells have it.
     issued: bool,
     /// The on-PM buffer has its media line and takes it even when it is full.
@@ -377,7 +374,6 @@ impl Channel {
             row: place.row,
             bank: place.bank,
             slot: self.write_slots.insert(*write) as u32,
-            after: write.after,
             issued: false,
             buffered,
         });
@@ -519,13 +515,7 @@ impl Channel {
         match &self.buffer {
             Some(buffer) if buffer.is_full() && self.writes_buffered == 0 => NEVER,
             Some(_) => shared.now,
-            None if shared.adr => self.earliest_bank(&self.writes_of_bank),
-            None => {
-                let may = |w: &&QueuedWrite| !w.issued && shared.order.reached(w.after);
-                let free =
-                    self.writes.iter().filter(may).map(|w| self.banks[w.bank as usize].free_at);
-                free.min().unwrap_or(NEVER)
-            }
+            None => self.earliest_bank(&self.writes_of_bank),
         }
     }
 

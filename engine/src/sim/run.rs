@@ -164,6 +164,10 @@ pub enum SimError {
     Cancelled,
 }
 
+/// So many timers of a design in a row, with every thread waiting and memory idle, and no thread will ever
+/// go on: a design whose timers never end must not turn a deadlock into a run without end.
+const FRUITLESS_TIMERS_MAX: u32 = 2_000_000;
+
 /// How many actions pass between looks at [`Control`].
 const ACTIONS_PER_LOOK: u32 = 4096;
 
@@ -185,6 +189,8 @@ pub struct Simulation {
     oracle: Option<Oracle>,
     footprint_bytes: u64,
     woken: bool,
+    /// Timers since a thread could go on or memory had something to do.
+    fruitless_timers: u32,
     control: Arc<Control>,
 }
 
@@ -227,6 +233,7 @@ impl Simulation {
             oracle: None,
             footprint_bytes,
             woken: false,
+            fruitless_timers: 0,
             control: Arc::default(),
             spec: spec.clone(),
         };
@@ -303,7 +310,7 @@ impl Simulation {
                 if self.threads.iter().all(|t| t.state == State::Finished) {
                     return Ok(true);
                 }
-                if event_at == NEVER {
+                if event_at == NEVER || self.fruitless_timers > FRUITLESS_TIMERS_MAX {
                     return Err(self.deadlock());
                 }
             }
@@ -311,6 +318,7 @@ impl Simulation {
                 return Ok(false);
             }
             if thread_at < event_at {
+                self.fruitless_timers = 0;
                 actions += self.run_thread(first, second.min(limit.saturating_add(1)))?;
             } else {
                 self.handle_event();
@@ -462,7 +470,11 @@ impl Simulation {
                     .expect("the content is the architectural one");
             }
             Event::Release(thread) => self.go_on(thread as usize),
-            Event::Timer(token) => self.design.timer(&mut self.machine, token),
+            Event::Timer(token) => {
+                let fruitless = self.machine.memory.is_idle();
+                self.fruitless_timers = if fruitless { self.fruitless_timers + 1 } else { 0 };
+                self.design.timer(&mut self.machine, token);
+            }
             other => self.machine.memory.handle(other),
         }
     }
@@ -680,7 +692,13 @@ impl Simulation {
         }
         self.threads[thread].head_counted = true;
         match self.access(core, line, true) {
-            Access::Hit(latency) => self.schedule_store(thread, now + latency),
+            // It had the line before and lost it while it waited out the latency: two that contend would
+            // take it from each other for ever.
+            Access::Hit(_) if self.threads[thread].head_granted => self.perform(thread, store),
+            Access::Hit(latency) => {
+                self.threads[thread].head_granted = true;
+                self.schedule_store(thread, now + latency);
+            }
             Access::Miss(latency) => {
                 self.threads[thread].head = Head::Fill;
                 let waiter = Waiter::StoreHead(self.threads[thread].id);
@@ -722,6 +740,7 @@ impl Simulation {
         let t = &mut self.threads[thread];
         t.stores.pop_front();
         t.head_counted = false;
+        t.head_granted = false;
         t.store_port_free_at = now + 1;
         match flow {
             Flow::Continue => {}
@@ -1180,5 +1199,6 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         issued: false,
         begun: false,
         head_counted: false,
+        head_granted: false,
     }
 }

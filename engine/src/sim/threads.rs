@@ -117,6 +117,8 @@ pub struct Thread {
     pub begun: bool,
     /// The oldest store's access to the caches has been counted.
     pub head_counted: bool,
+    /// The oldest store had its line, exclusively, and has been waiting out the access since.
+    pub head_granted: bool,
 }
 
 impl Thread {
