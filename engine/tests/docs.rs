@@ -1,0 +1,114 @@
+//! The documentation's tables say what the code says.
+//!
+//! Bug class: a statistic or a preset changes, and the documentation keeps the old words.
+
+use std::collections::BTreeSet;
+
+use graven_engine::config::{Annotation, Config, PRESETS, Source};
+use graven_engine::stats;
+use graven_engine::trace::replay;
+
+/// A row of a Markdown table.
+fn row<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
+    let mut row = String::from("|");
+    for cell in cells {
+        if !cell.is_empty() {
+            row.push(' ');
+            row.push_str(cell);
+        }
+        row.push_str(" |");
+    }
+    row
+}
+
+/// The rows that begin with a name in code type.
+fn rows(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| line.starts_with("| `"))
+}
+
+#[test]
+fn every_statistic_is_documented_and_nothing_else() {
+    let text = include_str!("../../docs/statistics.md");
+    let documented: Vec<String> = rows(text).map(str::to_owned).collect();
+    let declared: Vec<String> = stats::declarations()
+        .chain(replay::DECLARATIONS)
+        .map(|d| row([format!("`{}`", d.name).as_str(), d.unit, d.description]))
+        .collect();
+    let missing: Vec<_> = declared.iter().filter(|r| !documented.contains(r)).collect();
+    let surplus: Vec<_> = documented.iter().filter(|r| !declared.contains(r)).collect();
+    assert!(missing.is_empty(), "docs/statistics.md lacks rows: {missing:#?}; has: {surplus:#?}");
+    assert!(surplus.is_empty(), "docs/statistics.md has rows of no statistic: {surplus:#?}");
+    assert_eq!(documented.len(), declared.len(), "no statistic is documented twice");
+}
+
+/// The papers' tables of their machines: sources that the page names once.
+const TABLES: [&str; 5] =
+    ["Silo Table II", "MorLog Table III", "FWB Table II", "HOOP Table II", "LALEA Table I"];
+
+fn machine(name: &str) -> Vec<Annotation> {
+    let config = Config::from_preset(name).unwrap_or_else(|e| panic!("{e}"));
+    let mut all = config.annotations();
+    all.retain(|a| matches!(a.source, Source::Paper(_) | Source::Assumed(_)));
+    all
+}
+
+/// One row per parameter: the values of all machines, those that were assumed in italics.
+fn values() -> Vec<String> {
+    let machines: Vec<Vec<Annotation>> = PRESETS.iter().map(|p| machine(p.name)).collect();
+    let value = |a: &Annotation| match a.source {
+        Source::Assumed(_) => format!("*{}*", a.value),
+        _ => a.value.clone(),
+    };
+    let keys = machines[0].iter().enumerate();
+    keys.map(|(i, first)| {
+        assert!(machines.iter().all(|m| m[i].key == first.key), "presets set the same keys");
+        let mut cells = vec![format!("`{}`", first.key), first.unit.to_owned()];
+        cells.extend(machines.iter().map(|m| value(&m[i])));
+        row(cells.iter().map(String::as_str))
+    })
+    .collect()
+}
+
+/// Rows of key, machines and words, for each different text; `pick` selects it.
+fn texts(pick: impl Fn(&Source) -> Option<&str>) -> Vec<String> {
+    let machines: Vec<Vec<Annotation>> = PRESETS.iter().map(|p| machine(p.name)).collect();
+    let mut out = Vec::new();
+    for (i, first) in machines[0].iter().enumerate() {
+        let of = |m: usize| pick(&machines[m][i].source);
+        let different: BTreeSet<&str> = (0..machines.len()).filter_map(of).collect();
+        for text in different {
+            let said = PRESETS.iter().enumerate().filter(|&(m, _)| of(m) == Some(text));
+            let said: Vec<&str> = said.map(|(_, p)| p.name).collect();
+            let (key, said) = (format!("`{}`", first.key), said.join(", "));
+            out.push(row([key.as_str(), said.as_str(), text]));
+        }
+    }
+    out
+}
+
+#[test]
+fn the_machines_are_documented_as_their_presets_are() {
+    let text = include_str!("../../docs/machines.md");
+    let mut expected = values();
+    expected.extend(texts(|source| match source {
+        Source::Paper(text) => Some(text.as_str()).filter(|text| !TABLES.contains(text)),
+        _ => None,
+    }));
+    expected.extend(texts(|source| match source {
+        Source::Assumed(text) => Some(text),
+        _ => None,
+    }));
+    let documented: Vec<&str> = rows(text).collect();
+    let expected_text = expected.join("\n");
+    assert!(documented == expected, "docs/machines.md should have the rows:\n{expected_text}");
+}
+
+#[test]
+fn the_workload_that_is_shown_is_the_one_that_runs() {
+    let text = include_str!("../../docs/workloads.md");
+    let (_, rest) = text
+        .split_once("<!-- excerpt: engine/tests/common/mod.rs -->\n```rust\n")
+        .expect("the excerpt begins");
+    let (excerpt, _) = rest.split_once("```\n<!-- end of excerpt -->").expect("the excerpt ends");
+    assert!(include_str!("common/mod.rs").contains(excerpt), "it is not in engine/tests/common");
+}

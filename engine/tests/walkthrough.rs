@@ -1,0 +1,303 @@
+//! The design that `docs/designs.md` walks through: it is compiled, and keeps the contract.
+//!
+//! Bug class: the guide to the interface shows code that does not compile, or that loses data.
+
+mod common;
+
+// --- listing begins ---
+use std::collections::BTreeSet;
+
+use graven_engine::config::ConfigError;
+use graven_engine::crash::Medium;
+use graven_engine::designs::{
+    Design, Entry, Eviction, Flow, RecoveryReport, Site, Store, ThreadId, Tx,
+};
+use graven_engine::machine::{Machine, OrderSeq, Token, Write, WriteClass};
+use graven_engine::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
+
+/// The design's entry in the registry.
+static ENTRY: Entry = Entry {
+    name: "undo",
+    summary: "logs the old word of each first store; writes the lines back at the commit",
+    paper: "docs/designs.md",
+    safe: true,
+    section: None,
+    build: |site| Ok(Box::new(Undo::new(site)?)),
+    recover,
+};
+
+/// Log area of each thread: one line for the commit count, then the slots of the records.
+const AREA_BYTES: u64 = 8 << 10;
+/// A record takes three words; the fourth keeps it within one line.
+const SLOT_BYTES: u64 = 32;
+/// Records of one transaction, at most.
+const SLOTS: u64 = (AREA_BYTES - LINE_BYTES) / SLOT_BYTES;
+
+fn area(site: &Site, thread: ThreadId) -> Addr {
+    site.log_start.plus(u64::from(thread) * AREA_BYTES)
+}
+
+fn slot(area: Addr, index: u64) -> Addr {
+    area.plus(LINE_BYTES + index * SLOT_BYTES)
+}
+
+struct Thread {
+    area: Addr,
+    /// Words that the open transaction has stored to; each has a record.
+    words: BTreeSet<Addr>,
+    /// Lines that are being written back at its end.
+    under_way: usize,
+    /// Its number.
+    number: u64,
+}
+
+struct Undo {
+    threads: Vec<Thread>,
+    /// The newest record of any thread.
+    newest: OrderSeq,
+}
+
+/// Tokens: which thread, and whether a line or the commit count became durable.
+fn token(thread: ThreadId, commit: bool) -> Token {
+    (u64::from(thread) + 1) << 1 | u64::from(commit)
+}
+
+impl Undo {
+    fn new(site: &Site) -> Result<Undo, ConfigError> {
+        if AREA_BYTES * u64::from(site.threads) > site.log_bytes() {
+            let why = format!("{} threads need {AREA_BYTES} B each", site.threads);
+            return Err(site.config.inconsistent(&["pm.log_region_bytes"], why));
+        }
+        let thread =
+            |t| Thread { area: area(site, t), words: BTreeSet::new(), under_way: 0, number: 0 };
+        Ok(Undo { threads: (0..site.threads).map(thread).collect(), newest: 0 })
+    }
+}
+
+impl Design for Undo {
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+        let thread = &mut self.threads[tx.thread as usize];
+        thread.words.clear();
+        thread.number = tx.number;
+        Flow::Continue
+    }
+
+    /// The first store to a word sends its old value to the log; the thread does not wait for it.
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        let thread = &mut self.threads[store.tx.thread as usize];
+        let index = thread.words.len() as u64;
+        if !thread.words.insert(store.addr) {
+            return Flow::Continue;
+        }
+        if index == SLOTS {
+            m.fail(format!("a transaction stores to more than {SLOTS} words"));
+            return Flow::Continue;
+        }
+        let record = [store.tx.number + 1, store.addr.0, store.old];
+        let write = Write::words(WriteClass::Log, slot(thread.area, index), &record);
+        self.newest = m.order();
+        m.count().log_entries += 1;
+        m.write(Write { order: self.newest, ..write }, m.path());
+        Flow::Continue
+    }
+
+    /// Undo before steal: no line may overtake the records of its stores.
+    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
+        Eviction::WriteBack { after: self.newest, token: 0 }
+    }
+
+    /// The transaction's lines are written back. When all are durable, the commit count follows.
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        let (after, token) = (self.newest, token(tx.thread, false));
+        let thread = &mut self.threads[tx.thread as usize];
+        let lines: BTreeSet<LineAddr> = thread.words.iter().map(|word| word.line()).collect();
+        thread.under_way = lines.len();
+        for &line in &lines {
+            if !m.write_back(line, |write| (write.after, write.token) = (after, token)) {
+                // It was evicted and may still be on its way: this write follows it.
+                let write = Write::line(WriteClass::Data, line, m.line(line));
+                m.write(Write { after, token, ..write }, m.path());
+            }
+        }
+        if lines.is_empty() { Flow::Continue } else { Flow::Wait }
+    }
+
+    fn persisted(&mut self, m: &mut Machine, durable: Token) {
+        let id = (durable >> 1) as ThreadId - 1;
+        let thread = &mut self.threads[id as usize];
+        if durable == token(id, true) {
+            return m.release(id);
+        }
+        thread.under_way -= 1;
+        if thread.under_way == 0 {
+            let count = Write::words(WriteClass::Metadata, thread.area, &[thread.number + 1]);
+            m.write(Write { token: token(id, true), ..count }, m.path());
+        }
+    }
+}
+
+/// Takes back what the transaction after the last committed one has logged. A word has one record at
+/// most, so the order does not matter; a record that is missing protects a store that reached nothing.
+fn recover(site: &Site, _registers: &[u64], medium: &mut Medium<'_>) -> RecoveryReport {
+    let mut report = RecoveryReport::default();
+    for area in (0..site.threads).map(|thread| area(site, thread)) {
+        let committed = medium.load(area);
+        for slot in (0..SLOTS).map(|index| slot(area, index)) {
+            let [number, addr, old] = [0, 1, 2].map(|i| medium.load(slot.plus(i * WORD_BYTES)));
+            if number > committed {
+                medium.store(Addr(addr), old);
+                report.words_undone += 1;
+            }
+        }
+        report.records_scanned += SLOTS;
+    }
+    report
+}
+// --- listing ends ---
+
+use common::{CELLS, tiny_config};
+use graven_engine::config::Config;
+use graven_engine::sim::{Simulation, Spec};
+use graven_engine::workloads;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+fn simulation(
+    config: &Config,
+    design: &'static Entry,
+    workload: &'static workloads::Entry,
+    seed: u64,
+) -> Simulation {
+    config.validate().unwrap_or_else(|e| panic!("{e}"));
+    let config = config.clone();
+    let spec = Spec { config, design, workload, threads: 4, transactions: 80, seed };
+    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Crashes a run about a hundred times at random cycles; returns what the judge said against it.
+fn crash_often(new: impl Fn() -> Simulation) -> Vec<String> {
+    let mut whole = new();
+    whole.run().unwrap_or_else(|e| panic!("{e}"));
+    let step_max = whole.stats().counters.cycles / 50;
+    let mut simulation = new();
+    simulation.follow_transactions();
+    let mut random = Pcg64::seed_from_u64(1);
+    let (mut broken, mut cycle) = (Vec::new(), 0);
+    loop {
+        cycle += random.random_range(1..step_max);
+        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
+            return broken;
+        }
+        let mut crash = simulation.crash();
+        crash.recover();
+        if let Err(verdict) = crash.judge() {
+            broken.push(format!("cycle {cycle}: {verdict}"));
+        } else if let Err(violation) = crash.check_structures() {
+            broken.push(format!("cycle {cycle}: {violation}"));
+        }
+        let once: Vec<_> = crash.medium.written().collect();
+        crash.recover();
+        if !once.into_iter().eq(crash.medium.written()) {
+            broken.push(format!("cycle {cycle}: a second recovery changed the image"));
+        }
+    }
+}
+
+/// Caches that hold a line for a few misses, and domains, queues and cores of several kinds.
+fn machines() -> Vec<Config> {
+    let machines: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("controller.write_queue_entries", "4"), ("pm.buffer_lines", "2")],
+        &[("controller.channels", "4"), ("controller.interleave", "line")],
+        &[("controller.adr", "false"), ("pm.buffer_lines", "0")],
+        &[("core.model", "out-of-order"), ("core.issue_width", "4")],
+    ];
+    let tiny = [("llc.bytes", "2 KB"), ("workload.footprint_bytes", "128 KB")];
+    machines.map(|settings| tiny_config(&[&tiny, settings].concat())).into()
+}
+
+#[test]
+fn the_design_recovers_to_a_committed_state_at_any_cycle() {
+    for (machine, config) in machines().iter().enumerate() {
+        for sharing in ["private", "shared"] {
+            let mut config = config.clone();
+            config.set("workload.sharing", sharing).expect("a known choice");
+            for workload in workloads::REGISTRY.iter().chain([&CELLS]) {
+                let broken = crash_often(|| simulation(&config, &ENTRY, workload, 3));
+                let shown = &broken[..broken.len().min(3)];
+                assert!(broken.is_empty(), "machine {machine}, {}: {shown:#?}", workload.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_design_changes_nothing_but_time() {
+    for config in machines() {
+        let ideal = graven_engine::designs::find("ideal").expect("a registered design");
+        let digest =
+            |design| simulation(&config, design, &CELLS, 7).run().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(digest(&ENTRY), digest(ideal));
+    }
+}
+
+/// The same design without the order between records and lines.
+struct Unordered(Undo);
+
+impl Design for Unordered {
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.0.tx_begin(m, tx)
+    }
+
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        self.0.store(m, store)
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.0.tx_end(m, tx)
+    }
+
+    fn persisted(&mut self, m: &mut Machine, durable: Token) {
+        self.0.persisted(m, durable);
+    }
+}
+
+static UNORDERED: Entry = Entry {
+    name: "undo-unordered",
+    summary: "the same without order",
+    paper: "docs/designs.md",
+    safe: false,
+    section: None,
+    build: |site| Ok(Box::new(Unordered(Undo::new(site)?))),
+    recover,
+};
+
+#[test]
+fn without_the_order_it_is_convicted() {
+    // Without ADR a line and the records of its stores reach the cells of different banks.
+    let without_adr = &machines()[3];
+    let broken = crash_often(|| simulation(without_adr, &UNORDERED, &CELLS, 3));
+    assert!(!broken.is_empty(), "a line before its records was never noticed");
+}
+
+#[test]
+fn the_documentation_shows_this_file() {
+    let between = |text: &'static str, begin: &str, end: &str| {
+        let (_, rest) = text.split_once(begin).expect("the listing begins");
+        rest.split_once(end).expect("the listing ends").0
+    };
+    let ours = between(
+        include_str!("walkthrough.rs"),
+        "// --- listing begins ---\n",
+        "// --- listing ends ---\n",
+    );
+    let documented = between(
+        include_str!("../../docs/designs.md"),
+        "<!-- listing: engine/tests/walkthrough.rs -->\n```rust\n",
+        "```\n<!-- end of listing -->",
+    );
+    assert!(
+        ours == documented,
+        "the listing in docs/designs.md is not the code in engine/tests/walkthrough.rs"
+    );
+}
