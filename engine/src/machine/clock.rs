@@ -1,6 +1,6 @@
 //! Simulated time and the queue of what happens later.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// A point in time or a duration, in core clock cycles.
@@ -16,7 +16,7 @@ pub fn cycles(ns: f64, frequency_mhz: u32) -> Cycle {
 }
 
 /// What happens at a time of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A PM or DRAM channel may be able to issue a request.
     Channel(u32),
@@ -40,10 +40,38 @@ pub enum Event {
     Timer(u64),
 }
 
+/// An event in the queue. It is ordered by its time and the order in which it was set, in one number.
+#[derive(Clone, Copy, Debug)]
+struct Scheduled {
+    key: u128,
+    event: Event,
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Scheduled {}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scheduled {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
 /// Events ordered by time, then by the order in which they were set.
 #[derive(Debug, Default)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(Cycle, u64, Event)>>,
+    heap: BinaryHeap<Reverse<Scheduled>>,
     sequence: u64,
 }
 
@@ -52,19 +80,20 @@ impl EventQueue {
     #[inline]
     pub fn push(&mut self, at: Cycle, event: Event) {
         self.sequence += 1;
-        self.heap.push(Reverse((at, self.sequence, event)));
+        let key = u128::from(at) << 64 | u128::from(self.sequence);
+        self.heap.push(Reverse(Scheduled { key, event }));
     }
 
     /// Time of the next event, or [`NEVER`].
     #[inline]
     pub fn next_at(&self) -> Cycle {
-        self.heap.peek().map_or(NEVER, |Reverse((at, _, _))| *at)
+        self.heap.peek().map_or(NEVER, |Reverse(next)| (next.key >> 64) as Cycle)
     }
 
     /// Takes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Cycle, Event)> {
-        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
+        self.heap.pop().map(|Reverse(next)| ((next.key >> 64) as Cycle, next.event))
     }
 }
 
