@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from graven._engine import ConfigError
 from graven.catalogue import catalogue
+from graven.figures import scaled
 from graven.records import Record, Value, arrow_table, to_arrow
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DEFAULT_BASELINE = "base"
+DEFERRED = "residual_dirty_lines"
+"""Changes that only the caches hold at the end of a run."""
 MEAN = "mean"
 """The row or group that holds the geometric mean over the workloads."""
 
@@ -94,6 +97,22 @@ class Comparison:
         """A statistic of one simulation."""
         record = self.find(design, workload, threads)
         return None if record is None else record.number(stat)
+
+    def deferred_note(self) -> str | None:
+        """What each design left unwritten, in words: media writes of a run leave these out."""
+        means: list[str] = []
+        for design in self.designs:
+            lines = [r.number(DEFERRED) for r in self.records if r.design == design]
+            known = [value for value in lines if value is not None]
+            if known:
+                means.append(f"{design} {scaled(math.fsum(known) / len(known))}")
+        if not means:
+            return None
+        return (
+            "Lines that PM does not hold yet when a run ends (writes still to come), mean: "
+            + ", ".join(means)
+            + "."
+        )
 
     def default_baseline(self) -> str:
         """`base` if it is among the results, else the first safe design, else the first."""

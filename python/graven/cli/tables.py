@@ -48,6 +48,9 @@ def print_comparison(console: Console, normalised: Normalised) -> None:
     console.print(
         f"mean: geometric mean over the workloads. Last lines: {normalised.baseline}'s own value."
     )
+    deferred = comparison.deferred_note()
+    if deferred is not None:
+        console.print(deferred)
     if comparison.unsafe:
         console.print(UNSAFE_NOTE)
 
