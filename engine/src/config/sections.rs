@@ -165,7 +165,7 @@ section! {
         /// Write recovery: the bank is busy for so long after a write.
         write_ns: f64 = 15.0, 0.1..=1000.0, "ns";
         /// Occupancy of the data bus by one 64 B line.
-        burst_ns: f64 = 3.0, 0.1..=1000.0, "ns";
+        burst_ns: f64 = 3.33, 0.1..=1000.0, "ns";
         /// Reads that the controller holds.
         read_queue_entries: u32 = 64, 1..=1024, "requests";
         /// Writes that the controller holds.
