@@ -108,16 +108,20 @@ counters! {
     controller_write_requests_metadata: Count, "requests";
     /// Of these, garbage collection and checkpointing.
     controller_write_requests_gc: Count, "requests";
-    /// Accepted writes that merged with one already in the queue.
+    /// Accepted PM writes that merged with one already in the queue.
     write_queue_merges: Count, "requests";
     /// Largest occupancy of a PM read queue.
     read_queue_max: Gauge, "requests";
     /// Largest occupancy of a PM write queue.
     write_queue_max: Gauge, "requests";
-    /// Writes that found the write queue full and waited.
+    /// Writes that found no place in the write queue on arrival and waited.
     write_queue_full: Count, "requests";
-    /// Cycles that writes waited for a place in a full write queue, summed over writes.
+    /// Cycles from the arrival of these writes to their acceptance, summed over writes.
     write_queue_full_cycles: Count, "cycles";
+    /// Writes that would have found a place on arrival, but were held back for ordered writes.
+    write_order_held: Count, "requests";
+    /// Cycles from the arrival of these writes to their acceptance, summed over writes.
+    write_order_held_cycles: Count, "cycles";
     /// Times a controller began to drain its write queue at the high watermark.
     write_drains: Count, "events";
     /// Cycles that served PM reads spent from arrival at the controller to data, summed.

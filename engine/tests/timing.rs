@@ -217,6 +217,7 @@ fn a_write_to_a_full_queue_waits_exactly_until_a_place_is_free() {
     let c = b.counters();
     assert_eq!(c.write_queue_full, 2);
     assert_eq!(c.write_queue_full_cycles, (WRITE - 1) + (2 * WRITE - 2));
+    assert_eq!((c.write_order_held, c.write_order_held_cycles), (0, 0));
     assert_eq!(c.write_queue_max, 4);
 }
 
@@ -280,6 +281,22 @@ fn writes_of_one_line_merge_in_the_queue() {
 }
 
 #[test]
+fn dram_merges_whatever_adr_says_and_does_not_count_as_pm() {
+    for adr in ["true", "false"] {
+        let mut b = bench(&[("controller.adr", adr)]);
+        let line = b.system.dram_start().line();
+        for n in 1..=3 {
+            b.write(0, full(line, n), 0);
+        }
+        b.run();
+        // All three become one write, which takes one bank's time.
+        assert_eq!(b.counters().dram_writes, 3);
+        assert_eq!((b.counters().write_queue_merges, b.counters().write_queue_max), (0, 0));
+        assert_eq!(b.system.shared.now, 28 - 14 + 15, "adr = {adr}");
+    }
+}
+
+#[test]
 fn a_write_under_way_takes_no_more_words() {
     let mut b = bench(&[]);
     let line = line_of(0, 0, 0);
@@ -320,6 +337,10 @@ fn an_ordered_write_waits_across_channels_under_adr() {
     // Place 5 is free when the first channel has finished a write; 6 may follow at that very cycle.
     let expected = [(1, 0), (2, 0), (3, 0), (4, 0), (7, 30), (5, WRITE), (6, WRITE)];
     assert_eq!(b.persisted(), expected);
+    // 5 waited for a place; 6 had one, and waited for 5.
+    let c = b.counters();
+    assert_eq!((c.write_queue_full, c.write_queue_full_cycles), (1, WRITE - 10));
+    assert_eq!((c.write_order_held, c.write_order_held_cycles), (1, WRITE - 20));
 }
 
 #[test]
