@@ -233,8 +233,8 @@ fn reads_go_first_while_the_write_queue_does_not_drain() {
 }
 
 #[test]
-fn a_drain_begins_at_the_high_watermark_and_ends_below_the_low_one() {
-    // 10 places: drained from 8 entries until fewer than 5 are left.
+fn a_drain_begins_at_the_high_watermark_and_ends_at_the_low_one() {
+    // 10 places: drained from 8 entries until 5 are left.
     let mut b = bench(&[("controller.write_queue_entries", "10")]);
     let conflict = PRECHARGE + READ;
     // Reads of one bank wait all the time, which holds writes back.
@@ -246,7 +246,7 @@ fn a_drain_begins_at_the_high_watermark_and_ends_below_the_low_one() {
     }
     b.write(100, full(line_of(1, 1, 0), 1), 0);
     // The drain has ended when this comes.
-    b.write(313, full(line_of(2, 1, 0), 1), 0);
+    b.write(309, full(line_of(2, 1, 0), 1), 0);
     b.run();
     // The eighth write starts the drain at 100. Seven writes are issued, one per burst; the third read,
     // whose bank is free at 120, waits until the bus is, at 128.
@@ -254,8 +254,8 @@ fn a_drain_begins_at_the_high_watermark_and_ends_below_the_low_one() {
     let mut expected = vec![(0, READ + BURST), (1, READ + conflict + BURST)];
     expected.extend((2..10).map(|n| (n, third + (n - 1) * conflict + BURST)));
     assert_eq!(b.reads(), expected);
-    // The eighth follows when its bank has finished the first. At 312 the fourth write is done and
-    // four are left of eight, so that the ninth waits for the last read to be issued.
+    // The eighth follows when its bank has finished the first. At 308 the third write is done and
+    // five are left of eight, so that the ninth waits for the last read to be issued.
     let last_read_issued = third + 7 * conflict;
     let mut programmed: Vec<Cycle> = (0..7).map(|n| 100 + n * BURST + WRITE).collect();
     programmed.push(100 + 2 * WRITE);
