@@ -384,7 +384,9 @@ fn above_the_watermark_the_oldest_line_is_spilled_with_read_modify_write() {
     // The fourth line arrives three bursts later and makes one too many.
     assert_eq!(b.programmed(), [100 + 3 * BURST + READ + WRITE]);
     let c = b.counters();
-    assert_eq!((c.pm_buffer_spills, c.pm_buffer_read_modify_writes), (1, 1));
+    assert_eq!((c.pm_buffer_spills, c.pm_buffer_read_modify_writes, c.media_reads), (1, 1, 1));
+    assert_eq!((c.row_hits, c.row_closed, c.row_conflicts), (0, 0, 0));
+    assert_eq!(b.stats().read_energy.pj(), 6963.2, "2048 bits at 0.93 and 2.47 pJ");
     assert_eq!(b.system.shared.media.load(line_of(0, 0, 0).word(0)), 1);
     assert_eq!(b.system.shared.media.load(line_of(1, 0, 0).word(0)), 0);
 }
@@ -409,6 +411,19 @@ fn the_rest_of_a_line_is_read_faster_from_an_open_row() {
     }
     b.run();
     assert_eq!(b.programmed(), [100 + 3 * BURST + HIT + WRITE]);
+    assert_eq!((b.counters().media_reads, b.counters().row_closed), (2, 1));
+    assert_eq!(b.stats().read_energy.pj(), 1740.8 + 1904.64, "a read, and 2048 bits at 0.93 pJ");
+}
+
+#[test]
+fn the_rest_of_a_line_is_read_after_closing_another_row() {
+    let mut b = bench(BUFFERED);
+    b.read(0, line_of(0, 1, 0), 0);
+    for bank in 0..4 {
+        b.write(100, full(line_of(bank, 0, 0), 1), 0);
+    }
+    b.run();
+    assert_eq!(b.programmed(), [100 + 3 * BURST + PRECHARGE + READ + WRITE]);
 }
 
 #[test]
@@ -423,7 +438,7 @@ fn a_full_media_line_is_spilled_without_reading() {
     b.run();
     assert_eq!(b.programmed(), [6 * BURST + WRITE]);
     let c = b.counters();
-    assert_eq!((c.pm_buffer_spills, c.pm_buffer_read_modify_writes), (1, 0));
+    assert_eq!((c.pm_buffer_spills, c.pm_buffer_read_modify_writes, c.media_reads), (1, 0, 0));
     assert_eq!((c.media_write_requests, c.media_bytes_written), (1, 256));
     assert_eq!((c.pm_buffer_write_hits, c.media_bits_programmed), (3, 32));
 }
@@ -458,6 +473,19 @@ fn a_write_that_changes_nothing_costs_only_the_comparison() {
     assert_eq!((c.media_writes_suppressed, c.media_write_requests), (1, 0));
     assert_eq!((c.media_bits_programmed, c.media_bytes_written, b.peak_wear()), (0, 0, 0));
     assert_eq!(b.stats().write_energy.pj(), 522.24, "512 bits at 1.02 pJ");
+}
+
+#[test]
+fn a_comparison_closes_another_row_first_and_programming_does_not() {
+    let mut b = bench(&[]);
+    b.read(0, line_of(0, 1, 0), 0);
+    b.write(100, full(line_of(0, 0, 0), 0), 0);
+    b.read(101, line_of(0, 0, 1), 1);
+    b.read(1000, line_of(1, 1, 0), 2);
+    b.write(1100, full(line_of(1, 0, 0), 1), 0);
+    b.run();
+    assert_eq!(b.reads()[1], (1, 100 + PRECHARGE + READ + HIT + BURST));
+    assert_eq!(b.programmed(), [1100 + WRITE]);
 }
 
 #[test]

@@ -148,8 +148,7 @@ impl Config {
                     entries(high),
                     entries(low),
                 );
-                let keys =
-                    [key, "controller.drain_low_percent", "controller.drain_high_percent"];
+                let keys = [key, "controller.drain_low_percent", "controller.drain_high_percent"];
                 return Err(self.inconsistent(&keys, why));
             }
         }

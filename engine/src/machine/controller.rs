@@ -502,7 +502,7 @@ impl Channel {
             &mut self.banks,
             |bank| reads[bank as usize] > 0,
             &shared.media,
-            &self.spec.timing,
+            (&self.spec.timing, &self.spec.energy),
             &mut shared.stats,
         ) {
             shared.events.push(done, Event::SpillDone(self.spec.number, slot));

@@ -137,6 +137,15 @@ impl Bank {
         self.free_at
     }
 
+    /// Counts the fetch of a media line of which a part is about to be written.
+    fn count_fetch(&self, row: u64, energy: &EnergyModel, stats: &mut Stats) {
+        stats.counters.media_reads += 1;
+        if self.open_row != Some(row) {
+            stats.read_energy.add_bits(energy.array_read, MEDIA_LINE_BYTES * 8);
+        }
+        stats.read_energy.add_bits(energy.row_read, MEDIA_LINE_BYTES * 8);
+    }
+
     /// Starts programming. `fetch`: read the rest of the line first; `changes`: any bit changes (if
     /// none does, comparing is all there is to do). Returns when it is done.
     fn write(
@@ -148,8 +157,11 @@ impl Bank {
         timing: &Timing,
     ) -> Cycle {
         debug_assert!(self.free_at <= now, "a busy bank is not given work");
-        let hit = self.open_row == Some(row);
-        let compare = if hit { timing.row_hit } else { timing.read };
+        let compare = match self.open_row {
+            Some(open) if open == row => timing.row_hit,
+            None => timing.read,
+            Some(_) => timing.precharge + timing.read,
+        };
         let latency = match (fetch, changes) {
             (true, true) => compare + timing.write,
             (false, true) => timing.write,
@@ -357,7 +369,7 @@ impl PmBuffer {
         banks: &mut [Bank],
         avoid: impl Fn(u32) -> bool,
         media: &Image,
-        timing: &Timing,
+        (timing, energy): (&Timing, &EnergyModel),
         stats: &mut Stats,
     ) -> Option<(u32, Cycle)> {
         if !self.has_too_much() {
@@ -388,10 +400,11 @@ impl PmBuffer {
             changed_bits(&old, &entry.data[i], entry.masks[i]) > 0
         });
         stats.counters.pm_buffer_spills += 1;
+        let bank = &mut banks[entry.place.bank as usize];
         if partial {
             stats.counters.pm_buffer_read_modify_writes += 1;
+            bank.count_fetch(entry.place.row, energy, stats);
         }
-        let bank = &mut banks[entry.place.bank as usize];
         let done = bank.write(entry.place.row, now, partial, changes, timing);
         Some((slot as u32, done))
     }
