@@ -459,6 +459,18 @@ fn a_full_buffer_holds_writes_in_the_queue_until_a_spill_ends() {
     assert_eq!(b.programmed()[0], spilled);
 }
 
+#[test]
+fn what_is_written_during_a_spill_is_of_the_next_write() {
+    let mut b = bench(&[("pm.buffer_lines", "1"), ("pm.buffer_spill_percent", "1")]);
+    let line = line_of(0, 0, 0);
+    b.write(0, Write::words(WriteClass::Data, line.word(0), &[1]), 0);
+    b.write(100, Write::words(WriteClass::Log, line.word(1), &[1]), 0);
+    b.run();
+    assert_eq!(b.programmed(), [READ + WRITE, READ + WRITE + HIT + WRITE]);
+    let c = b.counters();
+    assert_eq!((c.media_write_requests_data, c.media_write_requests_log), (1, 1));
+}
+
 // ---- cells: what is programmed, what it costs --------------------------------------------------
 
 #[test]

@@ -228,8 +228,9 @@ struct BufferLine {
     data: [LineData; LINES_PER_MEDIA_LINE],
     class: WriteClass,
     place: Place,
-    /// What is being programmed, if a spill is under way.
-    spilling: Option<([WordMask; LINES_PER_MEDIA_LINE], [LineData; LINES_PER_MEDIA_LINE])>,
+    /// What is being programmed, and as what, if a spill is under way.
+    spilling:
+        Option<([WordMask; LINES_PER_MEDIA_LINE], [LineData; LINES_PER_MEDIA_LINE], WriteClass)>,
     /// Words written since the spill began.
     again: [WordMask; LINES_PER_MEDIA_LINE],
 }
@@ -338,7 +339,11 @@ impl PmBuffer {
         overlay(&mut entry.data[part], &write.data, mask);
         entry.masks[part] |= mask;
         self.slots[slot].last_use = self.clock;
-        entry.class = entry.class.min(class);
+        if entry.spilling.is_some() && entry.again.iter().all(|&m| m == 0) {
+            entry.class = class;
+        } else {
+            entry.class = entry.class.min(class);
+        }
         if entry.spilling.is_some() {
             entry.again[part] |= mask;
         }
@@ -391,7 +396,7 @@ impl PmBuffer {
         self.waiting[self.slots[slot].bank as usize] -= 1;
         self.spilling += 1;
         let entry = self.lines[slot].as_mut().expect("a waiting slot is occupied");
-        entry.spilling = Some((entry.masks, entry.data));
+        entry.spilling = Some((entry.masks, entry.data, entry.class));
         let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
         let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
         // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
@@ -435,8 +440,8 @@ impl PmBuffer {
         let entry = self.lines[slot as usize].as_mut().expect("a spilling slot is occupied");
         let media_line = entry.media_line;
         let first = media_line * LINES_PER_MEDIA_LINE as u64;
-        let (masks, data) = entry.spilling.take().expect("a spill was under way");
-        program(media, LineAddr(first), &masks, &data, entry.class, energy, stats);
+        let (masks, data, class) = entry.spilling.take().expect("a spill was under way");
+        program(media, LineAddr(first), &masks, &data, class, energy, stats);
         self.spilling -= 1;
         if entry.again.iter().all(|&m| m == 0) {
             self.lines[slot as usize] = None;
