@@ -1,7 +1,7 @@
 //! Graven's engine: a deterministic simulator of hardware-assisted crash consistency in persistent
 //! memory. See `docs/architecture.md` for the picture; the folders follow it:
 //!
-//! program (`workloads`, `trace`) → cores → caches → memory controller → PM device (`machine`, `media`),
+//! program (`workloads`, `trace`) → cores → caches → memory controller → PM device (`machine`),
 //! with one persistence design (`designs`) beside them and recovery judged from bytes (`crash`).
 //!
 //! The engine does no I/O: no files, no terminal, no wall clock.

@@ -209,12 +209,15 @@ impl Thread<'_> {
         self.issue(Op::TxBegin);
     }
 
-    /// Commits it; returns when the commit is acknowledged.
+    /// Commits it. Returns at once: the function runs ahead of its core, up to its next load or 64
+    /// operations, so the return says neither that the commit is acknowledged nor that simulated time has
+    /// come so far. Threads must not share Rust state: it would be seen too early.
     pub fn tx_end(&mut self) {
         self.issue(Op::TxEnd);
     }
 
-    /// Acquires a lock.
+    /// Acquires a lock. Returns at once, as [`Thread::tx_end`] does; what follows is executed when the
+    /// thread has it.
     pub fn lock(&mut self, lock: LockId) {
         self.issue(Op::Lock { lock });
     }

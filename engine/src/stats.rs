@@ -54,7 +54,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Simulated time from the first instruction to the last commit.
+    /// Simulated time until the last thread has finished; in a replay, until memory is idle.
     cycles: Gauge, "cycles";
     /// Instructions executed by all threads, memory operations included.
     instructions: Count, "instructions";
@@ -86,7 +86,7 @@ counters! {
     upgrades: Count, "accesses";
     /// Copies in other cores' caches that were probed.
     snoops: Count, "probes";
-    /// Dirty lines that left the LLC for memory.
+    /// Dirty PM lines that left the LLC, those that the design keeps included.
     llc_writebacks: Count, "lines";
     /// Lines that a design had written back without evicting them.
     forced_writebacks: Count, "lines";
@@ -108,39 +108,43 @@ counters! {
     controller_write_requests_metadata: Count, "requests";
     /// Of these, garbage collection and checkpointing.
     controller_write_requests_gc: Count, "requests";
-    /// Accepted writes that merged with one already in the queue.
+    /// Accepted PM writes that merged with one already in the queue.
     write_queue_merges: Count, "requests";
     /// Largest occupancy of a PM read queue.
     read_queue_max: Gauge, "requests";
     /// Largest occupancy of a PM write queue.
     write_queue_max: Gauge, "requests";
-    /// Writes that found the write queue full and waited.
+    /// Writes that found no place in the write queue on arrival and waited.
     write_queue_full: Count, "requests";
-    /// Cycles that writes waited for a place in a full write queue, summed over writes.
+    /// Cycles from the arrival of these writes to their acceptance, summed over writes.
     write_queue_full_cycles: Count, "cycles";
+    /// Writes that would have found a place on arrival, but were held back for ordered writes.
+    write_order_held: Count, "requests";
+    /// Cycles from the arrival of these writes to their acceptance, summed over writes.
+    write_order_held_cycles: Count, "cycles";
     /// Times a controller began to drain its write queue at the high watermark.
     write_drains: Count, "events";
     /// Cycles that served PM reads spent from arrival at the controller to data, summed.
     read_latency_cycles_sum: Count, "cycles";
     /// PM reads served.
     reads_served: Count, "requests";
-    /// PM accesses that found their row open.
+    /// PM reads served by a bank that found their row open.
     row_hits: Count, "accesses";
-    /// PM accesses that found no row open.
+    /// PM reads served by a bank that found no row open.
     row_closed: Count, "accesses";
-    /// PM accesses that found another row open.
+    /// PM reads served by a bank that found another row open.
     row_conflicts: Count, "accesses";
-    /// Reads of the PM media (cells).
+    /// Reads of PM served by banks (row hits included), and fetches of read-modify-writes.
     media_reads: Count, "requests";
     /// Writes of the PM media that changed at least one bit.
     media_write_requests: Count, "requests";
-    /// Of these, those that carried data only, or data first.
+    /// Of these, those with data among their parts, whatever else.
     media_write_requests_data: Count, "requests";
-    /// Of these, those of log entries.
+    /// Of these, those with log entries and no data.
     media_write_requests_log: Count, "requests";
-    /// Of these, those of metadata.
+    /// Of these, those with metadata, and neither data nor log entries.
     media_write_requests_metadata: Count, "requests";
-    /// Of these, those of garbage collection.
+    /// Of these, those of garbage collection and checkpointing only.
     media_write_requests_gc: Count, "requests";
     /// Writes of the media that changed no bit and so programmed nothing.
     media_writes_suppressed: Count, "requests";
@@ -154,7 +158,7 @@ counters! {
     pm_buffer_write_hits: Count, "requests";
     /// Lines that the on-PM buffer spilled to the media.
     pm_buffer_spills: Count, "lines";
-    /// Spills that had to read the rest of the line first.
+    /// Spills of lines written in part, which fetch the rest first.
     pm_buffer_read_modify_writes: Count, "lines";
     /// Largest number of writes to one 256 B line of the media.
     peak_wear: Gauge, "writes";
@@ -170,7 +174,7 @@ counters! {
     log_entries_discarded: Count, "entries";
     /// Log entries sent before their time because their line left the caches.
     log_entries_hurried: Count, "entries";
-    /// Largest number of entries in one log buffer.
+    /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
     log_buffer_max: Gauge, "entries";
     /// Times a log buffer or a transaction buffer overflowed.
     log_overflows: Count, "events";
@@ -200,7 +204,7 @@ counters! {
     dram_reads: Count, "requests";
     /// Writes of DRAM.
     dram_writes: Count, "requests";
-    /// Fills whose bytes were compared with architectural memory (all of them).
+    /// Fills of PM lines whose bytes were compared with architectural memory (all of them).
     reads_checked: Count, "lines";
 }
 
@@ -365,7 +369,11 @@ pub const DERIVED: &[Declaration] = &[
         "cycles",
         "PM reads from arrival at the controller to data, 99th percentile.",
     ),
-    derived("read_energy_pj", "pJ", "Energy of PM reads: row buffer and cells."),
+    derived(
+        "read_energy_pj",
+        "pJ",
+        "Energy of PM reads and of read-modify-write fetches: row buffer and cells.",
+    ),
     derived(
         "write_energy_pj",
         "pJ",

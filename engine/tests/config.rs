@@ -383,6 +383,12 @@ fn draining_must_end_below_where_it_starts() {
          writes would be drained from 1 entries down to 1: controller.write_queue_entries = 2 is too small \
          for controller.drain_high_percent = 80 and controller.drain_low_percent = 50",
     );
+    refused(
+        "[dram]\nwrite_queue_entries = 1",
+        "my.toml: `dram.write_queue_entries` = 1 does not fit: \
+         writes would be drained from 0 entries down to 0: dram.write_queue_entries = 1 is too small \
+         for controller.drain_high_percent = 80 and controller.drain_low_percent = 50",
+    );
 }
 
 #[test]

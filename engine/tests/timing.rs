@@ -217,6 +217,7 @@ fn a_write_to_a_full_queue_waits_exactly_until_a_place_is_free() {
     let c = b.counters();
     assert_eq!(c.write_queue_full, 2);
     assert_eq!(c.write_queue_full_cycles, (WRITE - 1) + (2 * WRITE - 2));
+    assert_eq!((c.write_order_held, c.write_order_held_cycles), (0, 0));
     assert_eq!(c.write_queue_max, 4);
 }
 
@@ -232,8 +233,8 @@ fn reads_go_first_while_the_write_queue_does_not_drain() {
 }
 
 #[test]
-fn a_drain_begins_at_the_high_watermark_and_ends_below_the_low_one() {
-    // 10 places: drained from 8 entries until fewer than 5 are left.
+fn a_drain_begins_at_the_high_watermark_and_ends_at_the_low_one() {
+    // 10 places: drained from 8 entries until 5 are left.
     let mut b = bench(&[("controller.write_queue_entries", "10")]);
     let conflict = PRECHARGE + READ;
     // Reads of one bank wait all the time, which holds writes back.
@@ -245,7 +246,7 @@ fn a_drain_begins_at_the_high_watermark_and_ends_below_the_low_one() {
     }
     b.write(100, full(line_of(1, 1, 0), 1), 0);
     // The drain has ended when this comes.
-    b.write(313, full(line_of(2, 1, 0), 1), 0);
+    b.write(309, full(line_of(2, 1, 0), 1), 0);
     b.run();
     // The eighth write starts the drain at 100. Seven writes are issued, one per burst; the third read,
     // whose bank is free at 120, waits until the bus is, at 128.
@@ -253,8 +254,8 @@ fn a_drain_begins_at_the_high_watermark_and_ends_below_the_low_one() {
     let mut expected = vec![(0, READ + BURST), (1, READ + conflict + BURST)];
     expected.extend((2..10).map(|n| (n, third + (n - 1) * conflict + BURST)));
     assert_eq!(b.reads(), expected);
-    // The eighth follows when its bank has finished the first. At 312 the fourth write is done and
-    // four are left of eight, so that the ninth waits for the last read to be issued.
+    // The eighth follows when its bank has finished the first. At 308 the third write is done and
+    // five are left of eight, so that the ninth waits for the last read to be issued.
     let last_read_issued = third + 7 * conflict;
     let mut programmed: Vec<Cycle> = (0..7).map(|n| 100 + n * BURST + WRITE).collect();
     programmed.push(100 + 2 * WRITE);
@@ -277,6 +278,22 @@ fn writes_of_one_line_merge_in_the_queue() {
     assert_eq!((c.controller_write_requests, c.write_queue_merges, c.write_queue_max), (3, 2, 1));
     assert_eq!((c.media_write_requests, c.media_write_requests_data), (1, 1));
     assert_eq!((c.media_bytes_written, c.media_bits_programmed), (24, 1 + 4 + 4));
+}
+
+#[test]
+fn dram_merges_whatever_adr_says_and_does_not_count_as_pm() {
+    for adr in ["true", "false"] {
+        let mut b = bench(&[("controller.adr", adr)]);
+        let line = b.system.dram_start().line();
+        for n in 1..=3 {
+            b.write(0, full(line, n), 0);
+        }
+        b.run();
+        // All three become one write, which takes one bank's time.
+        assert_eq!(b.counters().dram_writes, 3);
+        assert_eq!((b.counters().write_queue_merges, b.counters().write_queue_max), (0, 0));
+        assert_eq!(b.system.shared.now, 28 - 14 + 15, "adr = {adr}");
+    }
 }
 
 #[test]
@@ -320,6 +337,10 @@ fn an_ordered_write_waits_across_channels_under_adr() {
     // Place 5 is free when the first channel has finished a write; 6 may follow at that very cycle.
     let expected = [(1, 0), (2, 0), (3, 0), (4, 0), (7, 30), (5, WRITE), (6, WRITE)];
     assert_eq!(b.persisted(), expected);
+    // 5 waited for a place; 6 had one, and waited for 5.
+    let c = b.counters();
+    assert_eq!((c.write_queue_full, c.write_queue_full_cycles), (1, WRITE - 10));
+    assert_eq!((c.write_order_held, c.write_order_held_cycles), (1, WRITE - 20));
 }
 
 #[test]
@@ -363,7 +384,9 @@ fn above_the_watermark_the_oldest_line_is_spilled_with_read_modify_write() {
     // The fourth line arrives three bursts later and makes one too many.
     assert_eq!(b.programmed(), [100 + 3 * BURST + READ + WRITE]);
     let c = b.counters();
-    assert_eq!((c.pm_buffer_spills, c.pm_buffer_read_modify_writes), (1, 1));
+    assert_eq!((c.pm_buffer_spills, c.pm_buffer_read_modify_writes, c.media_reads), (1, 1, 1));
+    assert_eq!((c.row_hits, c.row_closed, c.row_conflicts), (0, 0, 0));
+    assert_eq!(b.stats().read_energy.pj(), 6963.2, "2048 bits at 0.93 and 2.47 pJ");
     assert_eq!(b.system.shared.media.load(line_of(0, 0, 0).word(0)), 1);
     assert_eq!(b.system.shared.media.load(line_of(1, 0, 0).word(0)), 0);
 }
@@ -388,6 +411,19 @@ fn the_rest_of_a_line_is_read_faster_from_an_open_row() {
     }
     b.run();
     assert_eq!(b.programmed(), [100 + 3 * BURST + HIT + WRITE]);
+    assert_eq!((b.counters().media_reads, b.counters().row_closed), (2, 1));
+    assert_eq!(b.stats().read_energy.pj(), 1740.8 + 1904.64, "a read, and 2048 bits at 0.93 pJ");
+}
+
+#[test]
+fn the_rest_of_a_line_is_read_after_closing_another_row() {
+    let mut b = bench(BUFFERED);
+    b.read(0, line_of(0, 1, 0), 0);
+    for bank in 0..4 {
+        b.write(100, full(line_of(bank, 0, 0), 1), 0);
+    }
+    b.run();
+    assert_eq!(b.programmed(), [100 + 3 * BURST + PRECHARGE + READ + WRITE]);
 }
 
 #[test]
@@ -402,7 +438,7 @@ fn a_full_media_line_is_spilled_without_reading() {
     b.run();
     assert_eq!(b.programmed(), [6 * BURST + WRITE]);
     let c = b.counters();
-    assert_eq!((c.pm_buffer_spills, c.pm_buffer_read_modify_writes), (1, 0));
+    assert_eq!((c.pm_buffer_spills, c.pm_buffer_read_modify_writes, c.media_reads), (1, 0, 0));
     assert_eq!((c.media_write_requests, c.media_bytes_written), (1, 256));
     assert_eq!((c.pm_buffer_write_hits, c.media_bits_programmed), (3, 32));
 }
@@ -423,6 +459,18 @@ fn a_full_buffer_holds_writes_in_the_queue_until_a_spill_ends() {
     assert_eq!(b.programmed()[0], spilled);
 }
 
+#[test]
+fn what_is_written_during_a_spill_is_of_the_next_write() {
+    let mut b = bench(&[("pm.buffer_lines", "1"), ("pm.buffer_spill_percent", "1")]);
+    let line = line_of(0, 0, 0);
+    b.write(0, Write::words(WriteClass::Data, line.word(0), &[1]), 0);
+    b.write(100, Write::words(WriteClass::Log, line.word(1), &[1]), 0);
+    b.run();
+    assert_eq!(b.programmed(), [READ + WRITE, READ + WRITE + HIT + WRITE]);
+    let c = b.counters();
+    assert_eq!((c.media_write_requests_data, c.media_write_requests_log), (1, 1));
+}
+
 // ---- cells: what is programmed, what it costs --------------------------------------------------
 
 #[test]
@@ -437,6 +485,19 @@ fn a_write_that_changes_nothing_costs_only_the_comparison() {
     assert_eq!((c.media_writes_suppressed, c.media_write_requests), (1, 0));
     assert_eq!((c.media_bits_programmed, c.media_bytes_written, b.peak_wear()), (0, 0, 0));
     assert_eq!(b.stats().write_energy.pj(), 522.24, "512 bits at 1.02 pJ");
+}
+
+#[test]
+fn a_comparison_closes_another_row_first_and_programming_does_not() {
+    let mut b = bench(&[]);
+    b.read(0, line_of(0, 1, 0), 0);
+    b.write(100, full(line_of(0, 0, 0), 0), 0);
+    b.read(101, line_of(0, 0, 1), 1);
+    b.read(1000, line_of(1, 1, 0), 2);
+    b.write(1100, full(line_of(1, 0, 0), 1), 0);
+    b.run();
+    assert_eq!(b.reads()[1], (1, 100 + PRECHARGE + READ + HIT + BURST));
+    assert_eq!(b.programmed(), [1100 + WRITE]);
 }
 
 #[test]

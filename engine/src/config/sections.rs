@@ -16,7 +16,7 @@ choice! {
 choice! {
     /// How consecutive addresses are spread over channels and banks.
     pub enum Interleave {
-        /// Consecutive 64 B lines go to different channels, then banks.
+        /// Consecutive lines go to different channels, then banks: of 64 B, or of 256 B before an on-PM buffer.
         Line = "line",
         /// Consecutive pages (`controller.page_bytes`) go to different channels, then banks.
         Page = "page",
@@ -94,9 +94,9 @@ section! {
         write_queue_entries: u32 = 64, 1..=1024, "requests";
         /// Occupancy of the write queue at which writes are drained ahead of reads.
         drain_high_percent: u32 = 80, 1..=100, "%";
-        /// Occupancy at which draining stops.
+        /// Occupancy at which draining stops, below the high one.
         drain_low_percent: u32 = 50, 0..=99, "%";
-        /// Whether the write queue survives a power failure (ADR); if not, a write is durable at the media.
+        /// Whether the write queue survives a power failure (ADR); if not, a write is durable in the on-PM buffer, or in the cells where there is none.
         adr: bool = true, (), "";
         /// How addresses are spread over channels and banks.
         interleave: Interleave = Interleave::Page, (), "";
@@ -165,7 +165,7 @@ section! {
         /// Write recovery: the bank is busy for so long after a write.
         write_ns: f64 = 15.0, 0.1..=1000.0, "ns";
         /// Occupancy of the data bus by one 64 B line.
-        burst_ns: f64 = 3.0, 0.1..=1000.0, "ns";
+        burst_ns: f64 = 3.33, 0.1..=1000.0, "ns";
         /// Reads that the controller holds.
         read_queue_entries: u32 = 64, 1..=1024, "requests";
         /// Writes that the controller holds.

@@ -137,20 +137,20 @@ impl Config {
             let keys = ["controller.drain_low_percent", "controller.drain_high_percent"];
             return Err(self.inconsistent(&keys, why));
         }
-        let entries = |percent: u32| c.write_queue_entries * percent / 100;
-        if entries(low) >= entries(high) {
-            let why = format!(
-                "writes would be drained from {} entries down to {}: controller.write_queue_entries = {} is too small for controller.drain_high_percent = {high} and controller.drain_low_percent = {low}",
-                entries(high),
-                entries(low),
-                c.write_queue_entries
-            );
-            let keys = [
-                "controller.write_queue_entries",
-                "controller.drain_low_percent",
-                "controller.drain_high_percent",
-            ];
-            return Err(self.inconsistent(&keys, why));
+        for (key, queue) in [
+            ("controller.write_queue_entries", c.write_queue_entries),
+            ("dram.write_queue_entries", self.get::<DramConfig>().write_queue_entries),
+        ] {
+            let entries = |percent: u32| queue * percent / 100;
+            if entries(low) >= entries(high) {
+                let why = format!(
+                    "writes would be drained from {} entries down to {}: {key} = {queue} is too small for controller.drain_high_percent = {high} and controller.drain_low_percent = {low}",
+                    entries(high),
+                    entries(low),
+                );
+                let keys = [key, "controller.drain_low_percent", "controller.drain_high_percent"];
+                return Err(self.inconsistent(&keys, why));
+            }
         }
         self.check_power_of_two("controller.channels", u64::from(c.channels))?;
         self.check_power_of_two("controller.page_bytes", c.page_bytes.0)

@@ -72,7 +72,8 @@ pub enum Eviction {
         /// Reported to [`Design::persisted`] when the line is durable; 0: not reported.
         token: Token,
     },
-    /// The design keeps the bytes (and must return them when the line is read).
+    /// Nothing is sent: the design has taken the bytes. It sends them itself, or returns them when the
+    /// line is read ([`Design::llc_fill`]).
     Keep,
 }
 

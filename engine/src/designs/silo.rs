@@ -19,8 +19,9 @@
 //! | 80-143 | old word (undo), new word (redo), 0 (tuple) |
 //!
 //! A batch is written as one media line, whose remaining bytes are zero. Two non-volatile registers per
-//! thread (Table I) hold where the thread's records begin and end. The commit moves the first to the
-//! second, which deletes the overflowed records durably.
+//! thread (Table I) hold the bytes of the open transaction's whole batches in the thread's log area, and
+//! the bytes that the battery added behind them. The commit resets the first to 0, which deletes the
+//! overflowed records durably.
 //!
 //! **What the paper leaves open, and what had to be repaired** (the field's rule: newest wins):
 //! - A merge sets the flush-bit back to 0: the line that set it held the earlier value.
@@ -138,7 +139,7 @@ struct LogBuffer {
     entries: Vec<LogEntry>,
     /// Start of the log area.
     area: Addr,
-    /// Bytes of the area that hold records of the open transaction: the tail register.
+    /// Bytes of the area that hold whole batches of the open transaction: the first register.
     used: u64,
     /// Parts of an overflow batch that are not durable yet.
     batch_parts: u32,

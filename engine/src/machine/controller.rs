@@ -6,7 +6,9 @@
 //! request is issued per burst time, which is how the data bus limits throughput.
 //!
 //! Fault model: with ADR, a write is durable when the write queue accepts it. Without, when the on-PM
-//! buffer has it, or the cells where there is none. A write that has found no place waits outside, is volatile, and keeps its order.
+//! buffer has it, or the cells where there is none. A write that finds no place, or is held back for
+//! ordered writes, waits outside the queue and is volatile there. Writes of one line are accepted in the
+//! order of their arrival; those of other lines may go past one that is held back.
 
 use std::collections::VecDeque;
 
@@ -83,7 +85,7 @@ pub struct ChannelSpec {
     pub write_queue: usize,
     /// Occupancy at which draining begins.
     pub drain_high: usize,
-    /// Occupancy at which it ends.
+    /// Occupancy at which it ends, below the high one.
     pub drain_low: usize,
     /// Lines of the on-PM buffer; 0: none.
     pub buffer_lines: u32,
@@ -106,6 +108,9 @@ struct WaitingWrite {
     place: Place,
     /// When it asked for a place.
     arrived: Cycle,
+    /// There was a place, but ordered writes, or an older write of the line that waits for them, had to
+    /// go first.
+    held: bool,
 }
 
 /// A place in the write queue: what the scheduler looks at. The write itself lies elsewhere, so that
@@ -274,12 +279,14 @@ impl Channel {
     /// A write arrives.
     pub fn write(&mut self, write: Write, shared: &mut Shared) {
         let place = self.spec.mapping.place(write.line);
-        let queued = WaitingWrite { write, place, arrived: shared.now };
+        let mut queued = WaitingWrite { write, place, arrived: shared.now, held: false };
         if self.may_accept(&queued, shared) && self.may_pass_all_waiting(&queued) {
             self.accept(queued, shared);
         } else {
+            queued.held = self.has_place_for(&queued, shared);
             if self.spec.persistent {
-                shared.stats.counters.write_queue_full += 1;
+                let c = &mut shared.stats.counters;
+                *(if queued.held { &mut c.write_order_held } else { &mut c.write_queue_full }) += 1;
             }
             self.waiting_writes.push_back(queued);
         }
@@ -293,12 +300,15 @@ impl Channel {
 
     fn has_place_for(&self, queued: &WaitingWrite, shared: &Shared) -> bool {
         self.writes.len() < self.spec.write_queue
-            || (shared.adr && self.mergeable(queued.write.line).is_some())
+            || self.mergeable(queued.write.line, shared).is_some()
     }
 
-    /// An accepted write of the same line that has not been given to a bank. (Without ADR each write
-    /// keeps its own place, since each becomes durable by itself.)
-    fn mergeable(&self, line: LineAddr) -> Option<usize> {
+    /// An accepted write of the same line that has not been given to a bank. (In PM without ADR each
+    /// write keeps its own place, since each becomes durable by itself.)
+    fn mergeable(&self, line: LineAddr, shared: &Shared) -> Option<usize> {
+        if self.spec.persistent && !shared.adr {
+            return None;
+        }
         let first = position(&self.write_lines, line.0)?;
         let newest = self.writes[first..].iter().rposition(|w| w.line == line && !w.issued)?;
         Some(first + newest)
@@ -326,7 +336,13 @@ impl Channel {
             }
             self.waiting_writes.remove(held_back);
             if self.spec.persistent {
-                shared.stats.counters.write_queue_full_cycles += shared.now - queued.arrived;
+                let c = &mut shared.stats.counters;
+                let cycles = if queued.held {
+                    &mut c.write_order_held_cycles
+                } else {
+                    &mut c.write_queue_full_cycles
+                };
+                *cycles += shared.now - queued.arrived;
             }
             self.accept(queued, shared);
         }
@@ -339,10 +355,11 @@ impl Channel {
         } else {
             shared.stats.counters.dram_writes += 1;
         }
-        let merged = if shared.adr { self.mergeable(write.line) } else { None };
-        match merged {
+        match self.mergeable(write.line, shared) {
             Some(at) => {
-                shared.stats.counters.write_queue_merges += 1;
+                if self.spec.persistent {
+                    shared.stats.counters.write_queue_merges += 1;
+                }
                 let older = &mut self.write_slots[self.writes[at].slot as usize];
                 overlay(&mut older.data, &write.data, write.mask);
                 older.mask |= write.mask;
@@ -485,7 +502,7 @@ impl Channel {
             &mut self.banks,
             |bank| reads[bank as usize] > 0,
             &shared.media,
-            &self.spec.timing,
+            (&self.spec.timing, &self.spec.energy),
             &mut shared.stats,
         ) {
             shared.events.push(done, Event::SpillDone(self.spec.number, slot));

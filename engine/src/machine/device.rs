@@ -137,6 +137,15 @@ impl Bank {
         self.free_at
     }
 
+    /// Counts the fetch of a media line of which a part is about to be written.
+    fn count_fetch(&self, row: u64, energy: &EnergyModel, stats: &mut Stats) {
+        stats.counters.media_reads += 1;
+        if self.open_row != Some(row) {
+            stats.read_energy.add_bits(energy.array_read, MEDIA_LINE_BYTES * 8);
+        }
+        stats.read_energy.add_bits(energy.row_read, MEDIA_LINE_BYTES * 8);
+    }
+
     /// Starts programming. `fetch`: read the rest of the line first; `changes`: any bit changes (if
     /// none does, comparing is all there is to do). Returns when it is done.
     fn write(
@@ -148,8 +157,11 @@ impl Bank {
         timing: &Timing,
     ) -> Cycle {
         debug_assert!(self.free_at <= now, "a busy bank is not given work");
-        let hit = self.open_row == Some(row);
-        let compare = if hit { timing.row_hit } else { timing.read };
+        let compare = match self.open_row {
+            Some(open) if open == row => timing.row_hit,
+            None => timing.read,
+            Some(_) => timing.precharge + timing.read,
+        };
         let latency = match (fetch, changes) {
             (true, true) => compare + timing.write,
             (false, true) => timing.write,
@@ -216,8 +228,9 @@ struct BufferLine {
     data: [LineData; LINES_PER_MEDIA_LINE],
     class: WriteClass,
     place: Place,
-    /// What is being programmed, if a spill is under way.
-    spilling: Option<([WordMask; LINES_PER_MEDIA_LINE], [LineData; LINES_PER_MEDIA_LINE])>,
+    /// What is being programmed, and as what, if a spill is under way.
+    spilling:
+        Option<([WordMask; LINES_PER_MEDIA_LINE], [LineData; LINES_PER_MEDIA_LINE], WriteClass)>,
     /// Words written since the spill began.
     again: [WordMask; LINES_PER_MEDIA_LINE],
 }
@@ -326,7 +339,11 @@ impl PmBuffer {
         overlay(&mut entry.data[part], &write.data, mask);
         entry.masks[part] |= mask;
         self.slots[slot].last_use = self.clock;
-        entry.class = entry.class.min(class);
+        if entry.spilling.is_some() && entry.again.iter().all(|&m| m == 0) {
+            entry.class = class;
+        } else {
+            entry.class = entry.class.min(class);
+        }
         if entry.spilling.is_some() {
             entry.again[part] |= mask;
         }
@@ -357,7 +374,7 @@ impl PmBuffer {
         banks: &mut [Bank],
         avoid: impl Fn(u32) -> bool,
         media: &Image,
-        timing: &Timing,
+        (timing, energy): (&Timing, &EnergyModel),
         stats: &mut Stats,
     ) -> Option<(u32, Cycle)> {
         if !self.has_too_much() {
@@ -379,7 +396,7 @@ impl PmBuffer {
         self.waiting[self.slots[slot].bank as usize] -= 1;
         self.spilling += 1;
         let entry = self.lines[slot].as_mut().expect("a waiting slot is occupied");
-        entry.spilling = Some((entry.masks, entry.data));
+        entry.spilling = Some((entry.masks, entry.data, entry.class));
         let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
         let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
         // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
@@ -388,10 +405,11 @@ impl PmBuffer {
             changed_bits(&old, &entry.data[i], entry.masks[i]) > 0
         });
         stats.counters.pm_buffer_spills += 1;
+        let bank = &mut banks[entry.place.bank as usize];
         if partial {
             stats.counters.pm_buffer_read_modify_writes += 1;
+            bank.count_fetch(entry.place.row, energy, stats);
         }
-        let bank = &mut banks[entry.place.bank as usize];
         let done = bank.write(entry.place.row, now, partial, changes, timing);
         Some((slot as u32, done))
     }
@@ -422,8 +440,8 @@ impl PmBuffer {
         let entry = self.lines[slot as usize].as_mut().expect("a spilling slot is occupied");
         let media_line = entry.media_line;
         let first = media_line * LINES_PER_MEDIA_LINE as u64;
-        let (masks, data) = entry.spilling.take().expect("a spill was under way");
-        program(media, LineAddr(first), &masks, &data, entry.class, energy, stats);
+        let (masks, data, class) = entry.spilling.take().expect("a spill was under way");
+        program(media, LineAddr(first), &masks, &data, class, energy, stats);
         self.spilling -= 1;
         if entry.again.iter().all(|&m| m == 0) {
             self.lines[slot as usize] = None;

@@ -64,7 +64,7 @@ impl MemorySystem {
             banks: u64::from(pm.ranks) * u64::from(pm.banks),
             row_bytes: pm.row_bytes.0,
         };
-        let watermark = |queue: u32, percent: u32| (queue as usize * percent as usize / 100).max(1);
+        let watermark = |queue: u32, percent: u32| queue as usize * percent as usize / 100;
         let energy = EnergyModel::new(pm);
         let mut channels: Vec<Channel> = (0..controller.channels)
             .map(|number| {
@@ -83,7 +83,7 @@ impl MemorySystem {
                     drain_low: watermark(
                         controller.write_queue_entries,
                         controller.drain_low_percent,
-                    ) - 1,
+                    ),
                     buffer_lines: pm.buffer_lines,
                     buffer_spill_percent: pm.buffer_spill_percent,
                 })
@@ -103,7 +103,7 @@ impl MemorySystem {
             read_queue: dram.read_queue_entries as usize,
             write_queue: dram.write_queue_entries as usize,
             drain_high: watermark(dram.write_queue_entries, controller.drain_high_percent),
-            drain_low: watermark(dram.write_queue_entries, controller.drain_low_percent) - 1,
+            drain_low: watermark(dram.write_queue_entries, controller.drain_low_percent),
             buffer_lines: 0,
             buffer_spill_percent: 100,
         }));
