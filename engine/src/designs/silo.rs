@@ -18,10 +18,10 @@
 //! | 25-72 | home address; all ones for an id tuple |
 //! | 80-143 | old word (undo), new word (redo), 0 (tuple) |
 //!
-//! A batch is written as one media line, whose remaining bytes are zero. Two non-volatile registers per
-//! thread (Table I) hold the bytes of the open transaction's whole batches in the thread's log area, and
-//! the bytes that the battery added behind them. The commit resets the first to 0, which deletes the
-//! overflowed records durably.
+//! Records lie in media lines, 14 to each, a zero address ending a line that is not full. The area is
+//! circular. Two non-volatile registers per thread (Table I) hold its head and tail: the media lines
+//! between them are the open transaction's overflow batches, and what the battery added behind them. The
+//! commit moves the head to the tail, which deletes the overflowed records durably.
 //!
 //! **What the paper leaves open, and what had to be repaired** (the field's rule: newest wins):
 //! - A merge sets the flush-bit back to 0: the line that set it held the earlier value.
@@ -137,10 +137,11 @@ struct LogEntry {
 #[derive(Clone, Debug)]
 struct LogBuffer {
     entries: Vec<LogEntry>,
-    /// Start of the log area.
-    area: Addr,
-    /// Bytes of the area that hold whole batches of the open transaction: the first register.
-    used: u64,
+    area: Area,
+    /// Media lines before the open transaction's first batch, over all laps of the area.
+    head: u64,
+    /// Media lines before the next batch.
+    tail: u64,
     /// Parts of an overflow batch that are not durable yet.
     batch_parts: u32,
     /// A store waits for a free place.
@@ -184,10 +185,35 @@ impl Durable {
     }
 }
 
-fn area(site: &Site, thread: u32) -> Addr {
-    let bytes = site.config.get::<SiloConfig>().log_bytes_per_thread.0 / MEDIA_LINE_BYTES
-        * MEDIA_LINE_BYTES;
-    site.log_start.plus(u64::from(thread) * bytes)
+/// One thread's circular log area.
+#[derive(Clone, Copy, Debug)]
+struct Area {
+    start: Addr,
+    media_lines: u64,
+}
+
+impl Area {
+    fn of(site: &Site, thread: u32) -> Area {
+        let media_lines = site.config.get::<SiloConfig>().log_bytes_per_thread.0 / MEDIA_LINE_BYTES;
+        let start = site.log_start.plus(u64::from(thread) * media_lines * MEDIA_LINE_BYTES);
+        Area { start, media_lines }
+    }
+
+    /// Where a media line of the area is, counted over all laps.
+    fn line(&self, number: u64) -> Addr {
+        self.start.plus(number % self.media_lines * MEDIA_LINE_BYTES)
+    }
+}
+
+/// A media line of at most [`RECORDS_PER_BATCH`] records, and how many of its words matter.
+fn media_line(records: &[Record]) -> ([u8; MEDIA_LINE_BYTES as usize], usize) {
+    let mut bytes = [0; MEDIA_LINE_BYTES as usize];
+    for (record, place) in records.iter().zip(bytes.chunks_exact_mut(RECORD_BYTES as usize)) {
+        place.copy_from_slice(&record.bytes());
+    }
+    // Where there is room, a zero record ends the line.
+    let end = ((records.len() as u64 + 1) * RECORD_BYTES).min(MEDIA_LINE_BYTES);
+    (bytes, end.div_ceil(WORD_BYTES) as usize)
 }
 
 impl Silo {
@@ -200,20 +226,21 @@ impl Silo {
                 format!("{} threads need more than pm.log_region_bytes = {region}", site.threads);
             return Err(site.config.inconsistent(&[key, "pm.log_region_bytes"], why));
         }
-        // What a power failure may add: a record and a tuple for each entry.
-        let needed = 2 * u64::from(config.log_buffer_entries) * RECORD_BYTES;
-        if needed > config.log_bytes_per_thread.0 {
+        let media_lines = failure_lines_max(&config) + 1;
+        if media_lines * MEDIA_LINE_BYTES > config.log_bytes_per_thread.0 {
             let why = format!(
-                "a power failure may write {needed} B for silo.log_buffer_entries = {}",
-                config.log_buffer_entries
+                "with silo.log_buffer_entries = {} a power failure may write {} B behind a batch",
+                config.log_buffer_entries,
+                media_lines * MEDIA_LINE_BYTES
             );
             return Err(site.config.inconsistent(&[key, "silo.log_buffer_entries"], why));
         }
         let capacity = config.log_buffer_entries as usize;
         let buffer = |thread| LogBuffer {
             entries: Vec::with_capacity(capacity),
-            area: area(site, thread),
-            used: 0,
+            area: Area::of(site, thread),
+            head: 0,
+            tail: 0,
             batch_parts: 0,
             store_waits: false,
         };
@@ -287,39 +314,35 @@ impl Silo {
         let buffer = &mut self.buffers[thread];
         let count = buffer.entries.len().min(limit as usize);
         m.count().log_overflows += 1;
-        let room = self.config.log_bytes_per_thread.0 - 2 * self.capacity as u64 * RECORD_BYTES;
-        if buffer.used + MEDIA_LINE_BYTES > room {
+        if buffer.tail - buffer.head + failure_lines_max(&self.config) >= buffer.area.media_lines {
             m.fail(format!(
                 "a transaction of thread {thread} has more undo records than silo.log_bytes_per_thread = {} holds",
                 self.config.log_bytes_per_thread
             ));
         }
-        let mut bytes = [0; MEDIA_LINE_BYTES as usize];
-        for (entry, at) in
-            buffer.entries[..count].iter_mut().zip((0..).step_by(RECORD_BYTES as usize))
-        {
+        let mut records = Vec::with_capacity(count);
+        for entry in &mut buffer.entries[..count] {
             entry.overflowing = true;
-            let record = Record {
+            records.push(Record {
                 flush_bit: true,
                 thread: thread as u32,
                 tx: entry.tx as u16,
                 addr: entry.addr.0,
                 data: entry.old,
-            };
-            bytes[at..at + RECORD_BYTES as usize].copy_from_slice(&record.bytes());
+            });
         }
-        let words = (count as u64 * RECORD_BYTES).div_ceil(WORD_BYTES) as usize;
+        let (bytes, words) = media_line(&records);
         let words: Vec<u64> = bytes
             .chunks_exact(WORD_BYTES as usize)
             .take(words)
             .map(|word| u64::from_le_bytes(word.try_into().expect("chunks are words")))
             .collect();
-        let start = buffer.area.plus(buffer.used);
+        let start = buffer.area.line(buffer.tail);
+        buffer.batch_parts += words.len().div_ceil(WORDS_PER_LINE) as u32;
         for (i, line) in words.chunks(WORDS_PER_LINE).enumerate() {
             let at = start.plus((i * WORDS_PER_LINE) as u64 * WORD_BYTES);
             let token = Durable::Batch { thread }.token();
             m.write(Write { token, ..Write::words(WriteClass::Log, at, line) }, latency);
-            self.buffers[thread].batch_parts += 1;
         }
         self.write_home(m, thread);
     }
@@ -417,7 +440,9 @@ impl Design for Silo {
             m.count().log_entries_discarded += u64::from(entry.flushed);
             entry.committed = true;
         }
-        buffer.used = 0;
+        // A batch that is still on its way is behind the new head, too: its place is not used again soon.
+        buffer.tail += u64::from(buffer.batch_parts > 0);
+        buffer.head = buffer.tail;
         self.write_home(m, thread);
         self.free(m, thread);
         Flow::After(2 * m.path() + self.latency())
@@ -451,7 +476,7 @@ impl Design for Silo {
                 if buffer.batch_parts == 0
                     && buffer.entries.iter().any(|e| e.overflowing && !e.committed)
                 {
-                    buffer.used += MEDIA_LINE_BYTES;
+                    buffer.tail += 1;
                 }
                 self.free(m, thread);
             }
@@ -475,21 +500,27 @@ impl Design for Silo {
 
     fn power_failure(&self, medium: &mut Medium<'_>) {
         for (thread, buffer) in self.buffers.iter().enumerate() {
-            let mut at = buffer.area.plus(buffer.used);
-            for record in self.failure_records(thread) {
-                medium.write_bytes(at, &record.bytes());
-                at = at.plus(RECORD_BYTES);
+            let records = self.failure_records(thread);
+            for (number, records) in (buffer.tail..).zip(records.chunks(RECORDS_PER_BATCH as usize))
+            {
+                medium.write_bytes(buffer.area.line(number), &media_line(records).0);
             }
         }
     }
 
-    /// Per thread: bytes of whole batches, then bytes that the battery added.
+    /// Per thread: head and tail of the log area, in media lines.
     fn registers(&self) -> Vec<u64> {
         let of = |(thread, buffer): (usize, &LogBuffer)| {
-            [buffer.used, self.failure_records(thread).len() as u64 * RECORD_BYTES]
+            let added = self.failure_records(thread).len() as u64;
+            [buffer.head, buffer.tail + added.div_ceil(RECORDS_PER_BATCH)]
         };
         self.buffers.iter().enumerate().flat_map(of).collect()
     }
+}
+
+/// Most media lines that a power failure adds: a record and an id tuple for each entry.
+fn failure_lines_max(config: &SiloConfig) -> u64 {
+    (2 * u64::from(config.log_buffer_entries)).div_ceil(RECORDS_PER_BATCH)
 }
 
 /// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
@@ -498,8 +529,10 @@ fn recover(site: &Site, registers: &[u64], medium: &mut Medium<'_>) -> RecoveryR
     let mut report = RecoveryReport::default();
     let (mut redo, mut undo) = (Vec::new(), Vec::new());
     for thread in 0..site.threads {
-        let [batches, added] = [0, 1].map(|i| registers[thread as usize * 2 + i]);
-        let records = read_records(area(site, thread), batches, added, medium);
+        let [head, tail] = [0, 1].map(|i| registers[thread as usize * 2 + i]);
+        let area = Area::of(site, thread);
+        let records: Vec<Record> =
+            (head..tail).flat_map(|number| read_media_line(area.line(number), medium)).collect();
         report.records_scanned += records.len() as u64;
         let committed = |tx: u16| records.iter().any(|r| r.addr == TUPLE && r.tx == tx);
         for record in records.iter().filter(|r| r.addr != TUPLE) {
@@ -521,17 +554,93 @@ fn recover(site: &Site, registers: &[u64], medium: &mut Medium<'_>) -> RecoveryR
     report
 }
 
-fn read_records(area: Addr, batches: u64, added: u64, medium: &mut Medium<'_>) -> Vec<Record> {
-    let in_batches = (0..batches / MEDIA_LINE_BYTES).flat_map(|batch| {
-        (0..RECORDS_PER_BATCH).map(move |i| area.plus(batch * MEDIA_LINE_BYTES + i * RECORD_BYTES))
-    });
-    let behind = (0..added / RECORD_BYTES).map(|i| area.plus(batches + i * RECORD_BYTES));
-    let mut read = |at: Addr| {
+/// The records of one media line, up to its zero record.
+fn read_media_line(at: Addr, medium: &mut Medium<'_>) -> Vec<Record> {
+    let mut records = Vec::new();
+    for i in 0..RECORDS_PER_BATCH {
         let mut bytes = [0; RECORD_BYTES as usize];
-        medium.read_bytes(at, &mut bytes);
-        Record::parse(&bytes)
-    };
-    let mut records: Vec<Record> = in_batches.map(&mut read).filter(|r| r.addr != 0).collect();
-    records.extend(behind.map(&mut read));
+        medium.read_bytes(at.plus(i * RECORD_BYTES), &mut bytes);
+        let record = Record::parse(&bytes);
+        if record.addr == 0 {
+            break;
+        }
+        records.push(record);
+    }
     records
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Image;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sizes_are_the_papers() {
+        assert_eq!(RECORD_BYTES, 18, "§III-F");
+        assert_eq!(RECORDS_PER_BATCH, 14, "§III-F: S = 256");
+        let config = SiloConfig::default();
+        // An entry in the buffer: flush-bit, tid, txid, address, two words, in whole bytes; its address.
+        let entry_bytes = (1 + 8 + 16 + 48 + 64 + 64_u32).div_ceil(8);
+        assert_eq!(
+            (entry_bytes, config.log_buffer_entries * (entry_bytes + 8)),
+            (26, 680),
+            "Table I"
+        );
+    }
+
+    #[test]
+    fn full_and_partial_lines_are_read_back_from_bytes() {
+        let record = |i: u64| Record {
+            flush_bit: i % 2 == 0,
+            thread: 7,
+            tx: 65_535,
+            addr: 8 * i + 8,
+            data: !i,
+        };
+        for count in 0..=RECORDS_PER_BATCH {
+            let records: Vec<Record> = (0..count).map(record).collect();
+            let mut cells = Image::new();
+            // What an earlier lap left behind must not be read.
+            cells.write_bytes(Addr(512), &media_line(&(0..14).map(record).collect::<Vec<_>>()).0);
+            let mut medium = Medium::new(&cells);
+            let (bytes, words) = media_line(&records);
+            medium.write_bytes(Addr(512), &bytes[..words * 8]);
+            assert_eq!(read_media_line(Addr(512), &mut medium), records);
+        }
+    }
+
+    /// A committed word, an open one that had overflowed before, and a committed one that was at home.
+    #[test]
+    fn tuples_decide_and_undo_goes_newest_first() {
+        let mut config = crate::config::Config::defaults();
+        config.set("silo.log_bytes_per_thread", "4 KB").expect("a valid size");
+        let site = Site { config, threads: 1, log_start: Addr(1 << 20), log_end: Addr(2 << 20) };
+        let record = |flush_bit, tx, addr, data| Record { flush_bit, thread: 0, tx, addr, data };
+        let overflowed = [record(true, 6, 64, 100)];
+        let added = [
+            record(false, 5, 8, 51),
+            record(true, 5, 16, 52),
+            record(false, 5, TUPLE, 0),
+            record(false, 6, 64, 101),
+        ];
+        let area = Area::of(&site, 0);
+        // The area's last line and its first: the records wrap.
+        let last = area.media_lines - 1;
+        let mut cells = Image::new();
+        cells.write_bytes(area.line(last), &media_line(&overflowed).0);
+        cells.write_bytes(area.line(last + 1), &media_line(&added).0);
+        let mut medium = Medium::new(&cells);
+        let report = recover(&site, &[last, last + 2], &mut medium);
+        assert_eq!((report.records_scanned, report.words_redone, report.words_undone), (5, 1, 2));
+        assert_eq!([8, 16, 64].map(|addr| medium.peek(Addr(addr))), [51, 0, 100]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_survives_its_bytes(flush_bit: bool, thread: u8, tx: u16, addr in 0..=TUPLE, data: u64) {
+            let record = Record { flush_bit, thread: thread.into(), tx, addr, data };
+            prop_assert_eq!(Record::parse(&record.bytes()), record);
+        }
+    }
 }
