@@ -100,7 +100,7 @@ impl Area {
     fn of(site: &Site, thread: u32) -> Area {
         let bytes =
             site.config.get::<BaseConfig>().log_bytes_per_thread.0 / RECORD_BYTES * RECORD_BYTES;
-        Area { start: site.log_start.plus(u64::from(thread) * bytes), slots: bytes / RECORD_BYTES }
+        Area { start: site.thread_area(thread, bytes), slots: bytes / RECORD_BYTES }
     }
 
     fn slot(&self, sequence: u32) -> Addr {
@@ -130,16 +130,7 @@ const COMMIT_DURABLE: Token = 3;
 impl Base {
     fn new(site: &Site) -> Result<Base, ConfigError> {
         let bytes = site.config.get::<BaseConfig>().log_bytes_per_thread;
-        if bytes.0 * u64::from(site.threads) > site.log_bytes() {
-            return Err(site.config.inconsistent(
-                &["base.log_bytes_per_thread", "pm.log_region_bytes"],
-                format!(
-                    "{} threads need more than pm.log_region_bytes = {}",
-                    site.threads,
-                    Size(site.log_bytes())
-                ),
-            ));
-        }
+        site.check_thread_areas("base.log_bytes_per_thread", bytes.0)?;
         let thread = |t| Thread {
             area: Area::of(site, t),
             sequence: 0,

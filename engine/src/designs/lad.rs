@@ -147,7 +147,7 @@ struct Area {
 impl Area {
     fn of(site: &Site, thread: ThreadId) -> Area {
         let slots = site.config.get::<LadConfig>().log_bytes_per_thread.0 / SLOT_BYTES;
-        Area { start: site.log_start.plus(u64::from(thread) * slots * SLOT_BYTES), slots }
+        Area { start: site.thread_area(thread, slots * SLOT_BYTES), slots }
     }
 
     fn slot(&self, index: u64) -> LineAddr {
@@ -413,16 +413,7 @@ struct Lad {
 impl Lad {
     fn new(site: &Site) -> Result<Lad, ConfigError> {
         let config = site.config.get::<LadConfig>().clone();
-        if config.log_bytes_per_thread.0 * u64::from(site.threads) > site.log_bytes() {
-            return Err(site.config.inconsistent(
-                &["lad.log_bytes_per_thread", "pm.log_region_bytes"],
-                format!(
-                    "{} threads need more than pm.log_region_bytes = {}",
-                    site.threads,
-                    Size(site.log_bytes())
-                ),
-            ));
-        }
+        site.check_thread_areas("lad.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
         let thread = |t| Thread {
             writes: WriteSet::default(),
             phase: Phase::Running,

@@ -16,10 +16,10 @@ pub mod ideal;
 pub mod lad;
 pub mod silo;
 
-use crate::config::{Config, ConfigError, Section};
+use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token};
-use crate::memory::{Addr, LineAddr, LineData};
+use crate::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES};
 
 /// A hardware thread's number, from 0.
 pub type ThreadId = u32;
@@ -171,6 +171,36 @@ impl Site {
     /// Bytes of the log region.
     pub fn log_bytes(&self) -> u64 {
         self.log_end.0 - self.log_start.0
+    }
+
+    /// Where the log area of a thread begins. Areas lie one after the other with a page between them, so
+    /// that the areas of threads that log in step begin in different banks.
+    pub fn thread_area(&self, thread: ThreadId, bytes: u64) -> Addr {
+        self.log_start.plus(u64::from(thread) * self.thread_area_stride(bytes))
+    }
+
+    fn thread_area_stride(&self, bytes: u64) -> u64 {
+        bytes.next_multiple_of(MEDIA_LINE_BYTES)
+            + self.config.get::<ControllerConfig>().page_bytes.0
+    }
+
+    /// Checks that the log areas of all threads, of the size that parameter `key` gives, fit the log
+    /// region.
+    ///
+    /// # Errors
+    /// [`ConfigError::Inconsistent`] with what would be needed.
+    pub fn check_thread_areas(&self, key: &str, bytes: u64) -> Result<(), ConfigError> {
+        let needed = u64::from(self.threads) * self.thread_area_stride(bytes);
+        if needed <= self.log_bytes() {
+            return Ok(());
+        }
+        let why = format!(
+            "{} threads need {} of pm.log_region_bytes = {}",
+            self.threads,
+            Size(needed),
+            Size(self.log_bytes())
+        );
+        Err(self.config.inconsistent(&[key, "pm.log_region_bytes"], why))
     }
 }
 

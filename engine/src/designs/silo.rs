@@ -39,7 +39,7 @@
 //!   take free places; with none free they wait for the committed ones, and do not overflow.
 
 use super::{Design, Entry as Registered, Eviction, Flow, RecoveryReport, Site, Store, Tx};
-use crate::config::{ConfigError, PmConfig, Size};
+use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token, Write, WriteClass};
 use crate::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
@@ -55,7 +55,7 @@ section! {
         /// Most undo records that overflow together; 0: as many as one media line holds (⌊S/18⌋ = 14).
         overflow_batch_entries: u32 = 0, 0..=14, "entries";
         /// Log area of each thread, for records of overflow and power failure; a transaction must fit.
-        log_bytes_per_thread: Size = Size::kb(512), Size(1024)..=Size::gb(1), "B";
+        log_bytes_per_thread: Size = Size::kb(256), Size(1024)..=Size::gb(1), "B";
     }
 }
 
@@ -195,7 +195,7 @@ struct Area {
 impl Area {
     fn of(site: &Site, thread: u32) -> Area {
         let media_lines = site.config.get::<SiloConfig>().log_bytes_per_thread.0 / MEDIA_LINE_BYTES;
-        let start = site.log_start.plus(u64::from(thread) * media_lines * MEDIA_LINE_BYTES);
+        let start = site.thread_area(thread, media_lines * MEDIA_LINE_BYTES);
         Area { start, media_lines }
     }
 
@@ -220,12 +220,7 @@ impl Silo {
     fn new(site: &Site) -> Result<Silo, ConfigError> {
         let config = site.config.get::<SiloConfig>().clone();
         let key = "silo.log_bytes_per_thread";
-        if config.log_bytes_per_thread.0 * u64::from(site.threads) > site.log_bytes() {
-            let region = site.config.get::<PmConfig>().log_region_bytes;
-            let why =
-                format!("{} threads need more than pm.log_region_bytes = {region}", site.threads);
-            return Err(site.config.inconsistent(&[key, "pm.log_region_bytes"], why));
-        }
+        site.check_thread_areas(key, config.log_bytes_per_thread.0)?;
         let media_lines = failure_lines_max(&config) + 1;
         if media_lines * MEDIA_LINE_BYTES > config.log_bytes_per_thread.0 {
             let why = format!(
@@ -592,7 +587,7 @@ mod tests {
     #[test]
     fn full_and_partial_lines_are_read_back_from_bytes() {
         let record = |i: u64| Record {
-            flush_bit: i % 2 == 0,
+            flush_bit: i.is_multiple_of(2),
             thread: 7,
             tx: 65_535,
             addr: 8 * i + 8,
