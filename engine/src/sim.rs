@@ -4,11 +4,33 @@
 //! first (ties: events first, then the lower thread). Hooks of the design are called at the instant of
 //! the action; what the memory has to tell is delivered before anything else happens.
 
+//!
+//! | file | what |
+//! |---|---|
+//! | `spec`, `error` | what to simulate; why it ended without a result |
+//! | `run` | the simulation, its loop, and what memory and design have to say |
+//! | `threads`, `locks` | the state of a hardware thread; locks |
+//! | `operations` | instructions, loads, transactions, locks |
+//! | `stores` | the store queue |
+//! | `fills` | misses and the check of what was read |
+//! | `ending`, `record` | the end of a run and its record |
+//! | `crash` | power failures |
+
+mod crash;
+mod ending;
+mod error;
+mod fills;
 mod locks;
+mod operations;
 mod record;
 mod run;
+mod spec;
+mod stores;
 mod threads;
 
 pub use crate::control::Control;
+pub use crash::Crash;
+pub use error::SimError;
 pub use record::value_to_json;
-pub use run::{Crash, SimError, Simulation, Spec};
+pub use run::Simulation;
+pub use spec::Spec;

@@ -92,7 +92,7 @@ counters! {
     forced_writebacks: Count, "lines";
     /// Of these, those in vain: the line was stored to again within the transaction.
     forced_writebacks_in_vain: Count, "lines";
-    /// Dirty lines still in the caches when the run ended.
+    /// Lines whose content only the caches held when the run ended: data writes that are still to come.
     residual_dirty_lines: Gauge, "lines";
     /// Reads of PM that reached a controller.
     controller_read_requests: Count, "requests";

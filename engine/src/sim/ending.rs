@@ -1,0 +1,83 @@
+//! The end of a run: statistics are closed, then everything is written back, recovered once and checked.
+
+use super::error::SimError;
+use super::run::Simulation;
+use super::spec::DATA_START;
+use crate::config::CoreConfig;
+use crate::machine::NEVER;
+use crate::memory::LineAddr;
+
+impl Simulation {
+    pub(super) fn finish_stats(&mut self) {
+        let cores = self.spec.config.get::<CoreConfig>().count as usize;
+        let not_in_pm = |line: &LineAddr| {
+            let memory = &self.machine.memory;
+            memory.is_pm(line.addr()) && memory.content(*line) != self.machine.line(*line)
+        };
+        let dirty = self.machine.caches.dirty_lines();
+        let residual = dirty.into_iter().filter(not_in_pm).count() as u64;
+        let stats = &mut self.machine.memory.shared.stats;
+        stats.core_instructions = vec![0; cores];
+        stats.core_cycles = vec![0; cores];
+        for t in &self.threads {
+            stats.core_instructions[t.core as usize] += t.pipeline.instructions;
+            let cycles = &mut stats.core_cycles[t.core as usize];
+            *cycles = (*cycles).max(t.pipeline.time);
+        }
+        stats.counters.cycles = stats.core_cycles.iter().copied().max().unwrap_or(0);
+        stats.counters.instructions = stats.core_instructions.iter().sum();
+        stats.counters.residual_dirty_lines = residual;
+        stats.counters.peak_wear = stats.wear.peak();
+        self.control.report(stats.counters.committed_transactions);
+    }
+
+    /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what
+    /// the program stored. Nothing of this is in the statistics.
+    pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
+        self.run_until_idle()?;
+        for line in self.machine.caches.dirty_lines() {
+            self.machine.caches.clean(line);
+            self.evict(line);
+            self.deliver()?;
+            while self.machine.memory.has_writes_waiting() {
+                self.handle_event();
+                self.deliver()?;
+            }
+        }
+        self.run_until_idle()?;
+        self.machine.memory.flush_buffers();
+        let (start, end) = (DATA_START, self.site.log_start);
+        let written = {
+            let mut crash = self.crash();
+            crash.recover();
+            crash.medium.into_written()
+        };
+        let shared = &mut self.machine.memory.shared;
+        for (addr, value) in written {
+            shared.media.store(addr, value);
+        }
+        let shared = &self.machine.memory.shared;
+        match shared.media.first_difference(self.machine.architectural(), start, end) {
+            None => Ok(shared.media.digest(start, end)),
+            Some((addr, found, stored)) => Err(SimError::ShutdownCheck {
+                addr,
+                found,
+                stored,
+                design: self.spec.design.name,
+                workload: self.spec.workload.name,
+            }),
+        }
+    }
+
+    pub(super) fn run_until_idle(&mut self) -> Result<(), SimError> {
+        self.deliver()?;
+        while !(self.machine.memory.is_idle() && self.design.is_idle() && self.fills.is_empty()) {
+            if self.machine.memory.shared.events.next_at() == NEVER {
+                return Err(self.deadlock());
+            }
+            self.handle_event();
+            self.deliver()?;
+        }
+        Ok(())
+    }
+}

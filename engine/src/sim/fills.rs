@@ -1,0 +1,148 @@
+//! Misses: registers, lines on their way from memory, the check of what was read, and who waits.
+
+use super::error::SimError;
+use super::run::Simulation;
+use super::threads::{Cause, Fill, Head, State, Waiter};
+use crate::designs;
+use crate::machine::clock::Event;
+use crate::machine::hierarchy::Access;
+use crate::machine::{Cycle, ReadPurpose};
+use crate::memory::LineAddr;
+
+impl Simulation {
+    #[inline]
+    pub(super) fn access(&mut self, core: u32, line: LineAddr, write: bool) -> Access {
+        let access = self.machine.caches.access(core, line, write, self.machine.memory.counters());
+        if self.machine.caches.has_departures() {
+            self.handle_departures();
+        }
+        access
+    }
+
+    pub(super) fn fill_of(&self, line: LineAddr) -> Option<usize> {
+        self.fills.iter().find(|(_, fill)| fill.line == line).map(|(slot, _)| slot)
+    }
+
+    /// Whether the access would need a miss register and none is free.
+    #[inline]
+    pub(super) fn must_wait_for_mshr(&self, core: u32, line: LineAddr) -> bool {
+        self.mshrs_used[core as usize] >= self.mshrs_max
+            && !self.machine.caches.contains(line)
+            && self.fill_of(line).is_none()
+    }
+
+    /// Asks memory for a line, or joins those who wait for it already.
+    pub(super) fn start_fill(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        waiter: Option<Waiter>,
+        delay: Cycle,
+    ) {
+        if let Some(slot) = self.fill_of(line) {
+            self.fills[slot].waiters.extend(waiter);
+            return;
+        }
+        debug_assert!(
+            self.mshrs_used[core as usize] < self.mshrs_max,
+            "the caller asked for a miss register"
+        );
+        self.mshrs_used[core as usize] += 1;
+        let slot =
+            self.fills.insert(Fill { line, core, waiters: waiter.into_iter().collect() }) as u32;
+        if self.machine.memory.is_pm(line.addr()) {
+            if let designs::Fill::Buffer(content, latency) =
+                self.design.llc_fill(&mut self.machine, line)
+            {
+                self.check_read(line, &content)
+                    .unwrap_or_else(|e| self.machine.fail(e.to_string()));
+                let at = self.machine.now() + delay + latency;
+                return self.machine.memory.shared.events.push(at, Event::BufferedFill(slot));
+            }
+            self.machine.memory.shared.media.prefetch(line);
+        }
+        self.machine.memory.read(line, ReadPurpose::Fill(slot), delay);
+    }
+
+    pub(super) fn check_read(
+        &mut self,
+        line: LineAddr,
+        content: &[u64; 8],
+    ) -> Result<(), SimError> {
+        self.machine.count().reads_checked += 1;
+        let stored = self.machine.line(line);
+        match (0..8).find(|&i| content[i] != stored[i]) {
+            None => Ok(()),
+            Some(i) => Err(SimError::ReadCheck {
+                cycle: self.machine.now(),
+                addr: line.word(i),
+                read: content[i],
+                stored: stored[i],
+                design: self.spec.design.name,
+                workload: self.spec.workload.name,
+            }),
+        }
+    }
+
+    /// A line has come: it is checked, goes into the caches, and those who waited go on.
+    pub(super) fn finish_fill(
+        &mut self,
+        slot: u32,
+        checked: Option<[u64; 8]>,
+    ) -> Result<(), SimError> {
+        let fill = self.fills.remove(slot as usize);
+        if checked.is_none() && self.machine.memory.is_pm(fill.line.addr()) {
+            let content = self.machine.memory.content(fill.line);
+            self.check_read(fill.line, &content)?;
+        }
+        self.mshrs_used[fill.core as usize] -= 1;
+        self.machine.caches.fill(fill.core, fill.line);
+        self.handle_departures();
+        let now = self.machine.now();
+        for waiter in fill.waiters {
+            match waiter {
+                Waiter::InOrderLoad(thread, addr) => {
+                    let t = &mut self.threads[thread as usize];
+                    t.value = self.machine.load(addr);
+                    self.wake(thread as usize, now);
+                    self.threads[thread as usize].pipeline.load_issued(now);
+                }
+                Waiter::WindowLoad(thread, load) => self.window_load_done(thread as usize, load),
+                Waiter::StoreHead(thread) => self.schedule_store(thread as usize, now),
+                Waiter::Repeat(thread) => self.wake(thread as usize, now),
+            }
+        }
+        self.retry_for_mshr(fill.core);
+        Ok(())
+    }
+
+    pub(super) fn window_load_done(&mut self, thread: usize, load: u32) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        t.pipeline.load_ready(load, now);
+        if t.head == Head::Loads {
+            t.head = Head::Free;
+            self.try_store(thread);
+        }
+        if matches!(self.threads[thread].state, State::Blocked(Cause::Load | Cause::Window, _)) {
+            self.wake(thread, now);
+        }
+    }
+
+    /// A miss register of a core has become free.
+    pub(super) fn retry_for_mshr(&mut self, core: u32) {
+        let now = self.machine.now();
+        for thread in 0..self.threads.len() {
+            let t = &self.threads[thread];
+            if t.core != core {
+                continue;
+            }
+            if matches!(t.state, State::Blocked(Cause::Mshr, _)) {
+                self.wake(thread, now);
+            }
+            if self.threads[thread].head == Head::Mshr {
+                self.schedule_store(thread, now);
+            }
+        }
+    }
+}

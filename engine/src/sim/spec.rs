@@ -1,0 +1,110 @@
+//! What to simulate, checked before anything runs.
+
+use crate::config::{Config, ConfigError, CoreConfig, PmConfig};
+use crate::designs::{self, Site};
+use crate::memory::Addr;
+use crate::workloads::{self, WorkloadConfig};
+
+/// First byte of PM that a workload may use: address 0 stays the null pointer.
+pub(super) const DATA_START: Addr = Addr(4096);
+
+/// What to simulate.
+#[derive(Clone)]
+pub struct Spec {
+    /// Machine, design and workload parameters.
+    pub config: Config,
+    /// The design.
+    pub design: &'static designs::Entry,
+    /// The workload.
+    pub workload: &'static workloads::Entry,
+    /// Program threads.
+    pub threads: u32,
+    /// Transactions over all threads.
+    pub transactions: u64,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Spec {
+    /// A checked specification. By default there is one thread per core and 10,000 transactions.
+    ///
+    /// # Errors
+    /// Unknown names, and values that do not fit each other.
+    pub fn new(
+        config: Config,
+        design: &str,
+        workload: &str,
+        threads: Option<u64>,
+        transactions: Option<u64>,
+        seed: u64,
+    ) -> Result<Spec, ConfigError> {
+        config.validate()?;
+        let design = designs::find(design)?;
+        let workload = workloads::find(workload)?;
+        let core = config.get::<CoreConfig>();
+        let most = core.count * core.threads_per_core;
+        let threads = argument("threads", threads, core.count.into(), 1..=u64::from(most), || {
+            format!(
+                "core.count = {} and core.threads_per_core = {}",
+                core.count, core.threads_per_core
+            )
+        })?;
+        let transactions =
+            argument("transactions", transactions, 10_000, 1..=1 << 40, String::new)?;
+        Ok(Spec { design, workload, threads: threads as u32, transactions, seed, config })
+    }
+
+    /// Has design and workload look at their parameters, as they do again when they are built to run.
+    ///
+    /// # Errors
+    /// Parameters that they cannot work with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let site = self.site();
+        (self.design.build)(&site)?;
+        (self.workload.build)(&self.request(&site))?;
+        Ok(())
+    }
+
+    pub(super) fn request(&self, site: &Site) -> workloads::Request {
+        workloads::Request {
+            config: self.config.get::<WorkloadConfig>().clone(),
+            threads: self.threads,
+            transactions: self.transactions,
+            seed: self.seed,
+            start: DATA_START,
+            end: site.log_start,
+        }
+    }
+
+    /// Where designs and their recovery find themselves.
+    pub fn site(&self) -> Site {
+        let pm = self.config.get::<PmConfig>();
+        Site {
+            config: self.config.clone(),
+            threads: self.threads,
+            log_start: Addr(pm.capacity_bytes.0 - pm.log_region_bytes.0),
+            log_end: Addr(pm.capacity_bytes.0),
+        }
+    }
+}
+
+fn argument(
+    name: &str,
+    given: Option<u64>,
+    default: u64,
+    range: std::ops::RangeInclusive<u64>,
+    because: impl Fn() -> String,
+) -> Result<u64, ConfigError> {
+    let value = given.unwrap_or(default);
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    let because = because();
+    let tail = if because.is_empty() { String::new() } else { format!(" ({because})") };
+    Err(ConfigError::Value {
+        origin: "argument".into(),
+        key: name.into(),
+        value: value.to_string(),
+        allowed: format!("a whole number from {} to {}{tail}", range.start(), range.end()),
+    })
+}

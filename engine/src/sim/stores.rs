@@ -1,0 +1,172 @@
+//! The store queue: stores retire into it, and are performed in order, as lines and design allow.
+//!
+//! A store is performed when its line is in the L1 exclusively, older loads are complete, and the design
+//! agrees: architectural memory changes at that instant.
+
+use super::run::Simulation;
+use super::threads::{Cause, Head, QueuedStore, State, Waiter};
+use crate::designs::{Flow, Store};
+use crate::machine::Cycle;
+use crate::machine::clock::Event;
+use crate::machine::hierarchy::Access;
+use crate::memory::LineAddr;
+use crate::program::{Op, Ptr};
+
+impl Simulation {
+    /// Stores: into the thread's queue; performed in order, as lines and design allow.
+    pub(super) fn store(&mut self, thread: usize, op: Op, at: Ptr, value: u64) {
+        let t = &self.threads[thread];
+        if t.stores.len() >= t.stores_max {
+            return self.block_on_stores(thread, op);
+        }
+        if t.pipeline.is_out_of_order()
+            && self.threads[thread].pipeline.load_start(at.origin).is_err()
+        {
+            return self.block(thread, Cause::Load, Some(op));
+        }
+        let now = self.machine.now();
+        if !self.issue(thread, op, 1) {
+            return;
+        }
+        self.machine.count().stores += 1;
+        let t = &mut self.threads[thread];
+        t.stores.push_back(QueuedStore {
+            addr: at.addr,
+            value,
+            in_transaction: t.running.is_some(),
+            after_load: t.pipeline.last_load(),
+        });
+        if t.stores.len() > 1 || t.head != Head::Free {
+            self.prefetch_for_store(thread, at.addr.line());
+        } else if t.store_port_free_at > now {
+            t.head = Head::Scheduled;
+            let at = t.store_port_free_at;
+            self.machine.memory.shared.events.push(at, Event::StoreDrain(thread as u32));
+        } else {
+            self.try_store(thread);
+        }
+    }
+
+    pub(super) fn block_on_stores(&mut self, thread: usize, op: Op) {
+        let held = matches!(self.threads[thread].head, Head::HeldAfter | Head::HeldBefore);
+        self.block(thread, if held { Cause::Log } else { Cause::Store }, Some(op));
+    }
+
+    /// A store that must wait behind others asks for its line already, if memory has it.
+    pub(super) fn prefetch_for_store(&mut self, thread: usize, line: LineAddr) {
+        let core = self.threads[thread].core;
+        let asks = !self.machine.caches.contains(line)
+            && self.fill_of(line).is_none()
+            && self.mshrs_used[core as usize] < self.mshrs_max;
+        if asks && let Access::Miss(latency) = self.access(core, line, false) {
+            self.start_fill(core, line, None, latency);
+        }
+    }
+
+    /// Tries to perform the oldest queued store.
+    pub(super) fn try_store(&mut self, thread: usize) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        debug_assert_eq!(t.head, Head::Free);
+        let Some(&store) = t.stores.front() else { return };
+        let (core, line) = (t.core, store.addr.line());
+        let wait = match t.pipeline.loads_done(store.after_load) {
+            Err(_) => {
+                t.head = Head::Loads;
+                return;
+            }
+            Ok(done) => done.max(t.store_port_free_at),
+        };
+        if wait > now {
+            return self.schedule_store(thread, wait);
+        }
+        if self.machine.caches.is_writable(core, line) {
+            if !self.threads[thread].head_counted {
+                self.machine.caches.access(core, line, true, self.machine.memory.counters());
+            }
+            return self.perform(thread, store);
+        }
+        if self.must_wait_for_mshr(core, line) {
+            self.threads[thread].head = Head::Mshr;
+            return;
+        }
+        self.threads[thread].head_counted = true;
+        match self.access(core, line, true) {
+            // It had the line before and lost it while it waited out the latency: two that contend would
+            // take it from each other for ever.
+            Access::Hit(_) if self.threads[thread].head_granted => self.perform(thread, store),
+            Access::Hit(latency) => {
+                self.threads[thread].head_granted = true;
+                self.schedule_store(thread, now + latency);
+            }
+            Access::Miss(latency) => {
+                self.threads[thread].head = Head::Fill;
+                let waiter = Waiter::StoreHead(self.threads[thread].id);
+                self.start_fill(core, line, Some(waiter), latency);
+            }
+        }
+    }
+
+    pub(super) fn schedule_store(&mut self, thread: usize, at: Cycle) {
+        self.threads[thread].head = Head::Scheduled;
+        self.machine.memory.shared.events.push(at, Event::StoreDrain(thread as u32));
+    }
+
+    /// The line is there and exclusive: architectural memory changes now, if the design agrees.
+    pub(super) fn perform(&mut self, thread: usize, store: QueuedStore) {
+        let now = self.machine.now();
+        let core = self.threads[thread].core;
+        let mut flow = Flow::Continue;
+        if store.in_transaction && self.machine.memory.is_pm(store.addr) {
+            let tx = self.threads[thread].running.expect("the end waits for the queue to drain").tx;
+            let old = self.machine.load(store.addr);
+            flow = self.design.store(
+                &mut self.machine,
+                &Store { tx, core, addr: store.addr, old, new: store.value },
+            );
+            if flow == Flow::Retry {
+                self.threads[thread].head = Head::HeldBefore;
+                return;
+            }
+            let c = self.machine.count();
+            c.transactional_stores += 1;
+            c.silent_stores += u64::from(old == store.value);
+            if let Some(oracle) = &mut self.oracle {
+                oracle.store(tx, store.addr, old);
+            }
+        }
+        self.machine.caches.mark_dirty(core, store.addr.line());
+        self.machine.perform_store(store.addr, store.value);
+        let t = &mut self.threads[thread];
+        t.stores.pop_front();
+        t.head_counted = false;
+        t.head_granted = false;
+        t.store_port_free_at = now + 1;
+        match flow {
+            Flow::Continue => {}
+            Flow::After(cycles) => t.store_port_free_at = now + cycles.max(1),
+            Flow::Wait => t.head = Head::HeldAfter,
+            Flow::Retry => unreachable!("handled above"),
+        }
+        if t.head == Head::Free && !t.stores.is_empty() {
+            let at = t.store_port_free_at;
+            self.schedule_store(thread, at);
+        }
+        self.wake_for_stores(thread);
+    }
+
+    /// A thread that waits for its store queue may find it as it needs it.
+    pub(super) fn wake_for_stores(&mut self, thread: usize) {
+        let t = &self.threads[thread];
+        let State::Blocked(Cause::Store | Cause::Log, _) = t.state else { return };
+        let ready = match t.op {
+            Some(Op::Store { .. }) => t.stores.len() < t.stores_max,
+            Some(Op::TxBegin) if t.begun => false,
+            _ => t.stores.is_empty() && t.head == Head::Free,
+        };
+        if ready {
+            let at = self.machine.now().max(t.store_port_free_at.saturating_sub(1));
+            self.wake(thread, at);
+        }
+    }
+}
