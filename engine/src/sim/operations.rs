@@ -256,8 +256,8 @@ impl Simulation {
         self.machine.perform_store(self.locks.addr(lock), 0);
         let id = self.threads[thread].id;
         if let Some(next) = self.locks.release(lock, id) {
-            let now = self.machine.now();
-            self.wake(next as usize, now);
+            let released_at = self.threads[thread].pipeline.time;
+            self.wake(next as usize, released_at);
         }
     }
 
