@@ -58,11 +58,21 @@
 //! replaced, as writes underway hide what PM holds from this model's reads: the read is issued for its
 //! time and traffic.
 
+mod pool;
+mod undo_log;
+mod write_set;
+
+use pool::{
+    ByLine, Coming, Draining, Gathered, Owners, Room, Stage, ThreadSet, threads_in, words_owned,
+};
+use undo_log::{Area, Header, recover};
+use write_set::WriteSet;
+
 use super::{Design, Entry, Eviction, Fill, Flow, RecoveryReport, Site, Store, ThreadId, Tx};
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token, Write, WriteClass};
-use crate::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, WordMask};
+use crate::memory::{LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use crate::{choice, section};
 
 choice! {
@@ -106,146 +116,6 @@ pub const ENTRY: Entry = Entry {
     recover,
 };
 
-const SLOT_BYTES: u64 = 2 * LINE_BYTES;
-const KIND_UNDO: u64 = 1;
-
-/// The second line of an undo record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Header {
-    thread: ThreadId,
-    words: WordMask,
-    tx: u32,
-    home: LineAddr,
-}
-
-impl Header {
-    fn words(&self) -> [u64; 2] {
-        let head = KIND_UNDO
-            | u64::from(self.thread) << 8
-            | u64::from(self.words) << 16
-            | u64::from(self.tx) << 32;
-        [head, self.home.addr().0]
-    }
-
-    fn parse([head, home]: [u64; 2]) -> Option<Header> {
-        (head & 0xff == KIND_UNDO).then_some(Header {
-            thread: (head >> 8 & 0xff) as ThreadId,
-            words: (head >> 16) as WordMask,
-            tx: (head >> 32) as u32,
-            home: Addr(home).line(),
-        })
-    }
-}
-
-/// One thread's log area.
-#[derive(Clone, Copy, Debug)]
-struct Area {
-    start: Addr,
-    slots: u64,
-}
-
-impl Area {
-    fn of(site: &Site, thread: ThreadId) -> Area {
-        let slots = site.config.get::<LadConfig>().log_bytes_per_thread.0 / SLOT_BYTES;
-        Area { start: site.thread_area(thread, slots * SLOT_BYTES), slots }
-    }
-
-    fn slot(&self, index: u64) -> LineAddr {
-        self.start.plus(index % self.slots * SLOT_BYTES).line()
-    }
-}
-
-/// A line that an open transaction has stored to.
-#[derive(Clone, Copy, Debug)]
-struct WrittenLine {
-    line: LineAddr,
-    words: WordMask,
-    /// What those words held before the transaction.
-    before: LineData,
-    /// Words with an undo record.
-    logged: WordMask,
-    /// Its newest content has left the caches.
-    pushed: bool,
-    /// It was pushed in the hope that it would not be stored to again.
-    early: bool,
-}
-
-/// What an open transaction has stored; kept from one transaction to the next for its memory.
-#[derive(Clone, Debug, Default)]
-struct WriteSet {
-    /// In the order of the first store.
-    lines: Vec<WrittenLine>,
-    by_line: Vec<(LineAddr, u32)>,
-    /// Index of the line stored to last.
-    last: usize,
-    /// Indices of lines that are not pushed yet, the one stored to last at the end.
-    recent: Vec<usize>,
-}
-
-impl WriteSet {
-    fn clear(&mut self) {
-        self.lines.clear();
-        self.by_line.clear();
-        self.recent.clear();
-        self.last = 0;
-    }
-
-    #[inline]
-    fn find(&self, line: LineAddr) -> Option<usize> {
-        if self.lines.get(self.last).is_some_and(|l| l.line == line) {
-            return Some(self.last);
-        }
-        let at = self.by_line.binary_search_by_key(&line, |&(line, _)| line).ok()?;
-        Some(self.by_line[at].1 as usize)
-    }
-
-    /// Takes a store in and returns whether its line had been pushed early in vain.
-    #[inline]
-    fn store(&mut self, store: &Store) -> bool {
-        let line = store.addr.line();
-        self.last = self.find(line).unwrap_or_else(|| self.add(line));
-        let written = &mut self.lines[self.last];
-        let word = store.addr.word_in_line();
-        if written.words >> word & 1 == 0 {
-            written.words |= 1 << word;
-            written.before[word] = store.old;
-        }
-        written.pushed = false;
-        std::mem::take(&mut written.early)
-    }
-
-    fn add(&mut self, line: LineAddr) -> usize {
-        let at = self.by_line.partition_point(|&(other, _)| other < line);
-        self.by_line.insert(at, (line, self.lines.len() as u32));
-        let before = [0; WORDS_PER_LINE];
-        self.lines.push(WrittenLine {
-            line,
-            words: 0,
-            before,
-            logged: 0,
-            pushed: false,
-            early: false,
-        });
-        self.lines.len() - 1
-    }
-
-    /// Makes the last line the most recent one; returns which falls off the list.
-    #[inline]
-    fn touch(&mut self, capacity: usize) -> Option<usize> {
-        if self.recent.last() == Some(&self.last) {
-            return None;
-        }
-        let mut off = None;
-        if let Some(at) = self.recent.iter().position(|&i| i == self.last) {
-            self.recent.remove(at);
-        } else if self.recent.len() == capacity {
-            off = Some(self.recent.remove(0));
-        }
-        self.recent.push(self.last);
-        off
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
@@ -271,113 +141,6 @@ struct Thread {
     area: Area,
     records: u64,
     records_of_tx: u64,
-}
-
-/// Of each word of a line, the thread whose open transaction stored it.
-type Owners = [Option<u8>; WORDS_PER_LINE];
-
-fn words_owned(owners: &Owners, owned: impl Fn(u8) -> bool) -> WordMask {
-    (0..WORDS_PER_LINE).filter(|&w| owners[w].is_some_and(&owned)).fold(0, |mask, w| mask | 1 << w)
-}
-
-/// Threads as a set of bits: as many as the machine can have (64 cores of two).
-type ThreadSet = u128;
-
-fn threads_in(mut set: ThreadSet) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let thread = (set != 0).then(|| set.trailing_zeros() as usize)?;
-        set &= set - 1;
-        Some(thread)
-    })
-}
-
-/// Few things, found by their line, in the order in which they came.
-#[derive(Clone, Debug)]
-struct ByLine<T> {
-    lines: Vec<LineAddr>,
-    values: Vec<T>,
-}
-
-impl<T> ByLine<T> {
-    const fn new() -> Self {
-        Self { lines: Vec::new(), values: Vec::new() }
-    }
-
-    fn index(&self, line: LineAddr) -> Option<usize> {
-        self.lines.iter().position(|&l| l == line)
-    }
-
-    fn get(&self, line: LineAddr) -> Option<&T> {
-        self.index(line).map(|i| &self.values[i])
-    }
-
-    fn get_mut(&mut self, line: LineAddr) -> Option<&mut T> {
-        self.index(line).map(|i| &mut self.values[i])
-    }
-
-    fn insert(&mut self, line: LineAddr, value: T) {
-        debug_assert!(self.index(line).is_none(), "a line has one entry");
-        self.lines.push(line);
-        self.values.push(value);
-    }
-
-    fn remove(&mut self, line: LineAddr) -> Option<T> {
-        let at = self.index(line)?;
-        self.lines.remove(at);
-        Some(self.values.remove(at))
-    }
-}
-
-/// A place of the pool that gathers a line with uncommitted words.
-#[derive(Clone, Copy, Debug)]
-struct Gathered {
-    data: LineData,
-    owners: Owners,
-}
-
-/// A committed line of the pool, being written to PM.
-#[derive(Clone, Copy, Debug)]
-struct Draining {
-    line: LineAddr,
-    mask: WordMask,
-    data: LineData,
-    room: Room,
-}
-
-/// Whose place a draining line takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    Own,
-    /// That of the line's gathered entry, from which it came.
-    Gathered,
-    /// That of a younger draining one of the line.
-    Younger,
-}
-
-/// Where a line is that has left the caches and is not received yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Between the caches and the controller.
-    Travelling,
-    /// At the controller, for a place that a draining line will leave.
-    Waiting,
-    /// For the old line, to be logged.
-    Reading,
-    /// For so many undo records to be durable.
-    Logging(u32),
-    /// For itself to be durable at home.
-    Writing,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Coming {
-    data: LineData,
-    arrives: Cycle,
-    /// Threads whose commit must wait for it.
-    threads: ThreadSet,
-    stage: Stage,
-    /// Newer content has joined it.
-    newer: bool,
 }
 
 /// What timers and durable writes are about; the rest of the token is a line or a thread.
@@ -873,67 +636,5 @@ impl Design for Lad {
 
     fn registers(&self) -> Vec<u64> {
         self.threads.iter().map(|t| t.uncommitted).collect()
-    }
-}
-
-fn recover(site: &Site, registers: &[u64], medium: &mut Medium<'_>) -> RecoveryReport {
-    let mut report = RecoveryReport::default();
-    for (thread, &uncommitted) in registers.iter().enumerate() {
-        let area = Area::of(site, thread as ThreadId);
-        report.records_scanned += area.slots;
-        for slot in (0..area.slots).map(|i| area.slot(i).addr()) {
-            let second = [0, WORD_BYTES].map(|i| medium.load(slot.plus(LINE_BYTES + i)));
-            // Numbers only grow; those that wrote nothing left the register as it was.
-            let open = |h: &Header| h.tx.wrapping_sub(uncommitted as u32) < 1 << 31;
-            let Some(header) = Header::parse(second).filter(open) else { continue };
-            for word in (0..WORDS_PER_LINE).filter(|w| header.words >> w & 1 != 0) {
-                let old = medium.load(slot.plus(word as u64 * WORD_BYTES));
-                medium.store(header.home.word(word), old);
-                report.words_undone += 1;
-            }
-        }
-    }
-    report
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_header_is_read_back_as_it_was_written() {
-        let header = Header { thread: 127, words: 0b1010_0001, tx: u32::MAX, home: LineAddr(77) };
-        assert_eq!(Header::parse(header.words()), Some(header));
-        assert_eq!(Header::parse([0, 0]), None);
-    }
-
-    #[test]
-    fn the_write_set_keeps_the_first_value_and_the_order_of_the_lines() {
-        let store = |addr, old| Store {
-            tx: Tx { thread: 0, number: 0 },
-            core: 0,
-            addr: Addr(addr),
-            old,
-            new: old + 1,
-        };
-        let mut writes = WriteSet::default();
-        for (addr, old) in [(640, 5), (64, 1), (640, 6), (648, 2)] {
-            assert!(!writes.store(&store(addr, old)));
-        }
-        let lines: Vec<_> = writes.lines.iter().map(|l| (l.line.0, l.words)).collect();
-        assert_eq!(lines, [(10, 0b11), (1, 0b1)]);
-        assert_eq!(writes.lines[0].before[..2], [5, 2]);
-        assert_eq!((writes.find(LineAddr(1)), writes.find(LineAddr(2))), (Some(1), None));
-    }
-
-    #[test]
-    fn the_line_not_stored_to_for_longest_falls_off_the_list() {
-        let mut writes = WriteSet::default();
-        let mut off = Vec::new();
-        for last in [0, 1, 0, 2, 3] {
-            writes.last = last;
-            off.push(writes.touch(2));
-        }
-        assert_eq!(off, [None, None, None, Some(1), Some(0)]);
     }
 }
