@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import fake_engine  # noqa: E402
 
 fake_engine.install()
+
+# A run in the background may have been started with interrupts ignored, which its children inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HERE.parent), "NO_COLOR": "1", "COLUMNS": "100"}
 
