@@ -1,33 +1,48 @@
-//! Crash points per second of host time: power failure, recovery, verdict.
+//! Crash points per second of host time: a run of a workload, crashed at every one of them, recovered and
+//! judged, with nothing but the plain form of each. The run itself is part of the time.
+//!
+//! Elements are crash points. Recovery costs what it reads and writes, so designs whose recovery reads a
+//! large log are given a small one here, as in exhaustive campaigns.
 
 mod common;
 
-use std::hint::black_box;
 use std::time::Duration;
 
-use common::{machine, simulation};
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use common::{machine, spec};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use graven_engine::crash::{Exhaustion, Thoroughness};
 use graven_engine::designs::REGISTRY;
-use graven_engine::workloads;
+
+const PLAIN: Thoroughness = Thoroughness {
+    torn_every: 0,
+    in_flight_every: 0,
+    recovery_every: 0,
+    structures_every: 0,
+    convictions_max: usize::MAX,
+    ..Thoroughness::LONG
+};
 
 fn crash(c: &mut Criterion) {
     let mut group = c.benchmark_group("crash");
-    group.throughput(Throughput::Elements(1)).sample_size(10);
-    group.measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(300));
-    let config = machine("silo", &[("workload.footprint_bytes", "1 MB")]);
-    let Some(workload) = workloads::REGISTRY.first() else { return };
-    for design in REGISTRY {
-        let mut simulation = simulation(&config, design.name, workload, 8, 20_000);
-        simulation.follow_transactions();
-        // Somewhere in the middle of the run.
-        let finished = simulation.advance(200_000).unwrap_or_else(|e| panic!("{e}"));
-        assert!(!finished, "{}: nothing is under way any more", design.name);
+    group.sample_size(10).measurement_time(Duration::from_secs(2));
+    group.warm_up_time(Duration::from_millis(300));
+    let settings = [
+        ("workload.footprint_bytes", "1 MB"),
+        ("base.log_bytes_per_thread", "4 KB"),
+        ("fwb.log_bytes", "64 KB"),
+        ("lad.log_bytes_per_thread", "8 KB"),
+    ];
+    let config = machine("silo", &settings);
+    for design in REGISTRY.iter().filter(|d| d.is_safe(&config)) {
+        let workload = graven_engine::workloads::find("btree").expect("registered");
+        let spec = spec(&config, design.name, workload, 8, 200);
+        let new = || Exhaustion::new(&spec, None, PLAIN).unwrap_or_else(|e| panic!("{e}"));
+        let outcome = new().run(None).unwrap_or_else(|e| panic!("{e}"));
+        assert!(outcome.convictions.is_empty(), "{}: {:?}", design.name, outcome.convictions);
+        assert!(outcome.refused.is_none(), "{}: {:?}", design.name, outcome.refused);
+        group.throughput(Throughput::Elements(outcome.tally.plain));
         group.bench_function(design.name, |b| {
-            b.iter(|| {
-                let mut crash = simulation.crash();
-                black_box(crash.recover());
-                black_box(crash.judge().is_ok())
-            });
+            b.iter_batched(new, |run| run.run(None).map(|o| o.tally), BatchSize::PerIteration);
         });
     }
     group.finish();

@@ -12,11 +12,12 @@ use crate::workloads;
 /// # Panics
 /// If a preset that ships with Graven does not load: the build is broken then.
 pub fn catalogue() -> Value {
+    let defaults = Config::defaults();
     let designs: Vec<Value> = designs::REGISTRY
         .iter()
         .map(|d| {
             json!({
-                "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.safe, "default": true,
+                "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.is_safe(&defaults), "default": d.default,
                 "parameters": d.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
             })
         })
@@ -30,7 +31,6 @@ pub fn catalogue() -> Value {
     let stats: Vec<Value> = stats::declarations()
         .map(|d| json!({ "name": d.name, "unit": d.unit, "kind": kind(d.kind), "description": d.description }))
         .collect();
-    let defaults = Config::defaults();
     let sections: Vec<Value> = defaults
         .sections()
         .map(|s| json!({ "name": s.name(), "doc": s.doc(), "parameters": parameters(s) }))

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use crate::memory::{Addr, Image, WORD_BYTES};
+use crate::memory::{Addr, Image, LineAddr, WORD_BYTES};
 
 /// A program's number for one of its locks, starting at 0.
 pub type LockId = u32;
@@ -93,8 +93,30 @@ pub enum Op {
         /// Which.
         lock: LockId,
     },
+    /// Not an instruction: what is done to the machine at this point of a directed test.
+    Disturb(Disturbance),
     /// The thread has finished.
     Done,
+}
+
+/// What a directed test does to the machine at some point of a thread, when everything that the thread did
+/// before has been performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disturbance {
+    /// A line is evicted from a level and those inside it: 1 the L1s, 2 the L2s, 3 the LLC.
+    Evict(LineAddr, u8),
+    /// A line is written back and stays (clwb).
+    WriteBack(LineAddr),
+    /// The design's periodic work begins.
+    Background,
+    /// The thread waits until memory, and the design's work for finished transactions, are idle.
+    Settle,
+    /// Power fails, for those who watch; the thread goes on.
+    Crash(u32),
+    /// Threads that wait for this number go on.
+    Signal(u32),
+    /// The thread waits until this number was signalled.
+    Await(u32),
 }
 
 /// A source of operations for one hardware thread.

@@ -11,12 +11,14 @@
 //! | `run` | the simulation, its loop, and what memory and design have to say |
 //! | `threads`, `locks` | the state of a hardware thread; locks |
 //! | `operations` | instructions, loads, transactions, locks |
+//! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
 //! | `fills` | misses and the check of what was read |
 //! | `ending`, `record` | the end of a run and its record |
 //! | `crash` | power failures |
 
 mod crash;
+mod disturb;
 mod ending;
 mod error;
 mod fills;
@@ -32,5 +34,5 @@ pub use crate::control::Control;
 pub use crash::Crash;
 pub use error::SimError;
 pub use record::value_to_json;
-pub use run::Simulation;
-pub use spec::Spec;
+pub use run::{Simulation, Unwatched, Watch};
+pub use spec::{Spec, Trial};

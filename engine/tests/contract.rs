@@ -33,9 +33,9 @@ fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> (u32, V
             broken.push(format!("cycle {cycle}: {violation}"));
         }
         // Recovery must be repeatable on its own result.
-        let once: Vec<_> = crash.medium.written().collect();
+        let once = crash.medium.newest(0);
         crash.recover();
-        if !once.into_iter().eq(crash.medium.written()) && broken.is_empty() {
+        if crash.medium.newest(0) != once {
             broken.push(format!("cycle {cycle}: a second recovery changed the image"));
         }
     }
@@ -80,7 +80,7 @@ fn variants() -> Vec<(&'static str, Config)> {
 
 #[test]
 fn safe_designs_recover_to_a_committed_state_at_any_cycle() {
-    for design in REGISTRY.iter().filter(|d| d.safe) {
+    for design in REGISTRY.iter().filter(|d| d.is_safe(&Config::defaults())) {
         for (name, config) in variants() {
             for seed in 0..2 {
                 let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, seed);
@@ -107,7 +107,7 @@ fn safe_designs_recover_every_workload() {
         ("workload.remove_percent", "30"),
         ("workload.insert_percent", "50"),
     ];
-    for design in REGISTRY.iter().filter(|d| d.safe) {
+    for design in REGISTRY.iter().filter(|d| d.is_safe(&Config::defaults())) {
         for workload in workloads::REGISTRY {
             for sharing in ["private", "shared"] {
                 let mut config = tiny_config(&settings);
@@ -135,7 +135,7 @@ fn safe_designs_recover_every_workload() {
 
 #[test]
 fn unsafe_designs_are_convicted() {
-    for design in REGISTRY.iter().filter(|d| !d.safe) {
+    for design in REGISTRY.iter().filter(|d| !d.is_safe(&Config::defaults())) {
         let mut simulation = simulation(&tiny_config(&[]), design.name, &CELLS, 4, 60, 1);
         let (_, broken) = crash_often(&mut simulation, 1, 3000);
         assert!(!broken.is_empty(), "{} was never caught", design.name);

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use graven_engine::config::ConfigError;
 use graven_engine::crash::Medium;
 use graven_engine::designs::{
-    Design, Entry, Eviction, Flow, RecoveryReport, Site, Store, ThreadId, Tx,
+    Design, Entry, Eviction, Flow, PLAIN, Promise, RecoveryReport, Site, Store, ThreadId, Tx,
 };
 use graven_engine::machine::{Machine, OrderSeq, Token, Write, WriteClass};
 use graven_engine::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
@@ -20,10 +20,10 @@ static ENTRY: Entry = Entry {
     name: "undo",
     summary: "logs the old word of each first store; writes the lines back at the commit",
     paper: "docs/designs.md",
-    safe: true,
-    section: None,
+    promise: |_| Promise::Durable,
     build: |site| Ok(Box::new(Undo::new(site)?)),
     recover,
+    ..PLAIN
 };
 
 /// Log area of each thread: one line for the commit count, then the slots of the records.
@@ -138,7 +138,7 @@ impl Design for Undo {
 
 /// Takes back what the transaction after the last committed one has logged. A word has one record at
 /// most, so the order does not matter; a record that is missing protects a store that reached nothing.
-fn recover(site: &Site, _registers: &[u64], medium: &mut Medium<'_>) -> RecoveryReport {
+fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
     let mut report = RecoveryReport::default();
     for area in (0..site.threads).map(|thread| area(site, thread)) {
         let committed = medium.load(area);
@@ -157,7 +157,7 @@ fn recover(site: &Site, _registers: &[u64], medium: &mut Medium<'_>) -> Recovery
 
 use common::{CELLS, tiny_config};
 use graven_engine::config::Config;
-use graven_engine::sim::{Simulation, Spec};
+use graven_engine::sim::{Simulation, Spec, Trial};
 use graven_engine::workloads;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -170,7 +170,15 @@ fn simulation(
 ) -> Simulation {
     config.validate().unwrap_or_else(|e| panic!("{e}"));
     let config = config.clone();
-    let spec = Spec { config, design, workload, threads: 4, transactions: 80, seed };
+    let spec = Spec {
+        config,
+        design,
+        workload,
+        threads: 4,
+        transactions: 80,
+        seed,
+        trial: Trial::default(),
+    };
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -195,9 +203,9 @@ fn crash_often(new: impl Fn() -> Simulation) -> Vec<String> {
         } else if let Err(violation) = crash.check_structures() {
             broken.push(format!("cycle {cycle}: {violation}"));
         }
-        let once: Vec<_> = crash.medium.written().collect();
+        let once = crash.medium.newest(0);
         crash.recover();
-        if !once.into_iter().eq(crash.medium.written()) {
+        if crash.medium.newest(0) != once {
             broken.push(format!("cycle {cycle}: a second recovery changed the image"));
         }
     }
@@ -266,10 +274,9 @@ static UNORDERED: Entry = Entry {
     name: "undo-unordered",
     summary: "the same without order",
     paper: "docs/designs.md",
-    safe: false,
-    section: None,
     build: |site| Ok(Box::new(Unordered(Undo::new(site)?))),
     recover,
+    ..PLAIN
 };
 
 #[test]

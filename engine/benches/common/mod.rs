@@ -119,6 +119,21 @@ impl Workload for Stream {
     }
 }
 
+/// A specification of any design and workload.
+pub fn spec(
+    config: &Config,
+    design: &str,
+    workload: &'static Entry,
+    threads: u32,
+    transactions: u64,
+) -> Spec {
+    let mut spec =
+        Spec::new(config.clone(), design, "array", Some(threads.into()), Some(transactions), 1)
+            .unwrap_or_else(|e| panic!("{e}"));
+    spec.workload = workload;
+    spec
+}
+
 /// A simulation, ready to run.
 pub fn simulation(
     config: &Config,
@@ -127,7 +142,6 @@ pub fn simulation(
     threads: u32,
     transactions: u64,
 ) -> Simulation {
-    let design = graven_engine::designs::find(design).expect("a registered design");
-    let spec = Spec { config: config.clone(), design, workload, threads, transactions, seed: 1 };
+    let spec = spec(config, design, workload, threads, transactions);
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -4,37 +4,60 @@ use std::collections::BTreeMap;
 
 use crate::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask};
 
-/// The PM after a power failure: the cells, untouched, under the words that were saved or recovered
-/// since. Reads and writes are counted.
-pub struct Medium<'a> {
-    cells: &'a Image,
-    written: BTreeMap<Addr, u64>,
+/// One word that was written: what it held before and holds now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Which word.
+    pub addr: Addr,
+    /// What it held.
+    pub old: u64,
+    /// What was written.
+    pub new: u64,
+}
+
+/// The PM after a power failure. Every write is remembered and can be taken back, so that one image
+/// serves any number of failures, at a cost proportional to what is written. Reads and writes are counted.
+#[derive(Default)]
+pub struct Medium {
+    image: Image,
+    journal: Vec<Written>,
+    /// Words that may still be written; what comes after is lost.
+    power: Option<u64>,
     words_read: u64,
     words_written: u64,
 }
 
-impl<'a> Medium<'a> {
-    /// The cells as they are.
-    pub fn new(cells: &'a Image) -> Self {
-        Self { cells, written: BTreeMap::new(), words_read: 0, words_written: 0 }
+impl Medium {
+    /// The bytes that survived.
+    pub fn new(image: Image) -> Self {
+        Self { image, ..Self::default() }
     }
 
     /// The word at an aligned address.
+    #[inline]
     pub fn load(&mut self, addr: Addr) -> u64 {
         self.words_read += 1;
-        self.peek(addr)
+        self.image.load(addr)
     }
 
     /// The same, uncounted: for judges.
+    #[inline]
     pub fn peek(&self, addr: Addr) -> u64 {
-        self.written.get(&addr).copied().unwrap_or_else(|| self.cells.load(addr))
+        self.image.load(addr)
     }
 
     /// Writes the word at an aligned address: the atomic unit.
-    pub fn store(&mut self, addr: Addr, value: u64) {
-        debug_assert!(addr.is_word_aligned(), "unaligned store at {addr}");
+    #[inline]
+    pub fn store(&mut self, addr: Addr, new: u64) {
+        if let Some(left) = &mut self.power {
+            if *left == 0 {
+                return;
+            }
+            *left -= 1;
+        }
         self.words_written += 1;
-        self.written.insert(addr, value);
+        let old = self.image.store(addr, new);
+        self.journal.push(Written { addr, old, new });
     }
 
     /// Lays the words of a mask over a line.
@@ -48,29 +71,29 @@ impl<'a> Medium<'a> {
 
     /// Reads bytes at any alignment.
     pub fn read_bytes(&mut self, addr: Addr, out: &mut [u8]) {
-        let mut word = (Addr(u64::MAX), [0; 8]);
-        for (i, byte) in out.iter_mut().enumerate() {
-            let at = addr.0 + i as u64;
-            let aligned = Addr(at / WORD_BYTES * WORD_BYTES);
-            if word.0 != aligned {
-                word = (aligned, self.load(aligned).to_le_bytes());
-            }
-            *byte = word.1[(at % WORD_BYTES) as usize];
+        let (mut at, mut rest) = (addr.0, out);
+        while !rest.is_empty() {
+            let offset = (at % WORD_BYTES) as usize;
+            let word = self.load(Addr(at - offset as u64)).to_le_bytes();
+            let n = rest.len().min(WORD_BYTES as usize - offset);
+            rest[..n].copy_from_slice(&word[offset..offset + n]);
+            rest = &mut rest[n..];
+            at += n as u64;
         }
     }
 
     /// Writes bytes at any alignment; the words they touch are written whole.
     pub fn write_bytes(&mut self, addr: Addr, bytes: &[u8]) {
-        let end = addr.0 + bytes.len() as u64;
-        let mut at = addr.0;
-        while at < end {
-            let aligned = Addr(at / WORD_BYTES * WORD_BYTES);
+        let (mut at, mut rest) = (addr.0, bytes);
+        while !rest.is_empty() {
+            let offset = (at % WORD_BYTES) as usize;
+            let aligned = Addr(at - offset as u64);
+            let n = rest.len().min(WORD_BYTES as usize - offset);
             let mut word = self.peek(aligned).to_le_bytes();
-            while at < end && at < aligned.0 + WORD_BYTES {
-                word[(at - aligned.0) as usize] = bytes[(at - addr.0) as usize];
-                at += 1;
-            }
+            word[offset..offset + n].copy_from_slice(&rest[..n]);
             self.store(aligned, u64::from_le_bytes(word));
+            rest = &rest[n..];
+            at += n as u64;
         }
     }
 
@@ -84,19 +107,36 @@ impl<'a> Medium<'a> {
         self.words_written
     }
 
-    /// The cells below.
-    pub fn cells(&self) -> &'a Image {
-        self.cells
+    /// The bytes as they are now.
+    pub fn image(&self) -> &Image {
+        &self.image
     }
 
-    /// Every word written since the failure, in address order.
-    pub fn written(&self) -> impl Iterator<Item = (Addr, u64)> + '_ {
-        self.written.iter().map(|(&addr, &value)| (addr, value))
+    /// Everything written so far, in order.
+    pub fn written(&self) -> &[Written] {
+        &self.journal
+    }
+
+    /// Every word written since the first `skip` writes, with its newest value.
+    pub fn newest(&self, skip: usize) -> BTreeMap<Addr, u64> {
+        self.journal[skip..].iter().map(|w| (w.addr, w.new)).collect()
+    }
+
+    /// Takes back the newest writes until `keep` are left.
+    pub fn rewind(&mut self, keep: usize) {
+        for w in self.journal.drain(keep..).rev() {
+            self.image.store(w.addr, w.old);
+        }
+    }
+
+    /// Power lasts for so many more writes; the others are lost. `None`: for ever.
+    pub fn set_power(&mut self, writes: Option<u64>) {
+        self.power = writes;
     }
 
     /// Gives up the view and keeps what was written.
-    pub fn into_written(self) -> BTreeMap<Addr, u64> {
-        self.written
+    pub fn into_image(self) -> Image {
+        self.image
     }
 }
 
@@ -105,17 +145,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_at_any_alignment_and_the_cells_stay_as_they_were() {
+    fn bytes_at_any_alignment() {
         let mut cells = Image::new();
         cells.store(Addr(8), u64::MAX);
-        let mut medium = Medium::new(&cells);
+        let mut medium = Medium::new(cells);
         medium.write_bytes(Addr(13), &[1, 2, 3, 4, 5]);
         let mut back = [0; 7];
         medium.read_bytes(Addr(12), &mut back);
         assert_eq!(back, [0xff, 1, 2, 3, 4, 5, 0]);
-        assert_eq!(medium.cells().load(Addr(8)), u64::MAX);
         assert_eq!(medium.words_written(), 2);
         assert_eq!(medium.words_read(), 2);
-        assert_eq!(medium.written().count(), 2);
+        assert_eq!(medium.written().len(), 2);
+    }
+
+    #[test]
+    fn writes_are_taken_back_newest_first_and_stop_when_power_does() {
+        let mut medium = Medium::default();
+        for value in 1..=3 {
+            medium.store(Addr(8), value);
+        }
+        medium.rewind(2);
+        assert_eq!(medium.peek(Addr(8)), 2);
+        medium.set_power(Some(1));
+        medium.store(Addr(16), 7);
+        medium.store(Addr(24), 7);
+        assert_eq!([16, 24].map(|a| medium.peek(Addr(a))), [7, 0]);
+        medium.rewind(0);
+        assert_eq!([8, 16].map(|a| medium.peek(Addr(a))), [0, 0]);
     }
 }

@@ -24,7 +24,7 @@
 //! Left open by the paper: whether a store waits for its flushes (it does here), and how records are
 //! laid out.
 
-use super::{Design, Entry, Eviction, Flow, RecoveryReport, Site, Store, Tx};
+use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, RecoveryReport, Site, Store, Tx};
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
 use crate::machine::{Machine, OrderSeq, Token, Write, WriteClass};
@@ -44,10 +44,11 @@ pub const ENTRY: Entry = Entry {
     name: "base",
     summary: "flushes an undo+redo entry and the updated line for each write",
     paper: "Silo §VI-A (Base)",
-    safe: true,
+    promise: |_| Promise::Durable,
     section: Some(|| Box::new(BaseConfig::default())),
     build: |site| Ok(Box::new(Base::new(site)?)),
     recover,
+    ..PLAIN
 };
 
 const RECORD_BYTES: u64 = 32;
@@ -209,7 +210,7 @@ impl Design for Base {
     }
 }
 
-fn recover(site: &Site, _registers: &[u64], medium: &mut Medium<'_>) -> RecoveryReport {
+fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
     let mut report = RecoveryReport::default();
     for thread in 0..site.threads {
         let area = Area::of(site, thread);

@@ -3,17 +3,15 @@
 //! Lines reach PM when the caches evict them and not before; after a power failure anything may be
 //! missing or there in part. Unsafe, and marked so.
 
-use super::{Design, Entry};
+use super::{Design, Entry, PLAIN};
 
 /// The design's entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "ideal",
     summary: "no persistence at all: the upper bound (unsafe)",
     paper: "FWB §VI (non-pers), HOOP §IV-A (Ideal)",
-    safe: false,
-    section: None,
     build: |_| Ok(Box::new(Ideal)),
-    recover: |_, _, _| Default::default(),
+    ..PLAIN
 };
 
 struct Ideal;

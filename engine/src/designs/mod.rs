@@ -136,6 +136,10 @@ pub trait Design {
     fn read_done(&mut self, _m: &mut Machine, _token: Token, _line: LineAddr, _content: &LineData) {
     }
 
+    /// The design's periodic work (a scan, a collection), if it has any, is to begin now, as if its time
+    /// had come.
+    fn background(&mut self, _m: &mut Machine) {}
+
     /// A timer of the design fires.
     fn timer(&mut self, _m: &mut Machine, _token: u64) {}
 
@@ -146,7 +150,7 @@ pub trait Design {
 
     /// Power fails. What batteries or ADR save beyond the machine's own domain is written to the
     /// medium here, bounded by the capacity that the design claims; the rest is lost.
-    fn power_failure(&self, _medium: &mut Medium<'_>) {}
+    fn power_failure(&self, _medium: &mut Medium) {}
 
     /// The design's non-volatile registers, as power leaves them.
     fn registers(&self) -> Vec<u64> {
@@ -165,9 +169,19 @@ pub struct Site {
     pub log_start: Addr,
     /// One past its last byte.
     pub log_end: Addr,
+    /// Number of each thread's first transaction.
+    pub first_transaction: u64,
+    /// What has been made worse.
+    pub sabotages: Sabotages,
 }
 
 impl Site {
+    /// A site without anything that the laboratory adds.
+    pub fn new(config: Config, threads: u32, log_start: Addr, log_end: Addr) -> Site {
+        let sabotages = Sabotages::NONE;
+        Site { config, threads, log_start, log_end, first_transaction: 0, sabotages }
+    }
+
     /// Bytes of the log region.
     pub fn log_bytes(&self) -> u64 {
         self.log_end.0 - self.log_start.0
@@ -215,6 +229,77 @@ pub struct RecoveryReport {
     pub words_undone: u64,
 }
 
+/// What a design promises of acknowledged transactions. All promise that no other leaves a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Nothing: an unsafe reference. It is judged as if it promised durability.
+    Nothing,
+    /// The survivors are the first so-many in the order in which transactions reached their ends.
+    CommitOrder,
+    /// Every one survives.
+    Durable,
+}
+
+/// A name with one line about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// What users call it.
+    pub name: &'static str,
+    /// What it is.
+    pub summary: &'static str,
+}
+
+/// Which of a design's sabotages are in force; a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sabotages(u64);
+
+impl Sabotages {
+    /// None.
+    pub const NONE: Sabotages = Sabotages(0);
+
+    /// The one at this place of [`Entry::sabotages`].
+    pub const fn only(index: usize) -> Sabotages {
+        Sabotages(1 << index)
+    }
+
+    /// Both sets.
+    pub const fn and(self, other: Sabotages) -> Sabotages {
+        Sabotages(self.0 | other.0)
+    }
+
+    /// Whether one is in force.
+    #[inline]
+    pub fn has(self, sabotage: impl Into<usize>) -> bool {
+        self.0 >> sabotage.into() & 1 != 0
+    }
+}
+
+/// Declares a design's sabotages: single-point changes for the worse, each of which the laboratory must
+/// convict. The enum's order is that of `NAMED`, for [`Entry::sabotages`].
+#[macro_export]
+macro_rules! sabotages {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal;)+) => {
+        /// Single-point changes for the worse.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Sabotage {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Sabotage {
+            const NAMED: &'static [$crate::designs::Named] = &[$($crate::designs::Named {
+                name: $name,
+                summary: concat!($($doc),+),
+            },)+];
+        }
+
+        impl From<Sabotage> for usize {
+            fn from(sabotage: Sabotage) -> usize {
+                sabotage as usize
+            }
+        }
+    };
+}
+
 /// A design that users can name.
 pub struct Entry {
     /// What users call it.
@@ -223,14 +308,62 @@ pub struct Entry {
     pub summary: &'static str,
     /// Where it is from.
     pub paper: &'static str,
-    /// Whether it promises atomic durability. Unsafe references are marked wherever they are printed.
-    pub safe: bool,
+    /// What it promises in a configuration. Unsafe references are marked wherever they are printed.
+    pub promise: fn(&Config) -> Promise,
+    /// Whether comparisons include it unless told otherwise.
+    pub default: bool,
     /// Its parameters, if it has any.
     pub section: Option<fn() -> Box<dyn Section>>,
     /// Makes one, or refuses a configuration that it cannot work in.
     pub build: fn(&Site) -> Result<Box<dyn Design>, ConfigError>,
+    /// What the system writes to a log region of unknown content before it is put to use.
+    pub format: fn(&Site, &mut Medium),
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
-    pub recover: fn(&Site, &[u64], &mut Medium<'_>) -> RecoveryReport,
+    pub recover: fn(&Site, &[u64], &mut Medium) -> RecoveryReport,
+    /// Single-point changes for the worse, by which the laboratory is tested.
+    pub sabotages: &'static [Named],
+    /// Those that are always in force: the design as published, where that loses data.
+    pub inherent: Sabotages,
+    /// States worth reaching in a campaign; [`Machine::corner`] counts them.
+    pub corners: &'static [Named],
+    /// Parameters under stress: values from which an adversary draws.
+    pub stress: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// A design without any of what is optional, to fill up entries with.
+pub const PLAIN: Entry = Entry {
+    name: "",
+    summary: "",
+    paper: "",
+    promise: |_| Promise::Nothing,
+    default: true,
+    section: None,
+    build: |_| unreachable!("an entry names how its design is built"),
+    format: |_, _| {},
+    recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
+    sabotages: &[],
+    inherent: Sabotages::NONE,
+    corners: &[],
+    stress: &[],
+};
+
+impl Entry {
+    /// The sabotage of a name.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnknownName`] with those that exist.
+    pub fn sabotage(&self, name: &str) -> Result<Sabotages, ConfigError> {
+        let found = self.sabotages.iter().position(|s| s.name == name);
+        found.map(Sabotages::only).ok_or_else(|| {
+            let known: Vec<&str> = self.sabotages.iter().map(|s| s.name).collect();
+            ConfigError::unknown_name("sabotage", name, &known)
+        })
+    }
+
+    /// Whether it promises anything in a configuration.
+    pub fn is_safe(&self, config: &Config) -> bool {
+        (self.promise)(config) != Promise::Nothing
+    }
 }
 
 /// All designs, in the order in which they are listed.

@@ -38,7 +38,9 @@
 //! - Entries of the previous transaction may still be on their way home when the next begins. New entries
 //!   take free places; with none free they wait for the committed ones, and do not overflow.
 
-use super::{Design, Entry as Registered, Eviction, Flow, RecoveryReport, Site, Store, Tx};
+use super::{
+    Design, Entry as Registered, Eviction, Flow, PLAIN, Promise, RecoveryReport, Site, Store, Tx,
+};
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token, Write, WriteClass};
@@ -64,10 +66,11 @@ pub const ENTRY: Registered = Registered {
     name: "silo",
     summary: "speculative logging: on-chip logs are written home as data after the commit",
     paper: "Silo, HPCA'23, §III",
-    safe: true,
+    promise: |_| Promise::Durable,
     section: Some(|| Box::new(SiloConfig::default())),
     build: |site| Ok(Box::new(Silo::new(site)?)),
     recover,
+    ..PLAIN
 };
 
 /// Bytes of one record in the log area (§III-F: "each undo log entry is only 18B").
@@ -493,7 +496,7 @@ impl Design for Silo {
         self.buffers.iter().all(|b| b.entries.is_empty())
     }
 
-    fn power_failure(&self, medium: &mut Medium<'_>) {
+    fn power_failure(&self, medium: &mut Medium) {
         for (thread, buffer) in self.buffers.iter().enumerate() {
             let records = self.failure_records(thread);
             for (number, records) in (buffer.tail..).zip(records.chunks(RECORDS_PER_BATCH as usize))
@@ -520,7 +523,7 @@ fn failure_lines_max(config: &SiloConfig) -> u64 {
 
 /// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
 /// is 0; one without a tuple is undone, newest first.
-fn recover(site: &Site, registers: &[u64], medium: &mut Medium<'_>) -> RecoveryReport {
+fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
     let mut report = RecoveryReport::default();
     let (mut redo, mut undo) = (Vec::new(), Vec::new());
     for thread in 0..site.threads {
@@ -550,7 +553,7 @@ fn recover(site: &Site, registers: &[u64], medium: &mut Medium<'_>) -> RecoveryR
 }
 
 /// The records of one media line, up to its zero record.
-fn read_media_line(at: Addr, medium: &mut Medium<'_>) -> Vec<Record> {
+fn read_media_line(at: Addr, medium: &mut Medium) -> Vec<Record> {
     let mut records = Vec::new();
     for i in 0..RECORDS_PER_BATCH {
         let mut bytes = [0; RECORD_BYTES as usize];
@@ -598,7 +601,7 @@ mod tests {
             let mut cells = Image::new();
             // What an earlier lap left behind must not be read.
             cells.write_bytes(Addr(512), &media_line(&(0..14).map(record).collect::<Vec<_>>()).0);
-            let mut medium = Medium::new(&cells);
+            let mut medium = Medium::new(cells);
             let (bytes, words) = media_line(&records);
             medium.write_bytes(Addr(512), &bytes[..words * 8]);
             assert_eq!(read_media_line(Addr(512), &mut medium), records);
@@ -610,7 +613,7 @@ mod tests {
     fn tuples_decide_and_undo_goes_newest_first() {
         let mut config = crate::config::Config::defaults();
         config.set("silo.log_bytes_per_thread", "4 KB").expect("a valid size");
-        let site = Site { config, threads: 1, log_start: Addr(1 << 20), log_end: Addr(2 << 20) };
+        let site = Site::new(config, 1, Addr(1 << 20), Addr(2 << 20));
         let record = |flush_bit, tx, addr, data| Record { flush_bit, thread: 0, tx, addr, data };
         let overflowed = [record(true, 6, 64, 100)];
         let added = [
@@ -625,7 +628,7 @@ mod tests {
         let mut cells = Image::new();
         cells.write_bytes(area.line(last), &media_line(&overflowed).0);
         cells.write_bytes(area.line(last + 1), &media_line(&added).0);
-        let mut medium = Medium::new(&cells);
+        let mut medium = Medium::new(cells);
         let report = recover(&site, &[last, last + 2], &mut medium);
         assert_eq!((report.records_scanned, report.words_redone, report.words_undone), (5, 1, 2));
         assert_eq!([8, 16, 64].map(|addr| medium.peek(Addr(addr))), [51, 0, 100]);

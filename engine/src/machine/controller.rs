@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use super::adversary::Adversary;
 use super::clock::{Cycle, Event, EventQueue, NEVER};
 use super::device::{
     Bank, EnergyModel, LINES_PER_MEDIA_LINE, PmBuffer, Timing, finish_direct_write, overlay,
@@ -52,15 +53,22 @@ pub struct Shared {
     pub order_moved: bool,
     /// Counts durable-state changes, so that crash points can be enumerated.
     pub durable_changes: u64,
+    /// Makes the choices that the rules leave open, if not the scheduler.
+    pub adversary: Option<Adversary>,
+    /// Writes that became durable and have not been looked at, if anybody wants to know.
+    pub durable_writes: Option<Vec<(LineAddr, WordMask, LineData)>>,
 }
 
 impl Shared {
-    fn durable(&mut self, token: Token, order: u64) {
+    fn durable(&mut self, write: &Write) {
         self.durable_changes += 1;
-        if token != 0 {
-            self.notices.push_back(Notice::Persisted(token));
+        if let Some(writes) = &mut self.durable_writes {
+            writes.push((write.line, write.mask, write.data));
         }
-        if order != 0 && self.order.durable(order) {
+        if write.token != 0 {
+            self.notices.push_back(Notice::Persisted(write.token));
+        }
+        if write.order != 0 && self.order.durable(write.order) {
             self.order_moved = true;
         }
     }
@@ -126,6 +134,12 @@ struct QueuedWrite {
     issued: bool,
     /// The on-PM buffer has its media line and takes it even when it is full.
     buffered: bool,
+}
+
+/// The adversary's choice of several.
+fn choose(adversary: &mut Option<Adversary>, candidates: &[usize]) -> Option<usize> {
+    let adversary = adversary.as_mut()?;
+    (!candidates.is_empty()).then(|| candidates[adversary.choose(candidates.len())])
 }
 
 /// A memory channel.
@@ -378,7 +392,7 @@ impl Channel {
                 shared.notices.push_back(Notice::LineAccepted(write.line));
             }
             if shared.adr {
-                shared.durable(write.token, write.order);
+                shared.durable(&write);
             }
         }
         self.wake_at(shared.now, shared);
@@ -599,11 +613,16 @@ impl Channel {
                 if full && self.writes_buffered == 0 {
                     return false;
                 }
-                let next = self
-                    .writes
-                    .iter()
-                    .enumerate()
-                    .position(|(i, w)| (!full || w.buffered) && self.may_issue(i, w, shared));
+                let may = |&(i, w): &(usize, &QueuedWrite)| {
+                    (!full || w.buffered) && self.may_issue(i, w, shared)
+                };
+                let mut candidates = self.writes.iter().enumerate().filter(may).map(|(i, _)| i);
+                let next = if shared.adversary.is_none() {
+                    candidates.next()
+                } else {
+                    let candidates: Vec<usize> = candidates.collect();
+                    choose(&mut shared.adversary, &candidates)
+                };
                 let Some(i) = next else { return false };
                 self.move_to_buffer(i, shared);
             }
@@ -616,8 +635,17 @@ impl Channel {
     }
 
     /// The write that goes to its bank next: one that finds its row open, or the oldest.
-    fn first_ready_write(&self, shared: &Shared) -> Option<usize> {
+    fn first_ready_write(&self, shared: &mut Shared) -> Option<usize> {
         let now = shared.now;
+        if shared.adversary.is_some() {
+            let may = |&(i, w): &(usize, &QueuedWrite)| {
+                let free = self.banks[w.bank as usize].free_at <= now;
+                !w.issued && free && self.may_issue(i, w, shared)
+            };
+            let ready: Vec<usize> =
+                self.writes.iter().enumerate().filter(may).map(|(i, _)| i).collect();
+            return choose(&mut shared.adversary, &ready);
+        }
         if self.earliest_bank(&self.writes_of_bank) > now {
             return None;
         }
@@ -651,7 +679,7 @@ impl Channel {
         buffer.write(&write, place, &self.spec.energy, &mut shared.stats);
         self.buffer_changed(write.line.0 / LINES_PER_MEDIA_LINE as u64);
         if !shared.adr {
-            shared.durable(write.token, write.order);
+            shared.durable(&write);
         }
         self.admit(shared);
     }
@@ -692,7 +720,7 @@ impl Channel {
                 &mut shared.stats,
             );
             if !shared.adr {
-                shared.durable(w.token, w.order);
+                shared.durable(&w);
             }
         }
         self.admit(shared);
@@ -744,5 +772,13 @@ impl Channel {
             (write.line, write.mask, write.data)
         });
         buffered.chain(queued).collect()
+    }
+
+    /// Writes that are not durable yet, those of one line in their order: what waits outside the queue,
+    /// and without ADR what is in it.
+    pub fn undecided(&self, adr: bool) -> impl Iterator<Item = &Write> {
+        let queued = self.writes.iter().filter(move |_| !adr);
+        let queued = queued.map(|w| &self.write_slots[w.slot as usize]);
+        queued.chain(self.waiting_writes.iter().map(|w| &w.write))
     }
 }

@@ -351,6 +351,34 @@ impl Hierarchy {
         }
     }
 
+    /// Evicts a line from a level and those inside it: 1 the L1s, 2 the L2s, 3 the LLC. Returns whether it
+    /// was there.
+    pub fn evict(&mut self, line: LineAddr, level: u8) -> bool {
+        let Some(slot) = self.llc.find(line) else { return false };
+        let mut state = 0;
+        for core in bits(self.sharers[slot]) {
+            if level > 1 || self.cores[core as usize].l2.is_none() {
+                let had = self.drop_private(core, line);
+                self.leave_core(core, line, had);
+                continue;
+            }
+            let private = &mut self.cores[core as usize];
+            let Some(had) = private.l1.remove(line) else { continue };
+            let l2 = private.l2.as_mut().expect("just seen");
+            let at = l2.find(line).expect("the L2 includes the L1");
+            *l2.state_mut(at) |= had & (DIRTY | DESIGN_BITS);
+            if self.report_l1 {
+                self.departures.push(Departure::L1 { core, line, dirty: had & DIRTY != 0 });
+            }
+        }
+        if level > 2 {
+            state |= self.llc.remove(line).expect("it was just found");
+            self.sharers[slot] = 0;
+            self.departures.push(Departure::Llc { line, dirty: state & DIRTY != 0 });
+        }
+        true
+    }
+
     /// Marks a line clean in all caches, as a write-back without eviction does (clwb). Returns how long
     /// its content takes from the innermost dirty copy to memory; `None` if no copy was dirty.
     pub fn clean(&mut self, line: LineAddr) -> Option<Cycle> {

@@ -1,11 +1,15 @@
 //! Everything below the caches: the PM's channels and the DRAM's, on one clock.
 
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+use super::adversary::Adversary;
 use super::clock::{Cycle, Event, EventQueue};
 use super::controller::{Channel, ChannelSpec, Notice, Shared};
 use super::device::{EnergyModel, Timing};
 use super::request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Write};
 use crate::config::{Config, ControllerConfig, CoreConfig, DramConfig, Interleave, PmConfig};
-use crate::memory::{Addr, Image, LineAddr, LineData};
+use crate::memory::{Addr, Image, LineAddr, LineData, WordMask};
 use crate::stats::{Counters, Stats};
 
 /// A request as it was sent, for a trace.
@@ -118,6 +122,8 @@ impl MemorySystem {
                 adr: controller.adr,
                 order_moved: false,
                 durable_changes: 0,
+                adversary: None,
+                durable_writes: None,
             },
             channels,
             mapping,
@@ -195,6 +201,7 @@ impl MemorySystem {
     pub fn write(&mut self, write: Write, delay: Cycle) {
         debug_assert!(write.mask != 0, "a write writes something");
         let now = self.shared.now;
+        let delay = delay + self.shared.adversary.as_mut().map_or(0, Adversary::delay);
         let earlier = self.in_transit(write.line).map(|t| t.arrives).max().unwrap_or(0);
         let arrives = (now + delay).max(earlier);
         if arrives == now && earlier == 0 {
@@ -334,6 +341,49 @@ impl MemorySystem {
     pub fn surviving(&self) -> Vec<(LineAddr, crate::memory::WordMask, LineData)> {
         let adr = self.shared.adr;
         self.channels[..self.pm_channels].iter().flat_map(|c| c.surviving(adr)).collect()
+    }
+
+    /// What else a power failure at this instant may leave: writes that were sent and are not durable, in
+    /// an order that is legal (each line's in theirs, none before the ordered writes that it waits for),
+    /// up to a point that is drawn. Some are torn: a word is the largest unit that is whole or absent.
+    pub fn land_some(&self, random: &mut Pcg64) -> Vec<(LineAddr, WordMask, LineData)> {
+        let mut transit: Vec<&InTransit> = self
+            .writes_in_transit
+            .iter()
+            .map(|(_, t)| t)
+            .filter(|t| self.is_pm(t.write.line.addr()))
+            .collect();
+        transit.sort_unstable_by_key(|t| (t.arrives, t.sequence));
+        let adr = self.shared.adr;
+        let mut left: Vec<&Write> = self.channels[..self.pm_channels]
+            .iter()
+            .flat_map(|c| c.undecided(adr))
+            .chain(transit.iter().map(|t| &t.write))
+            .collect();
+        let (mut order, mut landed) = (self.shared.order.clone(), Vec::new());
+        while !left.is_empty() && random.random_range(0..8) > 0 {
+            let at = random.random_range(0..left.len());
+            let write = left[at];
+            let first = left[..at].iter().all(|w| w.line != write.line);
+            if !first || !order.reached(write.after) {
+                continue;
+            }
+            if random.random_range(0..3) == 0 {
+                let part = write.mask & random.random::<WordMask>();
+                if part != 0 {
+                    landed.push((write.line, part, write.data));
+                }
+                // It is under way: nothing else of its line comes, and what waits for it does not.
+                left.retain(|w| w.line != write.line);
+                continue;
+            }
+            landed.push((write.line, write.mask, write.data));
+            if write.order != 0 {
+                order.durable(write.order);
+            }
+            left.remove(at);
+        }
+        landed
     }
 
     /// Runs until every queue is empty, without any program. For tests and shutdown.

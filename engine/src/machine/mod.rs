@@ -7,14 +7,20 @@
 //! | `cache`, `hierarchy` | tag arrays; levels, inclusion, MESI directory |
 //! | `request` | reads, writes, address mapping, ordering of writes |
 //! | `controller` | queues, FR-FCFS, write drain, ADR |
+//! | `domain` | the durable bytes of the moment, for those who crash them |
 //! | `device` | banks, row buffers, on-PM buffer, data-comparison write, energy, wear |
 //! | `memory_system` | all channels on one clock |
+//! | `happening` | what happened in a run, for those who tell its story |
+//! | `adversary` | seeded choices where the rules leave memory a choice |
 
+pub mod adversary;
 pub mod cache;
 pub mod clock;
 pub mod controller;
 pub mod core;
 pub mod device;
+pub mod domain;
+pub mod happening;
 pub mod hierarchy;
 mod memory_system;
 mod request;
@@ -24,12 +30,17 @@ pub use memory_system::{MemorySystem, Recorder, RequestRecord};
 pub use request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteClass};
 
 use clock::Event;
+use domain::Domain;
+use happening::Happening;
 use hierarchy::Hierarchy;
 
 use crate::config::{Config, ControllerConfig};
 use crate::designs::ThreadId;
 use crate::memory::{Addr, Image, LineAddr, LineData};
 use crate::stats::Counters;
+
+/// Most corners that a design may declare.
+pub const CORNERS_MAX: usize = 16;
 
 /// Caches and memory with their content: all of the machine but the cores.
 pub struct Machine {
@@ -39,9 +50,14 @@ pub struct Machine {
     pub caches: Hierarchy,
     /// What loads return at this instant.
     arch: Image,
+    /// What is durable, if somebody follows it.
+    domain: Option<Domain>,
     path: Cycle,
     released: Vec<ThreadId>,
     failure: Option<String>,
+    corners: [u64; CORNERS_MAX],
+    /// What happened since somebody asked, if anybody wants to know.
+    happenings: Option<Vec<(Cycle, Happening)>>,
 }
 
 impl Machine {
@@ -53,9 +69,12 @@ impl Machine {
             memory,
             caches: Hierarchy::new(config),
             arch: populated,
+            domain: None,
             path: config.get::<ControllerConfig>().path_cycles.into(),
             released: Vec::new(),
             failure: None,
+            corners: [0; CORNERS_MAX],
+            happenings: None,
         }
     }
 
@@ -95,7 +114,49 @@ impl Machine {
 
     #[inline]
     pub(crate) fn perform_store(&mut self, addr: Addr, value: u64) {
-        self.arch.store(addr, value);
+        if self.domain.is_some() {
+            self.follow_durable_writes();
+        }
+        let old = self.arch.store(addr, value);
+        if let Some(domain) = &mut self.domain {
+            domain.stored(addr, old, value);
+        }
+    }
+
+    /// Follows from now on what is durable, counting differences to architectural memory in
+    /// `[start, end)`. Nothing may have been written to memory yet.
+    pub(crate) fn follow_domain(&mut self, start: Addr, end: Addr) {
+        let shared = &mut self.memory.shared;
+        assert_eq!(shared.durable_changes, 0, "the domain is followed from the beginning");
+        shared.durable_writes = Some(Vec::new());
+        self.domain = Some(Domain::new(shared.media.clone(), start, end));
+    }
+
+    /// What is durable at this instant, if it is followed.
+    pub(crate) fn domain(&mut self) -> Option<(&mut Domain, &Image)> {
+        self.follow_durable_writes();
+        self.domain.as_mut().map(|domain| (domain, &self.arch))
+    }
+
+    fn follow_durable_writes(&mut self) {
+        let (Some(domain), Some(writes)) =
+            (&mut self.domain, &mut self.memory.shared.durable_writes)
+        else {
+            return;
+        };
+        for (line, mask, data) in writes.drain(..) {
+            domain.write(line, mask, &data, &self.arch);
+            if let Some(happenings) = &mut self.happenings {
+                let now = self.memory.shared.now;
+                happenings.push((now, Happening::Durable { line, mask, data }));
+            }
+        }
+    }
+
+    /// The design's own durable state (a battery-backed buffer, a non-volatile register) has changed.
+    #[inline]
+    pub fn durable_state_changed(&mut self) {
+        self.memory.shared.durable_changes += 1;
     }
 
     /// Ends the run with an error: the design cannot go on as configured (an oversize transaction).
@@ -147,6 +208,42 @@ impl Machine {
             || !self.released.is_empty()
             || self.caches.has_departures()
             || self.failure.is_some()
+    }
+
+    /// Keeps what happens from now on, for [`Machine::take_happenings`].
+    pub(crate) fn keep_happenings(&mut self) {
+        self.happenings = Some(Vec::new());
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn take_happenings(&mut self) -> Vec<(Cycle, Happening)> {
+        self.happenings.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Tells what happened, if anybody wants to know.
+    #[inline]
+    pub(crate) fn tell(&mut self, what: impl FnOnce() -> Happening) {
+        let now = self.now();
+        if let Some(happenings) = &mut self.happenings {
+            happenings.push((now, what()));
+        }
+    }
+
+    /// Explains an action of the design, for timelines.
+    #[inline]
+    pub fn note(&mut self, text: impl FnOnce() -> String) {
+        self.tell(|| Happening::Note(text()));
+    }
+
+    /// The design is in one of the states worth reaching ([`crate::designs::Entry::corners`], by place).
+    #[inline]
+    pub fn corner(&mut self, index: usize) {
+        self.corners[index] += 1;
+    }
+
+    /// How often the design's corners were reached.
+    pub fn corners(&self) -> &[u64] {
+        &self.corners
     }
 
     /// Lets a thread go on that a hook made wait.

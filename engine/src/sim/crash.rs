@@ -1,50 +1,155 @@
 //! Power failures of a running simulation.
 
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
 use super::run::Simulation;
 use super::spec::DATA_START;
 use crate::crash::{Medium, Verdict};
-use crate::designs::RecoveryReport;
+use crate::designs::{RecoveryReport, Site};
+use crate::machine::domain::Change;
+use crate::machine::happening::Happening;
+use crate::machine::{Cycle, Machine};
+use crate::memory::{Addr, LineData, WORD_BYTES, WordMask};
 use crate::workloads;
 
 impl Simulation {
-    /// Power fails at this instant. The simulation itself is not touched and can go on.
-    pub fn crash(&self) -> Crash<'_> {
-        let mut medium = Medium::new(&self.machine.memory.shared.media);
-        for (line, mask, data) in self.machine.memory.surviving() {
-            medium.store_line(line, mask, &data);
+    /// Power fails at this instant. The simulation itself goes on afterwards as if it had not.
+    ///
+    /// # Panics
+    /// If transactions are not followed ([`Simulation::follow_transactions`]).
+    pub fn crash(&mut self) -> Crash<'_> {
+        let mut crash = self.lose_power();
+        crash.save();
+        crash
+    }
+
+    /// The same, but of what was sent and not accepted some is there, in part or whole, as the order
+    /// of writes allows. Returns nothing if nothing was on its way.
+    ///
+    /// # Panics
+    /// If transactions are not followed ([`Simulation::follow_transactions`]).
+    pub fn crash_in_flight(&mut self, seed: u64) -> Option<Crash<'_>> {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let landed = self.machine.memory.land_some(&mut random);
+        if landed.is_empty() {
+            return None;
         }
+        let mut crash = self.lose_power();
+        for (line, mask, data) in landed {
+            crash.medium.store_line(line, mask, &data);
+        }
+        crash.save();
+        Some(crash)
+    }
+
+    /// Keeps what happens, for [`Simulation::take_happenings`].
+    pub fn keep_happenings(&mut self) {
+        self.machine.keep_happenings();
+    }
+
+    /// What happened since the last call.
+    pub fn take_happenings(&mut self) -> Vec<(Cycle, Happening)> {
+        self.machine.domain();
+        self.machine.take_happenings()
+    }
+
+    /// Whether some transaction has reached its end and is not acknowledged.
+    pub fn is_any_ending(&self) -> bool {
+        self.threads.iter().any(|t| t.running.is_some_and(|r| r.ending.is_some()))
+    }
+
+    /// Where programs keep their data.
+    pub fn data_region(&self) -> (Addr, Addr) {
+        (DATA_START, self.site.log_start)
+    }
+
+    /// The writes that became durable since the last call, oldest first.
+    pub fn durable_changes(&mut self) -> Vec<Change> {
+        let Some((domain, _)) = self.machine.domain() else { return Vec::new() };
+        let changes = domain.changes().to_vec();
+        domain.forget_changes();
+        changes
+    }
+
+    /// Takes durable writes back, newest first.
+    pub fn lay_back(&mut self, changes: &[Change]) {
+        for change in changes.iter().rev() {
+            self.lay(change, change.mask, &change.old);
+        }
+    }
+
+    /// Makes a write durable that was taken back, or some of its words.
+    pub fn lay_words(&mut self, change: &Change, words: WordMask) {
+        self.lay(change, change.mask & words, &change.new);
+    }
+
+    fn lay(&mut self, change: &Change, words: WordMask, data: &LineData) {
+        let (domain, arch) = self.machine.domain().expect("transactions are followed");
+        domain.lay(change.line, words, data, arch);
+    }
+
+    fn lose_power(&mut self) -> Crash<'_> {
+        let (domain, _) = self.machine.domain().expect("transactions are followed");
+        let (medium, different) = (Medium::new(domain.take_image()), domain.different_words());
+        Crash { simulation: self, registers: Vec::new(), medium, different, saved: 0 }
+    }
+
+    /// After an orderly shutdown: recovers the cells in place.
+    pub(super) fn recover_cells(&mut self) {
+        let media = &mut self.machine.memory.shared.media;
+        let mut medium = Medium::new(std::mem::take(media));
         self.design.power_failure(&mut medium);
-        Crash { simulation: self, registers: self.design.registers(), medium }
+        (self.spec.design.recover)(&self.site, &self.design.registers(), &mut medium);
+        self.machine.memory.shared.media = medium.into_image();
     }
 }
 
-/// What a power failure left.
+/// What a power failure left. The simulation takes its bytes back when this is dropped.
 pub struct Crash<'a> {
-    simulation: &'a Simulation,
+    simulation: &'a mut Simulation,
     /// The design's non-volatile registers.
     pub registers: Vec<u64>,
     /// The surviving bytes.
-    pub medium: Medium<'a>,
+    pub medium: Medium,
+    /// Words in which durable bytes and architectural memory differed.
+    different: u64,
+    /// Writes of the medium that came before recovery.
+    saved: usize,
 }
 
 impl Crash<'_> {
+    /// What batteries save.
+    fn save(&mut self) {
+        self.simulation.design.power_failure(&mut self.medium);
+        self.registers = self.simulation.design.registers();
+        self.saved = self.medium.written().len();
+    }
+
     /// Recovers in place, from bytes and registers alone.
     pub fn recover(&mut self) -> RecoveryReport {
-        let simulation = self.simulation;
+        let simulation = &self.simulation;
         (simulation.spec.design.recover)(&simulation.site, &self.registers, &mut self.medium)
+    }
+
+    /// Writes of the medium that came before recovery: in flight, or saved by batteries.
+    pub fn saved(&self) -> usize {
+        self.saved
+    }
+
+    /// Takes back what recovery has written.
+    pub fn unrecover(&mut self) {
+        self.medium.rewind(self.saved);
     }
 
     /// Judges the medium as it is now.
     ///
     /// # Errors
     /// The first promise found broken.
-    ///
-    /// # Panics
-    /// If transactions were not followed ([`Simulation::follow_transactions`]).
     pub fn judge(&self) -> Result<(), Verdict> {
-        let s = self.simulation;
-        let oracle = s.oracle.as_ref().expect("transactions are followed");
-        oracle.judge(&self.medium, s.machine.architectural(), DATA_START, s.site.log_start)
+        let s = &self.simulation;
+        let judge = s.judge.as_ref().expect("transactions are followed");
+        judge.judge(&self.medium, self.different, s.machine.architectural())
     }
 
     /// The workload's invariants on the medium as it is now.
@@ -52,10 +157,39 @@ impl Crash<'_> {
     /// # Errors
     /// The first violation found.
     pub fn check_structures(&self) -> Result<(), workloads::Violation> {
-        let mut image = self.medium.cells().clone();
-        for (addr, value) in self.medium.written() {
-            image.store(addr, value);
-        }
-        self.simulation.workload.check(&image)
+        self.simulation.workload.check(self.medium.image())
     }
+}
+
+impl Drop for Crash<'_> {
+    fn drop(&mut self) {
+        self.medium.rewind(0);
+        let image = std::mem::take(&mut self.medium).into_image();
+        let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
+        domain.put_back(image);
+    }
+}
+
+/// Gives the log region unknown content, and has the system prepare it for the design.
+pub(super) fn fill_with_garbage(
+    machine: &mut Machine,
+    site: &Site,
+    format: fn(&Site, &mut Medium),
+    seed: u64,
+) {
+    let mut random = Pcg64::seed_from_u64(seed);
+    let mut media = std::mem::take(&mut machine.memory.shared.media);
+    for at in (site.log_start.0..site.log_end.0).step_by(WORD_BYTES as usize) {
+        // Words that look like something: small, negative, addresses of data, noise.
+        let word: u64 = match random.random_range(0..4) {
+            0 => random.random_range(0..64),
+            1 => u64::MAX - random.random_range(0..64),
+            2 => random.random_range(0..site.log_start.0) / WORD_BYTES * WORD_BYTES,
+            _ => random.next_u64(),
+        };
+        media.store(Addr(at), word);
+    }
+    let mut medium = Medium::new(media);
+    format(site, &mut medium);
+    machine.memory.shared.media = medium.into_image();
 }

@@ -1,7 +1,7 @@
 //! The end of a run: statistics are closed, then everything is written back, recovered once and checked.
 
 use super::error::SimError;
-use super::run::Simulation;
+use super::run::{Simulation, Unwatched, Watch};
 use super::spec::DATA_START;
 use crate::config::CoreConfig;
 use crate::machine::NEVER;
@@ -34,28 +34,20 @@ impl Simulation {
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what
     /// the program stored. Nothing of this is in the statistics.
     pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
-        self.run_until_idle()?;
+        self.run_until_idle(&mut Unwatched)?;
         for line in self.machine.caches.dirty_lines() {
             self.machine.caches.clean(line);
             self.evict(line);
-            self.deliver()?;
+            self.deliver(&mut Unwatched)?;
             while self.machine.memory.has_writes_waiting() {
                 self.handle_event();
-                self.deliver()?;
+                self.deliver(&mut Unwatched)?;
             }
         }
-        self.run_until_idle()?;
+        self.run_until_idle(&mut Unwatched)?;
         self.machine.memory.flush_buffers();
         let (start, end) = (DATA_START, self.site.log_start);
-        let written = {
-            let mut crash = self.crash();
-            crash.recover();
-            crash.medium.into_written()
-        };
-        let shared = &mut self.machine.memory.shared;
-        for (addr, value) in written {
-            shared.media.store(addr, value);
-        }
+        self.recover_cells();
         let shared = &self.machine.memory.shared;
         match shared.media.first_difference(self.machine.architectural(), start, end) {
             None => Ok(shared.media.digest(start, end)),
@@ -69,14 +61,29 @@ impl Simulation {
         }
     }
 
-    pub(super) fn run_until_idle(&mut self) -> Result<(), SimError> {
-        self.deliver()?;
-        while !(self.machine.memory.is_idle() && self.design.is_idle() && self.fills.is_empty()) {
+    /// What follows when all threads have ended, with somebody who looks on until no background work is
+    /// left. Returns the digest of PM after an orderly shutdown, or 0 if that was enough.
+    ///
+    /// # Errors
+    /// See [`SimError`].
+    pub fn finish_watched<W: Watch>(&mut self, watch: &mut W) -> Result<u64, SimError> {
+        self.run_until_idle(watch)?;
+        if watch.stops() { Ok(0) } else { self.shut_down() }
+    }
+
+    /// Runs until no background work is left.
+    pub(super) fn run_until_idle<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
+        self.deliver(watch)?;
+        while !self.is_idle() {
             if self.machine.memory.shared.events.next_at() == NEVER {
                 return Err(self.deadlock());
             }
+            if watch.stops() {
+                return Ok(());
+            }
             self.handle_event();
-            self.deliver()?;
+            watch.look(self);
+            self.deliver(watch)?;
         }
         Ok(())
     }

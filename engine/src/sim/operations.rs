@@ -7,6 +7,7 @@ use super::run::Simulation;
 use super::threads::{Cause, Head, Running, State, Waiter};
 use crate::designs::{Flow, Tx};
 use crate::machine::clock::Event;
+use crate::machine::happening::Happening;
 use crate::machine::hierarchy::Access;
 use crate::machine::{Cycle, NEVER};
 use crate::memory::Addr;
@@ -57,6 +58,7 @@ impl Simulation {
             Op::TxEnd => self.tx_end(thread, op),
             Op::Lock { lock } => self.lock(thread, op, lock),
             Op::Unlock { lock } => self.unlock(thread, op, lock),
+            Op::Disturb(what) => self.disturb(thread, op, what),
             Op::Done => self.done(thread, op),
         }
     }
@@ -172,8 +174,10 @@ impl Simulation {
         let t = &mut self.threads[thread];
         t.transactions += 1;
         t.running = Some(Running { tx, began: now, ending: None, committing: false });
-        if let Some(oracle) = &mut self.oracle {
-            oracle.begin(tx);
+        if let Some(judge) = &mut self.judge {
+            judge.begin(tx);
+            let busy = !self.design.is_idle();
+            self.machine.tell(|| Happening::Begin { tx, busy });
         }
         match flow {
             Flow::After(cycles) => t.pipeline.wait_until(now + cycles),
@@ -196,9 +200,10 @@ impl Simulation {
         let tx = running.tx;
         if running.ending.is_none() {
             running.ending = Some(now);
-            if let Some(oracle) = &mut self.oracle {
-                oracle.ending(tx);
-            }
+        }
+        if let Some(judge) = &mut self.judge {
+            judge.ending(tx);
+            self.machine.tell(|| Happening::Ending(tx));
         }
         let flow = self.design.tx_end(&mut self.machine, tx);
         if flow == Flow::Retry {
@@ -227,8 +232,9 @@ impl Simulation {
         stats.commit_latency.record(now - ending);
         stats.transaction_latency.record(now - running.began);
         self.machine.memory.shared.durable_changes += 1;
-        if let Some(oracle) = &mut self.oracle {
-            oracle.acknowledged(running.tx);
+        if let Some(judge) = &mut self.judge {
+            judge.acknowledged(running.tx);
+            self.machine.tell(|| Happening::Acknowledged(running.tx));
         }
         self.wake(thread, now);
     }

@@ -23,7 +23,7 @@ impl Simulation {
             "threads": spec.threads,
             "transactions": spec.transactions,
             "seed": spec.seed,
-            "safe": spec.design.safe,
+            "safe": spec.design.is_safe(&spec.config),
             "version": crate::VERSION,
             "config": spec.config.to_json(),
             "stats": values,

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use super::disturb::Signals;
 use super::error::SimError;
 use super::locks::Locks;
-use super::spec::Spec;
+use super::spec::{DATA_START, Spec};
 use super::threads::{Cause, Fill, Head, State, Thread};
 use crate::config::{ConfigError, CoreConfig};
 use crate::control::Control;
-use crate::crash::Oracle;
+use crate::crash::Judge;
 use crate::designs::{Design, Eviction, Site, ThreadId};
+use crate::machine::adversary::Adversary;
 use crate::machine::clock::Event;
 use crate::machine::controller::Notice;
 use crate::machine::core::Pipeline;
+use crate::machine::happening::Happening;
 use crate::machine::hierarchy::Departure;
 use crate::machine::{Cycle, Machine, NEVER, ReadPurpose, Write, WriteClass};
 use crate::memory::{Image, LineAddr};
@@ -25,6 +28,25 @@ const FRUITLESS_TIMERS_MAX: u32 = 2_000_000;
 
 /// How many actions pass between looks at [`Control`].
 const ACTIONS_PER_LOOK: u32 = 4096;
+
+/// Looks on between any two actions of a simulation.
+pub trait Watch {
+    /// An action is over; nothing that follows from it has happened yet.
+    fn look(&mut self, simulation: &mut Simulation);
+
+    /// Whether it has seen enough: the run stops where it is.
+    fn stops(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody looks on.
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    #[inline]
+    fn look(&mut self, _simulation: &mut Simulation) {}
+}
 
 /// A simulation in progress.
 pub struct Simulation {
@@ -41,7 +63,8 @@ pub struct Simulation {
     pub(super) mshrs_max: u32,
     pub(super) mshrs_used: Vec<u32>,
     pub(super) locks: Locks,
-    pub(super) oracle: Option<Oracle>,
+    pub(super) signals: Signals,
+    pub(super) judge: Option<Judge>,
     pub(super) footprint_bytes: u64,
     pub(super) woken: bool,
     /// Timers since a thread could go on or memory had something to do.
@@ -55,13 +78,28 @@ impl Simulation {
     /// # Errors
     /// Parameters that design or workload cannot work with.
     pub fn new(spec: &Spec) -> Result<Simulation, ConfigError> {
+        let workload = (spec.workload.build)(&spec.request(&spec.site()))?;
+        Simulation::with_workload(spec, workload)
+    }
+
+    /// The same with a workload that is built already.
+    ///
+    /// # Errors
+    /// Parameters that the design cannot work with.
+    pub fn with_workload(
+        spec: &Spec,
+        mut workload: Box<dyn Workload>,
+    ) -> Result<Simulation, ConfigError> {
         let site = spec.site();
         let design = (spec.design.build)(&site)?;
-        let mut workload = (spec.workload.build)(&spec.request(&site))?;
         let mut populated = Image::new();
         workload.populate(&mut populated);
         let footprint_bytes = populated.nonzero_lines() * crate::memory::LINE_BYTES;
         let mut machine = Machine::new(&spec.config, populated);
+        if let Some(seed) = spec.trial.garbage {
+            super::crash::fill_with_garbage(&mut machine, &site, spec.design.format, seed);
+        }
+        machine.memory.shared.adversary = spec.trial.adversary.map(Adversary::new);
         machine.caches.report_l1_departures(design.wants_l1_evictions());
         let core = spec.config.get::<CoreConfig>();
         let dram = machine.memory.dram_start();
@@ -77,7 +115,8 @@ impl Simulation {
             mshrs_max: core.mshrs,
             mshrs_used: vec![0; core.count as usize],
             locks: Locks::new(dram.plus(4096)),
-            oracle: None,
+            signals: Signals::default(),
+            judge: None,
             footprint_bytes,
             woken: false,
             fruitless_timers: 0,
@@ -93,9 +132,13 @@ impl Simulation {
         Arc::clone(&self.control)
     }
 
-    /// Follows transactions from now on, so that crashes can be judged. Call it before running.
+    /// Follows transactions and what is durable from now on, so that crashes can be judged. Call it
+    /// before running.
     pub fn follow_transactions(&mut self) {
-        self.oracle = Some(Oracle::new(self.spec.threads));
+        let promise = (self.spec.design.promise)(&self.spec.config);
+        let (start, end) = (DATA_START, self.site.log_start);
+        self.judge = Some(Judge::new(promise, self.spec.threads, start, end));
+        self.machine.follow_domain(start, end);
     }
 
     /// The specification.
@@ -144,9 +187,25 @@ impl Simulation {
     /// # Errors
     /// See [`SimError`].
     pub fn advance(&mut self, limit: Cycle) -> Result<bool, SimError> {
+        self.advance_watched(limit, &mut Unwatched)
+    }
+
+    /// The same, with somebody who looks on between any two actions and may stop the run; it returns
+    /// `false` then, too.
+    ///
+    /// # Errors
+    /// See [`SimError`].
+    pub fn advance_watched<W: Watch>(
+        &mut self,
+        limit: Cycle,
+        watch: &mut W,
+    ) -> Result<bool, SimError> {
         let mut actions = 0;
         loop {
-            self.settle()?;
+            self.settle(watch)?;
+            if watch.stops() {
+                return Ok(false);
+            }
             actions += 1;
             if actions % ACTIONS_PER_LOOK == 0 {
                 self.look_at_control()?;
@@ -166,9 +225,10 @@ impl Simulation {
             }
             if thread_at < event_at {
                 self.fruitless_timers = 0;
-                actions += self.run_thread(first, second.min(limit.saturating_add(1)))?;
+                actions += self.run_thread(first, second.min(limit.saturating_add(1)), watch)?;
             } else {
                 self.handle_event();
+                watch.look(self);
             }
         }
     }
@@ -189,13 +249,19 @@ impl Simulation {
     }
 
     /// Runs one thread while nothing else is earlier; returns how many operations that were.
-    pub(super) fn run_thread(&mut self, thread: usize, until: Cycle) -> Result<u32, SimError> {
+    pub(super) fn run_thread<W: Watch>(
+        &mut self,
+        thread: usize,
+        until: Cycle,
+        watch: &mut W,
+    ) -> Result<u32, SimError> {
         self.woken = false;
         let mut operations = 0;
         loop {
             operations += 1;
             self.step(thread);
-            self.settle()?;
+            watch.look(self);
+            self.settle(watch)?;
             let t = &self.threads[thread];
             let at = if t.state == State::Ready { t.pipeline.time } else { NEVER };
             self.ready_at[thread] = at;
@@ -203,6 +269,7 @@ impl Simulation {
                 || at >= until
                 || self.machine.memory.shared.events.next_at() <= at
                 || operations == ACTIONS_PER_LOOK
+                || watch.stops()
             {
                 return Ok(operations);
             }
@@ -229,16 +296,19 @@ impl Simulation {
 
     /// Delivers everything that is pending at this instant.
     #[inline]
-    pub(super) fn settle(&mut self) -> Result<(), SimError> {
+    pub(super) fn settle<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
         if !self.machine.has_news() {
             return Ok(());
         }
-        self.deliver()
+        self.deliver(watch)
     }
 
     #[cold]
-    pub(super) fn deliver(&mut self) -> Result<(), SimError> {
+    pub(super) fn deliver<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
         loop {
+            if watch.stops() {
+                return Ok(());
+            }
             self.handle_departures();
             if let Some(notice) = self.machine.memory.take_notice() {
                 match notice {
@@ -265,6 +335,7 @@ impl Simulation {
             } else {
                 return Ok(());
             }
+            watch.look(self);
         }
     }
 
@@ -287,6 +358,7 @@ impl Simulation {
         let mut write = Write::line(WriteClass::Data, line, content);
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().llc_writebacks += 1;
+            self.machine.tell(|| Happening::Evicted(line));
             match self.design.llc_evict(&mut self.machine, line, &content) {
                 Eviction::WriteBack { after, token } => (write.after, write.token) = (after, token),
                 Eviction::Keep => return,
@@ -359,7 +431,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         head: Head::Free,
         store_port_free_at: 0,
         running: None,
-        transactions: 0,
+        transactions: spec.trial.first_transaction,
         issued: false,
         begun: false,
         head_counted: false,

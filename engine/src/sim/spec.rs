@@ -1,7 +1,7 @@
 //! What to simulate, checked before anything runs.
 
 use crate::config::{Config, ConfigError, CoreConfig, PmConfig};
-use crate::designs::{self, Site};
+use crate::designs::{self, Sabotages, Site};
 use crate::memory::Addr;
 use crate::workloads::{self, WorkloadConfig};
 
@@ -23,6 +23,21 @@ pub struct Spec {
     pub transactions: u64,
     /// Seed of everything random.
     pub seed: u64,
+    /// What the crash laboratory adds.
+    pub trial: Trial,
+}
+
+/// What the crash laboratory adds to a specification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trial {
+    /// Sabotages of the design that are in force.
+    pub sabotages: Sabotages,
+    /// Number of each thread's first transaction, so that ids wrap soon.
+    pub first_transaction: u64,
+    /// Seed of the bytes that the log region holds at first; none: zeroes.
+    pub garbage: Option<u64>,
+    /// Seed of the delays and orders in memory that an adversary chooses.
+    pub adversary: Option<u64>,
 }
 
 impl Spec {
@@ -51,7 +66,15 @@ impl Spec {
         })?;
         let transactions =
             argument("transactions", transactions, 10_000, 1..=1 << 40, String::new)?;
-        Ok(Spec { design, workload, threads: threads as u32, transactions, seed, config })
+        Ok(Spec {
+            design,
+            workload,
+            threads: threads as u32,
+            transactions,
+            seed,
+            config,
+            trial: Trial::default(),
+        })
     }
 
     /// Has design and workload look at their parameters, as they do again when they are built to run.
@@ -84,6 +107,8 @@ impl Spec {
             threads: self.threads,
             log_start: Addr(pm.capacity_bytes.0 - pm.log_region_bytes.0),
             log_end: Addr(pm.capacity_bytes.0),
+            first_transaction: self.trial.first_transaction,
+            sabotages: self.design.inherent.and(self.trial.sabotages),
         }
     }
 }

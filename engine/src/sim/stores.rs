@@ -8,6 +8,7 @@ use super::threads::{Cause, Head, QueuedStore, State, Waiter};
 use crate::designs::{Flow, Store};
 use crate::machine::Cycle;
 use crate::machine::clock::Event;
+use crate::machine::happening::Happening;
 use crate::machine::hierarchy::Access;
 use crate::memory::LineAddr;
 use crate::program::{Op, Ptr};
@@ -131,8 +132,10 @@ impl Simulation {
             let c = self.machine.count();
             c.transactional_stores += 1;
             c.silent_stores += u64::from(old == store.value);
-            if let Some(oracle) = &mut self.oracle {
-                oracle.store(tx, store.addr, old);
+            if let Some(judge) = &mut self.judge {
+                judge.store(tx, store.addr, old);
+                let (addr, new) = (store.addr, store.value);
+                self.machine.tell(|| Happening::Store { tx, addr, old, new });
             }
         }
         self.machine.caches.mark_dirty(core, store.addr.line());

@@ -107,6 +107,7 @@ pub fn run(
                         runners[next].waits = false;
                     }
                 }
+                Op::Disturb(_) => unreachable!("workloads disturb nothing"),
                 Op::Done => {
                     assert!(runner.writes.is_none(), "an unfinished transaction");
                     runner.done = true;

@@ -8,7 +8,7 @@ pub mod script;
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::memory::{Addr, Image};
 use graven_engine::program::{Load, Memory, Program, Ptr, spawn};
-use graven_engine::sim::{Simulation, Spec};
+use graven_engine::sim::{Simulation, Spec, Trial};
 use graven_engine::workloads::{Entry, Request, Violation, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -56,6 +56,7 @@ fn spec(config: &Config, design: &str, threads: u32, transactions: u64, seed: u6
         threads,
         transactions,
         seed,
+        trial: Trial::default(),
     }
 }
 

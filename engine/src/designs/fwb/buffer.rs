@@ -148,7 +148,7 @@ mod tests {
     fn log(slot_bytes: &str) -> Log {
         let mut config = Config::defaults();
         config.set("fwb.slot_bytes", slot_bytes).expect("a valid size");
-        Log::of(&Site { config, threads: 1, log_start: Addr(0), log_end: Addr(4 << 20) })
+        Log::of(&Site::new(config, 1, Addr(0), Addr(4 << 20)))
     }
 
     const TX: Tx = Tx { thread: 0, number: 5 };

@@ -118,7 +118,7 @@ impl Log {
     }
 
     /// Reads a record; `None` if the slot does not hold it (whole).
-    pub fn read(&self, medium: &mut Medium<'_>, number: u64) -> Option<Record> {
+    pub fn read(&self, medium: &mut Medium, number: u64) -> Option<Record> {
         let slot = self.slot(number);
         let words = std::array::from_fn(|i| medium.load(slot.plus(i as u64 * WORD_BYTES)));
         Record::parse(words, self.torn(number))

@@ -67,7 +67,7 @@ mod scan;
 
 use std::collections::VecDeque;
 
-use super::{Design, Entry, Eviction, Flow, Site, Store, ThreadId, Tx};
+use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, Site, Store, ThreadId, Tx};
 use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token};
 use crate::memory::{Addr, LineAddr, LineData};
@@ -102,11 +102,23 @@ pub const ENTRY: Entry = Entry {
     name: "fwb",
     summary: "undo+redo logging in hardware; scans force old dirty lines out of the caches",
     paper: "FWB (HPCA'18) §III, §IV",
-    safe: true,
+    promise,
     section: Some(|| Box::new(FwbConfig::default())),
     build: |site| Ok(Box::new(Fwb::new(site)?)),
     recover: recovery::recover,
+    ..PLAIN
 };
+
+fn promise(config: &Config) -> Promise {
+    let fwb = config.get::<FwbConfig>();
+    if fwb.log_buffer_entries > buffer_entries_max(config) {
+        Promise::Nothing
+    } else if fwb.instant_commit {
+        Promise::CommitOrder
+    } else {
+        Promise::Durable
+    }
+}
 
 /// Fewest records per thread for which a log is worth its name: an entry and a commit record each for
 /// a transaction and the next.

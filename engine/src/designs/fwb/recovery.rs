@@ -22,7 +22,7 @@ use super::log::{Kind, Log, Record};
 use crate::crash::Medium;
 use crate::designs::{RecoveryReport, Site};
 
-pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium<'_>) -> RecoveryReport {
+pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
     let log = Log::of(site);
     let mut report = RecoveryReport::default();
     let head = medium.load(log.head());
@@ -53,7 +53,7 @@ pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium<'_>) -> Reco
 }
 
 /// The records from the head to the first hole, and the number of slots read.
-fn live_records(log: &Log, head: u64, medium: &mut Medium<'_>) -> (Vec<Record>, u64) {
+fn live_records(log: &Log, head: u64, medium: &mut Medium) -> (Vec<Record>, u64) {
     let mut records = Vec::new();
     for number in head..head + log.slots {
         match log.read(medium, number) {

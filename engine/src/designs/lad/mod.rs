@@ -68,7 +68,9 @@ use pool::{
 use undo_log::{Area, Header, recover};
 use write_set::WriteSet;
 
-use super::{Design, Entry, Eviction, Fill, Flow, RecoveryReport, Site, Store, ThreadId, Tx};
+use super::{
+    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, RecoveryReport, Site, Store, ThreadId, Tx,
+};
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token, Write, WriteClass};
@@ -110,10 +112,11 @@ pub const ENTRY: Entry = Entry {
     name: "lad",
     summary: "gathers a transaction's lines in the controller; undo logging when they do not fit",
     paper: "LAD as in Silo §V, §VI-A and LALEA §II-C",
-    safe: true,
+    promise: |_| Promise::Durable,
     section: Some(|| Box::new(LadConfig::default())),
     build: |site| Ok(Box::new(Lad::new(site)?)),
     recover,
+    ..PLAIN
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -482,7 +485,7 @@ impl Lad {
 
     /// The commit message has reached the controller: the commit point.
     fn commit(&mut self, m: &mut Machine, t: usize) {
-        m.memory.shared.durable_changes += 1;
+        m.durable_state_changed();
         let thread = &mut self.threads[t];
         thread.phase = Phase::Running;
         thread.uncommitted = thread.tx + 1;
@@ -628,7 +631,7 @@ impl Design for Lad {
         self.coming.lines.is_empty() && self.gathered.lines.is_empty() && self.draining.is_empty()
     }
 
-    fn power_failure(&self, medium: &mut Medium<'_>) {
+    fn power_failure(&self, medium: &mut Medium) {
         for drain in &self.draining {
             medium.store_line(drain.line, drain.mask, &drain.data);
         }

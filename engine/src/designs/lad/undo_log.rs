@@ -53,7 +53,7 @@ impl Area {
     }
 }
 
-pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium<'_>) -> RecoveryReport {
+pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
     let mut report = RecoveryReport::default();
     for (thread, &uncommitted) in registers.iter().enumerate() {
         let area = Area::of(site, thread as ThreadId);

@@ -1,0 +1,96 @@
+//! A run that is crashed wherever it can be.
+
+use std::sync::Arc;
+
+use super::points::{Conviction, Expect, Laboratory, Tally, Thoroughness};
+use super::reached::Reached;
+use crate::config::ConfigError;
+use crate::control::Control;
+use crate::machine::NEVER;
+use crate::sim::{SimError, Simulation, Spec};
+use crate::workloads::Workload;
+
+/// What became of a run under the laboratory's eyes.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Promises that were broken.
+    pub convictions: Vec<Conviction>,
+    /// What was judged.
+    pub tally: Tally,
+    /// What was reached.
+    pub reached: Reached,
+    /// How often each corner of the design was reached.
+    pub corners: Vec<u64>,
+    /// The design refused to go on as configured: nothing was broken, but the run did not end.
+    pub refused: Option<String>,
+    /// Durable words of the data region and of the log region at the end, as a digest.
+    pub digest: u64,
+}
+
+/// A run, ready to be crashed.
+pub struct Exhaustion {
+    simulation: Simulation,
+    how: Thoroughness,
+    seed: u64,
+}
+
+impl Exhaustion {
+    /// A run of a specification. `workload`: built already, or the specification's.
+    ///
+    /// # Errors
+    /// Parameters that design or workload cannot work with.
+    pub fn new(
+        spec: &Spec,
+        workload: Option<Box<dyn Workload>>,
+        how: Thoroughness,
+    ) -> Result<Exhaustion, ConfigError> {
+        let mut simulation = match workload {
+            Some(workload) => Simulation::with_workload(spec, workload)?,
+            None => Simulation::new(spec)?,
+        };
+        simulation.follow_transactions();
+        simulation.keep_happenings();
+        Ok(Exhaustion { simulation, how, seed: spec.seed })
+    }
+
+    /// For watching and cancelling from another thread; the units of work are transactions.
+    pub fn control(&self) -> Arc<Control> {
+        self.simulation.control()
+    }
+
+    /// Runs to the end, or until there are convictions enough.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`] only: whatever else ends a run is part of the outcome.
+    pub fn run(self, expectations: Option<&mut dyn Expect>) -> Result<Outcome, SimError> {
+        let mut laboratory = Laboratory::new(self.how, self.seed);
+        if let Some(expectations) = expectations {
+            laboratory = laboratory.expecting(expectations);
+        }
+        let mut simulation = self.simulation;
+        let mut outcome = Outcome::default();
+        match run_to_the_end(&mut simulation, &mut laboratory) {
+            Ok(digest) => outcome.digest = digest,
+            Err(SimError::Cancelled) => return Err(SimError::Cancelled),
+            Err(SimError::Design { why, .. }) => outcome.refused = Some(why),
+            Err(error) => {
+                laboratory.run_failed(simulation.machine().now(), error.to_string());
+            }
+        }
+        outcome.corners = simulation.machine().corners().to_vec();
+        outcome.convictions = laboratory.convictions;
+        outcome.tally = laboratory.tally;
+        outcome.reached = laboratory.reached;
+        Ok(outcome)
+    }
+}
+
+fn run_to_the_end(
+    simulation: &mut Simulation,
+    laboratory: &mut Laboratory<'_>,
+) -> Result<u64, SimError> {
+    if !simulation.advance_watched(NEVER, laboratory)? {
+        return Ok(0);
+    }
+    simulation.finish_watched(laboratory)
+}

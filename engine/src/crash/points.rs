@@ -1,0 +1,384 @@
+//! Every crash point of a run.
+//!
+//! The durable state changes at discrete events: a write crosses the boundary of the persistence domain, a
+//! battery-backed buffer or a non-volatile register of the design changes, a commit is acknowledged.
+//! Between two of them every power failure is the same. So the laboratory looks on between any two
+//! actions of a simulation, and after each such event lets power fail, recovers, and judges; then
+//! everything is taken back, and the run goes on. A failure costs what batteries and recovery write, not
+//! what the image holds.
+//!
+//! One action may make several writes durable; each is a crash point of its own, with the design as the
+//! action leaves it: it has not heard of any of these writes yet, so it must bear that only the first so
+//! many are there. For the same reason the newest write may be torn, and writes on their way may be
+//! there: see [`Form`].
+
+use std::collections::BTreeMap;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::mix;
+use super::reached::{Reached, State};
+use crate::litmus::{CrashAt, Form};
+use crate::machine::domain::Change;
+use crate::memory::{Addr, WORDS_PER_LINE, WordMask};
+use crate::sim::{Crash, Simulation, Watch};
+
+/// How thoroughly a run is examined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thoroughness {
+    /// Where power fails.
+    pub at: CrashAt,
+    /// Of the crash points, every so-many-th is taken; 1: all.
+    pub every: u64,
+    /// Every so-many-th write of several words is also torn; 0: none.
+    pub torn_every: u64,
+    /// At every so-many-th crash point, writes on their way are also there; 0: never.
+    pub in_flight_every: u64,
+    /// At every so-many-th crash point, power also fails at each write of recovery; 0: never.
+    pub recovery_every: u64,
+    /// How often power fails in recovery then.
+    pub recovery_depth: u32,
+    /// At every so-many-th crash point, the workload's structures are also walked; 0: never.
+    pub structures_every: u64,
+    /// After so many convictions the run stops.
+    pub convictions_max: usize,
+}
+
+impl Thoroughness {
+    /// For long runs: every crash point, and of the dearer forms a share.
+    pub const LONG: Thoroughness = Thoroughness {
+        at: CrashAt::Everywhere,
+        every: 1,
+        torn_every: 1,
+        in_flight_every: 4,
+        recovery_every: 256,
+        recovery_depth: 2,
+        structures_every: 4096,
+        convictions_max: 1,
+    };
+
+    /// For short programs: every form at every crash point.
+    pub const SHORT: Thoroughness = Thoroughness {
+        torn_every: 1,
+        in_flight_every: 1,
+        recovery_every: 8,
+        structures_every: 0,
+        ..Thoroughness::LONG
+    };
+}
+
+/// A promise that was broken, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conviction {
+    /// The crash point's number, from 0; of a run that failed without a crash, how many there were.
+    pub point: u64,
+    /// What power failure found there.
+    pub form: Form,
+    /// When.
+    pub cycle: u64,
+    /// Which promise.
+    pub what: String,
+    /// A word that shows it.
+    pub addr: Option<Addr>,
+}
+
+/// How many power failures of each form were judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Crash points that the run has.
+    pub crash_points: u64,
+    /// Power failures of the plain form.
+    pub plain: u64,
+    /// With a torn write.
+    pub torn: u64,
+    /// With writes on their way.
+    pub in_flight: u64,
+    /// In recovery.
+    pub recovery: u64,
+    /// Walks of the workload's structures.
+    pub structures: u64,
+}
+
+impl Tally {
+    /// All power failures that were judged.
+    pub fn recoveries(&self) -> u64 {
+        self.plain + self.torn + self.in_flight + self.recovery
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Tally) {
+        self.crash_points += other.crash_points;
+        self.plain += other.plain;
+        self.torn += other.torn;
+        self.in_flight += other.in_flight;
+        self.recovery += other.recovery;
+        self.structures += other.structures;
+    }
+}
+
+/// Looks on and lets power fail.
+pub struct Laboratory<'a> {
+    how: Thoroughness,
+    seed: u64,
+    /// Durable-state changes seen so far.
+    seen: u64,
+    /// What was found.
+    pub convictions: Vec<Conviction>,
+    /// What was done.
+    pub tally: Tally,
+    /// What was reached.
+    pub reached: Reached,
+    /// Multi-word writes so far.
+    wide_writes: u64,
+    /// Asked at crash steps (with the step's number), and at all points with `None`.
+    expectations: Option<&'a mut dyn Expect>,
+}
+
+/// Expectations beyond the judge's: those of a litmus program.
+pub trait Expect {
+    /// Before recovery from a crash step; returns what is wrong.
+    fn survives(&mut self, step: u32, crash: &Crash<'_>) -> Option<String>;
+    /// After recovery, from a crash step or any point; returns what is wrong.
+    fn recovered(&mut self, step: Option<u32>, crash: &Crash<'_>) -> Option<String>;
+}
+
+impl Watch for Laboratory<'_> {
+    #[inline]
+    fn look(&mut self, simulation: &mut Simulation) {
+        let changes = simulation.machine().memory.shared.durable_changes;
+        if changes != self.seen || simulation.is_at_crash_step() {
+            self.seen = changes;
+            self.examine(simulation);
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.convictions.len() >= self.how.convictions_max
+    }
+}
+
+impl<'a> Laboratory<'a> {
+    /// A laboratory; the seed decides which words are torn and what lands.
+    pub fn new(how: Thoroughness, seed: u64) -> Laboratory<'a> {
+        Laboratory {
+            how,
+            seed,
+            seen: 0,
+            convictions: Vec::new(),
+            tally: Tally::default(),
+            reached: Reached::default(),
+            wide_writes: 0,
+            expectations: None,
+        }
+    }
+
+    /// Also holds a run against these.
+    pub fn expecting(mut self, expectations: &'a mut dyn Expect) -> Laboratory<'a> {
+        self.expectations = Some(expectations);
+        self
+    }
+
+    /// The run itself failed: what it read or left was wrong.
+    pub fn run_failed(&mut self, cycle: u64, what: String) {
+        let point = self.tally.crash_points;
+        self.convictions.push(Conviction { point, form: Form::Plain, cycle, what, addr: None });
+    }
+
+    fn examine(&mut self, simulation: &mut Simulation) {
+        for (_, happening) in simulation.take_happenings() {
+            self.reached.follow(&happening);
+        }
+        let step = simulation.take_crash_step();
+        let changes = simulation.durable_changes();
+        simulation.lay_back(&changes);
+        for (i, change) in changes.iter().enumerate() {
+            self.torn(simulation, change);
+            simulation.lay_words(change, change.mask);
+            if i + 1 < changes.len() {
+                self.point(simulation, None);
+            }
+        }
+        self.point(simulation, step);
+    }
+
+    /// The newest write is half there: as if power had failed while it crossed the boundary.
+    fn torn(&mut self, simulation: &mut Simulation, change: &Change) {
+        let wide = changed_words(change);
+        if wide.count_ones() < 2 || self.how.at == CrashAt::Marked {
+            return;
+        }
+        self.wide_writes += 1;
+        let number = self.tally.crash_points;
+        let due = self.how.torn_every > 0 && self.wide_writes.is_multiple_of(self.how.torn_every);
+        let part = match self.how.at {
+            CrashAt::Point { number: only, form: Form::Torn(mask) } if only == number => mask,
+            CrashAt::Point { .. } => return,
+            _ if !due => return,
+            _ => {
+                let mut random = Pcg64::seed_from_u64(mix(self.seed, self.wide_writes));
+                let first = 1 << nth_set(wide, random.random_range(0..wide.count_ones()));
+                let others = random.random::<WordMask>() & wide;
+                // Neither all nor none.
+                if others | first == wide { wide & !first } else { others | first }
+            }
+        };
+        simulation.lay_words(change, part);
+        self.judge(simulation, Form::Torn(part), None);
+        simulation.lay_back(std::slice::from_ref(change));
+    }
+
+    /// One crash point, in all its other forms.
+    fn point(&mut self, simulation: &mut Simulation, step: Option<u32>) {
+        let number = self.tally.crash_points;
+        self.tally.crash_points += 1;
+        let due = |every: u64| every > 0 && number.is_multiple_of(every);
+        match self.how.at {
+            CrashAt::Marked if step.is_none() => {}
+            CrashAt::Marked => self.judge(simulation, Form::Plain, step),
+            CrashAt::Point { number: only, form } => {
+                if only == number && !matches!(form, Form::Torn(_)) {
+                    self.judge(simulation, form, step);
+                }
+            }
+            CrashAt::Everywhere => {
+                if step.is_some() || due(self.how.every) {
+                    self.judge(simulation, Form::Plain, step);
+                }
+                if due(self.how.in_flight_every) {
+                    self.judge(simulation, Form::InFlight(mix(self.seed, number)), None);
+                }
+                if due(self.how.recovery_every) {
+                    self.cut_recovery(simulation);
+                }
+            }
+        }
+    }
+
+    /// Lets power fail in one form, recovers and judges.
+    fn judge(&mut self, simulation: &mut Simulation, form: Form, step: Option<u32>) {
+        if self.stops() {
+            return;
+        }
+        let cycle = simulation.machine().now();
+        if simulation.is_any_ending() {
+            self.reached.count(State::CrashEnding);
+        }
+        if self.reached.is_any_open() {
+            self.reached.count(State::CrashOpen);
+        }
+        let crash = match form {
+            Form::InFlight(seed) => simulation.crash_in_flight(seed),
+            _ => Some(simulation.crash()),
+        };
+        let Some(mut crash) = crash else { return };
+        match form {
+            Form::Plain => self.tally.plain += 1,
+            Form::Torn(_) => {
+                self.tally.torn += 1;
+                self.reached.count(State::Torn);
+            }
+            Form::InFlight(_) => {
+                self.tally.in_flight += 1;
+                self.reached.count(State::InFlight);
+            }
+            Form::Recovery(writes) => {
+                self.tally.recovery += 1;
+                crash.medium.set_power(Some(writes));
+                crash.recover();
+                crash.medium.set_power(None);
+            }
+        }
+        let mut wrong = None;
+        if let (Some(expect), Some(step)) = (&mut self.expectations, step) {
+            wrong = expect.survives(step, &crash).map(|what| (what, None));
+        }
+        let report = crash.recover();
+        if report.words_redone > 0 {
+            self.reached.count(State::Redone);
+        }
+        if report.words_undone > 0 {
+            self.reached.count(State::Undone);
+        }
+        if let Err(verdict) = crash.judge() {
+            wrong = wrong.or(Some((verdict.to_string(), Some(verdict.addr()))));
+        }
+        let walks = self.how.structures_every;
+        let walk = walks > 0 && form == Form::Plain && self.tally.plain.is_multiple_of(walks);
+        if walk && wrong.is_none() {
+            self.tally.structures += 1;
+            wrong = crash.check_structures().err().map(|violation| (violation.to_string(), None));
+        }
+        if let Some(expect) = &mut self.expectations {
+            wrong = wrong.or_else(|| expect.recovered(step, &crash).map(|what| (what, None)));
+        }
+        drop(crash);
+        if let Some((what, addr)) = wrong {
+            self.convict(form, cycle, what, addr);
+        }
+    }
+
+    fn convict(&mut self, form: Form, cycle: u64, what: String, addr: Option<Addr>) {
+        // A torn write is examined before its crash point is counted, the other forms after.
+        let point = match form {
+            Form::Torn(_) => self.tally.crash_points,
+            _ => self.tally.crash_points - 1,
+        };
+        self.convictions.push(Conviction { point, form, cycle, what, addr });
+    }
+
+    /// Power fails again at each write that recovery makes (or at a share, if it makes many), and in the
+    /// recovery after that; the last one must reach what an undisturbed one does.
+    fn cut_recovery(&mut self, simulation: &mut Simulation) {
+        const CUTS_MAX: usize = 64;
+        let cycle = simulation.machine().now();
+        let mut random = Pcg64::seed_from_u64(mix(self.seed, !self.tally.crash_points));
+        let (start, end) = simulation.data_region();
+        let mut crash = simulation.crash();
+        crash.recover();
+        let undisturbed = crash.medium.newest(crash.saved());
+        let cuts = crash.medium.written().len() - crash.saved();
+        let mut wrong = None;
+        let step = cuts.div_ceil(CUTS_MAX).max(1);
+        let mut cut = if step > 1 { random.random_range(0..step) } else { 0 };
+        while cut < cuts && wrong.is_none() {
+            crash.unrecover();
+            let mut power = cut as u64;
+            for _ in 0..self.how.recovery_depth {
+                crash.medium.set_power(Some(power));
+                crash.recover();
+                power = random.random_range(0..=power.max(1));
+            }
+            crash.medium.set_power(None);
+            crash.recover();
+            self.tally.recovery += 1;
+            self.reached.count(State::RecoveryCut);
+            let again = crash.medium.newest(crash.saved());
+            let of = |words: &BTreeMap<Addr, u64>, addr: Addr| {
+                words.get(&addr).copied().unwrap_or_else(|| crash.medium.peek(addr))
+            };
+            let differs = |&&addr: &&Addr| {
+                (start..end).contains(&addr) && of(&undisturbed, addr) != of(&again, addr)
+            };
+            wrong = undisturbed.keys().chain(again.keys()).find(differs).map(|&addr| (cut, addr));
+            cut += step;
+        }
+        drop(crash);
+        if let Some((cut, addr)) = wrong {
+            let what = format!(
+                "recovery that is cut off after {cut} writes and starts again leaves another word {addr} than one that is not"
+            );
+            self.convict(Form::Recovery(cut as u64), cycle, what, Some(addr));
+        }
+    }
+}
+
+fn changed_words(change: &Change) -> WordMask {
+    (0..WORDS_PER_LINE)
+        .filter(|&w| change.mask >> w & 1 != 0 && change.old[w] != change.new[w])
+        .fold(0, |mask, w| mask | 1 << w)
+}
+
+fn nth_set(mask: WordMask, n: u32) -> u32 {
+    (0..WORDS_PER_LINE as u32).filter(|w| mask >> w & 1 != 0).nth(n as usize).unwrap_or(0)
+}

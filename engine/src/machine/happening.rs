@@ -1,0 +1,44 @@
+//! What happened in a run, for those who tell its story.
+
+use crate::designs::Tx;
+use crate::memory::{Addr, LineAddr, LineData, WordMask};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A transaction began; `busy`: the design still worked for finished ones.
+    Begin {
+        /// Which.
+        tx: Tx,
+        /// Background work was unfinished.
+        busy: bool,
+    },
+    /// A transactional store was performed.
+    Store {
+        /// By whom.
+        tx: Tx,
+        /// Where.
+        addr: Addr,
+        /// What the word held.
+        old: u64,
+        /// What it holds.
+        new: u64,
+    },
+    /// A transaction reached its end.
+    Ending(Tx),
+    /// Its commit was acknowledged.
+    Acknowledged(Tx),
+    /// A dirty line left the caches.
+    Evicted(LineAddr),
+    /// A write became durable.
+    Durable {
+        /// Which line.
+        line: LineAddr,
+        /// Which words.
+        mask: WordMask,
+        /// What they hold.
+        data: LineData,
+    },
+    /// What the design has to say.
+    Note(String),
+}
