@@ -368,7 +368,7 @@ impl Entry {
 
 /// All designs, in the order in which they are listed.
 pub const REGISTRY: &[&Entry] =
-    &[&ideal::ENTRY, &base::ENTRY, &fwb::ENTRY, &lad::ENTRY, &silo::ENTRY];
+    &[&ideal::ENTRY, &base::ENTRY, &fwb::ENTRY, &lad::ENTRY, &silo::ENTRY, &silo::LITERAL];
 
 /// The design of a name.
 ///

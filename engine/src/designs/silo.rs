@@ -39,13 +39,14 @@
 //!   take free places; with none free they wait for the committed ones, and do not overflow.
 
 use super::{
-    Design, Entry as Registered, Eviction, Flow, PLAIN, Promise, RecoveryReport, Site, Store, Tx,
+    Design, Entry as Registered, Eviction, Flow, Named, PLAIN, Promise, RecoveryReport, Sabotages,
+    Site, Store, Tx,
 };
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token, Write, WriteClass};
 use crate::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
-use crate::section;
+use crate::{sabotages, section};
 
 section! {
     /// Silo: log buffers in the memory controller, logs used as data.
@@ -70,8 +71,108 @@ pub const ENTRY: Registered = Registered {
     section: Some(|| Box::new(SiloConfig::default())),
     build: |site| Ok(Box::new(Silo::new(site)?)),
     recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("silo.log_buffer_entries", &["1", "2", "3", "5", "20"]),
+        ("silo.overflow_batch_entries", &["0", "1", "3"]),
+        ("silo.log_bytes_per_thread", &["32 KB", "36 KB", "64 KB"]),
+        ("silo.log_buffer_latency_cycles", &["1", "8", "500"]),
+    ],
     ..PLAIN
 };
+
+/// The design as the paper's text has it, where that loses data (`docs/findings.md`).
+pub const LITERAL: Registered = Registered {
+    name: "silo-literal",
+    summary: "silo as its text literally reads (unsafe: loses data)",
+    default: false,
+    inherent: Sabotages::only(Sabotage::MergeKeepsFlushBit as usize)
+        .and(Sabotages::only(Sabotage::LineLeavesCommitted as usize))
+        .and(Sabotages::only(Sabotage::TwinsStay as usize))
+        .and(Sabotages::only(Sabotage::UndoOldestFirst as usize)),
+    ..ENTRY
+};
+
+sabotages! {
+    /// A merge leaves the flush-bit as it was (literal, §III-C).
+    MergeKeepsFlushBit = "merge-keeps-flush-bit";
+    /// An evicted line does not settle entries of committed transactions (literal, §III-D).
+    LineLeavesCommitted = "line-leaves-committed";
+    /// A new entry leaves committed entries of the same word in other buffers alone (literal, §III-C).
+    TwinsStay = "twins-stay";
+    /// Undo records are applied in the order in which they were written (literal, §III-G).
+    UndoOldestFirst = "undo-oldest-first";
+    /// The flush-bit is set when the line leaves the caches, not when it is durable.
+    FlushBitAtEviction = "flush-bit-at-eviction";
+    /// An entry whose line is on its way home is written home nevertheless.
+    OvertakesLine = "overtakes-line";
+    /// An overflowing entry still takes merges.
+    MergesOverflowing = "merges-overflowing";
+    /// Overflow writes the new words home, but no undo records.
+    OverflowWithoutUndo = "overflow-without-undo";
+    /// An overflowed entry is freed when its word is home, whether its undo record is durable or not.
+    FreedBeforeUndo = "freed-before-undo";
+    /// The commit does not move the head of the log area.
+    HeadStays = "head-stays";
+    /// The tail does not move past an overflow batch: what follows is written over it.
+    TailStays = "tail-stays";
+    /// At a power failure no id tuples are written.
+    NoTuple = "no-tuple";
+    /// At a power failure the battery writes one record too few for each thread.
+    BatteryTooSmall = "battery-too-small";
+    /// Entries of the next transaction are merged into committed ones.
+    MergesAcrossCommit = "merges-across-commit";
+    /// The commit is acknowledged, but its entries are not marked.
+    CommitNotMarked = "commit-not-marked";
+}
+
+/// States worth reaching.
+#[derive(Clone, Copy, Debug)]
+enum Corner {
+    Overflow,
+    MergeAfterFlush,
+    MergeUnderLine,
+    LineSettlesCommitted,
+    TwinDropped,
+    WaitsForCommitted,
+    CommitWithBatch,
+    AreaWrapped,
+    AgainAfterOverflow,
+}
+
+const CORNERS: &[Named] = &[
+    Named {
+        name: "overflow",
+        summary: "undo records of an open transaction left for the log area",
+    },
+    Named {
+        name: "merge-after-flush",
+        summary: "a store was merged into an entry with the flush-bit set",
+    },
+    Named {
+        name: "merge-under-line",
+        summary: "a store was merged while its line was on its way home",
+    },
+    Named {
+        name: "line-settles-committed",
+        summary: "an evicted line settled an entry of a committed transaction",
+    },
+    Named { name: "twin-dropped", summary: "a new entry dropped a committed one of the same word" },
+    Named {
+        name: "waits-for-committed",
+        summary: "a store waited for committed entries to go home",
+    },
+    Named {
+        name: "commit-with-batch",
+        summary: "a transaction committed while its overflow batch was under way",
+    },
+    Named { name: "area-wrapped", summary: "the log area came round" },
+    Named {
+        name: "again-after-overflow",
+        summary: "a word was logged again by the transaction that had overflowed it",
+    },
+];
 
 /// Bytes of one record in the log area (§III-F: "each undo log entry is only 18B").
 pub const RECORD_BYTES: u64 = 18;
@@ -149,6 +250,8 @@ struct LogBuffer {
     batch_parts: u32,
     /// A store waits for a free place.
     store_waits: bool,
+    /// Words that the open transaction has overflowed.
+    overflowed: Vec<Addr>,
 }
 
 struct Silo {
@@ -156,6 +259,7 @@ struct Silo {
     capacity: usize,
     buffers: Vec<LogBuffer>,
     next_id: u64,
+    sabotages: Sabotages,
 }
 
 /// Tokens: what became durable, in the low bits; then the thread; then a number.
@@ -241,26 +345,47 @@ impl Silo {
             tail: 0,
             batch_parts: 0,
             store_waits: false,
+            overflowed: Vec::new(),
         };
-        Ok(Silo { buffers: (0..site.threads).map(buffer).collect(), capacity, config, next_id: 0 })
+        let buffers = (0..site.threads).map(buffer).collect();
+        Ok(Silo { buffers, capacity, config, next_id: 0, sabotages: site.sabotages })
     }
 
     /// The log controller looks for an entry to merge with; if there is none it appends one.
     fn log(&mut self, m: &mut Machine, store: &Store) -> Flow {
         let thread = store.tx.thread as usize;
         let buffer = &mut self.buffers[thread];
-        let mergeable = |e: &&mut LogEntry| e.addr == store.addr && !e.committed && !e.overflowing;
+        let has = |sabotage| self.sabotages.has(sabotage);
+        let mergeable = |e: &&mut LogEntry| {
+            e.addr == store.addr
+                && (!e.committed || has(Sabotage::MergesAcrossCommit))
+                && (!e.overflowing || has(Sabotage::MergesOverflowing))
+        };
         if let Some(entry) = buffer.entries.iter_mut().find(mergeable) {
             entry.new = store.new;
-            entry.flushed = false;
-            entry.covered_by = 0;
+            let under_line = entry.covered_by != 0;
+            let after_flush = entry.flushed;
+            if !has(Sabotage::MergeKeepsFlushBit) {
+                entry.flushed = false;
+                entry.covered_by = 0;
+            }
+            m.durable_state_changed();
             m.count().log_entries_merged += 1;
+            if after_flush {
+                m.corner(Corner::MergeAfterFlush as usize);
+            }
+            if under_line {
+                m.corner(Corner::MergeUnderLine as usize);
+            }
+            m.note(|| format!("buffer {thread}: entry of {} merged, {:#x}", store.addr, store.new));
             return Flow::Continue;
         }
         if buffer.entries.len() == self.capacity {
             buffer.store_waits = true;
             if buffer.entries.iter().all(|e| !e.committed && !e.overflowing) {
                 self.overflow(m, thread);
+            } else if buffer.entries.iter().any(|e| e.committed) {
+                m.corner(Corner::WaitsForCommitted as usize);
             }
             return Flow::Retry;
         }
@@ -280,6 +405,16 @@ impl Silo {
             covered_by: 0,
         });
         let occupied = buffer.entries.len() as u64;
+        if buffer.overflowed.contains(&store.addr) {
+            m.corner(Corner::AgainAfterOverflow as usize);
+        }
+        m.durable_state_changed();
+        m.note(|| {
+            format!(
+                "buffer {thread}: entry of {}, {:#x} -> {:#x}",
+                store.addr, store.old, store.new
+            )
+        });
         let c = m.count();
         c.log_entries += 1;
         c.log_buffer_max = c.log_buffer_max.max(occupied);
@@ -289,6 +424,9 @@ impl Silo {
     /// A new entry of a word has the committed value as its old word: committed entries of that word
     /// are not needed any more. (One that is on its way home arrives before anything newer of its line.)
     fn drop_committed(&mut self, m: &mut Machine, addr: Addr) {
+        if self.sabotages.has(Sabotage::TwinsStay) {
+            return;
+        }
         for thread in 0..self.buffers.len() {
             let entries = &mut self.buffers[thread].entries;
             let before = entries.len();
@@ -296,6 +434,9 @@ impl Silo {
             let dropped = before - entries.len();
             if dropped > 0 {
                 m.count().log_entries_discarded += dropped as u64;
+                m.durable_state_changed();
+                m.corner(Corner::TwinDropped as usize);
+                m.note(|| format!("buffer {thread}: committed entry of {addr} dropped"));
                 self.let_store_go_on(m, thread);
             }
         }
@@ -312,6 +453,8 @@ impl Silo {
         let buffer = &mut self.buffers[thread];
         let count = buffer.entries.len().min(limit as usize);
         m.count().log_overflows += 1;
+        m.corner(Corner::Overflow as usize);
+        m.note(|| format!("buffer {thread}: {count} entries overflow"));
         if buffer.tail - buffer.head + failure_lines_max(&self.config) >= buffer.area.media_lines {
             m.fail(format!(
                 "a transaction of thread {thread} has more undo records than silo.log_bytes_per_thread = {} holds",
@@ -321,6 +464,7 @@ impl Silo {
         let mut records = Vec::with_capacity(count);
         for entry in &mut buffer.entries[..count] {
             entry.overflowing = true;
+            buffer.overflowed.push(entry.addr);
             records.push(Record {
                 flush_bit: true,
                 thread: thread as u32,
@@ -335,6 +479,12 @@ impl Silo {
             .take(words)
             .map(|word| u64::from_le_bytes(word.try_into().expect("chunks are words")))
             .collect();
+        if buffer.tail > 0 && buffer.tail.is_multiple_of(buffer.area.media_lines) {
+            m.corner(Corner::AreaWrapped as usize);
+        }
+        if self.sabotages.has(Sabotage::OverflowWithoutUndo) {
+            return self.write_home(m, thread);
+        }
         let start = buffer.area.line(buffer.tail);
         buffer.batch_parts += words.len().div_ceil(WORDS_PER_LINE) as u32;
         for (i, line) in words.chunks(WORDS_PER_LINE).enumerate() {
@@ -351,7 +501,7 @@ impl Silo {
         for entry in &mut self.buffers[thread].entries {
             let due = (entry.committed || entry.overflowing)
                 && !(entry.flushed || entry.writing)
-                && entry.covered_by == 0;
+                && (entry.covered_by == 0 || self.sabotages.has(Sabotage::OvertakesLine));
             if due {
                 entry.writing = true;
                 let token = Durable::Home { thread, id: entry.id }.token();
@@ -367,12 +517,14 @@ impl Silo {
     /// Frees entries that nobody needs any more: committed and at home, or overflowed and at home.
     fn free(&mut self, m: &mut Machine, thread: usize) {
         let buffer = &mut self.buffers[thread];
-        let batch_durable = buffer.batch_parts == 0;
+        let batch_durable =
+            buffer.batch_parts == 0 || self.sabotages.has(Sabotage::FreedBeforeUndo);
         let before = buffer.entries.len();
         buffer
             .entries
             .retain(|e| !(e.flushed && (e.committed || (e.overflowing && batch_durable))));
         if buffer.entries.len() < before {
+            m.durable_state_changed();
             self.let_store_go_on(m, thread);
         }
     }
@@ -402,7 +554,7 @@ impl Silo {
                 addr: e.addr.0,
                 data: e.new,
             });
-            if tuples.last() != Some(&e.tx) {
+            if tuples.last() != Some(&e.tx) && !self.sabotages.has(Sabotage::NoTuple) {
                 tuples.push(e.tx);
             }
         }
@@ -417,6 +569,9 @@ impl Silo {
                 addr: e.addr.0,
                 data: e.old,
             });
+        }
+        if self.sabotages.has(Sabotage::BatteryTooSmall) {
+            records.pop();
         }
         records
     }
@@ -434,26 +589,43 @@ impl Design for Silo {
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
         let thread = tx.thread as usize;
         let buffer = &mut self.buffers[thread];
-        for entry in buffer.entries.iter_mut().filter(|e| e.tx == tx.number) {
+        let mark = !self.sabotages.has(Sabotage::CommitNotMarked);
+        for entry in buffer.entries.iter_mut().filter(|e| e.tx == tx.number && mark) {
             m.count().log_entries_discarded += u64::from(entry.flushed);
             entry.committed = true;
         }
+        buffer.overflowed.clear();
+        if buffer.batch_parts > 0 {
+            m.corner(Corner::CommitWithBatch as usize);
+        }
+        m.durable_state_changed();
+        m.note(|| format!("buffer {thread}: entries of transaction {} are committed", tx.number));
         // A batch that is still on its way is behind the new head, too: its place is not used again soon.
         buffer.tail += u64::from(buffer.batch_parts > 0);
-        buffer.head = buffer.tail;
+        if !self.sabotages.has(Sabotage::HeadStays) {
+            buffer.head = buffer.tail;
+        }
         self.write_home(m, thread);
         self.free(m, thread);
         Flow::After(2 * m.path() + self.latency())
     }
 
-    fn llc_evict(&mut self, _m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
         self.next_id += 1;
         let token = self.next_id << 2 | Durable::Line.token();
         let mut covers = false;
         for entry in self.buffers.iter_mut().flat_map(|b| &mut b.entries) {
-            if entry.addr.line() == line {
+            let settles = !(entry.committed && self.sabotages.has(Sabotage::LineLeavesCommitted));
+            if entry.addr.line() == line && settles {
                 entry.covered_by = token;
                 covers = true;
+                if entry.committed {
+                    m.corner(Corner::LineSettlesCommitted as usize);
+                }
+                if self.sabotages.has(Sabotage::FlushBitAtEviction) {
+                    entry.flushed = true;
+                    m.durable_state_changed();
+                }
             }
         }
         Eviction::WriteBack { after: 0, token: if covers { token } else { 0 } }
@@ -464,6 +636,8 @@ impl Design for Silo {
             Durable::Home { thread, id } => {
                 if let Some(entry) = self.buffers[thread].entries.iter_mut().find(|e| e.id == id) {
                     entry.flushed = true;
+                    m.durable_state_changed();
+                    m.note(|| format!("buffer {thread}: {} is home", entry.addr));
                 }
                 self.free(m, thread);
             }
@@ -473,8 +647,11 @@ impl Design for Silo {
                 // A batch of a transaction that has committed meanwhile is not part of the log any more.
                 if buffer.batch_parts == 0
                     && buffer.entries.iter().any(|e| e.overflowing && !e.committed)
+                    && !self.sabotages.has(Sabotage::TailStays)
                 {
                     buffer.tail += 1;
+                    m.durable_state_changed();
+                    m.note(|| format!("buffer {thread}: its overflow batch is in the log area"));
                 }
                 self.free(m, thread);
             }
@@ -484,6 +661,8 @@ impl Design for Silo {
                         if entry.covered_by == token {
                             entry.covered_by = 0;
                             entry.flushed = true;
+                            m.durable_state_changed();
+                            m.note(|| format!("buffer {thread}: flush-bit of {} set", entry.addr));
                         }
                     }
                     self.free(m, thread);
@@ -545,7 +724,10 @@ fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryRepor
         medium.store(Addr(record.addr), record.data);
         report.words_redone += 1;
     }
-    for record in undo.into_iter().rev() {
+    if !site.sabotages.has(Sabotage::UndoOldestFirst) {
+        undo.reverse();
+    }
+    for record in undo {
         medium.store(Addr(record.addr), record.data);
         report.words_undone += 1;
     }
