@@ -11,6 +11,7 @@ pub mod config;
 pub mod control;
 pub mod crash;
 pub mod designs;
+pub mod litmus;
 pub mod machine;
 pub mod memory;
 pub mod program;
