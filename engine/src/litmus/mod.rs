@@ -26,11 +26,87 @@
 //! expect after-commit: A = 3, B = 0
 //! ```
 //!
+//! # The format
+//!
+//! One statement or step per line; blank lines and indentation mean nothing, and a comment goes from a `#`
+//! outside quotes to the end of its line. The first line is `graven litmus 1`. A name is a letter or `_`, then letters,
+//! digits, `_` and `-`. A number is decimal, hexadecimal after `0x` or binary after `0b`, with `_` between
+//! digits at will, and fits 64 bits. `WORD` is `A`, or `C[3]` of an array. `[ ]` is what may be left out.
+//!
+//! | statement | meaning |
+//! |---|---|
+//! | `title "TEXT"` | must be there; in it `\"` is a quote and `\\` a backslash |
+//! | `design NAME …` | designs that must keep their promise; may be repeated |
+//! | `convict NAME …` | designs that must be convicted; may be repeated |
+//! | `machine NAME` | a preset |
+//! | `set SECTION.KEY = VALUE` | a configuration value, as written up to the end of the line; may be repeated |
+//! | `sabotage NAME` | a sabotage of the design |
+//! | `adversary SEED` | delays and orders in memory are drawn |
+//! | `garbage SEED` | what the log region holds at first is drawn |
+//! | `first-transaction NUMBER` | number of each thread's first transaction |
+//! | `crash everywhere` | power fails at every change of the durable state; so it is if nothing is said |
+//! | `crash marked` | at crash steps only |
+//! | `crash point NUMBER [torn MASK \| in-flight SEED \| recovery COUNT]` | at one point only |
+//! | `A = VALUE [with B \| at OFFSET]` | a variable, before the first thread; `B` is defined above |
+//! | `C[COUNT] = VALUE [with B \| at OFFSET]` | an array of up to 65536 words |
+//! | `thread` | begins a thread, up to 64: its steps follow, up to the next statement |
+//! | `sequence` | instead of threads, once: steps in one order for all, as below |
+//! | `expect NAME: WORD = VALUE, … \| …` | after recovery from crash step `NAME` one of the alternatives holds |
+//! | `survives NAME: …` | PM holds it at that crash step, before recovery |
+//! | `expect everywhere: …` | after recovery from any power failure |
+//! | `expect end: …` | when all threads are done |
+//!
+//! | step | meaning |
+//! |---|---|
+//! | `begin`, `commit` | a transaction begins; it ends, and the thread waits for the acknowledgement |
+//! | `WORD = VALUE` | a store, in a transaction |
+//! | `load WORD` | a load |
+//! | `compute COUNT` | so many instructions that touch no memory |
+//! | `lock NAME`, `unlock NAME` | a lock is taken and released |
+//! | `signal NAME`, `await NAME` | what comes after the one waits for what came before the other |
+//! | `evict WORD [from l1 \| l2 \| llc]` | its line leaves this cache and those before it; `llc` if not said |
+//! | `writeback WORD` | its line is written back and stays |
+//! | `background` | the design's periodic work begins |
+//! | `settle` | waits until memory and the design's work for finished transactions are idle |
+//! | `crash NAME` | power fails here, and then the run goes on as if it had not |
+//!
+//! Words that begin a statement or a step name no variable. `everywhere`, `marked`, `point` and `end` name
+//! no crash step: `crash marked` among the steps of a thread is the statement, and ends the thread. The title
+//! and statements up to `crash` may stand anywhere, the latter once if it is not said that they may be
+//! repeated.
+//!
+//! A sequence is the order in which the steps of all threads happen, each with the number of its thread:
+//!
+//! ```text
+//! sequence
+//!   0: begin
+//!   1: begin
+//!   0: A = 2
+//! ```
+//!
+//! It is read as threads, numbered from 0 without gaps, that hand over to each other by signals of names
+//! that the program does not use, `step-1`, `step-2`, …, and printed as such.
+//!
 //! | file | what |
 //! |---|---|
 //! | `mod` | a program as data |
-//! | `parse` | from text; errors carry line and column |
+//! | `parse` | from text: statements and blocks; errors carry line and column |
+//! | `tokens` | the tokens of a line, and their places |
+//! | `steps` | steps and words of variables |
+//! | `check` | names exist, transactions and locks end |
+//! | `sequence` | one order of all steps as threads |
 //! | `print` | to text |
+
+mod check;
+mod parse;
+mod print;
+mod sequence;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub use parse::{ParseError, parse};
 
 /// The version of the format that is read and written.
 pub const VERSION: u32 = 1;

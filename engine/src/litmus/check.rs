@@ -1,0 +1,206 @@
+//! What makes a program one: names that exist, transactions and locks that end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tokens::{ParseError, Place, Token};
+use super::{Step, Variable};
+
+/// How many names a message lists.
+const LISTED: usize = 12;
+
+/// The variables that are defined so far.
+#[derive(Debug, Default)]
+pub struct Variables {
+    /// How many words each has if it is an array, and the line that defines it.
+    known: BTreeMap<String, (Option<u32>, u32)>,
+}
+
+impl Variables {
+    /// One more.
+    pub fn define(&mut self, variable: &Variable, place: Place) -> Result<(), ParseError> {
+        let name = &variable.name;
+        match self.known.insert(name.clone(), (variable.words, place.line)) {
+            None => Ok(()),
+            Some((_, line)) => Err(place.error(format!(
+                "`{name}` is defined in line {line} already; each variable has a name of its own"
+            ))),
+        }
+    }
+
+    /// Whether there is one of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.known.contains_key(name)
+    }
+
+    /// How many words the variable of a name has if it is an array.
+    pub fn words(&self, name: Token<'_>) -> Result<Option<u32>, ParseError> {
+        match self.known.get(name.text) {
+            Some(&(words, _)) => Ok(words),
+            None => Err(name.place.error(format!(
+                "{} is not a variable; {}",
+                name.shown(),
+                listed("defined", self.known.keys())
+            ))),
+        }
+    }
+}
+
+/// What one thread is in the midst of.
+#[derive(Debug, Default)]
+pub struct Thread {
+    /// Where its transaction began.
+    transaction: Option<Place>,
+    /// The locks that it holds, and where it took them.
+    locks: Vec<(String, Place)>,
+    /// Where it was first spoken of.
+    first: Option<Place>,
+}
+
+impl Thread {
+    /// Its next step, which stands at `place`.
+    pub fn step(&mut self, step: &Step, place: Place) -> Result<(), ParseError> {
+        self.first.get_or_insert(place);
+        match step {
+            Step::Begin => self.begin(place),
+            Step::Commit if self.transaction.take().is_none() => {
+                Err(place.error("`commit` outside a transaction; `begin` comes first"))
+            }
+            Step::Store(..) if self.transaction.is_none() => Err(place.error(
+                "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first",
+            )),
+            Step::Lock(name) => self.lock(name, place),
+            Step::Unlock(name) => self.unlock(name, place),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, place: Place) -> Result<(), ParseError> {
+        match self.transaction.replace(place) {
+            None => Ok(()),
+            Some(first) => Err(place.error(format!(
+                "`begin` inside the transaction that began in line {}; `commit` comes first",
+                first.line
+            ))),
+        }
+    }
+
+    fn lock(&mut self, name: &str, place: Place) -> Result<(), ParseError> {
+        if let Some((_, taken)) = self.locks.iter().find(|(held, _)| held == name) {
+            return Err(place.error(format!(
+                "the thread has held `{name}` since line {}; `unlock {name}` comes first",
+                taken.line
+            )));
+        }
+        self.locks.push((name.into(), place));
+        Ok(())
+    }
+
+    fn unlock(&mut self, name: &str, place: Place) -> Result<(), ParseError> {
+        let Some(at) = self.locks.iter().position(|(held, _)| held == name) else {
+            let held = listed("held", self.locks.iter().map(|(held, _)| held));
+            return Err(place.error(format!("the thread does not hold `{name}`; {held}")));
+        };
+        self.locks.remove(at);
+        Ok(())
+    }
+
+    /// No step follows.
+    fn end(&self) -> Result<(), ParseError> {
+        if let Some(begin) = self.transaction {
+            return Err(
+                begin.error("the thread ends inside this transaction; `commit` must follow")
+            );
+        }
+        match self.locks.first() {
+            None => Ok(()),
+            Some((name, place)) => Err(place.error(format!(
+                "the thread ends and holds this lock; `unlock {name}` must follow"
+            ))),
+        }
+    }
+}
+
+/// All threads are complete.
+pub fn ends(threads: &[Thread]) -> Result<(), ParseError> {
+    threads.iter().try_for_each(Thread::end)
+}
+
+/// The threads of a sequence, which are numbered there, all have steps.
+pub fn no_gaps(threads: &[Thread]) -> Result<(), ParseError> {
+    let Some(unused) = threads.iter().position(|t| t.first.is_none()) else { return Ok(()) };
+    let mut behind = (unused..).zip(&threads[unused..]);
+    match behind.find_map(|(number, thread)| Some((number, thread.first?))) {
+        None => Ok(()),
+        Some((number, place)) => Err(place.error(format!(
+            "thread {number} has steps and thread {unused} has none; threads are numbered from 0 without gaps"
+        ))),
+    }
+}
+
+/// What threads call by a name, wherever it is first used.
+#[derive(Debug, Default)]
+pub struct Names {
+    crashes: BTreeMap<String, Place>,
+    signals: BTreeSet<String>,
+    awaits: Vec<(String, Place)>,
+    expected: Vec<(String, Place)>,
+}
+
+impl Names {
+    /// Those of a step.
+    pub fn step(&mut self, step: &Step, place: Place) -> Result<(), ParseError> {
+        match step {
+            Step::Signal(name) => drop(self.signals.insert(name.clone())),
+            Step::Await(name) => self.awaits.push((name.clone(), place)),
+            Step::Crash(name) => {
+                if let Some(first) = self.crashes.insert(name.clone(), place) {
+                    return Err(place.error(format!(
+                        "there is a `crash {name}` in line {} already; each crash step has a name of its own",
+                        first.line
+                    )));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A crash step that an expectation speaks of.
+    pub fn expect(&mut self, name: Token<'_>) {
+        self.expected.push((name.text.into(), name.place));
+    }
+
+    /// The signals.
+    pub fn signals(&self) -> &BTreeSet<String> {
+        &self.signals
+    }
+
+    /// Everything that was spoken of exists.
+    pub fn end(&self) -> Result<(), ParseError> {
+        if let Some((name, place)) =
+            self.awaits.iter().find(|(name, _)| !self.signals.contains(name))
+        {
+            let signals = listed("signalled", &self.signals);
+            return Err(place.error(format!("nobody signals `{name}`; {signals}")));
+        }
+        if let Some((name, place)) =
+            self.expected.iter().find(|(name, _)| !self.crashes.contains_key(name))
+        {
+            let crashes = listed("named", self.crashes.keys());
+            return Err(place.error(format!("no crash step is named `{name}`; {crashes}")));
+        }
+        Ok(())
+    }
+}
+
+/// "defined are a, b, c", or that there is none.
+fn listed<'a>(what: &str, names: impl IntoIterator<Item = &'a String>) -> String {
+    let mut names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+    let all = names.len();
+    names.truncate(LISTED);
+    match all - names.len() {
+        _ if all == 0 => format!("none is {what}"),
+        0 => format!("{what} are {}", names.join(", ")),
+        more => format!("{what} are {} and {more} more", names.join(", ")),
+    }
+}

@@ -1,0 +1,161 @@
+//! To text, one way for each program.
+//!
+//! [`super::parse`] reads the text of a program that it has read, or could have, as an equal one. A program
+//! made otherwise must keep the rules itself: a title or a setting is one line, names are names.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{
+    CrashAt, Expectation, Form, Level, Litmus, Placement, Step, VERSION, Variable, When, Word,
+};
+
+/// From here on numbers are written in hexadecimal.
+const HEX_FROM: u64 = 65536;
+
+impl Display for Litmus {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "graven litmus {VERSION}")?;
+        self.write_head(f)?;
+        write_block(f, &self.variables)?;
+        for steps in &self.threads {
+            writeln!(f, "\nthread")?;
+            steps.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+        }
+        write_block(f, &self.expectations)
+    }
+}
+
+impl Litmus {
+    /// The statements before the variables; what is as if nothing were said is left out.
+    fn write_head(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "title \"{}\"", self.title.replace('\\', "\\\\").replace('"', "\\\""))?;
+        for (word, names) in [("design", &self.designs), ("convict", &self.convicts)] {
+            if !names.is_empty() {
+                writeln!(f, "{word} {}", names.join(" "))?;
+            }
+        }
+        if let Some(machine) = &self.machine {
+            writeln!(f, "machine {machine}")?;
+        }
+        for (key, value) in &self.settings {
+            writeln!(f, "set {key} = {value}")?;
+        }
+        if let Some(sabotage) = &self.sabotage {
+            writeln!(f, "sabotage {sabotage}")?;
+        }
+        let first = Some(self.first_transaction).filter(|&first| first != 0);
+        for (word, number) in
+            [("adversary", self.adversary), ("garbage", self.garbage), ("first-transaction", first)]
+        {
+            if let Some(number) = number {
+                writeln!(f, "{word} {}", Number(number))?;
+            }
+        }
+        match self.crash {
+            CrashAt::Everywhere => Ok(()),
+            crash => writeln!(f, "{crash}"),
+        }
+    }
+}
+
+/// Lines apart from what is before them.
+fn write_block(f: &mut Formatter<'_>, lines: &[impl Display]) -> fmt::Result {
+    if !lines.is_empty() {
+        writeln!(f)?;
+    }
+    lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+}
+
+/// A number as it is easiest to read.
+struct Number(u64);
+
+impl Display for Number {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 < HEX_FROM { write!(f, "{}", self.0) } else { write!(f, "{:#x}", self.0) }
+    }
+}
+
+impl Display for Variable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name)?;
+        if let Some(words) = self.words {
+            write!(f, "[{words}]")?;
+        }
+        write!(f, " = {}", Number(self.initial))?;
+        match &self.place {
+            Placement::OwnLine => Ok(()),
+            Placement::With(other) => write!(f, " with {other}"),
+            Placement::At(offset) => write!(f, " at {}", Number(*offset)),
+        }
+    }
+}
+
+impl Display for Word {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.index {
+            None => write!(f, "{}", self.name),
+            Some(index) => write!(f, "{}[{index}]", self.name),
+        }
+    }
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Begin => write!(f, "begin"),
+            Step::Commit => write!(f, "commit"),
+            Step::Store(word, value) => write!(f, "{word} = {}", Number(*value)),
+            Step::Load(word) => write!(f, "load {word}"),
+            Step::Compute(instructions) => write!(f, "compute {}", Number((*instructions).into())),
+            Step::Lock(name) => write!(f, "lock {name}"),
+            Step::Unlock(name) => write!(f, "unlock {name}"),
+            Step::Signal(name) => write!(f, "signal {name}"),
+            Step::Await(name) => write!(f, "await {name}"),
+            Step::Evict(word, Level::Llc) => write!(f, "evict {word}"),
+            Step::Evict(word, Level::L1) => write!(f, "evict {word} from l1"),
+            Step::Evict(word, Level::L2) => write!(f, "evict {word} from l2"),
+            Step::WriteBack(word) => write!(f, "writeback {word}"),
+            Step::Background => write!(f, "background"),
+            Step::Settle => write!(f, "settle"),
+            Step::Crash(name) => write!(f, "crash {name}"),
+        }
+    }
+}
+
+impl Display for CrashAt {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            CrashAt::Everywhere => write!(f, "crash everywhere"),
+            CrashAt::Marked => write!(f, "crash marked"),
+            CrashAt::Point { number, form } => {
+                write!(f, "crash point {}", Number(*number))?;
+                match form {
+                    Form::Plain => Ok(()),
+                    Form::Torn(mask) => write!(f, " torn {mask:#x}"),
+                    Form::InFlight(seed) => write!(f, " in-flight {}", Number(*seed)),
+                    Form::Recovery(writes) => write!(f, " recovery {}", Number(*writes)),
+                }
+            }
+        }
+    }
+}
+
+impl Display for When {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            When::Recovered(name) => write!(f, "expect {name}"),
+            When::Survives(name) => write!(f, "survives {name}"),
+            When::Everywhere => write!(f, "expect everywhere"),
+            When::End => write!(f, "expect end"),
+        }
+    }
+}
+
+impl Display for Expectation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let condition = |(word, value): &(Word, u64)| format!("{word} = {}", Number(*value));
+        let conditions = |all: &Vec<_>| all.iter().map(condition).collect::<Vec<_>>().join(", ");
+        let alternatives: Vec<String> = self.alternatives.iter().map(conditions).collect();
+        write!(f, "{}: {}", self.when, alternatives.join(" | "))
+    }
+}

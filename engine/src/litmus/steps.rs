@@ -1,0 +1,133 @@
+//! Words and steps from text.
+
+use super::check::Variables;
+use super::tokens::{Kind, Line, ParseError, Token};
+use super::{Level, Step, Word};
+
+/// What steps begin with, but for stores.
+pub const STEPS: [&str; 13] = [
+    "begin",
+    "commit",
+    "load",
+    "compute",
+    "lock",
+    "unlock",
+    "signal",
+    "await",
+    "evict",
+    "writeback",
+    "background",
+    "settle",
+    "crash",
+];
+
+/// What `crash` and `expect` mean something else by.
+const NO_CRASH_NAMES: [&str; 4] = ["everywhere", "marked", "point", "end"];
+
+/// A step, but for the end of the line.
+pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseError> {
+    let first = line.peek();
+    if line.is_assignment() || variables.has(first.text) {
+        return store(line, variables);
+    }
+    line.next();
+    match first.text {
+        "begin" => Ok(Step::Begin),
+        "commit" => Ok(Step::Commit),
+        "load" => Ok(Step::Load(word(line, variables)?)),
+        "compute" => compute(line),
+        "lock" => Ok(Step::Lock(name(line, "the name of a lock")?)),
+        "unlock" => Ok(Step::Unlock(name(line, "the name of a lock")?)),
+        "signal" => Ok(Step::Signal(name(line, "the name of a signal")?)),
+        "await" => Ok(Step::Await(name(line, "the name of a signal")?)),
+        "evict" => evict(line, variables),
+        "writeback" => Ok(Step::WriteBack(word(line, variables)?)),
+        "background" => Ok(Step::Background),
+        "settle" => Ok(Step::Settle),
+        "crash" => crash(line),
+        _ => {
+            let allowed = format!("{} and stores as in A = 5", STEPS.join(", "));
+            Err(first.refused_as("a step", &allowed))
+        }
+    }
+}
+
+/// A word of a variable.
+pub fn word(line: &mut Line<'_>, variables: &Variables) -> Result<Word, ParseError> {
+    let name = line.name("a variable")?;
+    let words = variables.words(name)?;
+    let bracket = line.peek();
+    let index = match (words, line.take("[")) {
+        (None, false) => None,
+        (Some(words), true) => Some(index(line, name, words)?),
+        (None, true) => {
+            let message = format!("`{}` is not an array; its only word has no index", name.text);
+            return Err(bracket.place.error(message));
+        }
+        (Some(words), false) => {
+            let (array, last) = (name.text, words - 1);
+            let message =
+                format!("`{array}` is an array; its words are {array}[0] to {array}[{last}]");
+            return Err(name.place.error(message));
+        }
+    };
+    Ok(Word { name: name.text.into(), index })
+}
+
+fn index(line: &mut Line<'_>, name: Token<'_>, words: u32) -> Result<u32, ParseError> {
+    let what = format!("the index of {}", name.text);
+    let index = line.number(&what, 0..=u64::from(words) - 1)?;
+    line.sign("]")?;
+    Ok(index as u32)
+}
+
+fn store(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseError> {
+    let word = word(line, variables)?;
+    line.sign("=")?;
+    Ok(Step::Store(word, value(line)?))
+}
+
+/// What a word holds.
+pub fn value(line: &mut Line<'_>) -> Result<u64, ParseError> {
+    line.number("the value", 0..=u64::MAX)
+}
+
+fn compute(line: &mut Line<'_>) -> Result<Step, ParseError> {
+    let instructions = line.number("the count of instructions", 0..=u32::MAX.into())?;
+    Ok(Step::Compute(instructions as u32))
+}
+
+fn evict(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseError> {
+    let word = word(line, variables)?;
+    let next = line.peek();
+    if next.kind == Kind::End {
+        return Ok(Step::Evict(word, Level::default()));
+    }
+    if !line.take("from") {
+        return Err(next.instead_of("`from` or the end of the line"));
+    }
+    let level = line.next();
+    let level = match level.text {
+        "l1" => Level::L1,
+        "l2" => Level::L2,
+        "llc" => Level::Llc,
+        _ => return Err(level.instead_of("l1, l2 or llc")),
+    };
+    Ok(Step::Evict(word, level))
+}
+
+fn crash(line: &mut Line<'_>) -> Result<Step, ParseError> {
+    let name = line.name("the name of a crash step")?;
+    if NO_CRASH_NAMES.contains(&name.text) {
+        return Err(name.place.error(format!(
+            "`{}` cannot name a crash step; any name but {} is allowed",
+            name.text,
+            NO_CRASH_NAMES.join(", ")
+        )));
+    }
+    Ok(Step::Crash(name.text.into()))
+}
+
+fn name(line: &mut Line<'_>, what: &str) -> Result<String, ParseError> {
+    Ok(line.name(what)?.text.into())
+}

@@ -1,0 +1,200 @@
+//! Whole programs: read, refused, printed and read again.
+
+mod generated;
+mod malformed;
+
+use super::*;
+
+/// A program around lines; the first is line 3.
+fn program(lines: &str) -> String {
+    format!("graven litmus 1\ntitle \"t\"\n{lines}")
+}
+
+/// A program around steps of a thread with two variables; the first is line 6.
+fn thread(steps: &str) -> String {
+    program(&format!("A = 1\nC[4] = 0\nthread\n{steps}"))
+}
+
+/// A program around steps of a sequence; the first is line 5.
+fn in_order(steps: &str) -> String {
+    program(&format!("A = 1\nsequence\n{steps}"))
+}
+
+fn read(text: &str) -> Litmus {
+    parse(text).unwrap_or_else(|error| panic!("{error} in\n{text}"))
+}
+
+fn word(name: &str, index: Option<u32>) -> Word {
+    Word { name: name.into(), index }
+}
+
+/// The first example of this module's documentation.
+fn example() -> String {
+    let lines = include_str!("../mod.rs").lines().skip_while(|line| *line != "//! ```text").skip(1);
+    let lines = lines.take_while(|line| *line != "//! ```");
+    lines.map(|line| line.trim_start_matches("//!").to_owned() + "\n").collect()
+}
+
+#[test]
+fn the_example_is_read_as_it_says() {
+    let variable =
+        |name: &str, words, initial, place| Variable { name: name.into(), words, initial, place };
+    let (a, b) = (word("A", None), word("B", None));
+    let expected = Litmus {
+        title: "a merge after the line has left (Silo §III-D)".into(),
+        designs: vec!["silo".into()],
+        convicts: vec!["silo-literal".into()],
+        settings: vec![("silo.log_buffer_entries".into(), "2".into())],
+        variables: vec![
+            variable("A", None, 1, Placement::OwnLine),
+            variable("B", None, 0, Placement::With("A".into())),
+            variable("C", Some(40), 7, Placement::OwnLine),
+        ],
+        threads: vec![vec![
+            Step::Begin,
+            Step::Store(a.clone(), 2),
+            Step::Evict(a.clone(), Level::Llc),
+            Step::Store(a.clone(), 3),
+            Step::Commit,
+            Step::Crash("after-commit".into()),
+        ]],
+        expectations: vec![Expectation {
+            when: When::Recovered("after-commit".into()),
+            alternatives: vec![vec![(a, 3), (b, 0)]],
+        }],
+        ..Litmus::default()
+    };
+    assert_eq!(read(&example()), expected);
+}
+
+#[test]
+fn statements_of_every_kind() {
+    let litmus = read(
+        r#"
+        # before the first line
+
+        graven litmus 0b1    # the version
+        machine silo
+        A = 0x10 at 0x2000
+        design silo fwb
+        set silo.note = "a # b" # c
+        title "\"quoted\" \\ # no comment" # a comment
+        B = 1_000 with A
+        expect end: A = 1 | A = 2, B = 3
+        C[3] = 0 with B
+        design lad
+        adversary 7
+        thread
+          crash here
+          begin
+        C[2] = 0xffff_ffff_ffff_ffff
+          evict C[0] from l1
+          evict A from l2
+          commit
+        crash point 17 torn 0b101
+        garbage 8
+        thread
+        sabotage early-ack
+        survives here: C[1] = 5
+        expect everywhere: A = 4
+        first-transaction 65_535
+        thread
+          compute 20
+          convict x y"#,
+    );
+    assert_eq!(litmus.title, r#""quoted" \ # no comment"#);
+    assert_eq!(litmus.designs, ["silo", "fwb", "lad"]);
+    assert_eq!(litmus.convicts, ["x", "y"]);
+    assert_eq!(litmus.machine.as_deref(), Some("silo"));
+    assert_eq!(litmus.settings, [("silo.note".to_owned(), "\"a # b\"".to_owned())]);
+    assert_eq!(litmus.sabotage.as_deref(), Some("early-ack"));
+    assert_eq!((litmus.adversary, litmus.garbage), (Some(7), Some(8)));
+    assert_eq!(litmus.first_transaction, 65535);
+    assert_eq!(litmus.crash, CrashAt::Point { number: 17, form: Form::Torn(5) });
+    assert_eq!(litmus.variables[0].place, Placement::At(0x2000));
+    assert_eq!(litmus.variables[2].words, Some(3));
+    assert_eq!(litmus.threads.iter().map(Vec::len).collect::<Vec<_>>(), [6, 0, 1]);
+    assert_eq!(litmus.threads[0][2], Step::Store(word("C", Some(2)), u64::MAX));
+    assert_eq!(litmus.threads[0][3], Step::Evict(word("C", Some(0)), Level::L1));
+    let whens: Vec<When> = litmus.expectations.iter().map(|e| e.when.clone()).collect();
+    assert_eq!(whens, [When::End, When::Survives("here".into()), When::Everywhere]);
+    assert_eq!(litmus.expectations[0].alternatives[1].len(), 2);
+    assert_eq!(read(&litmus.to_string()), litmus);
+}
+
+#[test]
+fn printed_text_is_canonical() {
+    let text = "\
+graven litmus 1
+title \"a \\\"b\\\" \\\\\"
+design silo lad
+convict base
+machine silo
+set pm.banks = 4
+sabotage early-ack
+adversary 65535
+garbage 0x10000
+first-transaction 3
+crash point 17 torn 0x5
+
+A = 1
+B[4] = 0x100000 with A
+C = 0 at 8192
+
+thread
+  begin
+  B[3] = 2
+  evict A
+  evict A from l1
+  commit
+  crash x
+
+thread
+
+expect x: A = 1, C = 0 | A = 2
+survives x: A = 1
+expect everywhere: A = 1
+expect end: B[0] = 0
+";
+    assert_eq!(read(text).to_string(), text);
+    let least = "graven litmus 1\ntitle \"\"\n\nthread\n";
+    assert_eq!(read(least).to_string(), least);
+}
+
+#[test]
+fn a_sequence_becomes_threads_that_hand_over() {
+    let text = in_order(
+        "0: begin
+         0: A = 2
+         1: begin
+         1: await step-2    # a name of the program's own
+         0: signal step-2
+         0: commit
+         1: commit
+         1: crash end-of-it",
+    );
+    let signal = |name: &str| Step::Signal(name.into());
+    let await_ = |name: &str| Step::Await(name.into());
+    let expected = [
+        vec![
+            Step::Begin,
+            Step::Store(word("A", None), 2),
+            signal("step-1"),
+            await_("step-3"),
+            signal("step-2"),
+            Step::Commit,
+            signal("step-4"),
+        ],
+        vec![
+            await_("step-1"),
+            Step::Begin,
+            await_("step-2"),
+            signal("step-3"),
+            await_("step-4"),
+            Step::Commit,
+            Step::Crash("end-of-it".into()),
+        ],
+    ];
+    assert_eq!(read(&text).threads, expected);
+    assert_eq!(read(&in_order("0: settle\n0: settle")).threads, [vec![Step::Settle; 2]]);
+}
