@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 
 # Whatever the native module is built from. Folders too, so that a removed file is noticed.
 SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml engine/Cargo.toml \
-	$(shell find engine/src python/src papers -type d -o -name '*.rs' -o -name '*.toml')
+	$(shell find engine/src python/src papers machines -type d -o -name '*.rs' -o -name '*.toml')
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test lint format bench clean

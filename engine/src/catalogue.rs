@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::config::{Config, Field, PRESETS, Section, Source};
-use crate::designs;
+use crate::crash::{STATES, promise_text};
+use crate::designs::{self, Named};
 use crate::stats::{self, Kind};
 use crate::workloads;
 
@@ -17,7 +18,9 @@ pub fn catalogue() -> Value {
         .iter()
         .map(|d| {
             json!({
-                "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.is_safe(&defaults), "default": d.default,
+                "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.is_sound(&defaults), "default": d.default,
+                "promise": promise_text((d.promise)(&defaults)), "sound": d.is_sound(&defaults),
+                "sabotages": named(d.sabotages), "corners": named(d.corners),
                 "parameters": d.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
             })
         })
@@ -44,6 +47,7 @@ pub fn catalogue() -> Value {
         .collect();
     json!({
         "designs": designs, "workloads": workloads, "machines": machines, "stats": stats, "sections": sections,
+        "states": named(STATES),
     })
 }
 
@@ -67,6 +71,10 @@ pub fn values(config: &Config) -> Vec<Value> {
         }
     }
     out
+}
+
+fn named(all: &[Named]) -> Vec<Value> {
+    all.iter().map(|n| json!({ "name": n.name, "summary": n.summary.trim() })).collect()
 }
 
 fn parameters(section: &dyn Section) -> Vec<Value> {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Control {
     cancel: AtomicBool,
     done: AtomicU64,
+    judged: AtomicU64,
 }
 
 impl Control {
@@ -23,6 +24,15 @@ impl Control {
     /// The same, by the name that a simulation's watcher knows.
     pub fn committed(&self) -> u64 {
         self.done()
+    }
+
+    /// Power failures judged so far, by those who let power fail.
+    pub fn failures_judged(&self) -> u64 {
+        self.judged.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn judged(&self, failures: u64) {
+        self.judged.store(failures, Ordering::Relaxed);
     }
 
     /// Tells how much is done; returns whether to stop.

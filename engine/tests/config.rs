@@ -5,7 +5,7 @@
 
 use graven_engine::config::{
     Annotation, Config, ControllerConfig, CoreConfig, CoreModel, L1Config, L2Config, LlcConfig,
-    PRESETS, PmConfig, Size, Source, preset,
+    PRESETS, PmConfig, Preset, Size, Source, preset,
 };
 use proptest::prelude::*;
 use toml::{Table, Value};
@@ -100,7 +100,7 @@ fn an_unknown_section_is_refused_with_a_suggestion() {
     set_refused("cor.count", "8", &format!("--set: {message}"));
     refused("titel = \"x\"", &{
         format!(
-            "my.toml: unknown key `titel`; did you mean `title`? known are base, title, {known}"
+            "my.toml: unknown key `titel`; did you mean `title`? known are extends, title, {known}"
         )
     });
 }
@@ -131,18 +131,18 @@ fn a_section_that_is_no_table_is_refused() {
 #[test]
 fn an_unknown_base_is_refused_with_the_machines_that_exist() {
     refused(
-        "base = \"silp\"",
-        "my.toml: `base` = \"silp\" is not allowed; it must be the name of a machine; \
-         did you mean `silo`? known are silo, morlog, fwb, hoop, lalea",
+        "extends = \"silp\"",
+        "my.toml: `extends` = \"silp\" is not allowed; it must be the name of a machine; \
+         did you mean `silo`? known are silo, morlog, fwb, hoop, lalea, cramped",
     );
     refused(
-        "base = 3",
-        "my.toml: `base` = 3 is not allowed; it must be the name of a machine; \
-         known are silo, morlog, fwb, hoop, lalea",
+        "extends = 3",
+        "my.toml: `extends` = 3 is not allowed; it must be the name of a machine; \
+         known are silo, morlog, fwb, hoop, lalea, cramped",
     );
     assert_eq!(
         Config::from_preset("fbw").unwrap_err().to_string(),
-        "unknown machine `fbw`; did you mean `fwb`? known are silo, morlog, fwb, hoop, lalea"
+        "unknown machine `fbw`; did you mean `fwb`? known are silo, morlog, fwb, hoop, lalea, cramped"
     );
 }
 
@@ -356,12 +356,12 @@ fn threads_of_a_core_must_share_its_queues_evenly() {
          core.store_queue_entries = 1 cannot be split evenly between core.threads_per_core = 2 threads",
     );
     refused(
-        "base = \"fwb\"\n[core]\nload_queue_entries = 1",
+        "extends = \"fwb\"\n[core]\nload_queue_entries = 1",
         "my.toml: `core.load_queue_entries` = 1 does not fit: \
          core.load_queue_entries = 1 cannot be split evenly between core.threads_per_core = 2 threads",
     );
     refused(
-        "base = \"fwb\"\n[core]\nrob_entries = 9",
+        "extends = \"fwb\"\n[core]\nrob_entries = 9",
         "my.toml: `core.rob_entries` = 9 does not fit: \
          core.rob_entries = 9 cannot be split evenly between core.threads_per_core = 2 threads",
     );
@@ -476,7 +476,7 @@ fn the_defaults_are_valid() {
 
 #[test]
 fn a_file_inherits_from_its_base() {
-    let text = "base = \"lalea\"\ntitle = \"wider\"\n[core]\ncount = 16";
+    let text = "extends = \"lalea\"\ntitle = \"wider\"\n[core]\ncount = 16";
     let config = Config::from_toml(text, "my.toml").unwrap();
     assert_eq!(config.machine, "my.toml");
     assert_eq!(config.get::<CoreConfig>().count, 16);
@@ -561,9 +561,22 @@ fn annotations_say_value_unit_and_source() {
 
 // ---- The papers' machines -------------------------------------------------------------------
 
+/// The presets that are papers' machines; the others extend one of them.
+fn papers() -> impl Iterator<Item = &'static Preset> {
+    PRESETS.iter().filter(|preset| preset.file.starts_with("papers/"))
+}
+
+#[test]
+fn the_laboratorys_machine_is_silos_made_cramped() {
+    let [silo, cramped] = ["silo", "cramped"].map(|name| Config::from_preset(name).unwrap());
+    cramped.validate().unwrap_or_else(|e| panic!("{e}"));
+    assert!(cramped.get::<LlcConfig>().bytes.0 <= silo.get::<LlcConfig>().bytes.0 >> 10);
+    assert_eq!(cramped.get::<PmConfig>().write_ns, silo.get::<PmConfig>().write_ns);
+}
+
 #[test]
 fn every_preset_is_valid_and_annotates_every_machine_key() {
-    for preset in PRESETS {
+    for preset in papers() {
         let config = Config::from_preset(preset.name).unwrap_or_else(|e| panic!("{e}"));
         config.validate().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(config.machine, preset.name);
@@ -579,7 +592,7 @@ fn every_preset_is_valid_and_annotates_every_machine_key() {
 
 #[test]
 fn presets_speak_of_the_machine_alone() {
-    for preset in PRESETS {
+    for preset in papers() {
         let table: Table = preset.text.parse().unwrap();
         assert_eq!(table["title"].as_str(), Some(preset.title), "{}", preset.file);
         let sections: Vec<&str> =
@@ -696,7 +709,7 @@ fn any_key() -> impl Strategy<Value = (String, String)> {
 /// A file's tables, made of arbitrary values under mostly known keys.
 fn any_file() -> impl Strategy<Value = Table> {
     let values = prop::collection::vec((any_key(), any_value()), 0..12);
-    let top = prop_oneof![Just("base"), Just("title"), Just("core"), Just("x")];
+    let top = prop_oneof![Just("extends"), Just("title"), Just("core"), Just("x")];
     (values, prop::option::weighted(0.1, (top, any_value()))).prop_map(|(values, stray)| {
         let mut file = Table::new();
         for ((section, key), value) in values {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use graven_engine::config::{Annotation, Config, PRESETS, Source};
+use graven_engine::config::{Annotation, Config, PRESETS, Preset, Source};
 use graven_engine::stats;
 use graven_engine::trace::replay;
 
@@ -24,6 +24,11 @@ fn row<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
 /// The rows that begin with a name in code type.
 fn rows(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| line.starts_with("| `"))
+}
+
+/// The presets that are papers' machines.
+fn papers() -> impl Iterator<Item = &'static Preset> {
+    PRESETS.iter().filter(|preset| preset.file.starts_with("papers/"))
 }
 
 #[test]
@@ -54,7 +59,7 @@ fn machine(name: &str) -> Vec<Annotation> {
 
 /// One row per parameter: the values of all machines, those that were assumed in italics.
 fn values() -> Vec<String> {
-    let machines: Vec<Vec<Annotation>> = PRESETS.iter().map(|p| machine(p.name)).collect();
+    let machines: Vec<Vec<Annotation>> = papers().map(|p| machine(p.name)).collect();
     let value = |a: &Annotation| match a.source {
         Source::Assumed(_) => format!("*{}*", a.value),
         _ => a.value.clone(),
@@ -71,13 +76,13 @@ fn values() -> Vec<String> {
 
 /// Rows of key, machines and words, for each different text; `pick` selects it.
 fn texts(pick: impl Fn(&Source) -> Option<&str>) -> Vec<String> {
-    let machines: Vec<Vec<Annotation>> = PRESETS.iter().map(|p| machine(p.name)).collect();
+    let machines: Vec<Vec<Annotation>> = papers().map(|p| machine(p.name)).collect();
     let mut out = Vec::new();
     for (i, first) in machines[0].iter().enumerate() {
         let of = |m: usize| pick(&machines[m][i].source);
         let different: BTreeSet<&str> = (0..machines.len()).filter_map(of).collect();
         for text in different {
-            let said = PRESETS.iter().enumerate().filter(|&(m, _)| of(m) == Some(text));
+            let said = papers().enumerate().filter(|&(m, _)| of(m) == Some(text));
             let said: Vec<&str> = said.map(|(_, p)| p.name).collect();
             let (key, said) = (format!("`{}`", first.key), said.join(", "));
             out.push(row([key.as_str(), said.as_str(), text]));

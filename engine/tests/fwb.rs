@@ -3,8 +3,6 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-
 use common::{CELLS, tiny_config};
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::designs::{Promise, RecoveryReport, find};

@@ -58,7 +58,7 @@ class Machine:
             file = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError:
             return {}
-        values = _preset_values(str(file.get("base", "")))
+        values = _preset_values(str(file.get("extends", "")))
         for section, table in file.items():
             if isinstance(table, dict):
                 for key, value in table.items():

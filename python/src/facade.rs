@@ -65,8 +65,13 @@ impl Watch {
         (done, self.total.load(SeqCst))
     }
 
+    /// Power failures judged so far, by campaigns.
+    pub fn judged(&self) -> u64 {
+        self.control.get().map_or(0, |control| control.failures_judged())
+    }
+
     /// Follows a simulation that is about to run, unless it has been cancelled before.
-    fn follow(&self, control: Arc<Control>, total: u64) -> Result<(), Failure> {
+    pub fn follow(&self, control: Arc<Control>, total: u64) -> Result<(), Failure> {
         self.total.store(total, SeqCst);
         self.control.set(control).expect("a task runs once");
         if self.cancelled.load(SeqCst) { Err(Failure::Cancelled) } else { Ok(()) }
@@ -103,15 +108,30 @@ struct ReplaySpec {
     set: Vec<(String, String)>,
 }
 
+/// A machine as a specification names it.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum MachineSpec {
-    Preset { preset: String },
-    File { file: String, text: String },
+pub enum MachineSpec {
+    /// One that ships with Graven.
+    Preset {
+        /// Its name.
+        preset: String,
+    },
+    /// A user's file.
+    File {
+        /// Its name.
+        file: String,
+        /// Its text.
+        text: String,
+    },
 }
 
 impl MachineSpec {
-    fn config(&self, set: &[(String, String)]) -> Result<Config, Failure> {
+    /// Its configuration, with values set on top.
+    ///
+    /// # Errors
+    /// Names what was refused and what is allowed.
+    pub fn config(&self, set: &[(String, String)]) -> Result<Config, Failure> {
         let mut config = match self {
             MachineSpec::Preset { preset } => Config::from_preset(preset)?,
             MachineSpec::File { file, text } => Config::from_toml(text, file)?,
@@ -123,7 +143,11 @@ impl MachineSpec {
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(spec_json: &'a str) -> Result<T, Failure> {
+/// A specification.
+///
+/// # Errors
+/// It is not as agreed.
+pub fn parse<'a, T: Deserialize<'a>>(spec_json: &'a str) -> Result<T, Failure> {
     serde_json::from_str(spec_json)
         .map_err(|error| Failure::Config(format!("the specification is not as agreed: {error}")))
 }

@@ -4,6 +4,7 @@
 //! simulation runs. What the engine is asked, and how its answers are written, is in [`facade`].
 
 mod facade;
+mod laboratory;
 mod request_trace;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -132,6 +133,47 @@ impl MemoryReplay {
     }
 }
 
+/// A campaign of the crash laboratory: `Campaign("run" | "adversary" | "litmus", spec_json)`.
+#[pyclass(frozen, module = "graven._engine")]
+struct Campaign(Runner);
+
+#[pymethods]
+impl Campaign {
+    #[new]
+    fn new(kind: &str, spec_json: &str) -> PyResult<Self> {
+        let task = match kind {
+            "run" => laboratory::run(spec_json)?,
+            "adversary" => laboratory::adversary(spec_json)?,
+            "litmus" => laboratory::litmus_program(spec_json)?,
+            other => {
+                let message = format!("`{other}` is no campaign; run, adversary and litmus are");
+                return Err(ConfigError::new_err(message));
+            }
+        };
+        Ok(Campaign(Runner::new(task)))
+    }
+
+    /// Runs to the end without holding the interpreter's lock; a report as JSON.
+    fn run(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.run(py)
+    }
+
+    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
+    fn cancel(&self) {
+        self.0.watch.cancel();
+    }
+
+    /// Transactions, schedules or designs so far, and in all.
+    fn progress(&self) -> (u64, u64) {
+        self.0.watch.progress()
+    }
+
+    /// Power failures judged so far.
+    fn judged(&self) -> u64 {
+        self.0.watch.judged()
+    }
+}
+
 /// Everything that can be named: designs, workloads, machines, statistics, parameters; as JSON.
 #[pyfunction]
 fn catalogue() -> String {
@@ -148,5 +190,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Cancelled", py.get_type::<Cancelled>())?;
     module.add_class::<Simulation>()?;
     module.add_class::<MemoryReplay>()?;
+    module.add_class::<Campaign>()?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)
 }

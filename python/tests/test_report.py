@@ -105,7 +105,7 @@ def test_the_configuration_has_sources_assumptions_and_changes(comparison):
 
 
 def test_a_machine_of_the_users_names_its_own_sources(comparison):
-    text = 'base = "silo"\n[pm]\nread_ns = { value = 60.0, assumed = "a guess" }\nwrite_ns = 1\n'
+    text = 'extends = "silo"\n[pm]\nread_ns = { value = 60.0, assumed = "a guess" }\nwrite_ns = 1\n'
     page = render(comparison.normalised(), Machine("mine.toml", text), {})
     assert "assumed: a guess" in page
     assert ">mine.toml<" in page

@@ -89,7 +89,7 @@ impl Config {
 
     /// Defaults overlaid with the text of a TOML file; `file` is its name, for messages.
     ///
-    /// A top-level `base = "preset"` starts from that preset instead of the defaults.
+    /// A top-level `extends = "preset"` starts from that preset instead of the defaults.
     ///
     /// # Errors
     /// Names the file, the key, the value and what is allowed.
@@ -98,14 +98,14 @@ impl Config {
             file: file.into(),
             message: e.to_string().trim_end().into(),
         })?;
-        let mut config = match table.get("base") {
+        let mut config = match table.get("extends") {
             None => Config::defaults(),
             Some(base) => Config::from_preset(base_name(file, base)?)?,
         };
         config.machine = file.into();
         for (name, value) in &table {
             match (name.as_str(), value) {
-                ("base", _) | ("title", Value::String(_)) => {}
+                ("extends", _) | ("title", Value::String(_)) => {}
                 ("title", other) => {
                     return Err(ConfigError::value(file, "title", other, "a text"));
                 }
@@ -133,7 +133,7 @@ impl Config {
             .map(|s| format!("[{}]", s.name()))
             .collect();
         if homes.is_empty() {
-            return self.unknown_name(file, name, &["base", "title"]);
+            return self.unknown_name(file, name, &["extends", "title"]);
         }
         ConfigError::UnknownKey {
             origin: file.into(),
@@ -279,7 +279,12 @@ fn base_name<'a>(file: &str, base: &'a Value) -> Result<&'a str, ConfigError> {
         Some(name) if known.contains(&name) => Ok(name),
         other => {
             let hint = error::suggestion(other.unwrap_or_default(), &known);
-            Err(ConfigError::value(file, "base", base, &format!("the name of a machine; {hint}")))
+            Err(ConfigError::value(
+                file,
+                "extends",
+                base,
+                &format!("the name of a machine; {hint}"),
+            ))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The papers' machines, from `papers/*/machine.toml`.
+//! Machines that ship with Graven: the papers', and the crash laboratory's.
 
 use super::ConfigError;
 
@@ -16,23 +16,24 @@ pub struct Preset {
 }
 
 macro_rules! presets {
-    ($($name:literal, $title:literal;)*) => {
+    ($($folder:literal $name:literal, $title:literal;)*) => {
         /// All presets.
         pub const PRESETS: &[Preset] = &[$(Preset {
             name: $name,
             title: $title,
-            file: concat!("papers/", $name, "/machine.toml"),
-            text: include_str!(concat!("../../../papers/", $name, "/machine.toml")),
+            file: concat!($folder, "/", $name, "/machine.toml"),
+            text: include_str!(concat!("../../../", $folder, "/", $name, "/machine.toml")),
         },)*];
     };
 }
 
 presets! {
-    "silo", "Silo, HPCA'23, Table II: 8 cores, 2 GHz, 16 GB PCM";
-    "morlog", "MorLog, ISCA'20, Table III: 8 in-order cores, 3 GHz, 4 channels";
-    "fwb", "FWB, HPCA'18, Table II: 4 out-of-order cores of 2 threads, 2.5 GHz, two cache levels, no ADR";
-    "hoop", "HOOP, ISCA'20, Table II: 16 out-of-order cores, 2.5 GHz, 512 GB NVM";
-    "lalea", "LALEA, Table I: 4 out-of-order cores, 2 GHz, 300 ns writes, 16 ADR entries";
+    "papers" "silo", "Silo, HPCA'23, Table II: 8 cores, 2 GHz, 16 GB PCM";
+    "papers" "morlog", "MorLog, ISCA'20, Table III: 8 in-order cores, 3 GHz, 4 channels";
+    "papers" "fwb", "FWB, HPCA'18, Table II: 4 out-of-order cores of 2 threads, 2.5 GHz, two cache levels, no ADR";
+    "papers" "hoop", "HOOP, ISCA'20, Table II: 16 out-of-order cores, 2.5 GHz, 512 GB NVM";
+    "papers" "lalea", "LALEA, Table I: 4 out-of-order cores, 2 GHz, 300 ns writes, 16 ADR entries";
+    "machines" "cramped", "the crash laboratory's: Silo's with caches, queues and buffers as small as they can be";
 }
 
 /// The preset of a name.

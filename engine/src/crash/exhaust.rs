@@ -6,7 +6,8 @@ use super::points::{Conviction, Expect, Laboratory, Tally, Thoroughness};
 use super::reached::Reached;
 use crate::config::ConfigError;
 use crate::control::Control;
-use crate::machine::NEVER;
+use crate::machine::happening::Happening;
+use crate::machine::{Cycle, NEVER};
 use crate::sim::{SimError, Simulation, Spec};
 use crate::workloads::Workload;
 
@@ -23,8 +24,10 @@ pub struct Outcome {
     pub corners: Vec<u64>,
     /// The design refused to go on as configured: nothing was broken, but the run did not end.
     pub refused: Option<String>,
-    /// Durable words of the data region and of the log region at the end, as a digest.
+    /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
     pub digest: u64,
+    /// What happened, if it was to be told.
+    pub story: Vec<(Cycle, Happening)>,
 }
 
 /// A run, ready to be crashed.
@@ -32,6 +35,7 @@ pub struct Exhaustion {
     simulation: Simulation,
     how: Thoroughness,
     seed: u64,
+    tells: bool,
 }
 
 impl Exhaustion {
@@ -50,7 +54,13 @@ impl Exhaustion {
         };
         simulation.follow_transactions();
         simulation.keep_happenings();
-        Ok(Exhaustion { simulation, how, seed: spec.seed })
+        Ok(Exhaustion { simulation, how, seed: spec.seed, tells: false })
+    }
+
+    /// Keeps all that happens, for [`Outcome::story`].
+    pub fn telling(mut self) -> Exhaustion {
+        self.tells = true;
+        self
     }
 
     /// For watching and cancelling from another thread; the units of work are transactions.
@@ -67,10 +77,14 @@ impl Exhaustion {
         if let Some(expectations) = expectations {
             laboratory = laboratory.expecting(expectations);
         }
+        laboratory.story = self.tells.then(Vec::new);
         let mut simulation = self.simulation;
         let mut outcome = Outcome::default();
         match run_to_the_end(&mut simulation, &mut laboratory) {
-            Ok(digest) => outcome.digest = digest,
+            Ok(digest) => {
+                outcome.digest = digest;
+                laboratory.ended(&simulation);
+            }
             Err(SimError::Cancelled) => return Err(SimError::Cancelled),
             Err(SimError::Design { why, .. }) => outcome.refused = Some(why),
             Err(error) => {
@@ -81,6 +95,7 @@ impl Exhaustion {
         outcome.convictions = laboratory.convictions;
         outcome.tally = laboratory.tally;
         outcome.reached = laboratory.reached;
+        outcome.story = laboratory.story.unwrap_or_default();
         Ok(outcome)
     }
 }

@@ -79,6 +79,24 @@ pub enum Verdict {
         /// What was there before the transaction.
         before: u64,
     },
+    /// A word of a transaction that was ending holds neither its old nor its new value.
+    #[error(
+        "transaction {number} of thread {thread} was ending; word {addr} holds {found:#x}, which is neither the {before:#x} from before it nor the {after:#x} from after it"
+    )]
+    Neither {
+        /// Its thread.
+        thread: u32,
+        /// Its number.
+        number: u64,
+        /// Where.
+        addr: Addr,
+        /// What recovery left there.
+        found: u64,
+        /// What was there before the transaction.
+        before: u64,
+        /// What it left there.
+        after: u64,
+    },
     /// A transaction that was ending is there in part.
     #[error(
         "transaction {number} of thread {thread} was ending and is there in part: word {there} has its new value, word {missing} does not (it holds {found:#x})"
@@ -116,6 +134,7 @@ impl Verdict {
     pub fn addr(&self) -> Addr {
         match *self {
             Verdict::Lost { addr, .. }
+            | Verdict::Neither { addr, .. }
             | Verdict::NotUndone { addr, .. }
             | Verdict::NoPrefix { addr, .. } => addr,
             Verdict::Partial { missing, .. } => missing,
@@ -251,6 +270,11 @@ impl Stored {
         if !self.ending {
             return Err(Verdict::NotUndone { thread, number, addr, found: found(addr), before });
         }
+        let neither = |&&(a, before): &&(Addr, u64)| found(a) != before && found(a) != now.load(a);
+        if let Some(&(addr, before)) = self.before.iter().find(neither) {
+            let (found, after) = (found(addr), now.load(addr));
+            return Err(Verdict::Neither { thread, number, addr, found, before, after });
+        }
         let Some(&(missing, _)) = self.before.iter().find(|&&(a, _)| found(a) != now.load(a))
         else {
             return Ok(());
@@ -313,6 +337,10 @@ mod tests {
         assert!(matches!(
             case(true, [11, 2, 7]),
             Err(Verdict::Partial { there: Addr(0), missing: Addr(8), found: 2, .. })
+        ));
+        assert!(matches!(
+            case(true, [11, 5, 7]),
+            Err(Verdict::Neither { addr: Addr(8), before: 2, after: 12, .. })
         ));
         assert!(matches!(
             case(true, [11, 12, 8]),

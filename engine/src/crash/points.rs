@@ -17,11 +17,13 @@ use std::collections::BTreeMap;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::mix;
 use super::reached::{Reached, State};
+use super::{Written, mix};
 use crate::litmus::{CrashAt, Form};
+use crate::machine::Cycle;
 use crate::machine::domain::Change;
-use crate::memory::{Addr, WORDS_PER_LINE, WordMask};
+use crate::machine::happening::Happening;
+use crate::memory::{Addr, Image, WORDS_PER_LINE, WordMask};
 use crate::sim::{Crash, Simulation, Watch};
 
 /// How thoroughly a run is examined.
@@ -81,6 +83,30 @@ pub struct Conviction {
     pub what: String,
     /// A word that shows it.
     pub addr: Option<Addr>,
+    /// What followed the power failure.
+    pub aftermath: Aftermath,
+}
+
+/// What followed a power failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aftermath {
+    /// The design's non-volatile registers.
+    pub registers: Vec<u64>,
+    /// What landed, and what batteries saved.
+    pub saved: Vec<Written>,
+    /// What recovery wrote; where it was cut off and began again, all of it.
+    pub recovered: Vec<Written>,
+}
+
+impl Aftermath {
+    fn of(crash: &Crash<'_>) -> Aftermath {
+        let (saved, recovered) = crash.medium.written().split_at(crash.saved());
+        Aftermath {
+            registers: crash.registers.clone(),
+            saved: saved.to_vec(),
+            recovered: recovered.to_vec(),
+        }
+    }
 }
 
 /// How many power failures of each form were judged.
@@ -133,6 +159,8 @@ pub struct Laboratory<'a> {
     wide_writes: u64,
     /// Asked at crash steps (with the step's number), and at all points with `None`.
     expectations: Option<&'a mut dyn Expect>,
+    /// Everything that happened, if it is to be told.
+    pub story: Option<Vec<(Cycle, Happening)>>,
 }
 
 /// Expectations beyond the judge's: those of a litmus program.
@@ -141,6 +169,8 @@ pub trait Expect {
     fn survives(&mut self, step: u32, crash: &Crash<'_>) -> Option<String>;
     /// After recovery, from a crash step or any point; returns what is wrong.
     fn recovered(&mut self, step: Option<u32>, crash: &Crash<'_>) -> Option<String>;
+    /// When all threads are done; returns what is wrong with what programs see.
+    fn ended(&mut self, memory: &Image) -> Option<String>;
 }
 
 impl Watch for Laboratory<'_> {
@@ -170,6 +200,7 @@ impl<'a> Laboratory<'a> {
             reached: Reached::default(),
             wide_writes: 0,
             expectations: None,
+            story: None,
         }
     }
 
@@ -179,17 +210,31 @@ impl<'a> Laboratory<'a> {
         self
     }
 
+    /// All threads are done.
+    pub fn ended(&mut self, simulation: &Simulation) {
+        let memory = simulation.machine().architectural();
+        let wrong = self.expectations.as_mut().and_then(|expect| expect.ended(memory));
+        if let Some(what) = wrong {
+            self.run_failed(simulation.machine().now(), what);
+        }
+    }
+
     /// The run itself failed: what it read or left was wrong.
     pub fn run_failed(&mut self, cycle: u64, what: String) {
         let point = self.tally.crash_points;
-        self.convictions.push(Conviction { point, form: Form::Plain, cycle, what, addr: None });
+        let (form, aftermath) = (Form::Plain, Aftermath::default());
+        self.convictions.push(Conviction { point, form, cycle, what, addr: None, aftermath });
     }
 
     fn examine(&mut self, simulation: &mut Simulation) {
-        for (_, happening) in simulation.take_happenings() {
+        for (cycle, happening) in simulation.take_happenings() {
             self.reached.follow(&happening);
+            if let Some(story) = &mut self.story {
+                story.push((cycle, happening));
+            }
         }
         let step = simulation.take_crash_step();
+        simulation.control().judged(self.tally.recoveries());
         let changes = simulation.durable_changes();
         simulation.lay_back(&changes);
         for (i, change) in changes.iter().enumerate() {
@@ -312,19 +357,27 @@ impl<'a> Laboratory<'a> {
         if let Some(expect) = &mut self.expectations {
             wrong = wrong.or_else(|| expect.recovered(step, &crash).map(|what| (what, None)));
         }
+        let aftermath = wrong.as_ref().map(|_| Aftermath::of(&crash));
         drop(crash);
-        if let Some((what, addr)) = wrong {
-            self.convict(form, cycle, what, addr);
+        if let (Some((what, addr)), Some(aftermath)) = (wrong, aftermath) {
+            self.convict(form, cycle, what, addr, aftermath);
         }
     }
 
-    fn convict(&mut self, form: Form, cycle: u64, what: String, addr: Option<Addr>) {
+    fn convict(
+        &mut self,
+        form: Form,
+        cycle: u64,
+        what: String,
+        addr: Option<Addr>,
+        aftermath: Aftermath,
+    ) {
         // A torn write is examined before its crash point is counted, the other forms after.
         let point = match form {
             Form::Torn(_) => self.tally.crash_points,
             _ => self.tally.crash_points - 1,
         };
-        self.convictions.push(Conviction { point, form, cycle, what, addr });
+        self.convictions.push(Conviction { point, form, cycle, what, addr, aftermath });
     }
 
     /// Power fails again at each write that recovery makes (or at a share, if it makes many), and in the
@@ -363,12 +416,13 @@ impl<'a> Laboratory<'a> {
             wrong = undisturbed.keys().chain(again.keys()).find(differs).map(|&addr| (cut, addr));
             cut += step;
         }
+        let aftermath = Aftermath::of(&crash);
         drop(crash);
         if let Some((cut, addr)) = wrong {
             let what = format!(
                 "recovery that is cut off after {cut} writes and starts again leaves another word {addr} than one that is not"
             );
-            self.convict(Form::Recovery(cut as u64), cycle, what, Some(addr));
+            self.convict(Form::Recovery(cut as u64), cycle, what, Some(addr), aftermath);
         }
     }
 }

@@ -360,6 +360,11 @@ impl Entry {
         })
     }
 
+    /// Whether it promises something in a configuration and is not known to break it.
+    pub fn is_sound(&self, config: &Config) -> bool {
+        self.is_safe(config) && self.inherent == Sabotages::NONE
+    }
+
     /// Whether it promises anything in a configuration.
     pub fn is_safe(&self, config: &Config) -> bool {
         (self.promise)(config) != Promise::Nothing

@@ -96,10 +96,14 @@
 //! | `check` | names exist, transactions and locks end |
 //! | `sequence` | one order of all steps as threads |
 //! | `print` | to text |
+//! | `program` | variables laid out, steps as operations: a workload |
+//! | `run` | a program on a design, with power failing |
 
 mod check;
 mod parse;
 mod print;
+mod program;
+mod run;
 mod sequence;
 mod steps;
 #[cfg(test)]
@@ -107,6 +111,8 @@ mod tests;
 mod tokens;
 
 pub use parse::{ParseError, parse};
+pub use program::{Layout, LayoutError};
+pub use run::{Case, LitmusError, MACHINE, designs_of};
 
 /// The version of the format that is read and written.
 pub const VERSION: u32 = 1;

@@ -23,7 +23,7 @@ impl Simulation {
             "threads": spec.threads,
             "transactions": spec.transactions,
             "seed": spec.seed,
-            "safe": spec.design.is_safe(&spec.config),
+            "safe": spec.design.is_sound(&spec.config),
             "version": crate::VERSION,
             "config": spec.config.to_json(),
             "stats": values,

@@ -78,8 +78,7 @@ impl Simulation {
     /// # Errors
     /// Parameters that design or workload cannot work with.
     pub fn new(spec: &Spec) -> Result<Simulation, ConfigError> {
-        let workload = (spec.workload.build)(&spec.request(&spec.site()))?;
-        Simulation::with_workload(spec, workload)
+        Simulation::with_workload(spec, spec.build_workload()?)
     }
 
     /// The same with a workload that is built already.

@@ -88,6 +88,14 @@ impl Spec {
         Ok(())
     }
 
+    /// Builds the workload.
+    ///
+    /// # Errors
+    /// Parameters that it cannot work with.
+    pub fn build_workload(&self) -> Result<Box<dyn workloads::Workload>, ConfigError> {
+        (self.workload.build)(&self.request(&self.site()))
+    }
+
     pub(super) fn request(&self, site: &Site) -> workloads::Request {
         workloads::Request {
             config: self.config.get::<WorkloadConfig>().clone(),
@@ -97,6 +105,11 @@ impl Spec {
             start: DATA_START,
             end: site.log_start,
         }
+    }
+
+    /// Where programs keep their data.
+    pub fn data_region(&self) -> (Addr, Addr) {
+        (DATA_START, self.site().log_start)
     }
 
     /// Where designs and their recovery find themselves.

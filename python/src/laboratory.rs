@@ -1,0 +1,231 @@
+//! The crash laboratory's side of the seam: campaigns and litmus programs from JSON, reports to JSON.
+
+use std::sync::Arc;
+
+use graven_engine::config::ConfigError;
+use graven_engine::crash::{
+    AdversaryCampaign, Report, RunCampaign, Thoroughness, promise_text, story_of,
+};
+use graven_engine::designs::{self, Entry};
+use graven_engine::litmus::{self, Case, Litmus, LitmusError};
+use graven_engine::sim::{Control, Spec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::facade::{Failure, MachineSpec, Task, Watch, parse};
+
+impl From<LitmusError> for Failure {
+    fn from(error: LitmusError) -> Failure {
+        Failure::Config(error.to_string())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunSpec {
+    design: String,
+    workload: String,
+    machine: MachineSpec,
+    threads: Option<u64>,
+    transactions: Option<u64>,
+    seed: u64,
+    set: Vec<(String, String)>,
+    sabotage: Option<String>,
+    /// Every so-many-th crash point.
+    every: u64,
+    /// The forms of each crash point: every so-many-th, 0 for none.
+    torn_every: u64,
+    in_flight_every: u64,
+    recovery_every: u64,
+    recovery_depth: u32,
+    structures_every: u64,
+    /// The log region holds noise at first.
+    garbage: bool,
+    convictions: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AdversarySpec {
+    design: String,
+    set: Vec<(String, String)>,
+    sabotage: Option<String>,
+    first_seed: u64,
+    seeds: u64,
+    convictions: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LitmusSpec {
+    /// What the file is called in messages.
+    file: String,
+    text: String,
+    /// Instead of the designs that the program names.
+    designs: Vec<String>,
+}
+
+/// What is the same in all reports.
+fn report_json(design: &Entry, config: &graven_engine::config::Config, report: &Report) -> Value {
+    let mut value = json!({
+        "design": design.name,
+        "promise": promise_text((design.promise)(config)),
+        "safe": design.is_safe(config),
+        "sound": design.is_sound(config),
+    });
+    let Value::Object(more) = report.to_json() else { unreachable!("a report is an object") };
+    value.as_object_mut().expect("just made").extend(more);
+    value
+}
+
+struct RunTask {
+    spec: Spec,
+    how: Thoroughness,
+    sabotage: Option<String>,
+}
+
+/// A run that is crashed everywhere; everything is checked here, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: RunSpec = parse(spec_json)?;
+    let config = given.machine.config(&given.set)?;
+    let (threads, transactions) = (given.threads, given.transactions);
+    let mut spec =
+        Spec::new(config, &given.design, &given.workload, threads, transactions, given.seed)?;
+    if let Some(name) = &given.sabotage {
+        spec.trial.sabotages = spec.design.sabotage(name)?;
+    }
+    spec.trial.garbage = given.garbage.then_some(given.seed);
+    spec.check()?;
+    let how = Thoroughness {
+        every: given.every.max(1),
+        torn_every: given.torn_every,
+        in_flight_every: given.in_flight_every,
+        recovery_every: given.recovery_every,
+        recovery_depth: given.recovery_depth,
+        structures_every: given.structures_every,
+        convictions_max: given.convictions.max(1),
+        ..Thoroughness::LONG
+    };
+    Ok(Box::new(RunTask { spec, how, sabotage: given.sabotage }))
+}
+
+impl Task for RunTask {
+    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+        let (spec, sabotage, every) = (self.spec.clone(), self.sabotage, self.how.every);
+        let campaign = RunCampaign::new(self.spec, self.how)?;
+        watch.follow(campaign.control(), spec.transactions)?;
+        let report = campaign.run()?;
+        let mut value = report_json(spec.design, &spec.config, &report);
+        let more = json!({
+            "workload": spec.workload.name, "machine": spec.config.machine,
+            "threads": spec.threads, "transactions": spec.transactions, "seed": spec.seed,
+            "sabotage": sabotage, "every": every,
+        });
+        extend(&mut value, more);
+        Ok(value.to_string())
+    }
+}
+
+fn extend(value: &mut Value, more: Value) {
+    let Value::Object(more) = more else { unreachable!("an object is given") };
+    value.as_object_mut().expect("reports are objects").extend(more);
+}
+
+struct AdversaryTask {
+    design: &'static Entry,
+    campaign: AdversaryCampaign,
+    sabotage: Option<String>,
+    seeds: u64,
+    first_seed: u64,
+}
+
+/// Schedules of the adversary; everything is checked here, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: AdversarySpec = parse(spec_json)?;
+    let design = designs::find(&given.design)?;
+    let (seeds, first_seed, sabotage) = (given.seeds, given.first_seed, given.sabotage.clone());
+    let campaign = AdversaryCampaign::new(
+        design,
+        given.sabotage,
+        given.set,
+        (first_seed, seeds),
+        given.convictions.max(1),
+    )?;
+    Ok(Box::new(AdversaryTask { design, campaign, sabotage, seeds, first_seed }))
+}
+
+impl Task for AdversaryTask {
+    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+        watch.follow(self.campaign.control(), self.seeds)?;
+        let report = self.campaign.run()?;
+        let config = graven_engine::config::Config::defaults();
+        let mut value = report_json(self.design, &config, &report);
+        let more = json!({
+            "workload": "adversary", "machine": litmus::MACHINE, "sabotage": self.sabotage,
+            "first_seed": self.first_seed, "seeds": self.seeds,
+        });
+        extend(&mut value, more);
+        Ok(value.to_string())
+    }
+}
+
+struct LitmusTask {
+    litmus: Litmus,
+    designs: Vec<(&'static Entry, bool)>,
+}
+
+/// A litmus program; everything is checked here, nothing runs.
+///
+/// # Errors
+/// Syntax errors with file, line and column; names and values that do not exist or fit.
+pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: LitmusSpec = parse(spec_json)?;
+    let named = |error: &dyn std::fmt::Display| Failure::Config(format!("{}: {error}", given.file));
+    let litmus = litmus::parse(&given.text).map_err(|e| named(&e))?;
+    let designs = if given.designs.is_empty() {
+        litmus::designs_of(&litmus).map_err(|e| named(&e))?
+    } else {
+        let one = |name: &String| -> Result<(&'static Entry, bool), ConfigError> {
+            Ok((designs::find(name)?, litmus.convicts.contains(name)))
+        };
+        given.designs.iter().map(one).collect::<Result<_, _>>()?
+    };
+    for (design, _) in &designs {
+        Case::new(&litmus, design).map_err(|e| named(&e))?;
+    }
+    Ok(Box::new(LitmusTask { litmus, designs }))
+}
+
+impl Task for LitmusTask {
+    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+        let control = Arc::new(Control::default());
+        watch.follow(Arc::clone(&control), self.designs.len() as u64)?;
+        let mut results = Vec::new();
+        for (design, must_convict) in &self.designs {
+            let case = Case::new(&self.litmus, design)?;
+            let outcome = case.run()?;
+            let mut report = Report::new(design);
+            report.add(&outcome);
+            if !outcome.convictions.is_empty()
+                && let Some((conviction, timeline)) = story_of(&self.litmus, design)?
+            {
+                report.add_story(conviction, timeline);
+            }
+            let convicted = !outcome.convictions.is_empty();
+            let mut value = report_json(design, case.config(), &report);
+            let more = json!({
+                "expected": if *must_convict { "convicted" } else { "kept" },
+                "as_expected": convicted == *must_convict && outcome.refused.is_none(),
+            });
+            extend(&mut value, more);
+            results.push(value);
+        }
+        Ok(json!({ "title": self.litmus.title, "results": results }).to_string())
+    }
+}
