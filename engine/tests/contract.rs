@@ -80,7 +80,7 @@ fn variants() -> Vec<(&'static str, Config)> {
 
 #[test]
 fn safe_designs_recover_to_a_committed_state_at_any_cycle() {
-    for design in REGISTRY.iter().filter(|d| d.is_safe(&Config::defaults())) {
+    for design in REGISTRY.iter().filter(|d| d.is_sound(&Config::defaults())) {
         for (name, config) in variants() {
             for seed in 0..2 {
                 let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, seed);
@@ -107,7 +107,7 @@ fn safe_designs_recover_every_workload() {
         ("workload.remove_percent", "30"),
         ("workload.insert_percent", "50"),
     ];
-    for design in REGISTRY.iter().filter(|d| d.is_safe(&Config::defaults())) {
+    for design in REGISTRY.iter().filter(|d| d.is_sound(&Config::defaults())) {
         for workload in workloads::REGISTRY {
             for sharing in ["private", "shared"] {
                 let mut config = tiny_config(&settings);
