@@ -13,7 +13,7 @@ use super::reached::STATES;
 use super::record::Recording;
 use super::shrink::shrink;
 use super::timeline::{Timeline, tell};
-use crate::config::ConfigError;
+use crate::config::{Config, ConfigError};
 use crate::control::Control;
 use crate::designs::{Entry, Promise};
 use crate::litmus::{Case, CrashAt, Form, Litmus, LitmusError};
@@ -204,6 +204,13 @@ fn untold(conviction: &Conviction) -> Timeline {
     tell(&[], conviction, &|_| None)
 }
 
+/// Of a design that is known to break its promise, or has been sabotaged, the replay says so.
+fn expect_conviction(replay: &mut Litmus, design: &Entry) {
+    if replay.sabotage.is_some() || !design.is_sound(&Config::defaults()) {
+        replay.convicts = std::mem::take(&mut replay.designs);
+    }
+}
+
 /// The run as a litmus program, reduced.
 fn reduced(spec: &Spec, how: Thoroughness, conviction: &Conviction) -> Option<Finding> {
     let only = CrashAt::Point { number: conviction.point, form: conviction.form };
@@ -212,7 +219,8 @@ fn reduced(spec: &Spec, how: Thoroughness, conviction: &Conviction) -> Option<Fi
     let run = Exhaustion::new(spec, Some(Box::new(recording)), Thoroughness { at: only, ..how });
     run.ok()?.run(None).ok()?;
     let litmus = log.to_litmus(spec, &conviction.what)?;
-    let least = shrink(&litmus, spec.design)?;
+    let mut least = shrink(&litmus, spec.design)?;
+    expect_conviction(&mut least.litmus, spec.design);
     let (conviction, timeline) = story_of(&least.litmus, spec.design).ok()??;
     Some(Finding { conviction, timeline, replay: Some(least.litmus), seed: None })
 }
@@ -307,7 +315,8 @@ impl AdversaryCampaign {
 
     fn finding(&self, seed: u64, litmus: &Litmus, conviction: Conviction) -> Finding {
         let mut replay = shrink(litmus, self.design).map_or_else(|| litmus.clone(), |s| s.litmus);
-        replay.title = format!("{}, reduced: {}", replay.title, self.design.name);
+        replay.title = format!("{}, reduced", replay.title);
+        expect_conviction(&mut replay, self.design);
         match story_of(&replay, self.design) {
             Ok(Some((conviction, timeline))) => {
                 Finding { conviction, timeline, replay: Some(replay), seed: Some(seed) }

@@ -60,6 +60,7 @@ impl Exhaustion {
     /// Keeps all that happens, for [`Outcome::story`].
     pub fn telling(mut self) -> Exhaustion {
         self.tells = true;
+        self.simulation.keep_notes();
         self
     }
 

@@ -25,6 +25,12 @@ pub struct Medium {
     power: Option<u64>,
     words_read: u64,
     words_written: u64,
+    /// One past the last byte of PM; 0: there is no end.
+    end: Addr,
+    /// The first address used that is no word of PM.
+    astray: Option<Addr>,
+    /// What is to be said of the writes, each before the write of this number; if it is wanted.
+    notes: Option<Vec<(usize, String)>>,
 }
 
 impl Medium {
@@ -33,11 +39,30 @@ impl Medium {
         Self { image, ..Self::default() }
     }
 
+    /// The PM ends here: what is used beyond is noted ([`Medium::astray`]) and has no effect.
+    pub fn set_end(&mut self, end: Addr) {
+        self.end = end;
+    }
+
+    /// The first address used that is no word of PM, if any: recovery has taken noise for a record.
+    pub fn astray(&self) -> Option<Addr> {
+        self.astray
+    }
+
+    #[inline]
+    fn is_word(&mut self, addr: Addr) -> bool {
+        let is_word = addr.is_word_aligned() && (self.end.0 == 0 || addr < self.end);
+        if !is_word {
+            self.astray.get_or_insert(addr);
+        }
+        is_word
+    }
+
     /// The word at an aligned address.
     #[inline]
     pub fn load(&mut self, addr: Addr) -> u64 {
         self.words_read += 1;
-        self.image.load(addr)
+        if self.is_word(addr) { self.image.load(addr) } else { 0 }
     }
 
     /// The same, uncounted: for judges.
@@ -49,6 +74,9 @@ impl Medium {
     /// Writes the word at an aligned address: the atomic unit.
     #[inline]
     pub fn store(&mut self, addr: Addr, new: u64) {
+        if !self.is_word(addr) {
+            return;
+        }
         if let Some(left) = &mut self.power {
             if *left == 0 {
                 return;
@@ -134,6 +162,24 @@ impl Medium {
         self.power = writes;
     }
 
+    /// Keeps what designs have to say, for [`Medium::notes`].
+    pub fn keep_notes(&mut self) {
+        self.notes = Some(Vec::new());
+    }
+
+    /// Explains what is about to be read or written, for timelines.
+    #[inline]
+    pub fn note(&mut self, text: impl FnOnce() -> String) {
+        if let Some(notes) = &mut self.notes {
+            notes.push((self.journal.len(), text()));
+        }
+    }
+
+    /// What designs had to say, each with the number of writes before it.
+    pub fn notes(&self) -> &[(usize, String)] {
+        self.notes.as_deref().unwrap_or_default()
+    }
+
     /// Gives up the view and keeps what was written.
     pub fn into_image(self) -> Image {
         self.image
@@ -161,6 +207,7 @@ mod tests {
     #[test]
     fn writes_are_taken_back_newest_first_and_stop_when_power_does() {
         let mut medium = Medium::default();
+        medium.set_end(Addr(64));
         for value in 1..=3 {
             medium.store(Addr(8), value);
         }
@@ -170,6 +217,10 @@ mod tests {
         medium.store(Addr(16), 7);
         medium.store(Addr(24), 7);
         assert_eq!([16, 24].map(|a| medium.peek(Addr(a))), [7, 0]);
+        assert_eq!(medium.astray(), None);
+        medium.store(Addr(64), 1);
+        medium.store(Addr(9), 1);
+        assert_eq!((medium.load(Addr(9)), medium.astray()), (0, Some(Addr(64))));
         medium.rewind(0);
         assert_eq!([8, 16].map(|a| medium.peek(Addr(a))), [0, 0]);
     }

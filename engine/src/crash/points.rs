@@ -96,6 +96,8 @@ pub struct Aftermath {
     pub saved: Vec<Written>,
     /// What recovery wrote; where it was cut off and began again, all of it.
     pub recovered: Vec<Written>,
+    /// What the design has to say, each with the number of writes before it.
+    pub notes: Vec<(usize, String)>,
 }
 
 impl Aftermath {
@@ -105,6 +107,7 @@ impl Aftermath {
             registers: crash.registers.clone(),
             saved: saved.to_vec(),
             recovered: recovered.to_vec(),
+            notes: crash.medium.notes().to_vec(),
         }
     }
 }
@@ -344,6 +347,12 @@ impl<'a> Laboratory<'a> {
         }
         if report.words_undone > 0 {
             self.reached.count(State::Undone);
+        }
+        if let Some(addr) = crash.medium.astray() {
+            let what = format!(
+                "recovery uses {addr}, which is no word of PM: it has taken noise for a record"
+            );
+            wrong = wrong.or(Some((what, None)));
         }
         if let Err(verdict) = crash.judge() {
             wrong = wrong.or(Some((verdict.to_string(), Some(verdict.addr()))));

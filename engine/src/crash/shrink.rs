@@ -4,6 +4,8 @@
 //! machine, with smaller numbers; each is run again in full and kept if it still convicts, whatever the
 //! verdict says. What is left is usually short enough to be read at a glance.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::designs::Entry;
 use crate::litmus::{self, Case, CrashAt, Litmus, Placement, Step, Word};
 
@@ -56,6 +58,9 @@ impl Shrinker {
         self.runs += 1;
         // What is not a valid program any more (a lock without its unlock) is read as such.
         let candidate = litmus::parse(&candidate.to_string()).ok()?;
+        if !is_isolated(&candidate) {
+            return None;
+        }
         let case = Case::new(&candidate, self.design).ok()?.examined(Thoroughness::SHORT);
         case.run().ok()?.convictions.into_iter().next()
     }
@@ -185,11 +190,58 @@ impl Shrinker {
     }
 }
 
+/// Whether words that several threads store to are stored to under one common lock, as the promise
+/// presumes.
+fn is_isolated(litmus: &Litmus) -> bool {
+    // Per word: the thread that stores to it (none: several), and the locks that all its stores are under.
+    let mut known: BTreeMap<&Word, (Option<usize>, BTreeSet<&str>)> = BTreeMap::new();
+    for (thread, steps) in litmus.threads.iter().enumerate() {
+        let mut held: BTreeSet<&str> = BTreeSet::new();
+        for step in steps {
+            match step {
+                Step::Lock(name) => drop(held.insert(name)),
+                Step::Unlock(name) => drop(held.remove(name.as_str())),
+                Step::Store(word, _) => {
+                    let (by, locks) = known.entry(word).or_insert((Some(thread), held.clone()));
+                    if *by != Some(thread) {
+                        *by = None;
+                    }
+                    locks.retain(|lock| held.contains(lock));
+                }
+                _ => {}
+            }
+        }
+    }
+    known.values().all(|(by, locks)| by.is_some() || !locks.is_empty())
+}
+
 fn word_of(step: &Step) -> Option<&Word> {
     match step {
         Step::Store(word, _) | Step::Load(word) | Step::Evict(word, _) | Step::WriteBack(word) => {
             Some(word)
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn isolated(threads: &str) -> bool {
+        let text = format!("graven litmus 1\ntitle \"x\"\nA = 0\nB = 0\n{threads}");
+        is_isolated(&litmus::parse(&text).unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    #[test]
+    fn a_word_of_two_threads_needs_a_lock_of_both() {
+        let thread = |lock: &str, word: &str| {
+            format!("thread\nlock {lock}\nbegin\n{word} = 1\ncommit\nunlock {lock}\n")
+        };
+        assert!(isolated(&(thread("m", "A") + &thread("m", "A"))));
+        assert!(isolated(&(thread("m", "A") + &thread("n", "B"))));
+        assert!(!isolated(&(thread("m", "A") + &thread("n", "A"))));
+        assert!(!isolated(&(thread("m", "A") + "thread\nbegin\nA = 2\ncommit\n")));
+        assert!(isolated("thread\nbegin\nA = 2\ncommit\nbegin\nA = 3\ncommit\n"));
     }
 }

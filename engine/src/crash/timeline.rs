@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::Written;
 use super::points::Conviction;
 use crate::designs::Tx;
 use crate::litmus::Form;
@@ -15,7 +16,7 @@ use crate::memory::{Addr, LineAddr, WORDS_PER_LINE};
 pub struct Row {
     /// When, in cycles; none for what belongs to the row above, or is not dated.
     pub cycle: Option<Cycle>,
-    /// Who: `thread 0`, `caches`, `design`, `PM`, `power`, `battery`, `recovery`, `verdict`.
+    /// Who: `thread 0`, `caches`, `design`, `PM`, `power`, `saved`, `recovery`, `verdict`.
     pub who: String,
     /// What.
     pub what: String,
@@ -32,9 +33,6 @@ pub struct Timeline {
 
 /// Most rows before the power failure.
 const ROWS_MAX: usize = 120;
-
-/// Most words that are listed of one write or of a recovery.
-const WORDS_MAX: usize = 24;
 
 /// Tells the story of a conviction. `name`: what programs call a word.
 pub fn tell(
@@ -144,12 +142,17 @@ impl Teller<'_> {
             Happening::Evicted(line) => {
                 ("caches".into(), format!("evict the line of {}", self.line(*line)))
             }
-            Happening::Durable { line, mask, data } => {
+            Happening::Durable { line, mask, old, new } => {
+                let changed = |w: &usize| mask >> w & 1 != 0 && old[*w] != new[*w];
                 let words: Vec<String> = (0..WORDS_PER_LINE)
-                    .filter(|w| mask >> w & 1 != 0)
-                    .map(|w| format!("{} = {:#x}", self.word(line.word(w)), data[w]))
+                    .filter(changed)
+                    .map(|w| format!("{} = {:#x}", self.word(line.word(w)), new[w]))
                     .collect();
-                ("PM".into(), format!("takes {}", words.join(", ")))
+                let what = match words.as_slice() {
+                    [] => format!("takes the line of {}, which changes nothing", self.line(*line)),
+                    words => format!("takes {}", words.join(", ")),
+                };
+                ("PM".into(), what)
             }
             Happening::Note(text) => ("design".into(), self.named(text)),
         })
@@ -177,14 +180,29 @@ impl Teller<'_> {
         let at = format!("fails (crash point {}){form}", conviction.point);
         row(Some(conviction.cycle), "power", at);
         let aftermath = &conviction.aftermath;
-        for (who, words) in [("battery", &aftermath.saved), ("recovery", &aftermath.recovered)] {
-            for w in words.iter().take(WORDS_MAX) {
-                let word = self.word(w.addr);
-                row(None, who, format!("writes {word}: {:#x} -> {:#x}", w.old, w.new));
+        let saved = aftermath.saved.len();
+        let words: Vec<&Written> = aftermath.saved.iter().chain(&aftermath.recovered).collect();
+        let who = |at: usize| if at < saved { "saved" } else { "recovery" };
+        let mut notes = aftermath.notes.iter().peekable();
+        let mut unnamed = 0;
+        for (at, w) in words.iter().enumerate() {
+            while let Some((_, text)) = notes.next_if(|(before, _)| *before <= at) {
+                row(None, who(at), self.named(text));
             }
-            if words.len() > WORDS_MAX {
-                row(None, who, format!("writes {} more words", words.len() - WORDS_MAX));
+            match (self.name)(w.addr) {
+                Some(word) => row(None, who(at), format!("{word}: {:#x} -> {:#x}", w.old, w.new)),
+                None => unnamed += usize::from(w.old != w.new),
             }
+            if at + 1 == saved && unnamed > 0 {
+                row(None, "saved", format!("{unnamed} words that are not the program's"));
+                unnamed = 0;
+            }
+        }
+        for (_, text) in notes {
+            row(None, "recovery", self.named(text));
+        }
+        if unnamed > 0 {
+            row(None, "recovery", format!("{unnamed} words that are not the program's"));
         }
         row(None, "verdict", self.named(&conviction.what));
     }

@@ -194,6 +194,19 @@ impl Record {
         bytes
     }
 
+    fn describe(&self) -> String {
+        let Record { flush_bit, tx, addr, data, .. } = *self;
+        match addr {
+            TUPLE => format!("id tuple: transaction {tx} has committed"),
+            _ => {
+                format!(
+                    "record of transaction {tx}, {addr:#x} = {data:#x}, flush-bit {}",
+                    u8::from(flush_bit)
+                )
+            }
+        }
+    }
+
     fn parse(bytes: &[u8; RECORD_BYTES as usize]) -> Record {
         let mut head = [0; 16];
         head[..10].copy_from_slice(&bytes[..10]);
@@ -654,12 +667,15 @@ impl Design for Silo {
     }
 
     fn is_idle(&self) -> bool {
-        self.buffers.iter().all(|b| b.entries.is_empty())
+        self.buffers.iter().all(|b| b.entries.iter().all(|e| !e.committed))
     }
 
     fn power_failure(&self, medium: &mut Medium) {
         for (thread, buffer) in self.buffers.iter().enumerate() {
             let records = self.failure_records(thread);
+            for record in &records {
+                medium.note(|| format!("battery, buffer {thread}: {}", record.describe()));
+            }
             for (number, records) in (buffer.tail..).zip(records.chunks(RECORDS_PER_BATCH as usize))
             {
                 medium.write_bytes(buffer.area.line(number), &media_line(records).0);
@@ -693,6 +709,9 @@ fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryRepor
         let records: Vec<Record> =
             (head..tail).flat_map(|number| read_media_line(area.line(number), medium)).collect();
         report.records_scanned += records.len() as u64;
+        for record in &records {
+            medium.note(|| format!("log area {thread}: {}", record.describe()));
+        }
         let committed = |tx: u16| records.iter().any(|r| r.addr == TUPLE && r.tx == tx);
         for record in records.iter().filter(|r| r.addr != TUPLE) {
             if !committed(record.tx) {

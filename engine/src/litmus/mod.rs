@@ -173,7 +173,7 @@ pub enum Placement {
 }
 
 /// A word of a variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Word {
     /// The variable.
     pub name: String,

@@ -67,10 +67,17 @@ impl Domain {
         self.different
     }
 
-    /// A write has become durable.
-    pub fn write(&mut self, line: LineAddr, mask: WordMask, data: &LineData, arch: &Image) {
+    /// A write has become durable; returns what the line held.
+    pub fn write(
+        &mut self,
+        line: LineAddr,
+        mask: WordMask,
+        data: &LineData,
+        arch: &Image,
+    ) -> LineData {
         let old = self.lay(line, mask, data, arch);
         self.changes.push(Change { line, mask, old, new: *data });
+        old
     }
 
     /// Lays words over the bytes without remembering it; returns what the line held.

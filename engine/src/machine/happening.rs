@@ -36,8 +36,10 @@ pub enum Happening {
         line: LineAddr,
         /// Which words.
         mask: WordMask,
+        /// What they held.
+        old: LineData,
         /// What they hold.
-        data: LineData,
+        new: LineData,
     },
     /// What the design has to say.
     Note(String),

@@ -58,6 +58,8 @@ pub struct Machine {
     corners: [u64; CORNERS_MAX],
     /// What happened since somebody asked, if anybody wants to know.
     happenings: Option<Vec<(Cycle, Happening)>>,
+    /// Whether what the design has to say is wanted, too.
+    tells: bool,
 }
 
 impl Machine {
@@ -75,6 +77,7 @@ impl Machine {
             failure: None,
             corners: [0; CORNERS_MAX],
             happenings: None,
+            tells: false,
         }
     }
 
@@ -145,10 +148,10 @@ impl Machine {
             return;
         };
         for (line, mask, data) in writes.drain(..) {
-            domain.write(line, mask, &data, &self.arch);
+            let old = domain.write(line, mask, &data, &self.arch);
             if let Some(happenings) = &mut self.happenings {
                 let now = self.memory.shared.now;
-                happenings.push((now, Happening::Durable { line, mask, data }));
+                happenings.push((now, Happening::Durable { line, mask, old, new: data }));
             }
         }
     }
@@ -215,6 +218,16 @@ impl Machine {
         self.happenings = Some(Vec::new());
     }
 
+    /// Keeps the design's notes, too.
+    pub(crate) fn keep_notes(&mut self) {
+        self.tells = true;
+    }
+
+    /// Whether the design's notes are kept.
+    pub(crate) fn keeps_notes(&self) -> bool {
+        self.tells
+    }
+
     /// What happened since the last call.
     pub(crate) fn take_happenings(&mut self) -> Vec<(Cycle, Happening)> {
         self.happenings.as_mut().map(std::mem::take).unwrap_or_default()
@@ -232,7 +245,9 @@ impl Machine {
     /// Explains an action of the design, for timelines.
     #[inline]
     pub fn note(&mut self, text: impl FnOnce() -> String) {
-        self.tell(|| Happening::Note(text()));
+        if self.tells {
+            self.tell(|| Happening::Note(text()));
+        }
     }
 
     /// The design is in one of the states worth reaching ([`crate::designs::Entry::corners`], by place).

@@ -48,6 +48,11 @@ impl Simulation {
         self.machine.keep_happenings();
     }
 
+    /// Keeps what the design has to say about it, too.
+    pub fn keep_notes(&mut self) {
+        self.machine.keep_notes();
+    }
+
     /// What happened since the last call.
     pub fn take_happenings(&mut self) -> Vec<(Cycle, Happening)> {
         self.machine.domain();
@@ -91,7 +96,11 @@ impl Simulation {
 
     fn lose_power(&mut self) -> Crash<'_> {
         let (domain, _) = self.machine.domain().expect("transactions are followed");
-        let (medium, different) = (Medium::new(domain.take_image()), domain.different_words());
+        let (mut medium, different) = (Medium::new(domain.take_image()), domain.different_words());
+        medium.set_end(self.site.log_end);
+        if self.machine.keeps_notes() {
+            medium.keep_notes();
+        }
         Crash { simulation: self, registers: Vec::new(), medium, different, saved: 0 }
     }
 

@@ -10,11 +10,16 @@ use crate::program::{Disturbance, Op};
 /// How long a thread that waits for idleness waits between two looks, in cycles.
 const SETTLE_CYCLES: u64 = 8;
 
+/// How often it looks before that is taken for an error.
+const SETTLE_LOOKS_MAX: u32 = 200_000;
+
 /// What threads of a directed test have told each other, and where power is to fail.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     given: BTreeSet<u32>,
     crash: Option<u32>,
+    /// Looks in vain of threads that wait for idleness.
+    settling: u32,
 }
 
 impl Simulation {
@@ -30,11 +35,18 @@ impl Simulation {
             Disturbance::WriteBack(line) => self.write_back_by_hand(line),
             Disturbance::Background => self.design.background(&mut self.machine),
             Disturbance::Settle => {
-                if !self.is_idle() {
-                    let t = &mut self.threads[thread];
-                    t.op = Some(op);
-                    t.pipeline.wait_until(t.pipeline.time + SETTLE_CYCLES);
+                if self.is_idle() {
+                    self.signals.settling = 0;
+                    return;
                 }
+                self.signals.settling += 1;
+                if self.signals.settling > SETTLE_LOOKS_MAX {
+                    let design = self.spec.design.name;
+                    self.machine.fail(format!("`settle`: memory or {design} never becomes idle"));
+                }
+                let t = &mut self.threads[thread];
+                t.op = Some(op);
+                t.pipeline.wait_until(t.pipeline.time + SETTLE_CYCLES);
             }
             Disturbance::Crash(number) => self.signals.crash = Some(number),
             Disturbance::Signal(number) => {
