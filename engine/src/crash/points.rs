@@ -56,7 +56,7 @@ impl Thoroughness {
         in_flight_every: 4,
         recovery_every: 256,
         recovery_depth: 2,
-        structures_every: 4096,
+        structures_every: 1 << 16,
         convictions_max: 1,
     };
 

@@ -546,34 +546,25 @@ impl Silo {
     /// What the battery writes behind the records that the area holds already (§III-G): redo records
     /// and id tuples of committed transactions, undo records of open ones.
     fn failure_records(&self, thread: usize) -> Vec<Record> {
-        let id = thread as u32;
-        let mut records = Vec::new();
-        let entries = &self.buffers[thread].entries;
-        let mut tuples: Vec<u64> = Vec::new();
-        for e in entries.iter().filter(|e| e.committed && !e.flushed) {
-            records.push(Record {
-                flush_bit: false,
-                thread: id,
-                tx: e.tx as u16,
-                addr: e.addr.0,
-                data: e.new,
-            });
-            if tuples.last() != Some(&e.tx) && !self.sabotages.has(Sabotage::NoTuple) {
-                tuples.push(e.tx);
-            }
+        let (entries, id) = (&self.buffers[thread].entries, thread as u32);
+        let mut records = Vec::with_capacity(2 * entries.len());
+        let record = |flush_bit, tx: u64, addr, data| Record {
+            flush_bit,
+            thread: id,
+            tx: tx as u16,
+            addr,
+            data,
+        };
+        let to_redo = |e: &&LogEntry| e.committed && !e.flushed;
+        let redo = entries.iter().filter(to_redo);
+        records.extend(redo.clone().map(|e| record(false, e.tx, e.addr.0, e.new)));
+        if !self.sabotages.has(Sabotage::NoTuple) {
+            let mut last = None;
+            let first_of_tx = redo.filter(|e| last.replace(e.tx) != Some(e.tx));
+            records.extend(first_of_tx.map(|e| record(false, e.tx, TUPLE, 0)));
         }
-        let tuple =
-            |tx| Record { flush_bit: false, thread: id, tx: tx as u16, addr: TUPLE, data: 0 };
-        records.extend(tuples.into_iter().map(tuple));
-        for e in entries.iter().filter(|e| !e.committed) {
-            records.push(Record {
-                flush_bit: e.flushed,
-                thread: id,
-                tx: e.tx as u16,
-                addr: e.addr.0,
-                data: e.old,
-            });
-        }
+        let open = entries.iter().filter(|e| !e.committed);
+        records.extend(open.map(|e| record(e.flushed, e.tx, e.addr.0, e.old)));
         if self.sabotages.has(Sabotage::BatteryTooSmall) {
             records.pop();
         }
@@ -678,7 +669,9 @@ impl Design for Silo {
             }
             for (number, records) in (buffer.tail..).zip(records.chunks(RECORDS_PER_BATCH as usize))
             {
-                medium.write_bytes(buffer.area.line(number), &media_line(records).0);
+                let (bytes, words) = media_line(records);
+                let used = &bytes[..words * WORD_BYTES as usize];
+                medium.write_bytes(buffer.area.line(number), used);
             }
         }
     }
@@ -686,7 +679,10 @@ impl Design for Silo {
     /// Per thread: head and tail of the log area, in media lines.
     fn registers(&self) -> Vec<u64> {
         let of = |(thread, buffer): (usize, &LogBuffer)| {
-            let added = self.failure_records(thread).len() as u64;
+            let added = match buffer.entries.as_slice() {
+                [] => 0,
+                _ => self.failure_records(thread).len() as u64,
+            };
             [buffer.head, buffer.tail + added.div_ceil(RECORDS_PER_BATCH)]
         };
         self.buffers.iter().enumerate().flat_map(of).collect()
@@ -702,19 +698,19 @@ fn failure_lines_max(config: &SiloConfig) -> u64 {
 /// is 0; one without a tuple is undone, newest first.
 fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    let (mut redo, mut undo) = (Vec::new(), Vec::new());
+    let (mut records, mut redo, mut undo) = (Vec::new(), Vec::new(), Vec::new());
     for thread in 0..site.threads {
         let [head, tail] = [0, 1].map(|i| registers[thread as usize * 2 + i]);
         let area = Area::of(site, thread);
-        let records: Vec<Record> =
-            (head..tail).flat_map(|number| read_media_line(area.line(number), medium)).collect();
+        records.clear();
+        (head..tail).for_each(|number| read_media_line(area.line(number), medium, &mut records));
         report.records_scanned += records.len() as u64;
         for record in &records {
             medium.note(|| format!("log area {thread}: {}", record.describe()));
         }
-        let committed = |tx: u16| records.iter().any(|r| r.addr == TUPLE && r.tx == tx);
+        let tuples: Vec<u16> = records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx).collect();
         for record in records.iter().filter(|r| r.addr != TUPLE) {
-            if !committed(record.tx) {
+            if !tuples.contains(&record.tx) {
                 undo.push(*record);
             } else if !record.flush_bit {
                 redo.push(*record);
@@ -736,18 +732,16 @@ fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryRepor
 }
 
 /// The records of one media line, up to its zero record.
-fn read_media_line(at: Addr, medium: &mut Medium) -> Vec<Record> {
-    let mut records = Vec::new();
+fn read_media_line(at: Addr, medium: &mut Medium, records: &mut Vec<Record>) {
     for i in 0..RECORDS_PER_BATCH {
         let mut bytes = [0; RECORD_BYTES as usize];
         medium.read_bytes(at.plus(i * RECORD_BYTES), &mut bytes);
         let record = Record::parse(&bytes);
         if record.addr == 0 {
-            break;
+            return;
         }
         records.push(record);
     }
-    records
 }
 
 #[cfg(test)]
@@ -787,7 +781,9 @@ mod tests {
             let mut medium = Medium::new(cells);
             let (bytes, words) = media_line(&records);
             medium.write_bytes(Addr(512), &bytes[..words * 8]);
-            assert_eq!(read_media_line(Addr(512), &mut medium), records);
+            let mut read = Vec::new();
+            read_media_line(Addr(512), &mut medium, &mut read);
+            assert_eq!(read, records);
         }
     }
 
