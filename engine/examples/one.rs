@@ -1,8 +1,10 @@
-//! One simulation from the command line, for profiling: `one DESIGN WORKLOAD [TRANSACTIONS] [KEY=VALUE…]`.
+//! One simulation from the command line, for profiling: `one DESIGN WORKLOAD [TRANSACTIONS] [KEY=VALUE…]`;
+//! `sabotage=NAME` puts one of the design's sabotages in force.
 
 use std::time::Instant;
 
 use graven_engine::config::Config;
+use graven_engine::designs::{Sabotages, find};
 use graven_engine::sim::{Simulation, Spec};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,12 +13,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let workload = args.next().ok_or("a workload")?;
     let transactions = args.next().unwrap_or_else(|| "10000".into()).parse()?;
     let mut config = Config::from_preset("silo")?;
+    let mut sabotages = Sabotages::NONE;
     for setting in args {
         let (key, value) = setting.split_once('=').ok_or("KEY=VALUE")?;
-        config.set(key, value)?;
+        match key {
+            "sabotage" => sabotages = sabotages.and(find(&design)?.sabotage(value)?),
+            _ => config.set(key, value)?,
+        }
     }
     let begun = Instant::now();
-    let spec = Spec::new(config, &design, &workload, None, Some(transactions), 1)?;
+    let mut spec = Spec::new(config, &design, &workload, None, Some(transactions), 1)?;
+    spec.trial.sabotages = sabotages;
     let mut simulation = Simulation::new(&spec)?;
     let built = Instant::now();
     let digest = simulation.run()?;
@@ -25,11 +32,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let operations = c.loads + c.stores;
     println!(
         "{design:6} {workload:7} build {:.2} s, run {run:.2} s, {:.2} M operations/s, {:.2} M instructions/s; {} cycles, \
-         {} media writes ({} data {} log {} metadata), commit {:.0}, transaction {:.0}, l1 {}/{}, llc misses {}, ops/tx {:.1}, stores/tx {:.1}, {digest:x}",
+         {} in-place updates, {} log entries dropped, {} media writes ({} data {} log {} metadata), commit {:.0}, transaction {:.0}, l1 {}/{}, llc misses {}, ops/tx {:.1}, stores/tx {:.1}, {digest:x}",
         (built - begun).as_secs_f64(),
         operations as f64 / run / 1e6,
         c.instructions as f64 / run / 1e6,
         c.cycles,
+        c.in_place_updates,
+        c.log_entries_discarded,
         c.media_write_requests,
         c.media_write_requests_data,
         c.media_write_requests_log,
