@@ -140,7 +140,7 @@ impl Teller<'_> {
                 (thread(tx), format!("is told that transaction {} is committed", tx.number))
             }
             Happening::Evicted(line) => {
-                ("caches".into(), format!("evict the line of {}", self.line(*line)))
+                ("caches".into(), format!("send the line of {} home", self.line(*line)))
             }
             Happening::Durable { line, mask, old, new } => {
                 let changed = |w: &usize| mask >> w & 1 != 0 && old[*w] != new[*w];

@@ -28,7 +28,7 @@ pub enum Happening {
     Ending(Tx),
     /// Its commit was acknowledged.
     Acknowledged(Tx),
-    /// A dirty line left the caches.
+    /// A dirty line's content left the caches: evicted, or written back.
     Evicted(LineAddr),
     /// A write became durable.
     Durable {

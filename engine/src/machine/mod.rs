@@ -194,6 +194,7 @@ impl Machine {
         let mut write = Write::line(WriteClass::Data, line, self.arch.load_line(line));
         prepare(&mut write);
         self.count().forced_writebacks += 1;
+        self.tell(|| Happening::Evicted(line));
         self.memory.write(write, delay);
         true
     }
