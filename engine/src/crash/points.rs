@@ -181,8 +181,9 @@ impl Watch for Laboratory<'_> {
     fn look(&mut self, simulation: &mut Simulation) {
         let changes = simulation.machine().memory.shared.durable_changes;
         if changes != self.seen || simulation.is_at_crash_step() {
+            let events = changes - self.seen;
             self.seen = changes;
-            self.examine(simulation);
+            self.examine(simulation, events);
         }
     }
 
@@ -229,7 +230,8 @@ impl<'a> Laboratory<'a> {
         self.convictions.push(Conviction { point, form, cycle, what, addr: None, aftermath });
     }
 
-    fn examine(&mut self, simulation: &mut Simulation) {
+    /// The action that is over has brought about so many events.
+    fn examine(&mut self, simulation: &mut Simulation, events: u64) {
         for (cycle, happening) in simulation.take_happenings() {
             self.reached.follow(&happening);
             if let Some(story) = &mut self.story {
@@ -240,6 +242,10 @@ impl<'a> Laboratory<'a> {
         simulation.control().judged(self.tally.recoveries());
         let changes = simulation.durable_changes();
         simulation.lay_back(&changes);
+        if !changes.is_empty() && events > changes.len() as u64 {
+            // Something of the design's own has changed, too: it may be the first to be there.
+            self.point(simulation, None);
+        }
         for (i, change) in changes.iter().enumerate() {
             self.torn(simulation, change);
             simulation.lay_words(change, change.mask);
