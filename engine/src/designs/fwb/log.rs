@@ -123,6 +123,19 @@ impl Log {
         let words = std::array::from_fn(|i| medium.load(slot.plus(i as u64 * WORD_BYTES)));
         Record::parse(words, self.torn(number))
     }
+
+    /// Makes an empty log of whatever the region holds (`log_create`, §IV-A): the head is 0, and no slot
+    /// has a word that could belong to the first pass, so that nothing there completes a torn record.
+    pub fn create(&self, medium: &mut Medium) {
+        medium.store(self.head(), 0);
+        for slot in (0..self.slots).map(|number| self.slot(number)) {
+            for addr in (0..RECORD_WORDS as u64).map(|i| slot.plus(i * WORD_BYTES)) {
+                if medium.load(addr) & TORN != 0 {
+                    medium.store(addr, 0);
+                }
+            }
+        }
+    }
 }
 
 /// Size of the log where neither it nor the scan interval is configured (§IV-C: 64 K entries, 4 MB).
@@ -207,6 +220,19 @@ mod tests {
     fn zeroes_are_no_record_in_any_pass() {
         assert_eq!(Record::parse([0; 4], false), None);
         assert_eq!(Record::parse([0; 4], true), None);
+    }
+
+    #[test]
+    fn a_new_log_holds_no_word_of_the_first_pass() {
+        let log = Log { start: Addr(4096), slots: 3, slot_bytes: 64 };
+        let mut medium = Medium::default();
+        (0..32).for_each(|word| medium.store(Addr(4096 + word * 8), !word));
+        log.create(&mut medium);
+        assert_eq!(medium.peek(log.head()), 0);
+        for number in 0..3 {
+            let words = (0..4).map(|word| medium.peek(log.slot(number).plus(word * 8)));
+            assert!(words.fold(0, |any, word| any | word) & TORN == 0, "slot {number}");
+        }
     }
 
     #[test]

@@ -54,7 +54,7 @@
 //! - Each open transaction has a slot reserved for its commit record. If the log is full, stores and new
 //!   transactions wait, and scans follow each other until there is room. A transaction that owns the oldest
 //!   record and needs yet another ends the run with an error; `log_grow` is not modelled.
-//! - The log must be clear when it is put to use (`log_create`); recovery leaves it empty, but not clear.
+//! - The log is created anew after a recovery, which leaves it empty, but not clear.
 //!
 //! **Left out**: cycles that a scan takes from a cache's tag port (the 3.6 % of §VI-A); record headers
 //! per object (§III-E, step 1a): every record carries its own. Stores outside transactions are not
@@ -105,6 +105,7 @@ pub const ENTRY: Entry = Entry {
     promise,
     section: Some(|| Box::new(FwbConfig::default())),
     build: |site| Ok(Box::new(Fwb::new(site)?)),
+    format: |site, medium| Log::of(site).create(medium),
     recover: recovery::recover,
     ..PLAIN
 };
@@ -493,6 +494,10 @@ impl Design for Fwb {
             SCAN => self.scan_timer(m),
             _ => {}
         }
+    }
+
+    fn background(&mut self, m: &mut Machine) {
+        self.scan_now(m);
     }
 
     /// Records on their way must arrive. Scans and truncations are never urgent.
