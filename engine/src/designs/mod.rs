@@ -372,8 +372,15 @@ impl Entry {
 }
 
 /// All designs, in the order in which they are listed.
-pub const REGISTRY: &[&Entry] =
-    &[&ideal::ENTRY, &base::ENTRY, &fwb::ENTRY, &lad::ENTRY, &silo::ENTRY, &silo::LITERAL];
+pub const REGISTRY: &[&Entry] = &[
+    &ideal::ENTRY,
+    &base::ENTRY,
+    &fwb::ENTRY,
+    &fwb::LITERAL,
+    &lad::ENTRY,
+    &silo::ENTRY,
+    &silo::LITERAL,
+];
 
 /// The design of a name.
 ///

@@ -7,10 +7,11 @@
 
 use std::collections::VecDeque;
 
+use super::Sabotage;
 use super::log::{Kind, Log, RECORD_WORDS, Record};
-use crate::designs::Tx;
+use crate::designs::{Sabotages, Store, Tx};
 use crate::machine::{Cycle, Write, WriteClass};
-use crate::memory::{Addr, LINE_BYTES, LineAddr, WORDS_PER_LINE};
+use crate::memory::{LINE_BYTES, LineAddr, WORDS_PER_LINE};
 
 /// A record on its way to the log.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,7 @@ pub struct LogBuffer {
     hurry_before: u64,
     /// When the next may leave.
     next_leave: Cycle,
+    sabotages: Sabotages,
 }
 
 /// What leaves in one cycle.
@@ -39,6 +41,8 @@ pub struct LogBuffer {
 pub struct Batch {
     /// To be sent.
     pub write: Write,
+    /// Number of the first record in it.
+    pub first: u64,
     /// Records in it.
     pub records: usize,
     /// Commit records among them.
@@ -47,7 +51,7 @@ pub struct Batch {
 
 impl LogBuffer {
     /// An empty buffer of so many entries.
-    pub fn new(entries: u32) -> Self {
+    pub fn new(entries: u32, sabotages: Sabotages) -> Self {
         let capacity = entries.max(1) as usize;
         Self {
             fifo: VecDeque::with_capacity(capacity),
@@ -55,6 +59,7 @@ impl LogBuffer {
             residence: entries.into(),
             hurry_before: 0,
             next_leave: 0,
+            sabotages,
         }
     }
 
@@ -76,18 +81,21 @@ impl LogBuffer {
     }
 
     /// Puts a store into the entry that the same transaction already has here for the word: the undo
-    /// word stays, the redo word is replaced. Returns whether there is one.
+    /// word stays, the redo word is replaced. Returns the number of that entry's record, if there is one.
     #[inline]
-    pub fn merge(&mut self, tx: Tx, addr: Addr, redo: u64) -> bool {
-        let same =
-            |e: &&mut Buffered| e.record.addr == addr && e.tx == tx && e.record.kind == Kind::Entry;
-        match self.fifo.iter_mut().rev().find(same) {
-            Some(entry) => {
-                entry.record.redo = redo;
-                true
-            }
-            None => false,
+    pub fn merge(&mut self, store: &Store) -> Option<u64> {
+        let has = |sabotage| self.sabotages.has(sabotage);
+        let same = |e: &&mut Buffered| {
+            e.record.addr == store.addr
+                && (e.tx == store.tx || has(Sabotage::MergesAcrossTransactions))
+                && e.record.kind == Kind::Entry
+        };
+        let entry = self.fifo.iter_mut().rev().find(same)?;
+        entry.record.redo = store.new;
+        if has(Sabotage::MergeTakesUndo) {
+            entry.record.undo = store.old;
         }
+        Some(entry.number)
     }
 
     /// Appends a record.
@@ -99,6 +107,11 @@ impl LogBuffer {
     /// Lets everything that is here now leave as soon as it can.
     pub fn hurry(&mut self) {
         self.hurry_before = self.fifo.back().map_or(0, |e| e.number + 1);
+    }
+
+    /// Whether the oldest record has been here for longer than its time.
+    pub fn is_late(&self, now: Cycle) -> bool {
+        self.fifo.front().is_some_and(|oldest| now > oldest.entered + self.residence)
     }
 
     /// When the oldest record leaves.
@@ -135,7 +148,8 @@ impl LogBuffer {
             self.fifo.pop_front();
         }
         let class = if records == commits { WriteClass::Metadata } else { WriteClass::Log };
-        Some(Batch { write: Write::words(class, at, &words[..used]), records, commits })
+        let write = Write::words(class, at, &words[..used]);
+        Some(Batch { write, first: first.number, records, commits })
     }
 }
 
@@ -144,6 +158,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::designs::Site;
+    use crate::memory::Addr;
 
     fn log(slot_bytes: &str) -> Log {
         let mut config = Config::defaults();
@@ -159,7 +174,7 @@ mod tests {
 
     #[test]
     fn an_entry_leaves_after_as_many_cycles_as_there_are_places() {
-        let mut buffer = LogBuffer::new(15);
+        let mut buffer = LogBuffer::new(15, Sabotages::NONE);
         assert_eq!(buffer.due(), None);
         buffer.push(entry(64, 1, 2), TX, 0, 100);
         buffer.push(entry(128, 1, 2), TX, 1, 100);
@@ -176,7 +191,7 @@ mod tests {
 
     #[test]
     fn without_a_buffer_an_entry_leaves_at_once() {
-        let mut buffer = LogBuffer::new(0);
+        let mut buffer = LogBuffer::new(0, Sabotages::NONE);
         buffer.push(entry(64, 1, 2), TX, 0, 100);
         assert!(buffer.is_full());
         assert!(buffer.due().is_some_and(|at| at <= 100));
@@ -184,19 +199,22 @@ mod tests {
 
     #[test]
     fn only_the_same_transaction_merges_and_the_oldest_undo_word_stays() {
-        let mut buffer = LogBuffer::new(15);
+        let mut buffer = LogBuffer::new(15, Sabotages::NONE);
         buffer.push(entry(64, 1, 2), TX, 0, 0);
-        assert!(!buffer.merge(TX, Addr(72), 9), "another word of the line");
-        assert!(!buffer.merge(Tx { number: 5 + (1 << 16), ..TX }, Addr(64), 9), "same 16-bit id");
-        assert!(!buffer.merge(Tx { thread: 1, ..TX }, Addr(64), 9));
-        assert!(buffer.merge(TX, Addr(64), 9));
+        let mut merge = |tx: Tx, addr: u64| {
+            buffer.merge(&Store { tx, core: 0, addr: Addr(addr), old: 2, new: 9 })
+        };
+        assert_eq!(merge(TX, 72), None, "another word of the line");
+        assert_eq!(merge(Tx { number: 5 + (1 << 16), ..TX }, 64), None, "same 16-bit id");
+        assert_eq!(merge(Tx { thread: 1, ..TX }, 64), None);
+        assert_eq!(merge(TX, 64), Some(0));
         let batch = buffer.take(&log("32"), 0).expect("one entry");
         assert_eq!(batch.write.data[..4], entry(64, 1, 9).words(true));
     }
 
     #[test]
     fn neighbours_in_a_log_line_leave_together() {
-        let mut buffer = LogBuffer::new(15);
+        let mut buffer = LogBuffer::new(15, Sabotages::NONE);
         for number in 0..4 {
             buffer.push(entry(64, number, 0), TX, number, 0);
         }
@@ -212,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_line_waits_for_its_youngest_entry() {
-        let mut buffer = LogBuffer::new(15);
+        let mut buffer = LogBuffer::new(15, Sabotages::NONE);
         for (number, addr) in [64, 128, 72, 192].into_iter().enumerate() {
             buffer.push(entry(addr, 0, 0), TX, number as u64, 0);
         }

@@ -4,10 +4,10 @@
 //! `n mod slots`; its torn bit is 1 in even passes and 0 in odd ones, so that neither zeroes (a log that
 //! was just created) nor what the pass before left can be taken for it.
 
-use super::{FwbConfig, scan};
+use super::{FwbConfig, Sabotage, scan};
 use crate::config::{Config, PmConfig, Size};
 use crate::crash::Medium;
-use crate::designs::Site;
+use crate::designs::{Sabotages, Site};
 use crate::memory::{Addr, LINE_BYTES, WORD_BYTES};
 
 /// Bytes of a packed record.
@@ -82,6 +82,18 @@ impl Record {
     }
 }
 
+impl std::fmt::Display for Record {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Record { kind, thread, tx, addr, undo, redo } = self;
+        match kind {
+            Kind::Entry => {
+                write!(f, "transaction {tx} of thread {thread}, {addr}: {undo:#x} -> {redo:#x}")
+            }
+            Kind::Commit => write!(f, "commit of transaction {tx} of thread {thread}"),
+        }
+    }
+}
+
 /// Where the log lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Log {
@@ -90,6 +102,7 @@ pub struct Log {
     pub slots: u64,
     /// Bytes from one record to the next.
     pub slot_bytes: u64,
+    sabotages: Sabotages,
 }
 
 impl Log {
@@ -97,7 +110,7 @@ impl Log {
     pub fn of(site: &Site) -> Log {
         let slot_bytes = u64::from(site.config.get::<FwbConfig>().slot_bytes);
         let slots = lines(&site.config).saturating_sub(1) * LINE_BYTES / slot_bytes;
-        Log { start: site.log_start, slots, slot_bytes }
+        Log { start: site.log_start, slots, slot_bytes, sabotages: site.sabotages }
     }
 
     /// Where the number of the oldest live record is kept (the head pointer).
@@ -114,13 +127,18 @@ impl Log {
     /// The torn bit of a record.
     #[inline]
     pub fn torn(&self, number: u64) -> bool {
-        (number / self.slots).is_multiple_of(2)
+        (number / self.slots).is_multiple_of(2) || self.sabotages.has(Sabotage::TornBitStays)
     }
 
     /// Reads a record; `None` if the slot does not hold it (whole).
     pub fn read(&self, medium: &mut Medium, number: u64) -> Option<Record> {
         let slot = self.slot(number);
-        let words = std::array::from_fn(|i| medium.load(slot.plus(i as u64 * WORD_BYTES)));
+        let mut words: [u64; RECORD_WORDS] =
+            std::array::from_fn(|i| medium.load(slot.plus(i as u64 * WORD_BYTES)));
+        if self.sabotages.has(Sabotage::OneTornBit) {
+            let bit = words[0] & TORN;
+            words = words.map(|word| word & LOW_63 | bit);
+        }
         Record::parse(words, self.torn(number))
     }
 
@@ -128,6 +146,9 @@ impl Log {
     /// has a word that could belong to the first pass, so that nothing there completes a torn record.
     pub fn create(&self, medium: &mut Medium) {
         medium.store(self.head(), 0);
+        if self.sabotages.has(Sabotage::LogNotCleared) {
+            return;
+        }
         for slot in (0..self.slots).map(|number| self.slot(number)) {
             for addr in (0..RECORD_WORDS as u64).map(|i| slot.plus(i * WORD_BYTES)) {
                 if medium.load(addr) & TORN != 0 {
@@ -224,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_new_log_holds_no_word_of_the_first_pass() {
-        let log = Log { start: Addr(4096), slots: 3, slot_bytes: 64 };
+        let sabotages = Sabotages::NONE;
+        let log = Log { start: Addr(4096), slots: 3, slot_bytes: 64, sabotages };
         let mut medium = Medium::default();
         (0..32).for_each(|word| medium.store(Addr(4096 + word * 8), !word));
         log.create(&mut medium);
@@ -237,7 +259,8 @@ mod tests {
 
     #[test]
     fn passes_alternate_and_slots_come_round() {
-        let log = Log { start: Addr(4096), slots: 3, slot_bytes: 32 };
+        let sabotages = Sabotages::NONE;
+        let log = Log { start: Addr(4096), slots: 3, slot_bytes: 32, sabotages };
         assert_eq!(log.head(), Addr(4096));
         let places: Vec<(u64, bool)> = (0..7).map(|n| (log.slot(n).0, log.torn(n))).collect();
         let [a, b, c] = [4096 + 64, 4096 + 96, 4096 + 128];

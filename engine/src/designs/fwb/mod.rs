@@ -2,11 +2,13 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | hardware logging (HWL), order, commit, a log that is full | §III-B, §III-D, §III-E |
+//! | `mod` | hardware logging (HWL), order, commit; sabotages | §III-B, §III-D, §III-E |
 //! | `log` | the circular log and its records | §III-A, §IV-A |
 //! | `buffer` | the volatile log buffer | §IV-C |
 //! | `scan` | force write-back (FWB) and truncation | §III-C, §IV-D, Fig. 5 |
+//! | `room` | a log that is full | §II-C, §IV-A |
 //! | `recovery` | recovery | §IV-F |
+//! | `corners` | states worth reaching | |
 //!
 //! Every transactional store sends a record with the old and the new word past the caches to one
 //! central circular log. Lines stay in the caches and leave them as they like (steal, no force); a
@@ -42,12 +44,22 @@
 //! and the acknowledgement of a commit wait for *all* records before them, so recovery stops at the first
 //! hole (see `recovery`).
 //!
+//! **As published, and repaired.** Taken at its word, the text loses data in six places. `fwb-literal` is the
+//! design without these repairs, each is a sabotage by itself, and `docs/findings.md` has the counterexamples:
+//!
+//! | the text | `fwb` | sabotage |
+//! |---|---|---|
+//! | "Log entries with the same txid and torn bit are complete" (§IV-F): what is whole is committed | commit records, through the same FIFO; a transaction without stores needs none | `whole-means-committed` |
+//! | a line that leaves a cache is reset to IDLE (§IV-D), and the second scan forces it home (§III-C) | the fwb bit goes along with the line | `bit-stays-behind` |
+//! | log updates are at the NVRAM bus first because their way is shorter (§III-B, §IV-C) | a line's write waits for the records of its stores | `data-does-not-wait` |
+//! | scans are so frequent that data is home before its records are overwritten (§III-C, §IV-D) | slots are used again behind a durable head only, which no open transaction lets pass | `log-goes-round` |
+//! | a transaction commits when its log entries have been issued (§III-D, §III-E) | its end waits until they are durable | `commit-does-not-wait` |
+//! | `log_create` allocates the log and initialises the pointers (§IV-A, §IV-B) | it clears the slots, too | `log-not-cleared` |
+//!
+//! `instant_commit` has the paper's commit without the other five: atomic and in order, but the last
+//! acknowledged transactions may be lost in a power failure, and that is all that it promises.
+//!
 //! **Left open by the paper**, and decided here:
-//! - Commit records exist, and go through the same FIFO. A transaction without stores needs none.
-//! - `tx_end` returns when its commit record and everything before it is durable. With `instant_commit`
-//!   it returns when the record is in the log buffer, the paper's "free ride" (§III-D): atomic, but the
-//!   last acknowledged transactions may be lost in a power failure. The registry's promise of
-//!   durability holds for the default only.
 //! - Slots are of 32 B, as those who compare with FWB pack them, or of 64 B for the paper's own
 //!   figures. Two records that share a log line are sent in one write if both are in the buffer.
 //! - Stores merge per word, and within one transaction only.
@@ -61,19 +73,22 @@
 //! logged, so a program must not mix both kinds on one word.
 
 mod buffer;
+mod corners;
 mod log;
 mod recovery;
+mod room;
 mod scan;
 
 use std::collections::VecDeque;
 
-use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, Site, Store, ThreadId, Tx};
+use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx};
 use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token};
 use crate::memory::{Addr, LineAddr, LineData};
-use crate::section;
+use crate::{sabotages, section};
 
 use buffer::LogBuffer;
+use corners::{CORNERS, Corner};
 use log::{Kind, Log, RECORD_BYTES, Record};
 use scan::{DataWrites, Scanner, Truncation};
 
@@ -93,7 +108,7 @@ section! {
         /// From the beginning of one scan to that of the next; 0: derived from log size and write bandwidth. MorLog and Silo compare with 3,000,000.
         scan_interval_cycles: u64 = 3_000_000, 0..=1_000_000_000_000, "cycles";
         /// Bits of a transaction's id in its records: 16 by FWB III-A, 8 by FWB IV-B.
-        transaction_id_bits: u32 = 16, 8..=16, "bits";
+        transaction_id_bits: u32 = 16, 2..=16, "bits";
     }
 }
 
@@ -107,8 +122,91 @@ pub const ENTRY: Entry = Entry {
     build: |site| Ok(Box::new(Fwb::new(site)?)),
     format: |site, medium| Log::of(site).create(medium),
     recover: recovery::recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("fwb.log_bytes", &["2 KB", "3 KB", "4 KB", "6 KB", "16 KB", "64 KB"]),
+        ("fwb.slot_bytes", &["32", "64"]),
+        ("fwb.log_buffer_entries", &["0", "1", "4", "15"]),
+        ("fwb.instant_commit", &["false", "true"]),
+        ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
+        ("fwb.transaction_id_bits", &["2", "8", "16"]),
+    ],
     ..PLAIN
 };
+
+/// The design as the paper's text has it, where that loses data (`docs/findings.md`).
+pub const LITERAL: Entry = Entry {
+    name: "fwb-literal",
+    summary: "fwb as its text literally reads (unsafe: loses data)",
+    default: false,
+    inherent: Sabotages::only(Sabotage::WholeMeansCommitted as usize)
+        .and(Sabotages::only(Sabotage::BitStaysBehind as usize))
+        .and(Sabotages::only(Sabotage::DataDoesNotWait as usize))
+        .and(Sabotages::only(Sabotage::LogGoesRound as usize))
+        .and(Sabotages::only(Sabotage::CommitDoesNotWait as usize))
+        .and(Sabotages::only(Sabotage::LogNotCleared as usize)),
+    ..ENTRY
+};
+
+sabotages! {
+    /// A transaction counts as committed as far as its records are whole (literal, §IV-F).
+    WholeMeansCommitted = "whole-means-committed";
+    /// A line that moves outward leaves its fwb bit behind (literal, §IV-D, Fig. 5).
+    BitStaysBehind = "bit-stays-behind";
+    /// Data does not wait for its records (literal, §III-B, §IV-C).
+    DataDoesNotWait = "data-does-not-wait";
+    /// Slots are used again in their turn, wherever the head is (literal, §III-C, §IV-D).
+    LogGoesRound = "log-goes-round";
+    /// A commit is acknowledged when its record is in the buffer (literal, §III-D).
+    CommitDoesNotWait = "commit-does-not-wait";
+    /// The creation of a log sets the head and leaves the slots as they are (literal, §IV-B).
+    LogNotCleared = "log-not-cleared";
+    /// A line's entries stay in the buffer when it leaves; it waits for those that were sent.
+    EntriesStay = "entries-stay";
+    /// A merge takes the undo word of the later store.
+    MergeTakesUndo = "merge-takes-undo";
+    /// A store is merged into an entry of an earlier transaction.
+    MergesAcrossTransactions = "merges-across-transactions";
+    /// A commit waits for its own record, not for those before it.
+    CommitWaitsForItself = "commit-waits-for-itself";
+    /// Stores leave no slot for the commit records of open transactions.
+    NothingReserved = "nothing-reserved";
+    /// The torn bit is the same in every pass over the log.
+    TornBitStays = "torn-bit-stays";
+    /// Only the first word of a record has a torn bit.
+    OneTornBit = "one-torn-bit";
+    /// The log is truncated up to where it ended when the last scan began, not the one before.
+    OneScanIsEnough = "one-scan-is-enough";
+    /// A scan goes from the LLC to the L1s.
+    ScansFromOutside = "scans-from-outside";
+    /// Scans flag lines and write none back.
+    NothingIsForced = "nothing-is-forced";
+    /// The head passes records of running transactions.
+    HeadPassesRunning = "head-passes-running";
+    /// The head passes records of transactions whose commit records are not durable.
+    HeadPassesEnding = "head-passes-ending";
+    /// The head does not wait until data is durable.
+    HeadDoesNotWait = "head-does-not-wait";
+    /// The head waits for lines that scans wrote back, not for evicted ones.
+    HeadIgnoresEvictions = "head-ignores-evictions";
+    /// Slots are used again when the new head has been sent, not when it is durable.
+    SlotsFreeEarly = "slots-free-early";
+    /// Recovery takes entries whose homes do not hold the new word for uncommitted ones.
+    HomeTellsCommit = "home-tells-commit";
+    /// Recovery looks for a commit record of the same id, in whichever place.
+    IdTellsCommit = "id-tells-commit";
+    /// Recovery goes on behind a hole.
+    HolesAreSkipped = "holes-are-skipped";
+    /// Recovery redoes nothing.
+    RedoLeftOut = "redo-left-out";
+    /// Recovery redoes the newest records first.
+    RedoNewestFirst = "redo-newest-first";
+    /// Recovery undoes the oldest records first.
+    UndoOldestFirst = "undo-oldest-first";
+    /// Recovery moves the head before it writes words.
+    RecoveryMovesHeadFirst = "recovery-moves-head-first";
+}
 
 fn promise(config: &Config) -> Promise {
     let fwb = config.get::<FwbConfig>();
@@ -132,7 +230,8 @@ const STUCK_CYCLES: Cycle = 20_000_000;
 const DRAIN: u64 = 1;
 const SCAN: u64 = 2;
 
-/// What a durable write means; the token has it in the low bits, an epoch of data writes above.
+/// What a durable write means; the token has it in the low bits, and above an epoch of data writes or
+/// the place among ordered writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     /// Records.
@@ -146,8 +245,8 @@ enum Meaning {
 }
 
 impl Meaning {
-    fn token(self, epoch: u64) -> Token {
-        epoch << 3 | self as u64
+    fn token(self, number: u64) -> Token {
+        number << 3 | self as u64
     }
 
     fn of(token: Token) -> (Meaning, u64) {
@@ -199,6 +298,7 @@ struct Fwb {
     scanner: Scanner,
     data_writes: DataWrites,
     truncation: Option<Truncation>,
+    sabotages: Sabotages,
 }
 
 /// The largest safe log buffer (§IV-C): the cycles that a store needs to fall through the caches.
@@ -250,8 +350,8 @@ impl Fwb {
         debug_assert!(fwb.slot_bytes as u64 >= RECORD_BYTES, "a slot holds a record");
         Ok(Fwb {
             log: Log::of(site),
-            buffer: LogBuffer::new(fwb.log_buffer_entries),
-            strict: !fwb.instant_commit,
+            buffer: LogBuffer::new(fwb.log_buffer_entries, site.sabotages),
+            strict: !fwb.instant_commit && !site.sabotages.has(Sabotage::CommitDoesNotWait),
             ordered: fwb.log_buffer_entries <= buffer_entries_max(config),
             id_mask: ((1u32 << fwb.transaction_id_bits) - 1) as u16,
             tail: 0,
@@ -267,6 +367,7 @@ impl Fwb {
             scanner: Scanner::new(config, interval),
             data_writes: DataWrites::new(),
             truncation: None,
+            sabotages: site.sabotages,
         })
     }
 
@@ -275,6 +376,7 @@ impl Fwb {
     /// Whether a record finds a place in the buffer; if not, the thread waits for one.
     fn has_place(&mut self, m: &mut Machine, thread: ThreadId) -> bool {
         if self.buffer.is_full() {
+            m.corner(Corner::BufferFull as usize);
             self.drain(m);
         }
         let full = self.buffer.is_full();
@@ -287,7 +389,10 @@ impl Fwb {
     fn append(&mut self, m: &mut Machine, kind: Kind, store: &Store) -> u64 {
         let number = self.tail;
         self.tail += 1;
-        debug_assert!(self.tail - self.head <= self.log.slots, "there was room");
+        debug_assert!(
+            self.tail - self.head <= self.log.slots || self.sabotages != Sabotages::NONE,
+            "there was room"
+        );
         let record = Record {
             kind,
             thread: store.tx.thread as u8,
@@ -297,6 +402,7 @@ impl Fwb {
             redo: store.new,
         };
         self.buffer.push(record, store.tx, number, m.now());
+        m.note(|| format!("record {number} enters the buffer: {record}"));
         let max = &mut m.count().log_buffer_max;
         *max = (*max).max(self.buffer.len() as u64);
         number
@@ -332,12 +438,25 @@ impl Fwb {
         let batch = self.buffer.take(&self.log, m.now()).expect("the caller saw a record");
         let mut write = batch.write;
         write.order = m.order();
-        write.token = Meaning::Log.token(0);
+        write.token = Meaning::Log.token(write.order);
         self.last_order = write.order;
         let unsent = self.ended.iter_mut().filter(|e| e.order == 0);
         for ended in unsent.take(batch.commits) {
             ended.order = write.order;
         }
+        if batch.commits == 1 && batch.records == 2 {
+            m.corner(Corner::CommitSharesWrite as usize);
+        }
+        if batch.first > 0 && write.line == self.log.slot(0).line() {
+            m.corner(Corner::LogWrapped as usize);
+        }
+        m.note(|| {
+            let last = batch.first + batch.records as u64 - 1;
+            format!(
+                "records {} to {last} leave the buffer: ordered write {}",
+                batch.first, write.order
+            )
+        });
         m.write(write, m.path());
         for thread in self.waiting_for_buffer.drain(..) {
             m.release(thread);
@@ -350,61 +469,35 @@ impl Fwb {
         if !self.ordered {
             return 0;
         }
-        let mut ahead = self.buffer.ahead_of_line(line);
+        let stay = self.sabotages.has(Sabotage::EntriesStay);
+        let mut ahead = if stay { 0 } else { self.buffer.ahead_of_line(line) };
+        if ahead > 0 {
+            m.corner(Corner::Hurried as usize);
+            if self.buffer.is_late(m.now()) {
+                m.corner(Corner::HurriedLate as usize);
+            }
+            m.note(|| format!("{line} leaves the caches: {ahead} records must leave the buffer"));
+        }
         while ahead > 0 {
             let sent = self.send_oldest(m);
             m.count().log_entries_hurried += sent as u64;
             ahead = ahead.saturating_sub(sent);
         }
-        let reached = m.memory.shared.order.reached(self.last_order);
+        let reached = m.memory.shared.order.reached(self.last_order)
+            || self.sabotages.has(Sabotage::DataDoesNotWait);
         if reached { 0 } else { self.last_order }
     }
 
-    // ---- room in the log ----------------------------------------------------------------------
-
-    fn free_slots(&self) -> u64 {
-        self.log.slots - (self.tail - self.head)
-    }
-
-    /// The thread waits until the head moves, which scans bring about.
-    fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Flow {
-        if self.waiting_for_space.is_empty() {
-            m.count().log_overflows += 1;
-        }
-        self.waiting_for_space.push(thread);
-        self.give_up_if_stuck(m);
-        self.scan_now(m);
-        Flow::Retry
-    }
-
-    /// First record of the oldest transaction that is not durably committed.
-    fn oldest_unfinished(&self) -> Option<u64> {
-        let ended = self.ended.iter().map(|e| e.first_record);
-        self.running.iter().flatten().copied().chain(ended).min()
-    }
-
-    /// Ends the run if no truncation can ever make room.
-    fn give_up_if_stuck(&self, m: &mut Machine) {
-        let slots = self.log.slots;
-        let owns_oldest = |&&thread: &&ThreadId| self.running[thread as usize] == Some(self.head);
-        if let Some(thread) = self.waiting_for_space.iter().find(owns_oldest) {
-            m.fail(format!(
-                "the log of {slots} records is full, and its oldest record belongs to the running transaction of \
-                 thread {thread}, which needs more: it does not fit beside the others; raise fwb.log_bytes"
-            ));
-        } else if m.now() > self.last_seen + STUCK_CYCLES {
-            m.fail(format!(
-                "the log of {slots} records is full, and for {STUCK_CYCLES} cycles no transaction has gone on, \
-                 so that nothing can be truncated; raise fwb.log_bytes"
-            ));
-        }
-    }
-
-    fn retire_commits(&mut self, m: &mut Machine) {
+    /// An ordered write of records is durable: acknowledges commits.
+    fn retire_commits(&mut self, m: &mut Machine, durable: OrderSeq) {
         while let Some(ended) = self.ended.front() {
-            if ended.order == 0 || !m.memory.shared.order.reached(ended.order) {
+            let itself =
+                ended.order == durable && self.sabotages.has(Sabotage::CommitWaitsForItself);
+            let reached = m.memory.shared.order.reached(ended.order) || itself;
+            if ended.order == 0 || !reached {
                 return;
             }
+            m.note(|| format!("thread {}: its commit record is durable", ended.thread));
             if self.strict {
                 m.release(ended.thread);
             }
@@ -429,13 +522,17 @@ impl Design for Fwb {
 
     fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
         self.last_seen = m.now();
-        if self.buffer.merge(store.tx, store.addr, store.new) {
+        if let Some(number) = self.buffer.merge(store) {
             m.count().log_entries_merged += 1;
+            m.corner(Corner::Merged as usize);
+            m.note(|| format!("a store of {:#x} is merged into record {number}", store.new));
             return Flow::Continue;
         }
         let thread = store.tx.thread as usize;
         let is_first = self.running[thread].is_none();
-        if self.free_slots() < 1 + self.reserved + u64::from(is_first) {
+        let reserves = !self.sabotages.has(Sabotage::NothingReserved);
+        let reserved = if reserves { self.reserved + u64::from(is_first) } else { 0 };
+        if self.free_slots() < 1 + reserved {
             return self.wait_for_space(m, store.tx.thread);
         }
         if !self.has_place(m, store.tx.thread) {
@@ -470,18 +567,21 @@ impl Design for Fwb {
 
     fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
         let after = self.order_before(m, line);
+        if self.sabotages.has(Sabotage::HeadIgnoresEvictions) {
+            return Eviction::WriteBack { after, token: 0 };
+        }
         Eviction::WriteBack { after, token: Meaning::Evicted.token(self.data_writes.sent()) }
     }
 
     fn persisted(&mut self, m: &mut Machine, token: Token) {
-        let (meaning, epoch) = Meaning::of(token);
+        let (meaning, number) = Meaning::of(token);
         match meaning {
-            Meaning::Log => return self.retire_commits(m),
+            Meaning::Log => return self.retire_commits(m, number),
             Meaning::Head => return self.head_durable(m),
             Meaning::Evicted => {}
             Meaning::Forced => self.scanner.under_way -= 1,
         }
-        self.data_writes.durable(epoch);
+        self.data_writes.durable(number);
         self.try_to_truncate(m);
     }
 

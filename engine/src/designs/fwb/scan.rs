@@ -10,10 +10,11 @@
 //! writes are on their way. Once these are durable too, the head may pass the records; it stops at the
 //! first record of the oldest transaction whose commit is not durable. The slots behind it are used
 //! again when the new head itself is durable. (Entries that a scan's beginning finds in the log buffer
-//! count as younger than it: stores may still merge into them.)
+//! count as younger than it. That is more careful than need be: a line that leaves takes its entries out of
+//! the buffer, so no store merges into them afterwards.)
 
-use super::{Fwb, Meaning};
-use crate::config::{Config, ControllerConfig, CoreConfig, PmConfig, Size};
+use super::{Corner, Fwb, Meaning, Sabotage};
+use crate::config::{Config, ControllerConfig, CoreConfig, L2Config, PmConfig, Size};
 use crate::machine::cache::DIRTY;
 use crate::machine::device::LINES_PER_MEDIA_LINE;
 use crate::machine::{Cycle, Machine, Write, WriteClass};
@@ -21,6 +22,8 @@ use crate::memory::{LINE_BYTES, LineAddr};
 
 /// The force-write-back bit of a line.
 const FWB: u8 = 0x10;
+/// Beside it, which level has set it: the innermost's, and one to the left per level outward.
+const FLAGGED_BY_INNERMOST: u8 = 0x20;
 
 /// Sets that a scan visits in one go.
 const SETS_PER_STEP: usize = 64;
@@ -59,8 +62,8 @@ enum Visit {
     WriteBack,
 }
 
-fn visit(state: u8) -> Visit {
-    match (state & FWB != 0, state & DIRTY != 0) {
+fn visit(state: u8, fwb: u8) -> Visit {
+    match (state & fwb != 0, state & DIRTY != 0) {
         (_, false) => Visit::Nothing,
         (false, true) => Visit::Flag,
         (true, true) => Visit::WriteBack,
@@ -81,6 +84,7 @@ pub struct Scanner {
     /// Forced write-backs that are not durable, and how many there may be.
     pub under_way: usize,
     under_way_max: usize,
+    has_l2: bool,
     /// Dirty lines of a step; kept for its memory.
     dirty: Vec<(usize, LineAddr)>,
 }
@@ -96,7 +100,17 @@ impl Scanner {
             cuts: [0; 2],
             under_way: 0,
             under_way_max: (controller.write_queue_entries as usize / 2).max(1),
+            has_l2: config.get::<L2Config>().bytes.0 > 0,
             dirty: Vec::new(),
+        }
+    }
+
+    /// How many levels lie inside a cache.
+    fn level(&self, cache: usize, caches: usize) -> usize {
+        match self.has_l2 {
+            false => usize::from(cache == caches - 1),
+            true if cache == caches - 1 => 2,
+            true => cache % 2,
         }
     }
 
@@ -192,15 +206,22 @@ impl Fwb {
         m.set_timer(at, super::SCAN);
     }
 
-    fn begin_scan(&mut self, m: &Machine) {
+    fn begin_scan(&mut self, m: &mut Machine) {
         let cut = self.buffer.oldest().unwrap_or(self.tail);
+        if self.running.iter().any(Option::is_some) {
+            m.corner(Corner::ScanWhileOpen as usize);
+        }
+        m.note(|| format!("scan begins; the log ends before record {cut}"));
         self.scanner.cuts = [self.scanner.cuts[1], cut];
         self.scanner.position = Some((0, 0));
         self.scanner.began = m.now();
     }
 
     fn scan_step(&mut self, m: &mut Machine) {
-        let (cache, first) = self.scanner.position.expect("a scan is under way");
+        let (index, first) = self.scanner.position.expect("a scan is under way");
+        let caches = m.caches.cache_count();
+        let from_outside = self.sabotages.has(Sabotage::ScansFromOutside);
+        let cache = if from_outside { caches - 1 - index } else { index };
         let ways = m.caches.cache(cache).ways();
         let full =
             m.memory.has_full_write_queue() || self.scanner.under_way >= self.scanner.under_way_max;
@@ -213,15 +234,24 @@ impl Fwb {
         dirty.clear();
         dirty.extend(m.caches.cache(cache).dirty_in(first..end));
         let mut next = end;
+        let own = FLAGGED_BY_INNERMOST << self.scanner.level(cache, caches);
+        let fwb = if self.sabotages.has(Sabotage::BitStaysBehind) { own } else { FWB };
         for &(slot, line) in &dirty {
             if !m.memory.is_pm(line.addr()) {
                 continue;
             }
             let state = m.caches.cache_mut(cache).state_mut(slot);
-            match visit(*state) {
+            match visit(*state, fwb) {
                 Visit::Nothing => unreachable!("only dirty lines are looked at"),
-                Visit::Flag => *state |= FWB,
+                Visit::Flag => {
+                    *state |= FWB | own;
+                    m.note(|| format!("scan flags {line} in cache {cache}"));
+                }
+                Visit::WriteBack if self.sabotages.has(Sabotage::NothingIsForced) => {}
                 Visit::WriteBack if self.scanner.under_way < self.scanner.under_way_max => {
+                    if *state & own == 0 {
+                        m.corner(Corner::BitCameAlong as usize);
+                    }
                     self.force_write_back(m, line);
                 }
                 Visit::WriteBack => {
@@ -233,9 +263,9 @@ impl Fwb {
         }
         self.scanner.dirty = dirty;
         let sets = (next - first).div_ceil(ways).max(1);
-        self.scanner.position = Some((cache, next));
+        self.scanner.position = Some((index, next));
         if next == slots {
-            self.scanner.position = (cache + 1 < m.caches.cache_count()).then_some((cache + 1, 0));
+            self.scanner.position = (index + 1 < caches).then_some((index + 1, 0));
         }
         match self.scanner.position {
             Some(_) => self.schedule_scan(m, m.now() + sets as Cycle),
@@ -245,6 +275,13 @@ impl Fwb {
 
     fn force_write_back(&mut self, m: &mut Machine, line: LineAddr) {
         let after = self.order_before(m, line);
+        if after != 0 {
+            m.corner(Corner::ForcedLineWaits as usize);
+        }
+        m.note(|| match after {
+            0 => format!("scan forces {line} home"),
+            after => format!("scan forces {line} home, after ordered write {after}"),
+        });
         let token = Meaning::Forced.token(self.data_writes.sent());
         let was_dirty = m.write_back(line, |write| {
             write.after = after;
@@ -257,7 +294,9 @@ impl Fwb {
     fn end_scan(&mut self, m: &mut Machine, last_step: Cycle) {
         m.count().scans += 1;
         let after_epoch = self.data_writes.close();
-        let head = self.scanner.cuts[0].min(self.oldest_unfinished().unwrap_or(u64::MAX));
+        let cut = self.scanner.cuts[usize::from(self.sabotages.has(Sabotage::OneScanIsEnough))];
+        let head = cut.min(self.oldest_unfinished().unwrap_or(u64::MAX));
+        m.note(|| format!("scan ends; the head may move to record {head}"));
         if self.truncation.is_none() && head > self.head {
             self.truncation = Some(Truncation { head, after_epoch, sent: false });
             self.try_to_truncate(m);
@@ -274,11 +313,23 @@ impl Fwb {
     /// Sends the new head if nothing is in its way any more.
     pub(super) fn try_to_truncate(&mut self, m: &mut Machine) {
         let Some(truncation) = &mut self.truncation else { return };
-        if truncation.sent || !self.data_writes.all_durable(truncation.after_epoch) {
+        if truncation.sent {
+            return;
+        }
+        if !self.data_writes.all_durable(truncation.after_epoch)
+            && !self.sabotages.has(Sabotage::HeadDoesNotWait)
+        {
+            m.corner(Corner::TruncationWaits as usize);
+            m.note(|| format!("the head waits for data before it moves to {}", truncation.head));
             return;
         }
         truncation.sent = true;
-        let mut write = Write::words(WriteClass::Metadata, self.log.head(), &[truncation.head]);
+        let head = truncation.head;
+        if self.sabotages.has(Sabotage::SlotsFreeEarly) {
+            self.free_before(m, head);
+        }
+        m.note(|| format!("the head, {head}, is sent"));
+        let mut write = Write::words(WriteClass::Metadata, self.log.head(), &[head]);
         write.token = Meaning::Head.token(0);
         m.write(write, m.path());
     }
@@ -286,8 +337,14 @@ impl Fwb {
     /// The new head is durable: the slots before it are free.
     pub(super) fn head_durable(&mut self, m: &mut Machine) {
         let truncation = self.truncation.take().expect("a head was on its way");
-        m.count().log_records_truncated += truncation.head - self.head;
-        self.head = truncation.head;
+        m.corner(Corner::HeadMoved as usize);
+        m.note(|| format!("the head has moved to record {}", truncation.head));
+        self.free_before(m, truncation.head);
+    }
+
+    fn free_before(&mut self, m: &mut Machine, head: u64) {
+        m.count().log_records_truncated += head - self.head;
+        self.head = head;
         for thread in self.waiting_for_space.drain(..) {
             m.release(thread);
         }
@@ -300,10 +357,10 @@ mod tests {
 
     #[test]
     fn the_state_machine_of_figure_5() {
-        assert_eq!(visit(0), Visit::Nothing);
-        assert_eq!(visit(DIRTY), Visit::Flag);
-        assert_eq!(visit(DIRTY | FWB), Visit::WriteBack);
-        assert_eq!(visit(FWB), Visit::Nothing, "a lost dirty bit resets the state");
+        assert_eq!(visit(0, FWB), Visit::Nothing);
+        assert_eq!(visit(DIRTY, FWB), Visit::Flag);
+        assert_eq!(visit(DIRTY | FWB, FWB), Visit::WriteBack);
+        assert_eq!(visit(FWB, FWB), Visit::Nothing, "a lost dirty bit resets the state");
     }
 
     #[test]

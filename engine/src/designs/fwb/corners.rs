@@ -1,0 +1,31 @@
+//! States of this design that a campaign should reach.
+
+use crate::designs::Named;
+
+macro_rules! corners {
+    ($($variant:ident = $name:literal, $summary:literal;)+) => {
+        /// A state worth reaching.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Corner {
+            $(#[doc = $summary] $variant,)+
+        }
+
+        /// All of them.
+        pub const CORNERS: &[Named] = &[$(Named { name: $name, summary: $summary },)+];
+    };
+}
+
+corners! {
+    LogWrapped = "log-wrapped", "the log came round, and the torn bit turned";
+    LogFull = "log-full", "a store or a new transaction waited for room in the log";
+    BufferFull = "buffer-full", "a record found the log buffer full";
+    Merged = "merged", "a store was merged into an entry in the buffer";
+    CommitSharesWrite = "commit-shares-write", "a commit record left in one write with an entry";
+    Hurried = "hurried-entry", "a line left the caches while an entry of it was in the buffer";
+    HurriedLate = "late-entry", "the same, and the write queue had kept the entry there for too long";
+    ScanWhileOpen = "scan-while-open", "a scan began while a transaction was open";
+    BitCameAlong = "bit-came-along", "a scan forced a line home that an inner cache had flagged";
+    ForcedLineWaits = "forced-line-waits", "a line that a scan forced home waited for records";
+    TruncationWaits = "truncation-waits", "the head waited for data to become durable";
+    HeadMoved = "head-moved", "the log was truncated";
+}

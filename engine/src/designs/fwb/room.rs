@@ -1,0 +1,56 @@
+//! A log that is full (§II-C, §IV-A): who waits, and who waits in vain.
+
+use super::{Corner, Fwb, STUCK_CYCLES, Sabotage};
+use crate::designs::{Flow, ThreadId};
+use crate::machine::Machine;
+
+impl Fwb {
+    /// Slots that may be written: those behind the durable head.
+    pub(super) fn free_slots(&self) -> u64 {
+        if self.sabotages.has(Sabotage::LogGoesRound) {
+            return self.log.slots;
+        }
+        self.log.slots.saturating_sub(self.tail - self.head)
+    }
+
+    /// The thread waits until the head moves, which scans bring about.
+    pub(super) fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Flow {
+        if self.waiting_for_space.is_empty() {
+            m.count().log_overflows += 1;
+            m.corner(Corner::LogFull as usize);
+        }
+        m.note(|| format!("thread {thread} waits for room: {} slots are free", self.free_slots()));
+        self.waiting_for_space.push(thread);
+        self.give_up_if_stuck(m);
+        self.scan_now(m);
+        Flow::Retry
+    }
+
+    /// First record of the oldest transaction that is not durably committed.
+    pub(super) fn oldest_unfinished(&self) -> Option<u64> {
+        let counts = |sabotage| !self.sabotages.has(sabotage);
+        let running = self.running.iter().flatten().copied();
+        let ended = self.ended.iter().map(|e| e.first_record);
+        running
+            .filter(|_| counts(Sabotage::HeadPassesRunning))
+            .chain(ended.filter(|_| counts(Sabotage::HeadPassesEnding)))
+            .min()
+    }
+
+    /// Ends the run if no truncation can ever make room.
+    pub(super) fn give_up_if_stuck(&self, m: &mut Machine) {
+        let slots = self.log.slots;
+        let owns_oldest = |&&thread: &&ThreadId| self.running[thread as usize] == Some(self.head);
+        if let Some(thread) = self.waiting_for_space.iter().find(owns_oldest) {
+            m.fail(format!(
+                "the log of {slots} records is full, and its oldest record belongs to the running transaction of \
+                 thread {thread}, which needs more: it does not fit beside the others; raise fwb.log_bytes"
+            ));
+        } else if m.now() > self.last_seen + STUCK_CYCLES {
+            m.fail(format!(
+                "the log of {slots} records is full, and for {STUCK_CYCLES} cycles no transaction has gone on, \
+                 so that nothing can be truncated; raise fwb.log_bytes"
+            ));
+        }
+    }
+}
