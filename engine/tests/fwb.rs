@@ -3,9 +3,13 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::{CELLS, tiny_config};
 use graven_engine::config::{Config, ConfigError};
-use graven_engine::designs::{Promise, RecoveryReport, find};
+use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
+use graven_engine::designs::{Promise, RecoveryReport, Sabotages, find};
+use graven_engine::litmus::{Case, parse};
 use graven_engine::memory::{Addr, Image};
 use graven_engine::program::{Load, Memory, Program, Ptr, spawn};
 use graven_engine::sim::{SimError, Simulation, Spec, Trial};
@@ -434,4 +438,293 @@ fn a_lock_that_keeps_the_log_full_ends_the_run() {
 fn scans_that_never_end_do_not_hide_a_deadlock() {
     let error = run_crossed(0);
     assert!(matches!(error, SimError::Deadlock { .. }), "{error}");
+}
+
+// ---- every crash point --------------------------------------------------------------------------
+
+/// Few words that are stored again and again: each thread has sixteen lines of its own and stores to two
+/// words of each, sometimes twice in a row, mostly values that the word has held before; it reads lines
+/// further away, so that its own leave the caches. Some transactions are large, some stay open for long.
+static CHURN: Entry =
+    Entry { name: "churn", group: "test", summary: "few words, stored often", build: churn };
+
+struct Churn(Request);
+
+fn churn(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
+    Ok(Box::new(Churn(request.clone())))
+}
+
+const CHURN_LINES: u64 = 16;
+
+impl Workload for Churn {
+    fn populate(&mut self, _image: &mut Image) {}
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let transactions = self.0.transactions_of(thread);
+        let near = Ptr::known(self.0.start.plus(u64::from(thread) * CHURN_LINES * 64));
+        let far = Ptr::known(self.0.start.plus(1 << 20));
+        let mut random = Pcg64::seed_from_u64(self.0.seed << 8 | u64::from(thread));
+        spawn(move |memory| {
+            for number in 1..=transactions {
+                memory.tx_begin();
+                let stores = if number % 16 == 0 { 40 } else { random.random_range(1..8) };
+                for store in 0..stores {
+                    let line = random.random_range(0..CHURN_LINES);
+                    let at = near.word(line * 8 + random.random_range(0..2));
+                    memory.store(at, random.random_range(0..4));
+                    match random.random_range(0..8) {
+                        0 | 1 => memory.store(at, random.random_range(0..4)),
+                        2 | 3 => drop(memory.load(far.word(random.random_range(0..2048) * 8))),
+                        _ => {}
+                    }
+                    if store == 0 && number % 8 == 4 {
+                        memory.compute(20_000);
+                    }
+                }
+                memory.tx_end();
+            }
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+/// A run that is crashed wherever it can be, on a machine that is smaller still. Settings are `KEY=VALUE`
+/// with keys of the configuration, `adversary` and `garbage`.
+fn exhaust(design: &str, sabotages: Sabotages, settings: &str, seed: u64) -> Outcome {
+    let mut config = tiny_config(&[
+        ("l1.bytes", "512"),
+        ("l2.bytes", "1 KB"),
+        ("llc.bytes", "4 KB"),
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "2"),
+        ("pm.log_region_bytes", "256 KB"),
+    ]);
+    let mut trial = Trial { sabotages, ..Trial::default() };
+    for setting in settings.split_whitespace() {
+        let (key, value) = setting.split_once('=').expect("KEY=VALUE");
+        match key {
+            "adversary" => trial.adversary = Some(value.parse().expect("a seed")),
+            "garbage" => trial.garbage = Some(value.parse().expect("a seed")),
+            _ => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),
+        }
+    }
+    config.validate().unwrap_or_else(|e| panic!("{e}"));
+    let design = find(design).expect("registered");
+    let (workload, threads, transactions) = (&CHURN, 4, 200);
+    let spec = Spec { config, design, workload, threads, transactions, seed, trial };
+    // Plain and torn crash points are enough to convict whom there is to convict.
+    let how = Thoroughness { in_flight_every: 0, ..Thoroughness::LONG };
+    let run = Exhaustion::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
+    run.run(None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Seeds of a campaign, tried in this order.
+const SEEDS: std::ops::Range<u64> = 0..4;
+
+// Settings of campaigns: a log of 255 records and a scan every 2,000 cycles, …
+const SMALL: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000";
+// … without ADR, …
+const NO_ADR: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 controller.adr=false";
+// … with writes delayed and reordered as far as the rules allow, …
+const DELAYS: &str =
+    "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 controller.adr=false adversary=1";
+// … with four channels, a log line in each, …
+const CHANNELS: &str =
+    "fwb.log_bytes=8KB controller.channels=4 controller.interleave=line controller.adr=false";
+// … with a log of 191 records that is truncated only when it is full, …
+const FULL: &str = "fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000";
+const FULL_DELAYS: &str =
+    "fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
+// … with hardly any cache, so that scans find little, …
+const EVICTED: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=500 llc.bytes=1KB l2.bytes=512 core.count=4 adversary=1";
+// … with the interval that log and bandwidth ask for, …
+const DERIVED: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=0 controller.adr=false";
+// … and others.
+const GARBAGE: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 garbage=1";
+const INSTANT: &str = "fwb.log_bytes=8KB fwb.instant_commit=true";
+const FEW_IDS: &str = "fwb.log_bytes=8KB fwb.transaction_id_bits=2";
+
+/// Sabotages, in which campaign they are convicted, and after how many crash points at most.
+const CONVICTED: &[(&str, &str, u64)] = &[
+    ("whole-means-committed", SMALL, 10),
+    ("bit-stays-behind", SMALL, 500),
+    ("data-does-not-wait", NO_ADR, 1000),
+    ("log-goes-round", DERIVED, 1000),
+    ("commit-does-not-wait", SMALL, 10),
+    ("log-not-cleared", GARBAGE, 10),
+    ("entries-stay", NO_ADR, 1000),
+    ("merge-takes-undo", SMALL, 10),
+    ("merges-across-transactions", INSTANT, 100),
+    ("commit-waits-for-itself", CHANNELS, 250),
+    ("nothing-reserved", FULL, 1000),
+    ("torn-bit-stays", SMALL, 500),
+    ("one-torn-bit", SMALL, 250),
+    ("one-scan-is-enough", SMALL, 100),
+    ("scans-from-outside", DELAYS, 500),
+    ("nothing-is-forced", SMALL, 100),
+    ("head-passes-running", SMALL, 250),
+    ("head-passes-ending", DELAYS, 250),
+    ("head-does-not-wait", DELAYS, 500),
+    ("head-ignores-evictions", EVICTED, 100),
+    ("slots-free-early", FULL_DELAYS, 1000),
+    ("home-tells-commit", SMALL, 10),
+    ("id-tells-commit", FEW_IDS, 250),
+    ("holes-are-skipped", SMALL, 500),
+    ("redo-left-out", SMALL, 10),
+    ("redo-newest-first", SMALL, 100),
+    ("undo-oldest-first", SMALL, 250),
+    ("recovery-moves-head-first", SMALL, 500),
+];
+
+/// Crash points up to the first conviction, over the seeds.
+fn points_to_conviction(design: &str, sabotages: Sabotages, settings: &str) -> Option<u64> {
+    let mut points = 0;
+    for seed in SEEDS {
+        let outcome = exhaust(design, sabotages, settings, seed);
+        points += outcome.tally.crash_points;
+        if !outcome.convictions.is_empty() {
+            return Some(points);
+        }
+    }
+    None
+}
+
+#[test]
+fn every_sabotage_is_convicted() {
+    let entry = find("fwb").expect("registered");
+    let tried: Vec<&str> = CONVICTED.iter().map(|&(name, ..)| name).collect();
+    let all: Vec<&str> = entry.sabotages.iter().map(|s| s.name).collect();
+    assert_eq!(tried, all, "each has its campaign");
+    for &(name, settings, points_max) in CONVICTED {
+        let sabotage = entry.sabotage(name).expect("it was just compared");
+        let points = points_to_conviction("fwb", sabotage, settings);
+        assert!(points.is_some_and(|n| n <= points_max), "{name}: {points:?} of {points_max}");
+    }
+}
+
+#[test]
+fn without_sabotage_the_same_campaigns_convict_nobody_and_reach_every_corner() {
+    let corners = find("fwb").expect("registered").corners;
+    let mut reached = vec![0; corners.len()];
+    let settings: BTreeSet<&str> = CONVICTED.iter().map(|&(_, settings, _)| settings).collect();
+    for settings in settings {
+        for seed in SEEDS {
+            let outcome = exhaust("fwb", Sabotages::NONE, settings, seed);
+            let found = outcome.convictions.first();
+            assert!(found.is_none(), "{settings}, seed {seed}: {found:#?}");
+            assert_eq!(outcome.refused, None, "{settings}, seed {seed}");
+            assert!(outcome.tally.crash_points > 1000, "{settings}: {:?}", outcome.tally);
+            reached.iter_mut().zip(outcome.corners).for_each(|(sum, n)| *sum += n);
+        }
+    }
+    for (corner, count) in corners.iter().zip(reached) {
+        assert!(count > 0, "never reached: {}", corner.name);
+    }
+}
+
+#[test]
+fn a_log_is_created_in_a_region_of_unknown_content() {
+    for garbage in 0..16 {
+        let either = |bit: u32, zero, one| if garbage >> bit & 1 == 0 { zero } else { one };
+        let channels =
+            either(0, "controller.channels=1", "controller.channels=4 controller.interleave=line");
+        let adr = either(1, "true", "false");
+        let slot_bytes = either(2, "32", "64");
+        let delays = format!("adversary={garbage}");
+        let delays = either(3, "", &delays);
+        let settings = format!(
+            "fwb.log_bytes=16KB fwb.slot_bytes={slot_bytes} controller.adr={adr} {channels} \
+             garbage={garbage} {delays}"
+        );
+        let outcome = exhaust("fwb", Sabotages::NONE, &settings, garbage);
+        let found = outcome.convictions.first();
+        assert!(found.is_none(), "{settings}: {found:#?}");
+        assert!(outcome.tally.crash_points > 1000 && outcome.refused.is_none(), "{settings}");
+    }
+}
+
+#[test]
+fn the_text_taken_literally_is_convicted() {
+    let entry = find("fwb-literal").expect("registered");
+    assert!(!entry.default && !entry.is_sound(&Config::defaults()));
+    for settings in [SMALL, NO_ADR, DERIVED] {
+        let points = points_to_conviction("fwb-literal", Sabotages::NONE, settings);
+        assert!(points.is_some_and(|n| n <= 20), "{settings}: {points:?}");
+    }
+}
+
+/// Each thread stores to lines that all lie in one set of the last cache.
+static ONE_SET: Entry = Entry {
+    name: "one-set",
+    group: "test",
+    summary: "lines that displace each other",
+    build: |request| Ok(Box::new(OneSet(request.clone()))),
+};
+
+struct OneSet(Request);
+
+impl Workload for OneSet {
+    fn populate(&mut self, _image: &mut Image) {}
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        // Each thread's in another page, hence in another bank.
+        let start = self.0.start.plus(u64::from(thread) * 4096);
+        spawn(move |memory| {
+            for set in 0..4 {
+                memory.tx_begin();
+                for i in 0..24 {
+                    // 8 MB in 16 ways.
+                    let at = Ptr::known(start.plus(i * (512 << 10) + set * 64));
+                    (0..4).for_each(|word| memory.store(at.word(word), i + 1));
+                }
+                memory.tx_end();
+            }
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+/// §III-B and §IV-C on the paper's own machine: no entry is still in the log buffer when its line leaves
+/// the caches, and yet the line is home first. Records queue at the bank in which the log is.
+#[test]
+fn the_longer_way_of_data_is_no_order() {
+    let mut config = Config::from_preset("fwb").expect("the preset loads");
+    config.set("fwb.slot_bytes", "64").expect("a valid size");
+    let design = find("fwb").expect("registered");
+    let run = |sabotages| {
+        let trial = Trial { sabotages, ..Trial::default() };
+        let (config, workload) = (config.clone(), &ONE_SET);
+        let spec = Spec { config, design, workload, threads: 8, transactions: 8, seed: 0, trial };
+        let how = Thoroughness {
+            torn_every: 0,
+            in_flight_every: 0,
+            recovery_every: 0,
+            ..Thoroughness::LONG
+        };
+        let run = Exhaustion::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
+        run.run(None).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let hurried = design.corners.iter().position(|c| c.name == "hurried-entry").expect("named so");
+    let sabotaged = run(design.sabotage("data-does-not-wait").expect("named so"));
+    assert_eq!(sabotaged.convictions.len(), 1);
+    let faithful = run(Sabotages::NONE);
+    assert_eq!(faithful.convictions, []);
+    assert_eq!([sabotaged.corners[hurried], faithful.corners[hurried]], [0, 0]);
+}
+
+#[test]
+fn the_laboratory_can_ask_for_a_scan() {
+    let text = "graven litmus 1\ntitle \"scans\"\nset fwb.scan_interval_cycles = 1000000000\nA = 1\n\
+        thread\nbegin\nA = 2\ncommit\nbackground\nbackground\ncompute 3000\nbackground\n\
+        compute 3000\ncrash scanned\nsurvives scanned: A = 2";
+    let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(&litmus, find("fwb").expect("registered"));
+    let outcome = case.unwrap_or_else(|e| panic!("{e}")).run().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(outcome.convictions, []);
 }
