@@ -244,16 +244,16 @@ impl<'a> Laboratory<'a> {
         simulation.lay_back(&changes);
         if !changes.is_empty() && events > changes.len() as u64 {
             // Something of the design's own has changed, too: it may be the first to be there.
-            self.point(simulation, None);
+            self.point(simulation, None, false);
         }
         for (i, change) in changes.iter().enumerate() {
             self.torn(simulation, change);
             simulation.lay_words(change, change.mask);
             if i + 1 < changes.len() {
-                self.point(simulation, None);
+                self.point(simulation, None, false);
             }
         }
-        self.point(simulation, step);
+        self.point(simulation, step, true);
     }
 
     /// The newest write is half there: as if power had failed while it crossed the boundary.
@@ -282,8 +282,9 @@ impl<'a> Laboratory<'a> {
         simulation.lay_back(std::slice::from_ref(change));
     }
 
-    /// One crash point, in all its other forms.
-    fn point(&mut self, simulation: &mut Simulation, step: Option<u32>) {
+    /// One crash point, in all its other forms. `last`: of its action. (Before that, queues and order of
+    /// writes are ahead of the durable bytes, so nothing of them may land.)
+    fn point(&mut self, simulation: &mut Simulation, step: Option<u32>, last: bool) {
         let number = self.tally.crash_points;
         self.tally.crash_points += 1;
         let due = |every: u64| every > 0 && number.is_multiple_of(every);
@@ -299,7 +300,7 @@ impl<'a> Laboratory<'a> {
                 if step.is_some() || due(self.how.every) {
                     self.judge(simulation, Form::Plain, step);
                 }
-                if due(self.how.in_flight_every) {
+                if last && due(self.how.in_flight_every) {
                     self.judge(simulation, Form::InFlight(mix(self.seed, number)), None);
                 }
                 if due(self.how.recovery_every) {

@@ -108,6 +108,7 @@ impl Simulation {
     pub(super) fn recover_cells(&mut self) {
         let media = &mut self.machine.memory.shared.media;
         let mut medium = Medium::new(std::mem::take(media));
+        medium.set_end(self.site.log_end);
         self.design.power_failure(&mut medium);
         (self.spec.design.recover)(&self.site, &self.design.registers(), &mut medium);
         self.machine.memory.shared.media = medium.into_image();
