@@ -1,5 +1,5 @@
 //! One simulation from the command line, for profiling: `one DESIGN WORKLOAD [TRANSACTIONS] [KEY=VALUE…]`;
-//! `sabotage=NAME` puts one of the design's sabotages in force.
+//! `machine=PRESET` takes another machine than `silo` (put it first), `sabotage=NAME` puts one of the design's sabotages in force.
 
 use std::time::Instant;
 
@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for setting in args {
         let (key, value) = setting.split_once('=').ok_or("KEY=VALUE")?;
         match key {
+            "machine" => config = Config::from_preset(value)?,
             "sabotage" => sabotages = sabotages.and(find(&design)?.sabotage(value)?),
             _ => config.set(key, value)?,
         }
