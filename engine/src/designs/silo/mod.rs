@@ -1,5 +1,12 @@
 //! `silo`: speculative hardware logging, log as data (Silo, HPCA'23).
 //!
+//! | file | what | paper |
+//! |---|---|---|
+//! | `mod` | log buffers, commit, in-place updates, overflow; sabotages | §III-B to §III-F |
+//! | `log_area` | records in PM | §III-B, §III-F, Table I |
+//! | `recovery` | recovery | §III-G |
+//! | `corners` | states worth reaching | |
+//!
 //! Undo+redo entries stay in a small battery-backed log buffer per thread (§III-B). A store that does
 //! not change its word makes no entry (*log ignorance*); a store to a word that has an entry of the same
 //! transaction is merged into it (*log merging*, §III-C). The commit is a message and its answer; the
@@ -39,15 +46,23 @@
 //! - Entries of the previous transaction may still be on their way home when the next begins. New entries
 //!   take free places; with none free they wait for the committed ones, and do not overflow.
 
+mod corners;
+mod log_area;
+mod recovery;
+
 use super::{
-    Design, Entry as Registered, Eviction, Flow, Named, PLAIN, Promise, RecoveryReport, Sabotages,
-    Site, Store, Tx,
+    Design, Entry as Registered, Eviction, Flow, PLAIN, Promise, RecoveryReport, Sabotages, Site,
+    Store, Tx,
 };
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token, Write, WriteClass};
 use crate::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use crate::{sabotages, section};
+
+use corners::{CORNERS, Corner};
+use log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, media_line};
+use recovery::recover;
 
 section! {
     /// Silo: log buffers in the memory controller, logs used as data.
@@ -123,105 +138,6 @@ sabotages! {
     CommitNotMarked = "commit-not-marked";
 }
 
-/// States worth reaching.
-#[derive(Clone, Copy, Debug)]
-enum Corner {
-    Overflow,
-    MergeAfterFlush,
-    MergeUnderLine,
-    LineSettlesCommitted,
-    TwinDropped,
-    WaitsForCommitted,
-    AreaWrapped,
-    AgainAfterOverflow,
-}
-
-const CORNERS: &[Named] = &[
-    Named {
-        name: "overflow",
-        summary: "undo records of an open transaction left for the log area",
-    },
-    Named {
-        name: "merge-after-flush",
-        summary: "a store was merged into an entry with the flush-bit set",
-    },
-    Named {
-        name: "merge-under-line",
-        summary: "a store was merged while its line was on its way home",
-    },
-    Named {
-        name: "line-settles-committed",
-        summary: "an evicted line settled an entry of a committed transaction",
-    },
-    Named { name: "twin-dropped", summary: "a new entry dropped a committed one of the same word" },
-    Named {
-        name: "waits-for-committed",
-        summary: "a store waited for committed entries to go home",
-    },
-    Named { name: "area-wrapped", summary: "the log area came round" },
-    Named {
-        name: "again-after-overflow",
-        summary: "a word was logged again by the transaction that had overflowed it",
-    },
-];
-
-/// Bytes of one record in the log area (§III-F: "each undo log entry is only 18B").
-pub const RECORD_BYTES: u64 = 18;
-/// Records that fit one media line (§III-F: N = ⌊S/18⌋).
-pub const RECORDS_PER_BATCH: u64 = MEDIA_LINE_BYTES / RECORD_BYTES;
-/// The address of an id tuple.
-const TUPLE: u64 = (1 << 48) - 1;
-
-/// One record of the log area.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Record {
-    flush_bit: bool,
-    thread: u32,
-    tx: u16,
-    addr: u64,
-    data: u64,
-}
-
-impl Record {
-    fn bytes(&self) -> [u8; RECORD_BYTES as usize] {
-        let head = u128::from(self.flush_bit)
-            | u128::from(self.thread as u8) << 1
-            | u128::from(self.tx) << 9
-            | u128::from(self.addr & TUPLE) << 25;
-        let mut bytes = [0; RECORD_BYTES as usize];
-        bytes[..10].copy_from_slice(&head.to_le_bytes()[..10]);
-        bytes[10..].copy_from_slice(&self.data.to_le_bytes());
-        bytes
-    }
-
-    fn describe(&self) -> String {
-        let Record { flush_bit, tx, addr, data, .. } = *self;
-        match addr {
-            TUPLE => format!("id tuple: transaction {tx} has committed"),
-            _ => {
-                format!(
-                    "record of transaction {tx}, {addr:#x} = {data:#x}, flush-bit {}",
-                    u8::from(flush_bit)
-                )
-            }
-        }
-    }
-
-    fn parse(bytes: &[u8; RECORD_BYTES as usize]) -> Record {
-        let mut head = [0; 16];
-        head[..10].copy_from_slice(&bytes[..10]);
-        let head = u128::from_le_bytes(head);
-        let data = bytes[10..].try_into().expect("18 - 10 bytes are a word");
-        Record {
-            flush_bit: head & 1 != 0,
-            thread: (head >> 1) as u8 as u32,
-            tx: (head >> 9) as u16,
-            addr: (head >> 25) as u64 & TUPLE,
-            data: u64::from_le_bytes(data),
-        }
-    }
-}
-
 /// One entry of a log buffer (Fig. 6), with the controller's notes about it.
 #[derive(Clone, Copy, Debug)]
 struct LogEntry {
@@ -294,37 +210,6 @@ impl Durable {
             _ => Durable::Line,
         }
     }
-}
-
-/// One thread's circular log area.
-#[derive(Clone, Copy, Debug)]
-struct Area {
-    start: Addr,
-    media_lines: u64,
-}
-
-impl Area {
-    fn of(site: &Site, thread: u32) -> Area {
-        let media_lines = site.config.get::<SiloConfig>().log_bytes_per_thread.0 / MEDIA_LINE_BYTES;
-        let start = site.thread_area(thread, media_lines * MEDIA_LINE_BYTES);
-        Area { start, media_lines }
-    }
-
-    /// Where a media line of the area is, counted over all laps.
-    fn line(&self, number: u64) -> Addr {
-        self.start.plus(number % self.media_lines * MEDIA_LINE_BYTES)
-    }
-}
-
-/// A media line of at most [`RECORDS_PER_BATCH`] records, and how many of its words matter.
-fn media_line(records: &[Record]) -> ([u8; MEDIA_LINE_BYTES as usize], usize) {
-    let mut bytes = [0; MEDIA_LINE_BYTES as usize];
-    for (record, place) in records.iter().zip(bytes.chunks_exact_mut(RECORD_BYTES as usize)) {
-        place.copy_from_slice(&record.bytes());
-    }
-    // Where there is room, a zero record ends the line.
-    let end = ((records.len() as u64 + 1) * RECORD_BYTES).min(MEDIA_LINE_BYTES);
-    (bytes, end.div_ceil(WORD_BYTES) as usize)
 }
 
 impl Silo {
@@ -692,132 +577,4 @@ impl Design for Silo {
 /// Most media lines that a power failure adds: a record and an id tuple for each entry.
 fn failure_lines_max(config: &SiloConfig) -> u64 {
     (2 * u64::from(config.log_buffer_entries)).div_ceil(RECORDS_PER_BATCH)
-}
-
-/// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
-/// is 0; one without a tuple is undone, newest first.
-fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
-    let mut report = RecoveryReport::default();
-    let (mut records, mut redo, mut undo) = (Vec::new(), Vec::new(), Vec::new());
-    for thread in 0..site.threads {
-        let [head, tail] = [0, 1].map(|i| registers[thread as usize * 2 + i]);
-        let area = Area::of(site, thread);
-        records.clear();
-        (head..tail).for_each(|number| read_media_line(area.line(number), medium, &mut records));
-        report.records_scanned += records.len() as u64;
-        for record in &records {
-            medium.note(|| format!("log area {thread}: {}", record.describe()));
-        }
-        let tuples: Vec<u16> = records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx).collect();
-        for record in records.iter().filter(|r| r.addr != TUPLE) {
-            if !tuples.contains(&record.tx) {
-                undo.push(*record);
-            } else if !record.flush_bit {
-                redo.push(*record);
-            }
-        }
-    }
-    for record in redo {
-        medium.store(Addr(record.addr), record.data);
-        report.words_redone += 1;
-    }
-    if !site.sabotages.has(Sabotage::UndoOldestFirst) {
-        undo.reverse();
-    }
-    for record in undo {
-        medium.store(Addr(record.addr), record.data);
-        report.words_undone += 1;
-    }
-    report
-}
-
-/// The records of one media line, up to its zero record.
-fn read_media_line(at: Addr, medium: &mut Medium, records: &mut Vec<Record>) {
-    for i in 0..RECORDS_PER_BATCH {
-        let mut bytes = [0; RECORD_BYTES as usize];
-        medium.read_bytes(at.plus(i * RECORD_BYTES), &mut bytes);
-        let record = Record::parse(&bytes);
-        if record.addr == 0 {
-            return;
-        }
-        records.push(record);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memory::Image;
-    use proptest::prelude::*;
-
-    #[test]
-    fn sizes_are_the_papers() {
-        assert_eq!(RECORD_BYTES, 18, "§III-F");
-        assert_eq!(RECORDS_PER_BATCH, 14, "§III-F: S = 256");
-        let config = SiloConfig::default();
-        // An entry in the buffer: flush-bit, tid, txid, address, two words, in whole bytes; its address.
-        let entry_bytes = (1 + 8 + 16 + 48 + 64 + 64_u32).div_ceil(8);
-        assert_eq!(
-            (entry_bytes, config.log_buffer_entries * (entry_bytes + 8)),
-            (26, 680),
-            "Table I"
-        );
-    }
-
-    #[test]
-    fn full_and_partial_lines_are_read_back_from_bytes() {
-        let record = |i: u64| Record {
-            flush_bit: i.is_multiple_of(2),
-            thread: 7,
-            tx: 65_535,
-            addr: 8 * i + 8,
-            data: !i,
-        };
-        for count in 0..=RECORDS_PER_BATCH {
-            let records: Vec<Record> = (0..count).map(record).collect();
-            let mut cells = Image::new();
-            // What an earlier lap left behind must not be read.
-            cells.write_bytes(Addr(512), &media_line(&(0..14).map(record).collect::<Vec<_>>()).0);
-            let mut medium = Medium::new(cells);
-            let (bytes, words) = media_line(&records);
-            medium.write_bytes(Addr(512), &bytes[..words * 8]);
-            let mut read = Vec::new();
-            read_media_line(Addr(512), &mut medium, &mut read);
-            assert_eq!(read, records);
-        }
-    }
-
-    /// A committed word, an open one that had overflowed before, and a committed one that was at home.
-    #[test]
-    fn tuples_decide_and_undo_goes_newest_first() {
-        let mut config = crate::config::Config::defaults();
-        config.set("silo.log_bytes_per_thread", "4 KB").expect("a valid size");
-        let site = Site::new(config, 1, Addr(1 << 20), Addr(2 << 20));
-        let record = |flush_bit, tx, addr, data| Record { flush_bit, thread: 0, tx, addr, data };
-        let overflowed = [record(true, 6, 64, 100)];
-        let added = [
-            record(false, 5, 8, 51),
-            record(true, 5, 16, 52),
-            record(false, 5, TUPLE, 0),
-            record(false, 6, 64, 101),
-        ];
-        let area = Area::of(&site, 0);
-        // The area's last line and its first: the records wrap.
-        let last = area.media_lines - 1;
-        let mut cells = Image::new();
-        cells.write_bytes(area.line(last), &media_line(&overflowed).0);
-        cells.write_bytes(area.line(last + 1), &media_line(&added).0);
-        let mut medium = Medium::new(cells);
-        let report = recover(&site, &[last, last + 2], &mut medium);
-        assert_eq!((report.records_scanned, report.words_redone, report.words_undone), (5, 1, 2));
-        assert_eq!([8, 16, 64].map(|addr| medium.peek(Addr(addr))), [51, 0, 100]);
-    }
-
-    proptest! {
-        #[test]
-        fn a_record_survives_its_bytes(flush_bit: bool, thread: u8, tx: u16, addr in 0..=TUPLE, data: u64) {
-            let record = Record { flush_bit, thread: thread.into(), tx, addr, data };
-            prop_assert_eq!(Record::parse(&record.bytes()), record);
-        }
-    }
 }
