@@ -8,6 +8,7 @@ pub struct Control {
     cancel: AtomicBool,
     done: AtomicU64,
     judged: AtomicU64,
+    reducing: AtomicBool,
 }
 
 impl Control {
@@ -31,13 +32,29 @@ impl Control {
         self.judged.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn judged(&self, failures: u64) {
+    /// Tells how many.
+    pub fn judged(&self, failures: u64) {
         self.judged.store(failures, Ordering::Relaxed);
     }
 
+    /// Whether a conviction was found, and its program is being reduced. To cancel is then to take it as
+    /// it is.
+    pub fn is_reducing(&self) -> bool {
+        self.reducing.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn reducing(&self, begins: bool) {
+        self.reducing.store(begins, Ordering::Relaxed);
+    }
+
     /// Tells how much is done; returns whether to stop.
-    pub(crate) fn report(&self, done: u64) -> bool {
+    pub fn report(&self, done: u64) -> bool {
         self.done.store(done, Ordering::Relaxed);
+        self.is_cancelled()
+    }
+
+    /// Whether the computation was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }
 }

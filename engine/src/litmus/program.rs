@@ -166,8 +166,9 @@ impl LitmusWorkload {
 /// The number of a crash step: its place among all of a program's.
 pub fn crash_steps(litmus: &Litmus) -> Vec<&str> {
     let steps = litmus.threads.iter().flatten();
-    let name = |step| if let &Step::Crash(ref name) = step { Some(name.as_str()) } else { None };
-    steps.filter_map(name).collect()
+    let named =
+        steps.filter_map(|step| if let Step::Crash(name) = step { Some(name) } else { None });
+    named.map(String::as_str).collect()
 }
 
 /// Names of locks, signals and crash steps as numbers.

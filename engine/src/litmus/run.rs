@@ -88,6 +88,12 @@ impl Case {
         self
     }
 
+    /// With what is torn and what lands drawn from this seed instead of 0.
+    pub fn drawing(mut self, seed: u64) -> Case {
+        self.spec.seed = seed;
+        self
+    }
+
     /// Machine and parameters.
     pub fn config(&self) -> &Config {
         &self.spec.config
