@@ -1,5 +1,6 @@
 //! What a long computation shares with whoever watches it from another thread.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Progress, and the wish to stop.
@@ -9,9 +10,16 @@ pub struct Control {
     done: AtomicU64,
     judged: AtomicU64,
     reducing: AtomicBool,
+    /// Of the computation that this one is part of.
+    parent: Option<Arc<Control>>,
 }
 
 impl Control {
+    /// Of a part of a computation: it has progress of its own, and stops when the whole does.
+    pub fn under(parent: &Arc<Control>) -> Control {
+        Control { parent: Some(Arc::clone(parent)), ..Control::default() }
+    }
+
     /// Asks the computation to stop soon.
     pub fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
@@ -56,5 +64,6 @@ impl Control {
     /// Whether the computation was asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
+            || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
     }
 }

@@ -165,6 +165,8 @@ class Pool:
     _running: dict[int, tuple[str, Task]] = field(default_factory=dict)
     _texts: dict[int, str] = field(default_factory=dict)
     _failures: dict[int, Failure] = field(default_factory=dict)
+    _working: int = 0
+    _idle: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, observe: Observer | None = None) -> Outcome:
@@ -172,40 +174,45 @@ class Pool:
         started = time.monotonic()
         count = max(1, min(self.workers, len(self.tasks)))
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        self._working = count
         interrupted = False
         try:
             for thread in threads:
                 thread.start()
-            while any(thread.is_alive() for thread in threads):
-                self._wait(threads, POLL_SECONDS)
+            # Not by joining them: a join that is interrupted takes its thread for ended.
+            idle = False
+            while not idle:
+                idle = self._idle.wait(POLL_SECONDS)
                 if observe is not None:
                     observe(self._snapshot(started))
         except KeyboardInterrupt:
             interrupted = True
-            self._stop(threads)
+            self._stop()
         with self._lock:
             failures = tuple(self._failures[index] for index in sorted(self._failures))
             return Outcome(dict(sorted(self._texts.items())), failures, interrupted)
 
-    @staticmethod
-    def _wait(threads: Sequence[threading.Thread], seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join(max(0.0, deadline - time.monotonic()))
-
-    def _stop(self, threads: Sequence[threading.Thread]) -> None:
+    def _stop(self) -> None:
         with self._lock:
             self._stopping = True
             running = list(self._running.values())
         for _, task in running:
             task.cancel()
         try:
-            self._wait(threads, GRACE_SECONDS)
+            self._idle.wait(GRACE_SECONDS)
         except KeyboardInterrupt:
             return  # asked twice: do not even wait
 
     def _work(self) -> None:
+        try:
+            self._work_off()
+        finally:
+            with self._lock:
+                self._working -= 1
+                if self._working == 0:
+                    self._idle.set()
+
+    def _work_off(self) -> None:
         while (taken := self._take()) is not None:
             index, label, task = taken
             text: str | None = None

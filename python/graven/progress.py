@@ -95,5 +95,7 @@ class Display:
             self._spoke = time.monotonic()
             parts = [done, f"{snapshot.fraction:.0%}", _rate(snapshot), _left(snapshot)]
             self._console.print(
-                "graven: " + ", ".join(part for part in parts if part), highlight=False
+                "graven: " + ", ".join(part for part in parts if part),
+                highlight=False,
+                soft_wrap=True,
             )

@@ -215,7 +215,7 @@ impl Task for LitmusTask {
             if control.report(done as u64) {
                 return Err(SimError::Cancelled.into());
             }
-            let case = Case::new(&self.litmus, design)?;
+            let case = Case::new(&self.litmus, design)?.under(&control);
             let outcome = case.run()?;
             let mut report = Report::new(design);
             report.add(&outcome);

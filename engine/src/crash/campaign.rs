@@ -214,7 +214,7 @@ fn reduced(
     spec: &Spec,
     how: Thoroughness,
     conviction: &Conviction,
-    control: &Control,
+    control: &Arc<Control>,
 ) -> Option<Finding> {
     let only = CrashAt::Point { number: conviction.point, form: conviction.form };
     let recording = Recording::new(spec).ok()?;
@@ -315,7 +315,7 @@ impl AdversaryCampaign {
             let litmus = self.program(seed);
             report.next_seed = seed + 1;
             let case = match Case::new(&litmus, self.design) {
-                Ok(case) => case.examined(Thoroughness::SHORT),
+                Ok(case) => case.examined(Thoroughness::SHORT).under(&self.control),
                 Err(error) => {
                     report.refused += 1;
                     report.refusal.get_or_insert_with(|| error.to_string());

@@ -8,6 +8,7 @@
 //! examined; the rest is done to what is left, in all forms.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::control::Control;
 use crate::designs::Entry;
@@ -33,7 +34,7 @@ pub struct Shrunk {
 pub fn shrink(litmus: &Litmus, design: &'static Entry) -> Option<Shrunk> {
     let conviction = Case::new(litmus, design).ok()?.examined(Thoroughness::SHORT).run().ok()?;
     let form = conviction.convictions.first()?.form;
-    shrink_watched(litmus, design, form, 0, &Control::default())
+    shrink_watched(litmus, design, form, 0, &Arc::default())
 }
 
 /// The same for a program that is known to be convicted in a form, with tears and landings drawn from a
@@ -43,9 +44,10 @@ pub(super) fn shrink_watched(
     design: &'static Entry,
     form: Form,
     seed: u64,
-    control: &Control,
+    control: &Arc<Control>,
 ) -> Option<Shrunk> {
-    let mut shrinker = Shrinker { design, seed, how: only(form), control, runs: 0 };
+    let how = only(form);
+    let mut shrinker = Shrinker { design, seed, how, control, runs: 0, conviction: None };
     let mut best = litmus.clone();
     best.crash = CrashAt::Everywhere;
     best.expectations.clear();
@@ -65,7 +67,7 @@ pub(super) fn shrink_watched(
             break;
         }
     }
-    let conviction = shrinker.convicts(&best)?;
+    let conviction = shrinker.conviction?;
     best.crash = CrashAt::Point { number: conviction.point, form: conviction.form };
     Some(Shrunk { litmus: best, conviction, runs: shrinker.runs })
 }
@@ -87,17 +89,22 @@ struct Shrinker<'a> {
     design: &'static Entry,
     seed: u64,
     how: Thoroughness,
-    control: &'a Control,
+    control: &'a Arc<Control>,
     runs: u32,
+    /// Of the best program.
+    conviction: Option<Conviction>,
 }
 
 impl Shrinker<'_> {
-    fn convicts(&mut self, candidate: &Litmus) -> Option<Conviction> {
+    /// Whether it is convicted; then it is the best program.
+    fn convicts(&mut self, candidate: &Litmus) -> Option<()> {
         self.runs += 1;
         // What is not a valid program any more (a lock without its unlock) is read as such.
         let candidate = litmus::parse(&candidate.to_string()).ok()?;
         let case = Case::new(&candidate, self.design).ok()?.examined(self.how);
-        case.drawing(self.seed).run().ok()?.convictions.into_iter().next()
+        let outcome = case.drawing(self.seed).under(self.control).run().ok()?;
+        self.conviction = Some(outcome.convictions.into_iter().next()?);
+        Some(())
     }
 
     fn try_it(&mut self, best: &mut Litmus, change: impl FnOnce(&mut Litmus)) -> bool {
