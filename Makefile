@@ -12,7 +12,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml engine/
 	$(shell find engine/src python/src papers machines -type d -o -name '*.rs' -o -name '*.toml')
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench clean
+.PHONY: help install demo test lint format bench soak clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ format: install ## Format all sources
 
 bench: ## Measure the simulator's speed
 	cargo bench --locked --workspace
+
+soak: install ## Hours of the adversary on all sound designs; after an interrupt it goes on where it was
+	$(BIN)/graven crash --adversary --seeds 1000000 --state graven-results/soak.json
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target python/graven/_engine*.so

@@ -5,30 +5,53 @@
 >>> record.stats["throughput_tx_per_s"]
 >>> result = graven.compare(designs=["base", "silo"], workloads="micro", threads=8)
 >>> result.normalised("base").to_pandas()
+>>> report = graven.crash("silo-literal", "btree", machine="cramped")
+>>> report.convictions[0].what
 """
 
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, __version__
-from graven.api import Interrupted, compare, memory, run
+from graven.api import Interrupted, adversary, compare, crash, litmus, memory, run
+from graven.campaign import Shares
 from graven.catalogue import Catalogue, catalogue
 from graven.comparison import METRICS, Comparison, Metric, Normalised
 from graven.records import MemoryRecord, Record
+from graven.reports import (
+    AdversaryReport,
+    Conviction,
+    CrashReport,
+    Event,
+    LitmusReport,
+    LitmusResult,
+    Report,
+)
 
 __all__ = [
     "METRICS",
+    "AdversaryReport",
     "Cancelled",
     "Catalogue",
     "Comparison",
     "ConfigError",
+    "Conviction",
+    "CrashReport",
+    "Event",
     "Interrupted",
+    "LitmusReport",
+    "LitmusResult",
     "MemoryRecord",
     "Metric",
     "Normalised",
     "Record",
+    "Report",
+    "Shares",
     "SimulationError",
     "TraceError",
     "__version__",
+    "adversary",
     "catalogue",
     "compare",
+    "crash",
+    "litmus",
     "memory",
     "run",
 ]

@@ -1,5 +1,7 @@
 """The native module: the simulation itself. Text in, text out; everything is JSON."""
 
+from typing import Literal
+
 __version__: str
 
 class ConfigError(ValueError):
@@ -42,3 +44,22 @@ class MemoryReplay:
 
     def progress(self) -> tuple[int, int]:
         """Requests served so far, and in all."""
+
+class Campaign:
+    """A campaign of the crash laboratory, checked when it is made."""
+
+    def __init__(self, kind: Literal["run", "adversary", "litmus"], spec_json: str) -> None: ...
+    def run(self) -> str:
+        """Run to the end without holding the interpreter's lock; one report."""
+
+    def cancel(self) -> None:
+        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
+
+    def progress(self) -> tuple[int, int]:
+        """Transactions, schedules or designs so far, and in all."""
+
+    def judged(self) -> int:
+        """Power failures judged so far."""
+
+    def reducing(self) -> bool:
+        """Whether it has convicted and reduces the program; `cancel` then takes it as it is."""

@@ -1,4 +1,4 @@
-"""The Python interface: one simulation, a comparison, a replay.
+"""The Python interface: one simulation, a comparison, a replay; campaigns of the crash laboratory.
 
 Configuration keys are given as keyword arguments with two underscores for the dot,
 `pm__write_ns=300`, or as a mapping, `settings={"pm.write_ns": 300}`.
@@ -10,18 +10,23 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
+from graven.campaign import CrashCampaign, CrashJob, Judged, Program, Shares, run_programs
 from graven.catalogue import catalogue
 from graven.comparison import Comparison
 from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, matrix
 from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
+from graven.reports import AdversaryReport, CrashReport, LitmusReport
+from graven.schedules import AdversaryCampaign, Plan
 
 Names: TypeAlias = str | Iterable[str] | None
 """One name, a list separated by commas, several names, or nothing for the default."""
+
+R = TypeVar("R")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -154,6 +159,124 @@ def memory(
     if 0 not in outcome.texts:
         raise Cancelled("the replay was cancelled")
     return parse_memory_record(outcome.texts[0], found.name, replay.progress()[0], seconds)
+
+
+def crash(
+    design: str,
+    workload: str,
+    *,
+    machine: str | PathLike[str] = DEFAULT,
+    threads: int | None = None,
+    transactions: int | None = None,
+    seed: int = 1,
+    sabotage: str | None = None,
+    every: int = 1,
+    shares: Shares | None = None,
+    garbage: bool = False,
+    convictions: int = 1,
+    observe: Observer | None = None,
+    settings: Mapping[str, object] | None = None,
+    **overrides: object,
+) -> CrashReport:
+    """Runs one design on one workload, and lets power fail at every crash point.
+
+    Args:
+        design: Name of a design.
+        workload: Name of a workload.
+        machine: Name of a preset, or path of a TOML file; `cramped` is made for this.
+        threads: Program threads; the machine's cores if not given.
+        transactions: Transactions over all threads; 1,000 if not given.
+        seed: Seed of everything random.
+        sabotage: A sabotage of the design that is put in force.
+        every: Power fails at every so-many-th crash point only.
+        shares: How often the dearer forms of a power failure are judged.
+        garbage: Whether the log region holds noise at first.
+        convictions: The run stops after so many.
+        observe: Called with the progress several times a second.
+        settings: Configuration by `SECTION.KEY`.
+        **overrides: Configuration by `SECTION__KEY`.
+
+    Raises:
+        ConfigError: something was refused; nothing has run.
+        SimulationError: the engine failed. A design that breaks its promise is in the report.
+    """
+    pairs = tuple(setting_texts(settings, overrides).items())
+    job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs)
+    how = CrashJob(job, sabotage, every, shares or Shares(), garbage, convictions)
+    return _only(CrashCampaign.prepare([how]).run(workers=1, observe=observe))
+
+
+def adversary(
+    design: str,
+    *,
+    seeds: int,
+    first_seed: int = 1,
+    sabotage: str | None = None,
+    convictions: int = 1,
+    jobs: int | None = None,
+    observe: Observer | None = None,
+    settings: Mapping[str, object] | None = None,
+    **overrides: object,
+) -> AdversaryReport:
+    """Runs schedules of the adversary on one design, and lets power fail everywhere in each.
+
+    Args:
+        design: Name of a design.
+        seeds: How many schedules.
+        first_seed: Seed of the first; the others follow.
+        sabotage: A sabotage of the design that is put in force.
+        convictions: No more schedules are run after so many.
+        jobs: Host threads; the host's cores if not given. The report does not depend on it.
+        observe: Called with the progress several times a second.
+        settings: Configuration on top of what is drawn, by `SECTION.KEY`.
+        **overrides: The same by `SECTION__KEY`.
+
+    Raises:
+        ConfigError: something was refused; nothing has run.
+        SimulationError: the engine failed. A design that breaks its promise is in the report.
+    """
+    if seeds < 1:
+        raise ConfigError(f"seeds: {seeds} is not allowed; at least 1")
+    pairs = tuple(setting_texts(settings, overrides).items())
+    plan = Plan((design,), seeds, first_seed, sabotage, pairs, convictions)
+    return _only(AdversaryCampaign.prepare(plan).run(workers=jobs, observe=observe))
+
+
+def litmus(
+    program: str | PathLike[str], design: Names = None, *, observe: Observer | None = None
+) -> LitmusReport:
+    """Runs a litmus program.
+
+    Args:
+        program: Path of a file; or the program itself, as a text of several lines.
+        design: Names of designs, instead of those that the program names.
+        observe: Called with the progress several times a second.
+
+    Raises:
+        ConfigError: the program was refused; the message says where and why.
+        SimulationError: the engine failed.
+    """
+    if isinstance(program, str) and "\n" in program:
+        found = Program("program", program)
+    else:
+        found = Program.read(program)
+    designs = [] if design is None else design_names(design)
+    return _only(run_programs([(found, found.campaign(designs))], workers=1, observe=observe))
+
+
+def _only(judged: Judged[R]) -> R:
+    if judged.interrupted:
+        raise KeyboardInterrupt
+    if judged.failures:
+        raise SimulationError(failures_text(judged.failures))
+    if not judged.reports:
+        raise Cancelled("the campaign was cancelled")
+    return judged.reports[0]
+
+
+def sound_designs() -> list[str]:
+    """Designs that are to keep their promise, as far as is known."""
+    return [design.name for design in catalogue().designs if design.safe]
 
 
 def design_names(given: Names) -> list[str]:

@@ -28,14 +28,38 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Named:
+    """A name with one line about it: a sabotage, or a state worth reaching."""
+
+    name: str
+    summary: str
+
+
+@dataclass(frozen=True)
 class Design:
-    """A persistence design."""
+    """A persistence design.
+
+    Attributes:
+        name: What users call it.
+        summary: One line about it.
+        paper: Where it is from.
+        safe: Whether it keeps what it promises, as far as is known.
+        default: Whether comparisons include it unless told otherwise.
+        promise: What it promises of acknowledged transactions: `nothing`, `commit-order` (the first
+            so-many survive) or `durable` (all do).
+        sabotages: Single-point changes for the worse that it knows.
+        corners: States of this design that are worth reaching in a campaign.
+        parameters: Its configuration.
+    """
 
     name: str
     summary: str
     paper: str
     safe: bool
     default: bool
+    promise: str
+    sabotages: tuple[Named, ...]
+    corners: tuple[Named, ...]
     parameters: tuple[Parameter, ...]
 
 
@@ -119,6 +143,7 @@ class Catalogue:
     machines: tuple[MachinePreset, ...]
     stats: tuple[Statistic, ...]
     sections: tuple[Section, ...]
+    states: tuple[Named, ...]
     raw: Mapping[str, Any] = field(repr=False)
 
     def workload_groups(self) -> dict[str, list[str]]:
@@ -133,6 +158,11 @@ class Catalogue:
         """Names of the designs that lose committed data at a power failure."""
         return {design.name for design in self.designs if not design.safe}
 
+    def states_of(self, design: str) -> tuple[Named, ...]:
+        """States worth reaching: those of any design, then this one's."""
+        corners = [item.corners for item in self.designs if item.name == design]
+        return self.states + (corners[0] if corners else ())
+
     def statistic(self, name: str) -> Statistic:
         """The declaration of a statistic; of `core0.ipc` the one of `coreN.ipc` or `ipc`."""
         candidates = (name, re.sub(r"\d+\.", "N.", name), re.sub(r"\d+\.", "*.", name))
@@ -144,6 +174,10 @@ class Catalogue:
                         name, statistic.unit, statistic.kind, statistic.description, group
                     )
         return Statistic(name, "", "gauge", "", _group(name))
+
+
+def _named(items: Sequence[Mapping[str, Any]]) -> tuple[Named, ...]:
+    return tuple(Named(item["name"], item["summary"]) for item in items)
 
 
 def _parameters(items: Sequence[Mapping[str, Any]]) -> tuple[Parameter, ...]:
@@ -165,6 +199,9 @@ def catalogue() -> Catalogue:
                 item["paper"],
                 item["safe"],
                 item["default"],
+                item["promise"],
+                _named(item["sabotages"]),
+                _named(item["corners"]),
                 _parameters(item["parameters"]),
             )
             for item in raw["designs"]
@@ -196,5 +233,6 @@ def catalogue() -> Catalogue:
             Section(item["name"], item["doc"], _parameters(item["parameters"]))
             for item in raw["sections"]
         ),
+        states=_named(raw["states"]),
         raw=raw,
     )

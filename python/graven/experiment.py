@@ -22,12 +22,15 @@ from graven.records import Record, parse_record
 POLL_SECONDS = 0.1
 """How often a waiting experiment looks at its simulations; also the longest wait after Ctrl-C."""
 
+EARLY_SECONDS = 60.0
+"""How long the pace of less than a hundredth of an experiment says nothing."""
+
 GRACE_SECONDS = 2.0
 """How long a cancelled simulation may take to stop before it is left behind."""
 
 
 class Task(Protocol):
-    """What the engine runs: a simulation, or a replay of a trace."""
+    """What the engine runs: a simulation, a replay of a trace, a campaign of the laboratory."""
 
     def run(self) -> str:
         """Runs to the end."""
@@ -108,20 +111,35 @@ class Failure:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How far an experiment is."""
+    """How far an experiment is.
+
+    Attributes:
+        done: Tasks that are done, in the units that the experiment counts in.
+        total: All of them.
+        fraction: How much is done, with a share of what is running.
+        running: What is running.
+        elapsed_seconds: Since it began or went on.
+        fraction_before: How much was done then.
+        judged: Power failures judged since then, where power fails.
+        reducing: How many of those running have a conviction, whose program they reduce.
+    """
 
     done: int
     total: int
     fraction: float
     running: tuple[str, ...]
     elapsed_seconds: float
+    fraction_before: float = 0.0
+    judged: int | None = None
+    reducing: int = 0
 
     @property
     def seconds_left(self) -> float | None:
         """An estimate from the pace so far; `None` before there is one."""
-        if self.fraction < 0.01:
+        came = self.fraction - self.fraction_before
+        if came <= 0.0 or (came < 0.01 and self.elapsed_seconds < EARLY_SECONDS):
             return None
-        return self.elapsed_seconds * (1.0 - self.fraction) / self.fraction
+        return self.elapsed_seconds * (1.0 - self.fraction) / came
 
 
 Observer = Callable[[Snapshot], None]
@@ -138,15 +156,17 @@ class Outcome:
 
 @dataclass
 class Pool:
-    """Runs tasks on a fixed number of threads."""
+    """Runs tasks on a fixed number of threads; `tasks` may make each when it is taken."""
 
     tasks: Sequence[tuple[str, Task]]
     workers: int
     _next: int = 0
     _stopping: bool = False
-    _running: dict[int, Task] = field(default_factory=dict)
+    _running: dict[int, tuple[str, Task]] = field(default_factory=dict)
     _texts: dict[int, str] = field(default_factory=dict)
     _failures: dict[int, Failure] = field(default_factory=dict)
+    _working: int = 0
+    _idle: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, observe: Observer | None = None) -> Outcome:
@@ -154,42 +174,47 @@ class Pool:
         started = time.monotonic()
         count = max(1, min(self.workers, len(self.tasks)))
         threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        self._working = count
         interrupted = False
         try:
             for thread in threads:
                 thread.start()
-            while any(thread.is_alive() for thread in threads):
-                self._wait(threads, POLL_SECONDS)
+            # Not by joining them: a join that is interrupted takes its thread for ended.
+            idle = False
+            while not idle:
+                idle = self._idle.wait(POLL_SECONDS)
                 if observe is not None:
                     observe(self._snapshot(started))
         except KeyboardInterrupt:
             interrupted = True
-            self._stop(threads)
+            self._stop()
         with self._lock:
             failures = tuple(self._failures[index] for index in sorted(self._failures))
             return Outcome(dict(sorted(self._texts.items())), failures, interrupted)
 
-    @staticmethod
-    def _wait(threads: Sequence[threading.Thread], seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join(max(0.0, deadline - time.monotonic()))
-
-    def _stop(self, threads: Sequence[threading.Thread]) -> None:
+    def _stop(self) -> None:
         with self._lock:
             self._stopping = True
             running = list(self._running.values())
-        for task in running:
+        for _, task in running:
             task.cancel()
         try:
-            self._wait(threads, GRACE_SECONDS)
+            self._idle.wait(GRACE_SECONDS)
         except KeyboardInterrupt:
             return  # asked twice: do not even wait
 
     def _work(self) -> None:
-        while (index := self._take()) is not None:
-            label, task = self.tasks[index]
+        try:
+            self._work_off()
+        finally:
+            with self._lock:
+                self._working -= 1
+                if self._working == 0:
+                    self._idle.set()
+
+    def _work_off(self) -> None:
+        while (taken := self._take()) is not None:
+            index, label, task = taken
             text: str | None = None
             failure: Failure | None = None
             try:
@@ -207,27 +232,27 @@ class Pool:
                 if failure is not None:
                     self._failures[index] = failure
 
-    def _take(self) -> int | None:
+    def _take(self) -> tuple[int, str, Task] | None:
         with self._lock:
             if self._stopping or self._next >= len(self.tasks):
                 return None
             index = self._next
             self._next += 1
-            self._running[index] = self.tasks[index][1]
-            return index
+            label, task = self._running[index] = self.tasks[index]
+            return index, label, task
 
     def _snapshot(self, started: float) -> Snapshot:
         with self._lock:
             running = dict(self._running)
             done = len(self._texts) + len(self._failures)
-        parts = (task.progress() for task in running.values())
+        parts = (task.progress() for _, task in running.values())
         partial = sum(part / whole for part, whole in parts if whole > 0)
         total = len(self.tasks)
         return Snapshot(
             done,
             total,
             min(1.0, (done + partial) / total) if total else 1.0,
-            tuple(self.tasks[index][0] for index in running),
+            tuple(label for label, _ in running.values()),
             time.monotonic() - started,
         )
 

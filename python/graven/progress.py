@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from graven.experiment import Snapshot
+from graven.figures import scaled
 
 QUIET_SECONDS = 10.0
 """Without a terminal, how long to be silent between two lines."""
@@ -26,13 +27,22 @@ def duration(seconds: float) -> str:
 
 
 def _left(snapshot: Snapshot) -> str:
+    if snapshot.reducing:
+        return "convicted, reducing the program"
     left = snapshot.seconds_left
     return "" if left is None else f"about {duration(left)} left"
 
 
+def _rate(snapshot: Snapshot) -> str:
+    if not snapshot.judged or snapshot.elapsed_seconds <= 0:
+        return ""
+    return f"{scaled(snapshot.judged / snapshot.elapsed_seconds)} power failures/s"
+
+
 class _Left(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(str(task.fields.get("left", "")), style="cyan")
+        parts = (task.fields.get("rate", ""), task.fields.get("left", ""))
+        return Text(", ".join(part for part in parts if part), style="cyan")
 
 
 class Display:
@@ -53,7 +63,7 @@ class Display:
                 console=console,
                 transient=True,
             )
-            self._task = self._live.add_task("starting", total=1.0, left="", running="")
+            self._task = self._live.add_task("starting", total=1.0, left="", rate="", running="")
 
     def __enter__(self) -> Display:
         if self._live is not None:
@@ -78,11 +88,14 @@ class Display:
                 completed=snapshot.fraction,
                 description=done,
                 left=_left(snapshot),
+                rate=_rate(snapshot),
                 running=", ".join(snapshot.running),
             )
         elif time.monotonic() - self._spoke >= QUIET_SECONDS:
             self._spoke = time.monotonic()
-            parts = [done, f"{snapshot.fraction:.0%}", _left(snapshot)]
+            parts = [done, f"{snapshot.fraction:.0%}", _rate(snapshot), _left(snapshot)]
             self._console.print(
-                "graven: " + ", ".join(part for part in parts if part), highlight=False
+                "graven: " + ", ".join(part for part in parts if part),
+                highlight=False,
+                soft_wrap=True,
             )

@@ -70,6 +70,11 @@ impl Watch {
         self.control.get().map_or(0, |control| control.failures_judged())
     }
 
+    /// Whether a campaign has convicted, and is reducing the program.
+    pub fn reducing(&self) -> bool {
+        self.control.get().is_some_and(|control| control.is_reducing())
+    }
+
     /// Follows a simulation that is about to run, unless it has been cancelled before.
     pub fn follow(&self, control: Arc<Control>, total: u64) -> Result<(), Failure> {
         self.total.store(total, SeqCst);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use graven_engine::config::ConfigError;
+use graven_engine::config::{Config, ConfigError};
 use graven_engine::crash::{
     AdversaryCampaign, Report, RunCampaign, Thoroughness, promise_text, story_of,
 };
 use graven_engine::designs::{self, Entry};
-use graven_engine::litmus::{self, Case, Litmus, LitmusError};
-use graven_engine::sim::{Control, Spec};
+use graven_engine::litmus::{self, Case, Litmus, LitmusError, ParseError};
+use graven_engine::sim::{Control, SimError, Spec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ struct LitmusSpec {
 }
 
 /// What is the same in all reports.
-fn report_json(design: &Entry, config: &graven_engine::config::Config, report: &Report) -> Value {
+fn report_json(design: &Entry, config: &Config, report: &Report) -> Value {
     let mut value = json!({
         "design": design.name,
         "promise": promise_text((design.promise)(config)),
@@ -136,6 +136,7 @@ fn extend(value: &mut Value, more: Value) {
 
 struct AdversaryTask {
     design: &'static Entry,
+    config: Config,
     campaign: AdversaryCampaign,
     sabotage: Option<String>,
     seeds: u64,
@@ -149,6 +150,7 @@ struct AdversaryTask {
 pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: AdversarySpec = parse(spec_json)?;
     let design = designs::find(&given.design)?;
+    let config = MachineSpec::Preset { preset: litmus::MACHINE.into() }.config(&given.set)?;
     let (seeds, first_seed, sabotage) = (given.seeds, given.first_seed, given.sabotage.clone());
     let campaign = AdversaryCampaign::new(
         design,
@@ -157,15 +159,14 @@ pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         (first_seed, seeds),
         given.convictions.max(1),
     )?;
-    Ok(Box::new(AdversaryTask { design, campaign, sabotage, seeds, first_seed }))
+    Ok(Box::new(AdversaryTask { design, config, campaign, sabotage, seeds, first_seed }))
 }
 
 impl Task for AdversaryTask {
     fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
         watch.follow(self.campaign.control(), self.seeds)?;
         let report = self.campaign.run()?;
-        let config = graven_engine::config::Config::defaults();
-        let mut value = report_json(self.design, &config, &report);
+        let mut value = report_json(self.design, &self.config, &report);
         let more = json!({
             "workload": "adversary", "machine": litmus::MACHINE, "sabotage": self.sabotage,
             "first_seed": self.first_seed, "seeds": self.seeds,
@@ -183,11 +184,14 @@ struct LitmusTask {
 /// A litmus program; everything is checked here, nothing runs.
 ///
 /// # Errors
-/// Syntax errors with file, line and column; names and values that do not exist or fit.
+/// Syntax errors as FILE:LINE:COLUMN, so that editors find the place; names and values that do not exist or fit.
 pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: LitmusSpec = parse(spec_json)?;
     let named = |error: &dyn std::fmt::Display| Failure::Config(format!("{}: {error}", given.file));
-    let litmus = litmus::parse(&given.text).map_err(|e| named(&e))?;
+    let misread = |e: ParseError| {
+        Failure::Config(format!("{}:{}:{}: {}", given.file, e.line, e.column, e.message))
+    };
+    let litmus = litmus::parse(&given.text).map_err(misread)?;
     let designs = if given.designs.is_empty() {
         litmus::designs_of(&litmus).map_err(|e| named(&e))?
     } else {
@@ -206,12 +210,17 @@ impl Task for LitmusTask {
     fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
         let control = Arc::new(Control::default());
         watch.follow(Arc::clone(&control), self.designs.len() as u64)?;
-        let mut results = Vec::new();
-        for (design, must_convict) in &self.designs {
-            let case = Case::new(&self.litmus, design)?;
+        let (mut results, mut judged) = (Vec::new(), 0);
+        for (done, (design, must_convict)) in self.designs.iter().enumerate() {
+            if control.report(done as u64) {
+                return Err(SimError::Cancelled.into());
+            }
+            let case = Case::new(&self.litmus, design)?.under(&control);
             let outcome = case.run()?;
             let mut report = Report::new(design);
             report.add(&outcome);
+            judged += report.tally.recoveries();
+            control.judged(judged);
             if !outcome.convictions.is_empty()
                 && let Some((conviction, timeline)) = story_of(&self.litmus, design)?
             {
@@ -226,6 +235,7 @@ impl Task for LitmusTask {
             extend(&mut value, more);
             results.push(value);
         }
+        control.report(self.designs.len() as u64);
         Ok(json!({ "title": self.litmus.title, "results": results }).to_string())
     }
 }

@@ -172,6 +172,12 @@ impl Campaign {
     fn judged(&self) -> u64 {
         self.0.watch.judged()
     }
+
+    /// Whether there is a conviction, and its program is being reduced; to cancel is then to take it as
+    /// it is.
+    fn reducing(&self) -> bool {
+        self.0.watch.reducing()
+    }
 }
 
 /// Everything that can be named: designs, workloads, machines, statistics, parameters; as JSON.

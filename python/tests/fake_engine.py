@@ -1,9 +1,11 @@
 """A stand-in for the native module: the same interface, and results from arithmetic.
 
 It lets the front end be tested without an engine: same input, same output, in no time. The
-environment makes simulations slow (`FAKE_SECONDS`, if of the design `FAKE_SLOW` when that is set),
-has slow ones leave a file in the folder `FAKE_STARTED` when they start, or makes a design fail
-(`FAKE_FAIL`).
+environment makes simulations slow (`FAKE_SECONDS`, if of the design or the task `FAKE_SLOW` when
+that is set), has slow ones leave a file in the folder `FAKE_STARTED` when they start, or makes a
+design fail (`FAKE_FAIL`). In campaigns unsafe designs and most sabotages are convicted;
+`FAKE_CONVICT` is a safe design that is, too (its schedules only at the seeds in `FAKE_SEEDS`), and
+`FAKE_REFUSE` one that does not go on.
 """
 
 from __future__ import annotations
@@ -86,6 +88,15 @@ STATS = [
     ("write_energy_pj", "pJ", "gauge", "Energy of writing"),
     ("image_digest", "", "digest", "Digest of the final image"),
 ]
+STATES = [
+    ("steal", "a line with words of an open transaction became durable"),
+    ("id-wrap", "the low 16 bits of a transaction's number came round"),
+]
+SABOTAGES = [
+    ("no-tuple", "At a power failure no id tuples are written."),
+    ("harmless", "Nothing is any worse."),
+]
+CORNERS = [("overflow", "undo records of an open transaction left for the log area")]
 SECTIONS = {
     "core": [
         ("count", "Number of cores", "cores", "a whole number from 1 to 64", 8,
@@ -115,6 +126,10 @@ def _parameter(section, item):
     }
 
 
+def _named(items):
+    return [{"name": name, "summary": summary} for name, summary in items]
+
+
 def catalogue():
     values = [
         {
@@ -136,7 +151,11 @@ def catalogue():
                     "summary": summary,
                     "paper": paper,
                     "safe": safe,
+                    "sound": safe,
+                    "promise": "durable" if safe else "nothing",
                     "default": name != "hoop",
+                    "sabotages": _named(SABOTAGES) if name == "silo" else [],
+                    "corners": _named(CORNERS) if name == "silo" else [],
                     "parameters": [],
                 }
                 for name, summary, paper, safe, _, _ in DESIGNS
@@ -166,6 +185,7 @@ def catalogue():
                 }
                 for name, items in SECTIONS.items()
             ],
+            "states": _named(STATES),
         }
     )
 
@@ -213,6 +233,19 @@ class _Task:
     def progress(self):
         return (self._done, self._total)
 
+    def _sleep(self, name):
+        """Takes the time that the environment says for `DESIGN-WHAT`."""
+        slow = os.environ.get("FAKE_SLOW")
+        design = name.split("-")[0]
+        seconds = (
+            float(os.environ.get("FAKE_SECONDS", "0")) if slow in (None, design, name) else 0.0
+        )
+        if seconds and "FAKE_STARTED" in os.environ:
+            Path(os.environ["FAKE_STARTED"], name).touch()
+        self._pass_time(seconds)
+        if os.environ.get("FAKE_FAIL") == design:
+            raise SimulationError("cycle 1234: line 0x40 read back stale: 0x01, stored 0x02")
+
     def _pass_time(self, seconds):
         for step in range(100):
             if self._cancelled.wait(seconds / 100):
@@ -236,13 +269,7 @@ class Simulation(_Task):
 
     def run(self):
         name, _, _, safe, speed, kinds = self._design
-        slow = os.environ.get("FAKE_SLOW")
-        seconds = float(os.environ.get("FAKE_SECONDS", "0")) if slow in (None, name) else 0.0
-        if seconds and "FAKE_STARTED" in os.environ:
-            Path(os.environ["FAKE_STARTED"], f"{name}-{self._workload[0]}").touch()
-        self._pass_time(seconds)
-        if os.environ.get("FAKE_FAIL") == name:
-            raise SimulationError("cycle 1234: line 0x40 read back stale: 0x01, stored 0x02")
+        self._sleep(f"{name}-{self._workload[0]}")
         if self._spec["request_trace"]:
             with Path(self._spec["request_trace"]).open("w") as file:
                 file.write("NVMV1\n")
@@ -320,6 +347,142 @@ class MemoryReplay(_Task):
                 "stats": {"cycles": 1000, "media_write_requests": self._total},
             }
         )
+
+
+class Campaign(_Task):
+    def __init__(self, kind, spec_json):
+        super().__init__()
+        self._kind = kind
+        self._spec = spec = json.loads(spec_json)
+        self._judged = 0
+        if kind == "litmus":
+            self._read()
+            return
+        self._design = _find("design", spec["design"], DESIGNS)
+        if spec["sabotage"]:
+            known = SABOTAGES if spec["design"] == "silo" else []
+            _find("sabotage", spec["sabotage"], known)
+        _config(spec)
+        if kind == "run":
+            self._workload = _find("workload", spec["workload"], WORKLOADS)
+            self._machine = _machine(spec)
+        self._total = spec["transactions"] if kind == "run" else spec["seeds"]
+
+    def _read(self):
+        """A program is lines of `design NAME` and `convict NAME` after the first."""
+        file = self._spec["file"]
+        first, *lines = self._spec["text"].splitlines() or [""]
+        if first != "graven litmus 1":
+            raise ConfigError(f"{file}:1:1: expected `graven litmus 1`, found `{first}`")
+        named = {}
+        for number, line in enumerate(lines, 2):
+            word, _, name = line.partition(" ")
+            if word not in ("title", "design", "convict"):
+                raise ConfigError(f"{file}:{number}:1: expected a statement, found `{word}`")
+            if word != "title":
+                _find("design", name, DESIGNS)
+                named[name] = word
+        designs = self._spec["designs"] or list(named)
+        self._programs = [(_find("design", name, DESIGNS), named.get(name)) for name in designs]
+        self._total = len(designs)
+
+    def judged(self):
+        return self._judged
+
+    def reducing(self):
+        return False
+
+    def run(self):
+        if self._kind == "litmus":
+            self._sleep("litmus-program")
+            results = [
+                self._report(design, 3, self._convicts(design))
+                | {
+                    "expected": "convicted" if word == "convict" else "kept",
+                    "as_expected": bool(self._convicts(design)) == (word == "convict"),
+                }
+                for design, word in self._programs
+            ]
+            return json.dumps({"title": "a title", "results": results})
+        spec, name = self._spec, self._design[0]
+        common = {"sabotage": spec["sabotage"]}
+        if self._kind == "run":
+            self._sleep(f"{name}-{self._workload[0]}")
+            points = spec["transactions"] * 3
+            report = self._report(self._design, points, self._convicts(self._design))
+            more = {
+                "workload": self._workload[0],
+                "machine": self._machine,
+                "threads": spec["threads"] or 8,
+                "transactions": spec["transactions"],
+                "seed": spec["seed"],
+                "every": spec["every"],
+            }
+            return json.dumps(report | common | more)
+        self._sleep(f"{name}-{spec['first_seed']}")
+        seeds, found = [], []
+        for seed in range(spec["first_seed"], spec["first_seed"] + spec["seeds"]):
+            seeds.append(seed)
+            found += self._convicts(self._design, seed)
+            if len(found) >= spec["convictions"]:
+                break
+        report = self._report(self._design, sum(seed % 7 + 1 for seed in seeds), found)
+        more = {
+            "workload": "adversary",
+            "machine": "cramped",
+            "first_seed": spec["first_seed"],
+            "seeds": spec["seeds"],
+            "next_seed": seeds[-1] + 1,
+            "runs": len(seeds),
+        }
+        return json.dumps(report | common | more)
+
+    def _convicts(self, design, seed=None):
+        name, safe = design[0], design[3]
+        wanted = not safe or self._spec.get("sabotage") == "no-tuple"
+        if os.environ.get("FAKE_CONVICT") == name:
+            seeds = os.environ.get("FAKE_SEEDS", "").split(",")
+            wanted = seed is None or str(seed) in seeds
+        if not wanted:
+            return []
+        return [
+            {
+                "point": 2,
+                "form": "torn 0x3",
+                "cycle": 1155,
+                "what": "word 0x1000 holds 0x2, committed is 0x0",
+                "seed": seed,
+                "timeline": [
+                    {"cycle": 1155, "who": "thread 0", "what": "A: 0x2 -> 0x0"},
+                    {"cycle": None, "who": "verdict", "what": "word A holds 0x2"},
+                ],
+                "left_out": 4,
+                "replay": f"graven litmus 1\ntitle {seed}\nconvict {name}\n",
+            }
+        ]
+
+    def _report(self, design, points, convictions):
+        name, _, _, safe, _, _ = design
+        self._judged = 2 * points
+        refused = int(os.environ.get("FAKE_REFUSE") == name)
+        states = [state for state, _ in STATES + (CORNERS if name == "silo" else [])]
+        return {
+            "design": name,
+            "promise": "durable" if safe else "nothing",
+            "safe": safe,
+            "sound": safe,
+            "crash_points": points,
+            "recoveries": 2 * points,
+            "forms": {"plain": points, "torn": points, "in_flight": 0, "recovery": 0,
+                      "structures": 0},
+            "convictions": convictions,
+            "reached": {state: points if state == "steal" else 0 for state in states},
+            "not_reached": [state for state in states if state != "steal"],
+            "runs": 1,
+            "refused": refused,
+            "refusal": "a transaction does not fit the log" if refused else None,
+            "next_seed": 0,
+        }  # fmt: skip
 
 
 def install():

@@ -61,7 +61,9 @@ def test_run_needs_a_design(graven):
     assert "Missing option '--design'" in done.stderr
 
 
-@pytest.mark.parametrize("what", ["designs", "workloads", "machines", "stats", "parameters"])
+@pytest.mark.parametrize(
+    "what", ["designs", "workloads", "machines", "stats", "parameters", "sabotages", "states"]
+)
 def test_lists_as_tables_and_as_json(graven, what):
     for arguments in ([], ["--verbose"]):
         done = graven("list", what, *arguments)
@@ -74,6 +76,28 @@ def test_machines_show_sources_and_assumptions(graven):
     text = graven("list", "machines", "--verbose").stdout
     assert "Silo Table II" in text
     assert "assumed: the paper gives no latency" in text
+
+
+def test_designs_show_promises_sabotages_and_corners(graven):
+    text = graven("list", "designs", "--verbose").stdout
+    assert "silo promises: after a power failure, every acknowledged transaction" in text
+    assert "ideal promises: nothing" in text
+    assert "no-tuple" in text
+    assert "overflow" in text
+
+
+def test_sabotages_and_states_name_their_designs(graven):
+    sabotages = documents(graven("list", "sabotages", "--format", "json").stdout)
+    assert [(item["design"], item["name"]) for item in sabotages] == [
+        ("silo", "no-tuple"),
+        ("silo", "harmless"),
+    ]
+    states = documents(graven("list", "states", "--format", "json").stdout)
+    assert [(item["design"], item["name"]) for item in states] == [
+        (None, "steal"),
+        (None, "id-wrap"),
+        ("silo", "overflow"),
+    ]
 
 
 def test_memory_replays_a_trace(graven, tmp_path):
@@ -95,7 +119,7 @@ def test_memory_names_the_line_that_it_cannot_read(graven, tmp_path):
     assert graven("memory", "nothing.nvt").returncode == 2
 
 
-@pytest.mark.parametrize("command", ["compare", "run", "list", "memory"])
+@pytest.mark.parametrize("command", ["compare", "run", "crash", "litmus", "list", "memory"])
 def test_every_command_has_help_with_examples(graven, command):
     done = graven(command, "--help")
     assert done.returncode == 0

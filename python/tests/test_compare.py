@@ -198,7 +198,7 @@ def test_a_baseline_that_fails_is_replaced_and_said(graven):
     assert "relative to silo" in done.stdout
 
 
-def _start(cwd, *arguments, **environment):
+def start(cwd, *arguments, **environment):
     return subprocess.Popen(
         [sys.executable, HERE / "fake_graven.py", *arguments],
         cwd=cwd,
@@ -223,7 +223,7 @@ def _interrupt(process, started):
 def test_an_interrupt_stops_at_once_and_keeps_what_has_finished(tmp_path):
     slow = {"FAKE_SECONDS": "600", "FAKE_SLOW": "silo", "FAKE_STARTED": str(tmp_path)}
     arguments = ("compare", *SMALL, "--format", "json", "--out", "results", "--jobs", "2")
-    process = _start(tmp_path, *arguments, **slow)
+    process = start(tmp_path, *arguments, **slow)
     records, stderr = _interrupt(process, tmp_path / "silo-btree")
     assert "interrupted: 2 of 4 simulations had finished" in stderr
     assert [record["design"] for record in records] == ["base", "base"]
@@ -233,7 +233,7 @@ def test_an_interrupt_stops_at_once_and_keeps_what_has_finished(tmp_path):
 
 def test_an_interrupt_before_any_result_is_an_empty_list(tmp_path):
     slow = {"FAKE_SECONDS": "600", "FAKE_STARTED": str(tmp_path)}
-    process = _start(tmp_path, "compare", *SMALL, "--format", "json", "--jobs", "1", **slow)
+    process = start(tmp_path, "compare", *SMALL, "--format", "json", "--jobs", "1", **slow)
     records, _ = _interrupt(process, tmp_path / "base-array")
     assert records == []
 

@@ -11,9 +11,9 @@ use super::exhaust::{Exhaustion, Outcome};
 use super::points::{Conviction, Tally, Thoroughness};
 use super::reached::STATES;
 use super::record::Recording;
-use super::shrink::shrink;
+use super::shrink::shrink_watched;
 use super::timeline::{Timeline, tell};
-use crate::config::{Config, ConfigError};
+use crate::config::ConfigError;
 use crate::control::Control;
 use crate::designs::{Entry, Promise};
 use crate::litmus::{Case, CrashAt, Form, Litmus, LitmusError};
@@ -183,11 +183,16 @@ impl RunCampaign {
     /// [`SimError::Cancelled`].
     pub fn run(self) -> Result<Report, SimError> {
         let mut report = Report::new(self.spec.design);
+        let control = self.run.control();
         let outcome = self.run.run(None)?;
+        control.reducing(!outcome.convictions.is_empty());
         report.add(&outcome);
         for (i, conviction) in outcome.convictions.iter().enumerate() {
-            let finding =
-                if i == 0 { self::reduced(&self.spec, self.how, conviction) } else { None };
+            let finding = if i == 0 {
+                self::reduced(&self.spec, self.how, conviction, &control)
+            } else {
+                None
+            };
             report.findings.push(finding.unwrap_or_else(|| Finding {
                 timeline: untold(conviction),
                 conviction: conviction.clone(),
@@ -204,25 +209,37 @@ fn untold(conviction: &Conviction) -> Timeline {
     tell(&[], conviction, &|_| None)
 }
 
-/// Of a design that is known to break its promise, or has been sabotaged, the replay says so.
-fn expect_conviction(replay: &mut Litmus, design: &Entry) {
-    if replay.sabotage.is_some() || !design.is_sound(&Config::defaults()) {
-        replay.convicts = std::mem::take(&mut replay.designs);
-    }
-}
-
-/// The run as a litmus program, reduced.
-fn reduced(spec: &Spec, how: Thoroughness, conviction: &Conviction) -> Option<Finding> {
+/// The run as a litmus program, reduced if only part of it is needed.
+fn reduced(
+    spec: &Spec,
+    how: Thoroughness,
+    conviction: &Conviction,
+    control: &Arc<Control>,
+) -> Option<Finding> {
     let only = CrashAt::Point { number: conviction.point, form: conviction.form };
     let recording = Recording::new(spec).ok()?;
     let log = recording.log();
     let run = Exhaustion::new(spec, Some(Box::new(recording)), Thoroughness { at: only, ..how });
     run.ok()?.run(None).ok()?;
     let litmus = log.to_litmus(spec, &conviction.what)?;
-    let mut least = shrink(&litmus, spec.design)?;
-    expect_conviction(&mut least.litmus, spec.design);
-    let (conviction, timeline) = story_of(&least.litmus, spec.design).ok()??;
-    Some(Finding { conviction, timeline, replay: Some(least.litmus), seed: None })
+    let least = shrink_watched(&litmus, spec.design, conviction.form, spec.seed, control);
+    let replay = least.map_or_else(|| Litmus { crash: only, ..litmus }, |least| least.litmus);
+    let (conviction, timeline) = story_of(&replay, spec.design).ok()??;
+    Some(Finding {
+        conviction,
+        timeline,
+        replay: Some(as_claimed(replay, spec.design)),
+        seed: None,
+    })
+}
+
+/// With what is expected of the design: of one that is not sound, or sabotaged, that it is convicted.
+fn as_claimed(mut litmus: Litmus, design: &'static Entry) -> Litmus {
+    let claims = |case: Case| litmus.sabotage.is_none() && design.is_sound(case.config());
+    if !Case::new(&litmus, design).is_ok_and(claims) {
+        litmus.convicts = std::mem::take(&mut litmus.designs);
+    }
+    litmus
 }
 
 /// Many schedules of the adversary.
@@ -262,7 +279,13 @@ impl AdversaryCampaign {
             convictions_max,
             control,
         };
-        Case::new(&campaign.program(first_seed), design)?;
+        // Not with what is drawn: a schedule that does not fit is counted when it is its turn.
+        let plain = Litmus {
+            threads: vec![Vec::new()],
+            settings: campaign.settings.clone(),
+            ..Litmus::default()
+        };
+        Case::new(&plain, design)?;
         Ok(campaign)
     }
 
@@ -292,7 +315,7 @@ impl AdversaryCampaign {
             let litmus = self.program(seed);
             report.next_seed = seed + 1;
             let case = match Case::new(&litmus, self.design) {
-                Ok(case) => case.examined(Thoroughness::SHORT),
+                Ok(case) => case.examined(Thoroughness::SHORT).under(&self.control),
                 Err(error) => {
                     report.refused += 1;
                     report.refusal.get_or_insert_with(|| error.to_string());
@@ -303,7 +326,9 @@ impl AdversaryCampaign {
             report.add(&outcome);
             self.control.judged(report.tally.recoveries());
             if let Some(conviction) = outcome.convictions.into_iter().next() {
+                self.control.reducing(true);
                 report.findings.push(self.finding(seed, &litmus, conviction));
+                self.control.reducing(false);
                 if report.findings.len() >= self.convictions_max {
                     break;
                 }
@@ -314,17 +339,14 @@ impl AdversaryCampaign {
     }
 
     fn finding(&self, seed: u64, litmus: &Litmus, conviction: Conviction) -> Finding {
-        let mut replay = shrink(litmus, self.design).map_or_else(|| litmus.clone(), |s| s.litmus);
+        let least = shrink_watched(litmus, self.design, conviction.form, 0, &self.control);
+        let mut replay = least.map_or_else(|| litmus.clone(), |least| least.litmus);
         replay.title = format!("{}, reduced", replay.title);
-        expect_conviction(&mut replay, self.design);
-        match story_of(&replay, self.design) {
-            Ok(Some((conviction, timeline))) => {
-                Finding { conviction, timeline, replay: Some(replay), seed: Some(seed) }
-            }
-            _ => {
-                let timeline = untold(&conviction);
-                Finding { conviction, timeline, replay: Some(replay), seed: Some(seed) }
-            }
-        }
+        let (conviction, timeline) = match story_of(&replay, self.design) {
+            Ok(Some(told)) => told,
+            _ => (conviction.clone(), untold(&conviction)),
+        };
+        let replay = Some(as_claimed(replay, self.design));
+        Finding { conviction, timeline, replay, seed: Some(seed) }
     }
 }

@@ -64,6 +64,12 @@ impl Exhaustion {
         self
     }
 
+    /// Is part of a computation, and stops when that is cancelled.
+    pub fn under(mut self, parent: &Arc<Control>) -> Exhaustion {
+        self.simulation.set_control(Arc::new(Control::under(parent)));
+        self
+    }
+
     /// For watching and cancelling from another thread; the units of work are transactions.
     pub fn control(&self) -> Arc<Control> {
         self.simulation.control()
@@ -81,7 +87,11 @@ impl Exhaustion {
         laboratory.story = self.tells.then(Vec::new);
         let mut simulation = self.simulation;
         let mut outcome = Outcome::default();
-        match run_to_the_end(&mut simulation, &mut laboratory) {
+        let ended = run_to_the_end(&mut simulation, &mut laboratory);
+        if laboratory.cancelled {
+            return Err(SimError::Cancelled);
+        }
+        match ended {
             Ok(digest) => {
                 outcome.digest = digest;
                 laboratory.ended(&simulation);

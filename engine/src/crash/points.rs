@@ -158,6 +158,8 @@ pub struct Laboratory<'a> {
     pub tally: Tally,
     /// What was reached.
     pub reached: Reached,
+    /// The run was cancelled: it stops here.
+    pub cancelled: bool,
     /// Multi-word writes so far.
     wide_writes: u64,
     /// Asked at crash steps (with the step's number), and at all points with `None`.
@@ -188,7 +190,7 @@ impl Watch for Laboratory<'_> {
     }
 
     fn stops(&self) -> bool {
-        self.convictions.len() >= self.how.convictions_max
+        self.cancelled || self.convictions.len() >= self.how.convictions_max
     }
 }
 
@@ -202,6 +204,7 @@ impl<'a> Laboratory<'a> {
             convictions: Vec::new(),
             tally: Tally::default(),
             reached: Reached::default(),
+            cancelled: false,
             wide_writes: 0,
             expectations: None,
             story: None,
@@ -239,7 +242,9 @@ impl<'a> Laboratory<'a> {
             }
         }
         let step = simulation.take_crash_step();
-        simulation.control().judged(self.tally.recoveries());
+        let control = simulation.control();
+        control.judged(self.tally.recoveries());
+        self.cancelled = control.is_cancelled();
         let changes = simulation.durable_changes();
         simulation.lay_back(&changes);
         if !changes.is_empty() && events > changes.len() as u64 {

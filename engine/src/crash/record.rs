@@ -2,11 +2,11 @@
 //! that it stored, and the words that it touched with what they held at first.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::config::{ConfigError, Source};
-use crate::litmus::{Litmus, Placement, Step, Variable, Word};
+use crate::config::{Config, ConfigError, PRESETS};
+use crate::litmus::{Litmus, MACHINE, Placement, Step, Variable, Word};
 use crate::memory::{Addr, Image};
 use crate::program::{Op, Program};
 use crate::sim::Spec;
@@ -121,6 +121,7 @@ impl Log {
             programs.push(steps);
         }
         let initial = self.initial.borrow();
+        let (machine, settings) = machine(spec);
         let variable = |&addr: &Addr| Variable {
             name: name(addr).name,
             words: None,
@@ -130,8 +131,8 @@ impl Log {
         Some(Litmus {
             title: format!("{} on {}: {what}", spec.design.name, spec.workload.name),
             designs: vec![spec.design.name.into()],
-            machine: Some(spec.config.machine.clone()),
-            settings: settings(spec),
+            machine: Some(machine),
+            settings,
             sabotage: sabotage(spec),
             adversary: spec.trial.adversary,
             garbage: spec.trial.garbage,
@@ -143,17 +144,15 @@ impl Log {
     }
 }
 
-/// What the user has set beyond the machine.
-fn settings(spec: &Spec) -> Vec<(String, String)> {
-    let set = |a: &crate::config::Annotation| matches!(a.source, Source::User(_));
-    let keys: BTreeMap<String, String> = spec
-        .config
-        .annotations()
-        .into_iter()
-        .filter(set)
-        .map(|a| (a.key.clone(), a.value.to_string().trim_matches('"').to_owned()))
-        .collect();
-    keys.into_iter().filter(|(key, _)| !key.starts_with("workload.")).collect()
+/// The preset that a program starts from, and what is different from it. A machine of the user's own has
+/// no name that a program could give, so it is written out.
+fn machine(spec: &Spec) -> (String, Vec<(String, String)>) {
+    let named = PRESETS.iter().find(|preset| preset.name == spec.config.machine);
+    let base = named.map_or(MACHINE, |preset| preset.name);
+    let preset = Config::from_preset(base).expect("presets are tested").annotations();
+    let own = spec.config.annotations().into_iter().zip(preset);
+    let differs = own.filter(|(a, b)| a.value != b.value && !a.key.starts_with("workload."));
+    (base.into(), differs.map(|(a, _)| (a.key, a.value.trim_matches('"').to_owned())).collect())
 }
 
 fn sabotage(spec: &Spec) -> Option<String> {

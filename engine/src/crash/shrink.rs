@@ -3,11 +3,16 @@
 //! Candidates are the program without a thread, without a transaction, without some steps, with a plainer
 //! machine, with smaller numbers; each is run again in full and kept if it still convicts, whatever the
 //! verdict says. What is left is usually short enough to be read at a glance.
+//!
+//! A long program first loses whole runs of transactions while only the form that convicted it is
+//! examined; the rest is done to what is left, in all forms.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use crate::control::Control;
 use crate::designs::Entry;
-use crate::litmus::{self, Case, CrashAt, Litmus, Placement, Step, Word};
+use crate::litmus::{self, Case, CrashAt, Form, Litmus, Placement, Step, Word};
 
 use super::points::{Conviction, Thoroughness};
 
@@ -27,11 +32,30 @@ pub struct Shrunk {
 
 /// The least program that still convicts; `None` if this one does not.
 pub fn shrink(litmus: &Litmus, design: &'static Entry) -> Option<Shrunk> {
-    let mut shrinker = Shrinker { design, runs: 0 };
+    let conviction = Case::new(litmus, design).ok()?.examined(Thoroughness::SHORT).run().ok()?;
+    let form = conviction.convictions.first()?.form;
+    shrink_watched(litmus, design, form, 0, &Arc::default())
+}
+
+/// The same for a program that is known to be convicted in a form, with tears and landings drawn from a
+/// seed. When it is cancelled, it is as far as it has come.
+pub(super) fn shrink_watched(
+    litmus: &Litmus,
+    design: &'static Entry,
+    form: Form,
+    seed: u64,
+    control: &Arc<Control>,
+) -> Option<Shrunk> {
+    let how = only(form);
+    let mut shrinker = Shrinker { design, seed, how, control, runs: 0, conviction: None };
     let mut best = litmus.clone();
     best.crash = CrashAt::Everywhere;
     best.expectations.clear();
     shrinker.convicts(&best)?;
+    shrinker.drop_threads(&mut best);
+    shrinker.drop_transactions(&mut best);
+    shrinker.drop_unused(&mut best);
+    shrinker.how = Thoroughness::SHORT;
     loop {
         let before = best.clone();
         shrinker.drop_threads(&mut best);
@@ -43,30 +67,51 @@ pub fn shrink(litmus: &Litmus, design: &'static Entry) -> Option<Shrunk> {
             break;
         }
     }
-    let conviction = shrinker.convicts(&best)?;
+    let conviction = shrinker.conviction?;
     best.crash = CrashAt::Point { number: conviction.point, form: conviction.form };
     Some(Shrunk { litmus: best, conviction, runs: shrinker.runs })
 }
 
-struct Shrinker {
-    design: &'static Entry,
-    runs: u32,
+/// Every crash point, in the plain form and one other.
+fn only(form: Form) -> Thoroughness {
+    let mut how = Thoroughness { torn_every: 0, in_flight_every: 0, ..Thoroughness::SHORT };
+    how.recovery_every = 0;
+    match form {
+        Form::Plain => {}
+        Form::Torn(_) => how.torn_every = 1,
+        Form::InFlight(_) => how.in_flight_every = 1,
+        Form::Recovery(_) => how.recovery_every = Thoroughness::SHORT.recovery_every,
+    }
+    how
 }
 
-impl Shrinker {
-    fn convicts(&mut self, candidate: &Litmus) -> Option<Conviction> {
+struct Shrinker<'a> {
+    design: &'static Entry,
+    seed: u64,
+    how: Thoroughness,
+    control: &'a Arc<Control>,
+    runs: u32,
+    /// Of the best program.
+    conviction: Option<Conviction>,
+}
+
+impl Shrinker<'_> {
+    /// Whether it is convicted; then it is the best program.
+    fn convicts(&mut self, candidate: &Litmus) -> Option<()> {
         self.runs += 1;
         // What is not a valid program any more (a lock without its unlock) is read as such.
         let candidate = litmus::parse(&candidate.to_string()).ok()?;
         if !is_isolated(&candidate) {
             return None;
         }
-        let case = Case::new(&candidate, self.design).ok()?.examined(Thoroughness::SHORT);
-        case.run().ok()?.convictions.into_iter().next()
+        let case = Case::new(&candidate, self.design).ok()?.examined(self.how);
+        let outcome = case.drawing(self.seed).under(self.control).run().ok()?;
+        self.conviction = Some(outcome.convictions.into_iter().next()?);
+        Some(())
     }
 
     fn try_it(&mut self, best: &mut Litmus, change: impl FnOnce(&mut Litmus)) -> bool {
-        if self.runs >= RUNS_MAX {
+        if self.runs >= RUNS_MAX || self.control.is_cancelled() {
             return false;
         }
         let mut candidate = best.clone();
@@ -87,19 +132,19 @@ impl Shrinker {
         }
     }
 
-    /// From a begin (and the locks before it) to the next.
+    /// Runs of transactions, halving their length down to one; each goes from a begin (and the locks
+    /// before it) to the next.
     fn drop_transactions(&mut self, best: &mut Litmus) {
         for thread in 0..best.threads.len() {
-            let mut from = 0;
-            while from < best.threads[thread].len() {
-                let steps = &best.threads[thread];
-                let is_head = |s: &Step| matches!(s, Step::Lock(_) | Step::Begin);
-                let body =
-                    (from..steps.len()).find(|&i| !is_head(&steps[i])).unwrap_or(steps.len());
-                let next = (body..steps.len()).find(|&i| is_head(&steps[i])).unwrap_or(steps.len());
-                if !self.try_it(best, |l| drop(l.threads[thread].drain(from..next))) {
-                    from = next;
+            let mut length = heads(&best.threads[thread]).len().next_power_of_two();
+            while length > 0 {
+                let mut nth = 0;
+                while let Some((from, to)) = nth_run(&best.threads[thread], nth, length) {
+                    if !self.try_it(best, |l| drop(l.threads[thread].drain(from..to))) {
+                        nth += length;
+                    }
                 }
+                length /= 2;
             }
         }
     }
@@ -151,18 +196,32 @@ impl Shrinker {
         self.try_it(best, |l| l.adversary = None);
         self.try_it(best, |l| l.garbage = None);
         self.try_it(best, |l| l.first_transaction = 0);
-        let used = |l: &Litmus, name: &str| {
-            let by_step =
-                l.threads.iter().flatten().any(|s| word_of(s).is_some_and(|w| w.name == name));
-            by_step || l.variables.iter().any(|v| v.place == Placement::With(name.into()))
+        self.drop_unused(best);
+        for at in (0..best.variables.len()).rev() {
+            self.try_it(best, |l| l.variables[at].place = Placement::OwnLine);
+        }
+    }
+
+    /// Variables that no step names: all at once, or else one by one.
+    fn drop_unused(&mut self, best: &mut Litmus) {
+        let unused = |l: &Litmus| {
+            let words = l.threads.iter().flatten().filter_map(word_of);
+            let beside = l.variables.iter().filter_map(|v| match &v.place {
+                Placement::With(name) => Some(name),
+                _ => None,
+            });
+            let used: BTreeSet<&String> = words.map(|word| &word.name).chain(beside).collect();
+            let unused = |&at: &usize| !used.contains(&l.variables[at].name);
+            (0..l.variables.len()).filter(unused).collect::<Vec<usize>>()
         };
-        let mut at = best.variables.len();
-        while at > 0 {
-            at -= 1;
-            if !used(best, &best.variables[at].name) {
+        let without = |l: &mut Litmus, gone: &[usize]| {
+            let mut at = 0..;
+            l.variables.retain(|_| at.next().is_some_and(|at| gone.binary_search(&at).is_err()));
+        };
+        let all = unused(best);
+        if !all.is_empty() && !self.try_it(best, |l| without(l, &all)) {
+            for at in all.into_iter().rev() {
                 self.try_it(best, |l| drop(l.variables.remove(at)));
-            } else {
-                self.try_it(best, |l| l.variables[at].place = Placement::OwnLine);
             }
         }
     }
@@ -213,6 +272,19 @@ fn is_isolated(litmus: &Litmus) -> bool {
         }
     }
     known.values().all(|(by, locks)| by.is_some() || !locks.is_empty())
+}
+
+/// Where transactions begin; what comes before the first belongs to none.
+fn heads(steps: &[Step]) -> Vec<usize> {
+    let is_head = |i: usize| matches!(steps[i], Step::Lock(_) | Step::Begin);
+    (0..steps.len()).filter(|&i| i == 0 || is_head(i) && !is_head(i - 1)).collect()
+}
+
+/// From the beginning of a transaction over so many of them.
+fn nth_run(steps: &[Step], nth: usize, length: usize) -> Option<(usize, usize)> {
+    let heads = heads(steps);
+    let from = *heads.get(nth)?;
+    Some((from, heads.get(nth + length).copied().unwrap_or(steps.len())))
 }
 
 fn word_of(step: &Step) -> Option<&Word> {

@@ -1,10 +1,13 @@
 //! Litmus programs, run: on a design, with power failing where they say.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use super::program::{ENTRY, Layout, LayoutError, LitmusWorkload, crash_steps};
 use super::{Expectation, Litmus, When, Word};
 use crate::config::{Config, ConfigError};
+use crate::control::Control;
 use crate::crash::{Crash, Exhaustion, Expect, Outcome, Thoroughness};
 use crate::designs::{self, Entry, Sabotages};
 use crate::memory::{Addr, Image};
@@ -31,6 +34,7 @@ pub struct Case {
     layout: Layout,
     litmus: Litmus,
     how: Thoroughness,
+    parent: Option<Arc<Control>>,
 }
 
 /// The designs that a program is for, and whether each must be convicted.
@@ -79,12 +83,24 @@ impl Case {
         let layout = Layout::new(litmus, start, end)?;
         (design.build)(&spec.site())?;
         let how = Thoroughness { at: litmus.crash, ..Thoroughness::SHORT };
-        Ok(Case { spec, layout, litmus: litmus.clone(), how })
+        Ok(Case { spec, layout, litmus: litmus.clone(), how, parent: None })
     }
 
     /// The same, examined differently.
     pub fn examined(mut self, how: Thoroughness) -> Case {
         self.how = Thoroughness { at: self.litmus.crash, ..how };
+        self
+    }
+
+    /// As part of a computation: its run is cancelled with that.
+    pub fn under(mut self, parent: &Arc<Control>) -> Case {
+        self.parent = Some(Arc::clone(parent));
+        self
+    }
+
+    /// With what is torn and what lands drawn from this seed instead of 0.
+    pub fn drawing(mut self, seed: u64) -> Case {
+        self.spec.seed = seed;
         self
     }
 
@@ -116,7 +132,12 @@ impl Case {
 
     fn exhaustion(&self) -> Exhaustion {
         let workload = Box::new(LitmusWorkload::new(&self.litmus, &self.layout));
-        Exhaustion::new(&self.spec, Some(workload), self.how).expect("it was built before")
+        let run = Exhaustion::new(&self.spec, Some(workload), self.how);
+        let run = run.expect("it was built before");
+        match &self.parent {
+            Some(parent) => run.under(parent),
+            None => run,
+        }
     }
 }
 

@@ -131,6 +131,11 @@ impl Simulation {
         Arc::clone(&self.control)
     }
 
+    /// Is watched and cancelled by this from now on.
+    pub(crate) fn set_control(&mut self, control: Arc<Control>) {
+        self.control = control;
+    }
+
     /// Follows transactions and what is durable from now on, so that crashes can be judged. Call it
     /// before running.
     pub fn follow_transactions(&mut self) {

@@ -2,7 +2,7 @@
 
 Standard output carries results and nothing else; progress, notes and errors go to standard error.
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 input was refused,
-130 interrupted.
+130 interrupted. Of `graven crash` and `graven litmus`, 1 also is a promise that was broken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import click
 from graven import _engine
 from graven.api import Interrupted
 from graven.cli.compare import compare
+from graven.cli.crash import crash
 from graven.cli.listing import list_
+from graven.cli.litmus import litmus
 from graven.cli.memory import memory
 from graven.cli.run import run
 from graven.cli.terminal import REFUSED, complain
@@ -33,6 +35,7 @@ structures doing real transactions.
 Examples:
   graven compare                              all designs on the micro workloads
   graven run --design silo --workload btree   one simulation, every statistic
+  graven crash --design silo                  power fails everywhere; is every promise kept?
   graven list designs                         what there is to compare
   graven COMMAND --help                       options and examples of a command
 """
@@ -48,6 +51,8 @@ def cli() -> None:
 
 cli.add_command(compare)
 cli.add_command(run)
+cli.add_command(crash)
+cli.add_command(litmus)
 cli.add_command(list_)
 cli.add_command(memory)
 

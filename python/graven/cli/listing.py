@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from graven.catalogue import Parameter, catalogue
+from graven.catalogue import Named, Parameter, catalogue
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
 from graven.records import json_text
 
-HELP = """List designs, workloads, machines, statistics or parameters.
+HELP = """List designs, workloads, machines, statistics, parameters, sabotages or states.
 
 \b
 Examples:
   graven list designs                 what can be compared, and from which paper
-  graven list designs --verbose       with the parameters of each
+  graven list designs --verbose       with promise, sabotages, corners and parameters of each
   graven list machines --verbose      every value, with its source or the reason it was assumed
   graven list parameters --verbose    every key that --set and machine files take, with its range
+  graven list sabotages               what `graven crash --sabotage` takes
+  graven list states                  what a campaign of `graven crash` should reach
   graven list stats --format json     for a script
 """
 
@@ -39,7 +42,45 @@ def _designs(console: Console, *, verbose: bool) -> None:
         console.print(UNSAFE_NOTE)
     if verbose:
         for design in known.designs:
+            heading = Text(design.name, style="bold")
+            console.print(heading + Text(f" promises: {_PROMISES[design.promise]}", "not bold"))
+            _names(console, f"Sabotages of {design.name}", design.sabotages)
+            _names(console, f"States of {design.name} worth reaching", design.corners)
             _parameters(console, Text(f"Parameters of {design.name}"), design.parameters)
+
+
+_PROMISES = {
+    "nothing": "nothing",
+    "commit-order": "after a power failure, the first so-many in commit order are there",
+    "durable": "after a power failure, every acknowledged transaction is there",
+}
+
+
+def _names(console: Console, heading: str, names: Sequence[Named]) -> None:
+    if not names:
+        return
+    console.print(heading, style="bold")
+    table = plain_table()
+    table.add_column("name", no_wrap=True)
+    table.add_column("meaning")
+    for item in names:
+        table.add_row(item.name, Text(item.summary))
+    console.print(table)
+
+
+def _sabotages(console: Console, **_: bool) -> None:
+    _grouped(console, "sabotage", {item.name: item.sabotages for item in catalogue().designs})
+
+
+def _states(console: Console, **_: bool) -> None:
+    known = catalogue()
+    corners = {item.name: item.corners for item in known.designs}
+    _grouped(console, "state", {"Any design": known.states} | corners)
+
+
+def _grouped(console: Console, what: str, groups: Mapping[str, Sequence[Named]]) -> None:
+    rows = {title: [(item.name, item.summary) for item in of] for title, of in groups.items() if of}
+    console.print(grouped_table([(what, "left"), ("meaning", "left")], rows))
 
 
 def _workloads(console: Console, *, verbose: bool) -> None:
@@ -130,13 +171,29 @@ def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_LISTS: dict[str, tuple[str, Callable[..., None]]] = {
-    "designs": ("designs", _designs),
-    "workloads": ("workloads", _workloads),
-    "machines": ("machines", _machines),
-    "stats": ("stats", _stats),
-    "parameters": ("sections", _sections),
+_LISTS: dict[str, Callable[..., None]] = {
+    "designs": _designs,
+    "workloads": _workloads,
+    "machines": _machines,
+    "stats": _stats,
+    "parameters": _sections,
+    "sabotages": _sabotages,
+    "states": _states,
 }
+
+
+def _document(what: str) -> object:
+    raw = catalogue().raw
+    if what == "sabotages":
+        return _of_designs("sabotages")
+    if what == "states":
+        return [{"design": None, **state} for state in raw["states"]] + _of_designs("corners")
+    return raw["sections" if what == "parameters" else what]
+
+
+def _of_designs(key: str) -> list[dict[str, Any]]:
+    designs = catalogue().raw["designs"]
+    return [{"design": design["name"], **item} for design in designs for item in design[key]]
 
 
 @click.command("list", help=HELP, short_help="List designs, workloads, machines, and so on.")
@@ -152,9 +209,8 @@ _LISTS: dict[str, tuple[str, Callable[..., None]]] = {
 )
 def list_(what: str, verbose: bool, form: str) -> int:
     """Prints one part of the catalogue."""
-    key, show = _LISTS[what]
     if form == "json":
-        sys.stdout.write(json_text(catalogue().raw[key]))
+        sys.stdout.write(json_text(_document(what)))
     else:
-        show(results_console(), verbose=verbose)
+        _LISTS[what](results_console(), verbose=verbose)
     return 0

@@ -10,7 +10,6 @@ import click
 from graven.machine import DEFAULT
 
 F = TypeVar("F", bound=Callable[..., Any])
-Decorator = Callable[[F], F]
 
 SEED_MAX = (1 << 64) - 1
 
@@ -74,6 +73,28 @@ def seed(command: F) -> F:
         metavar="N",
         help="Seed of everything random.",
     )(command)
+
+
+def table_or_json(command: F) -> F:
+    """`--format` of what has no rows for a CSV file."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="What goes to standard output.",
+    )(command)
+
+
+def jobs(what: str) -> Callable[[F], F]:
+    """`--jobs`."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help=f"{what} at a time.  [default: one per host core]",
+    )
 
 
 class ThreadCounts(click.ParamType[tuple[int, ...]]):

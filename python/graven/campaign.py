@@ -1,0 +1,223 @@
+"""Campaigns: runs that are crashed wherever they can be, and litmus programs, several at a time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from graven import _engine
+from graven._engine import ConfigError
+from graven.experiment import Failure, Job, Observer, Pool, Snapshot, host_cores
+from graven.reports import CrashReport, LitmusReport, parse_crash_report, parse_litmus_report
+
+R = TypeVar("R")
+
+TRANSACTIONS = 1000
+"""Of one run, unless it is said otherwise."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How often the dearer forms of a power failure are judged; 0 is never.
+
+    Attributes:
+        torn: Every so-many-th write of several words is also torn.
+        in_flight: At every so-many-th crash point, writes on their way have also arrived in part.
+        recovery: At every so-many-th crash point, power also fails at each write of recovery.
+        recovery_depth: How often in a row power fails in recovery then.
+        structures: At every so-many-th crash point, the workload's structures are also walked.
+    """
+
+    torn: int = 1
+    in_flight: int = 4
+    recovery: int = 256
+    recovery_depth: int = 2
+    structures: int = 4096
+
+
+@dataclass(frozen=True)
+class CrashJob:
+    """One run to be crashed.
+
+    Attributes:
+        job: What is run.
+        sabotage: A sabotage of the design that is put in force.
+        every: Power fails at every so-many-th crash point; the shares are of those.
+        shares: How often the dearer forms are judged.
+        garbage: Whether the log region holds noise at first.
+        convictions: After so many, the run stops.
+    """
+
+    job: Job
+    sabotage: str | None = None
+    every: int = 1
+    shares: Shares = field(default_factory=Shares)
+    garbage: bool = False
+    convictions: int = 1
+
+    def campaign(self) -> _engine.Campaign:
+        """Hands it to the engine, which checks it.
+
+        Raises:
+            ConfigError: the engine refuses it.
+        """
+        job, shares = self.job, self.shares
+        spec = {
+            "design": job.design,
+            "workload": job.workload,
+            "machine": job.machine.spec(),
+            "threads": job.threads,
+            "transactions": TRANSACTIONS if job.transactions is None else job.transactions,
+            "seed": job.seed,
+            "set": [list(setting) for setting in job.settings],
+            "sabotage": self.sabotage,
+            "every": self.every,
+            "torn_every": shares.torn * self.every,
+            "in_flight_every": shares.in_flight * self.every,
+            "recovery_every": shares.recovery * self.every,
+            "recovery_depth": shares.recovery_depth,
+            # Counted by the engine among the crash points that are taken.
+            "structures_every": shares.structures,
+            "garbage": self.garbage,
+            "convictions": self.convictions,
+        }
+        return _engine.Campaign("run", json.dumps(spec))
+
+    def report(self, text: str, seconds: float) -> CrashReport:
+        """What came of it."""
+        return parse_crash_report(
+            text,
+            machine=self.job.machine.name,
+            settings=dict(self.job.settings),
+            shares=asdict(self.shares),
+            garbage=self.garbage,
+            seconds=round(seconds, 3),
+        )
+
+
+class Timed:
+    """A campaign of the engine's, with the host's time that it took."""
+
+    def __init__(self, campaign: _engine.Campaign) -> None:
+        self.campaign = campaign
+        self.seconds = 0.0
+
+    def run(self) -> str:
+        """Runs to the end."""
+        started = time.monotonic()
+        try:
+            return self.campaign.run()
+        finally:
+            self.seconds = time.monotonic() - started
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+        self.campaign.cancel()
+
+    def progress(self) -> tuple[int, int]:
+        """Done, and in all."""
+        return self.campaign.progress()
+
+
+@dataclass(frozen=True)
+class Judged(Generic[R]):
+    """Reports in the order of what was asked for, and what is missing."""
+
+    reports: tuple[R, ...]
+    failures: tuple[Failure, ...]
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class CrashCampaign:
+    """Runs that the engine has checked and that have not been made yet."""
+
+    jobs: tuple[CrashJob, ...]
+    tasks: tuple[Timed, ...]
+
+    @staticmethod
+    def prepare(jobs: Sequence[CrashJob]) -> CrashCampaign:
+        """Has the engine check every one before the first is run.
+
+        Raises:
+            ConfigError: the engine refuses one.
+        """
+        return CrashCampaign(tuple(jobs), tuple(Timed(job.campaign()) for job in jobs))
+
+    def run(
+        self, *, workers: int | None = None, observe: Observer | None = None
+    ) -> Judged[CrashReport]:
+        """Runs them; never raises for one that failed or was interrupted."""
+        tasks = [(job.job.label, task) for job, task in zip(self.jobs, self.tasks, strict=True)]
+        watch = _judging(observe, [task.campaign for task in self.tasks])
+        outcome = Pool(tasks, workers or host_cores()).run(watch)
+        reports = tuple(
+            self.jobs[index].report(text, self.tasks[index].seconds)
+            for index, text in outcome.texts.items()
+        )
+        return Judged(reports, outcome.failures, outcome.interrupted)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A litmus program: its text, and what messages call it."""
+
+    file: str
+    text: str
+
+    @staticmethod
+    def read(path: str | PathLike[str]) -> Program:
+        """The program in a file.
+
+        Raises:
+            ConfigError: the file cannot be read.
+        """
+        try:
+            return Program(fspath(path), Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigError(f"{fspath(path)}: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"{fspath(path)} is not UTF-8 text") from None
+
+    def campaign(self, designs: Sequence[str] = ()) -> _engine.Campaign:
+        """Hands it to the engine, which checks it; `designs` instead of those that it names.
+
+        Raises:
+            ConfigError: the engine refuses it; a syntax error begins with FILE:LINE:COLUMN.
+        """
+        spec = {"file": self.file, "text": self.text, "designs": list(designs)}
+        return _engine.Campaign("litmus", json.dumps(spec))
+
+
+def run_programs(
+    programs: Sequence[tuple[Program, _engine.Campaign]],
+    *,
+    workers: int | None = None,
+    observe: Observer | None = None,
+) -> Judged[LitmusReport]:
+    """Runs litmus programs that the engine has checked."""
+    tasks = [(program.file, campaign) for program, campaign in programs]
+    watch = _judging(observe, [campaign for _, campaign in programs])
+    outcome = Pool(tasks, workers or host_cores()).run(watch)
+    reports = tuple(
+        parse_litmus_report(text, tasks[index][0]) for index, text in outcome.texts.items()
+    )
+    return Judged(reports, outcome.failures, outcome.interrupted)
+
+
+def _judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:
+    """An observer that also learns how many power failures were judged, and what is reduced."""
+    if observe is None:
+        return None
+
+    def watch(snapshot: Snapshot) -> None:
+        judged = sum(campaign.judged() for campaign in campaigns)
+        reducing = sum(campaign.reducing() for campaign in campaigns)
+        observe(replace(snapshot, judged=judged, reducing=reducing))
+
+    return watch

@@ -1,0 +1,458 @@
+"""`graven crash`: power fails everywhere, and what recovery leaves is judged."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from graven import _engine, output
+from graven.api import design_names, failures_text, sound_designs, workload_names
+from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
+from graven.cli import options
+from graven.cli.terminal import (
+    REFUSED,
+    complain,
+    note,
+    person_console,
+    refusing,
+    results_console,
+)
+from graven.cli.verdicts import print_campaigns
+from graven.experiment import Failure, Snapshot, matrix
+from graven.figures import exact, scaled
+from graven.machine import Machine
+from graven.progress import Display
+from graven.records import json_text
+from graven.reports import Campaign
+from graven.schedules import AdversaryCampaign, Plan
+
+RESULTS = Path("graven-results")
+"""The folder of programs that replay convictions."""
+
+ROOM = 4 << 20
+"""Room to ask for before a campaign, for a program or a state."""
+
+SAVE_SECONDS = 5.0
+"""How much work of a campaign with `--state` may be lost."""
+
+HELP = """Let power fail at every crash point, recover from what survived, and judge.
+
+A crash point is a change of what a power failure leaves; between two of them every failure is the
+same. Each design runs each workload once. At every crash point power fails, the design recovers,
+the bytes are judged by what the program was told, and the run goes on as if nothing had been.
+Dearer forms of a failure are judged at a share of the crash points. The first conviction of a run
+is reduced to a short program, and written to a file that `graven litmus` replays.
+
+With --adversary programs, machines and the order of things in memory are drawn, too, within what
+is legal: no workload is run, but as many short programs as --seeds says.
+
+\b
+Examples:
+  graven crash --design silo --workload btree
+  graven crash --design silo,fwb --workload micro --machine cramped
+  graven crash --design silo --workload hash --sabotage no-tuple
+  graven crash --adversary --seeds 10000
+  graven crash --adversary --seeds 1000000 --state graven-results/soak.json
+
+The machine `cramped` has tiny caches and queues, so that more is under way when power fails.
+
+The exit code is 0 if every promise was kept (or was not expected to be), 1 if a design that claims
+safety was convicted or a sabotage was not, 2 for refused input, also by a design during its run,
+130 for an interrupt.
+"""
+
+RUN_ONLY = (
+    "workloads", "machine", "threads", "transactions", "seed", "sample", "forms",
+    "recovery_depth", "garbage",
+)  # fmt: skip
+ADVERSARY_ONLY = ("seeds", "first_seed", "state")
+
+
+class Forms(click.ParamType[dict[str, int]]):
+    """Forms of a power failure, each with its share."""
+
+    name = "forms"
+    shares = Shares()
+    known: Mapping[str, int] = {
+        "torn": shares.torn,
+        "in-flight": shares.in_flight,
+        "recovery": shares.recovery,
+        "structures": shares.structures,
+    }
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> dict[str, int]:
+        """Reads `torn,recovery=16`, `all` or `none`; what is not named is not judged."""
+        if isinstance(value, dict):
+            return value
+        if value in ("all", "none"):
+            return dict(self.known) if value == "all" else {}
+        found: dict[str, int] = {}
+        for text in str(value).split(","):
+            name, equals, share = (part.strip() for part in text.partition("="))
+            if name not in self.known or (equals and not (share.isdecimal() and int(share) > 0)):
+                self.fail(
+                    f"`{text.strip()}` is no form; allowed are {', '.join(self.known)}, each alone "
+                    "or with its share as in recovery=16, or all, or none",
+                    param,
+                    ctx,
+                )
+            found[name] = int(share) if equals else self.known[name]
+        return found
+
+
+@click.command(help=HELP, short_help="Let power fail everywhere; convict or not.")
+@click.option(
+    "--design",
+    "designs",
+    multiple=True,
+    metavar="NAMES",
+    help="Designs, separated by commas, or `all`; may be repeated.  [default: every sound one]",
+)
+@click.option(
+    "--workload",
+    "workloads",
+    multiple=True,
+    metavar="NAMES",
+    help="Workloads or groups (micro, macro, all), as --design.  [default: micro]",
+)
+@options.machine
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Program threads.  [default: one per core]",
+)
+@click.option(
+    "--transactions",
+    type=click.IntRange(min=1),
+    default=TRANSACTIONS,
+    show_default=True,
+    metavar="N",
+    help="Transactions of one run, over all its threads.",
+)
+@options.seed
+@options.settings
+@click.option(
+    "--sabotage",
+    metavar="NAME",
+    help="Make one design worse at one point (`graven list sabotages`): it must be convicted.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Let power fail at every N-th crash point only.",
+)
+@click.option(
+    "--forms",
+    type=Forms(),
+    default=dict(Forms.known),
+    metavar="NAMES",
+    help="Forms judged besides the plain one: torn, in-flight, recovery, structures, each with "
+    "=N for every N-th crash point; or none.  [default: "
+    + ",".join(f"{name}={share}" for name, share in Forms.known.items())
+    + "]",
+)
+@click.option(
+    "--recovery-depth",
+    type=click.IntRange(1, 100),
+    default=Shares.recovery_depth,
+    show_default=True,
+    metavar="N",
+    help="How often in a row power fails in recovery.",
+)
+@click.option(
+    "--garbage/--no-garbage",
+    default=False,
+    show_default=True,
+    help="Whether the log region holds noise at first.",
+)
+@click.option(
+    "--convictions",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Stop a run, or a design's schedules, after so many.",
+)
+@click.option("--adversary", is_flag=True, help="Draw programs, machines and schedules.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 100_000_000),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="With --adversary: schedules for each design.",
+)
+@click.option(
+    "--first-seed",
+    type=click.IntRange(0, 1 << 62),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="With --adversary: seed of the first.",
+)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --adversary: keep what is done there, and go on from it.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where the reduced program of the first conviction goes; for one design and workload.  "
+    f"[default: {RESULTS}/DESIGN-WORKLOAD.litmus]",
+)
+@options.jobs("Runs, or chunks of schedules,")
+@options.table_or_json
+@click.pass_context
+def crash(
+    context: click.Context,
+    designs: tuple[str, ...],
+    workloads: tuple[str, ...],
+    machine: str,
+    threads: int | None,
+    transactions: int,
+    seed: int,
+    settings: dict[str, str],
+    sabotage: str | None,
+    sample: int,
+    forms: dict[str, int],
+    recovery_depth: int,
+    garbage: bool,
+    convictions: int,
+    adversary: bool,
+    seeds: int,
+    first_seed: int,
+    state: Path | None,
+    replay: Path | None,
+    jobs: int | None,
+    form: str,
+) -> int:
+    """Checks everything, runs, writes, prints."""
+    _check_options(context, adversary=adversary)
+    names = design_names(designs) if designs else sound_designs()
+    if sabotage is not None and len(names) != 1:
+        raise click.UsageError(f"--sabotage {sabotage} is of one design; --design names it")
+    task: _Task
+    if adversary:
+        plan = Plan(tuple(names), seeds, first_seed, sabotage, tuple(settings.items()), convictions)
+        campaigns = len(names)
+        task = _Schedules.prepare(plan, state)
+    else:
+        runs = matrix(
+            names,
+            workload_names(workloads or None),
+            Machine.find(machine),
+            threads=(threads,),
+            transactions=transactions,
+            seed=seed,
+            settings=settings,
+        )
+        shares = Shares(
+            forms.get("torn", 0),
+            forms.get("in-flight", 0),
+            forms.get("recovery", 0),
+            recovery_depth,
+            forms.get("structures", 0),
+        )
+        campaigns = len(runs)
+        task = _Runs(
+            CrashCampaign.prepare(
+                [CrashJob(run, sabotage, sample, shares, garbage, convictions) for run in runs]
+            )
+        )
+    if replay is not None:
+        if campaigns != 1:
+            raise click.UsageError(
+                "--replay is for one design and one workload; without it, every convicted one "
+                f"has a file of its own in {RESULTS}"
+            )
+        with refusing("--replay: "):
+            output.check([replay], ROOM)
+    started = time.monotonic()
+    with Display(person_console(), noun=task.noun) as display:
+        done = task.run(jobs, display)
+    seconds = time.monotonic() - started
+    try:
+        replays = _write(done.reports, replay)
+    except output.OutputError:
+        _print(done.reports, {}, form)
+        raise
+    _print(done.reports, replays, form)
+    if done.judged:
+        note(
+            f"{exact(done.judged)} power failures in {seconds:.2f} s of host time: "
+            f"{scaled(done.judged / seconds)}/s"
+        )
+    return _status(done, sabotage)
+
+
+def _check_options(context: click.Context, *, adversary: bool) -> None:
+    """Options of the one kind of campaign are refused in the other."""
+    wrong = RUN_ONLY if adversary else ADVERSARY_ONLY
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "")
+        if parameter.name in wrong and given is ParameterSource.COMMANDLINE:
+            option = parameter.opts[0]
+            if adversary:
+                raise click.UsageError(
+                    f"{option} does not go with --adversary, which draws programs and machines"
+                )
+            raise click.UsageError(f"{option} needs --adversary")
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What came of a campaign; `judged` are the power failures of this run of the command."""
+
+    reports: Sequence[Campaign]
+    failures: Sequence[Failure]
+    judged: int
+    interruption: str | None
+
+
+class _Task:
+    """One of the two kinds of campaign."""
+
+    noun: str
+
+    def run(self, jobs: int | None, display: Display) -> _Done:
+        """Runs it."""
+        raise NotImplementedError
+
+
+@dataclass
+class _Runs(_Task):
+    campaign: CrashCampaign
+    noun: str = "runs"
+
+    def run(self, jobs: int | None, display: Display) -> _Done:
+        judged = self.campaign.run(workers=jobs, observe=display)
+        interruption = None
+        if judged.interrupted:
+            done, total = len(judged.reports), len(self.campaign.jobs)
+            interruption = f"interrupted: {done} of {total} runs had finished"
+        count = sum(report.recoveries for report in judged.reports)
+        return _Done(judged.reports, judged.failures, count, interruption)
+
+
+@dataclass
+class _Schedules(_Task):
+    campaign: AdversaryCampaign
+    state: Path | None
+    before: int
+    noun: str = "schedules"
+    _saved: float = field(default_factory=time.monotonic)
+    _warned: bool = False
+
+    @staticmethod
+    def prepare(plan: Plan, state: Path | None) -> _Schedules:
+        """Checks the plan, and reads the state if there is one."""
+        campaign = AdversaryCampaign.prepare(plan)
+        if state is None:
+            return _Schedules(campaign, None, 0)
+        with refusing("--state: "):
+            output.check([state], ROOM, make=state.parent)
+        try:
+            found = json.loads(state.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return _Schedules(campaign, state, 0)
+        except (OSError, ValueError) as error:
+            raise _engine.ConfigError(f"--state: cannot read {state}: {error}") from None
+        try:
+            campaign = AdversaryCampaign.prepare(plan, found)
+        except _engine.ConfigError as error:
+            raise _engine.ConfigError(
+                f"--state: {state}: {error}; give what it was begun with, or another file"
+            ) from None
+        note(f"{state}: {exact(campaign.schedules)} of {exact(campaign.total)} schedules were done")
+        return _Schedules(campaign, state, _judged(campaign))
+
+    def run(self, jobs: int | None, display: Display) -> _Done:
+        def observe(snapshot: Snapshot) -> None:
+            display(snapshot)
+            if time.monotonic() - self._saved >= SAVE_SECONDS:
+                self._save_or_warn()
+
+        judged = self.campaign.run(workers=jobs, observe=observe)
+        interruption = None
+        if judged.interrupted:
+            done, total = exact(self.campaign.schedules), exact(self.campaign.total)
+            interruption = f"interrupted: {done} of {total} schedules were done"
+            if self.state is not None:
+                interruption += "; the same command goes on from there"
+        if self.state is not None:
+            self._save()
+        count = _judged(self.campaign) - self.before
+        return _Done(judged.reports, judged.failures, count, interruption)
+
+    def _save(self) -> None:
+        if self.state is not None:
+            output.write(self.state, json_text(self.campaign.state()).encode())
+
+    def _save_or_warn(self) -> None:
+        """Saves; a disk that is full for a while does not end a campaign of hours."""
+        self._saved = time.monotonic()
+        try:
+            self._save()
+            self._warned = False
+        except output.OutputError as error:
+            if not self._warned:
+                note(f"{error}; the campaign goes on, and tries again")
+            self._warned = True
+
+
+def _judged(campaign: AdversaryCampaign) -> int:
+    return sum(report.recoveries for report in campaign.reports)
+
+
+def _write(reports: Sequence[Campaign], replay: Path | None) -> dict[int, Path]:
+    """Writes the program of each report's first conviction; the files by the report's number."""
+    written: dict[int, Path] = {}
+    for number, report in enumerate(reports):
+        text = report.convictions[0].replay if report.convictions else None
+        if text is None:
+            continue
+        path = RESULTS / f"{report.name}.litmus" if replay is None else replay
+        output.check([path], len(text), make=RESULTS)
+        output.write(path, text.encode())
+        written[number] = path
+    return written
+
+
+def _print(reports: Sequence[Campaign], replays: Mapping[int, Path], form: str) -> None:
+    if form == "json":
+        sys.stdout.write(json_text([report.to_dict() for report in reports]))
+    else:
+        print_campaigns(results_console(), reports, replays)
+    sys.stdout.flush()
+
+
+def _status(done: _Done, sabotage: str | None) -> int:
+    for failure in done.failures:
+        complain(failures_text([failure]))
+    if done.interruption is not None:
+        note(done.interruption)
+        return 130
+    convicted = [report for report in done.reports if report.convictions]
+    missed = sabotage is not None and not convicted
+    if done.failures or missed or any(report.claims_safety for report in convicted):
+        return 1
+    return REFUSED if any(report.verdict == "refused" for report in done.reports) else 0

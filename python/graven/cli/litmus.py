@@ -1,0 +1,104 @@
+"""`graven litmus`: programs of a few steps that ask one question of a design."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from graven import _engine
+from graven.api import design_names, failures_text
+from graven.campaign import Program, run_programs
+from graven.cli import options
+from graven.cli.terminal import (
+    REFUSED,
+    Refusal,
+    complain,
+    note,
+    person_console,
+    results_console,
+)
+from graven.cli.verdicts import print_litmus
+from graven.progress import Display
+from graven.records import json_text
+
+HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
+
+A program names the designs that must keep their promise in it, and those that must be convicted.
+docs/laboratory.md describes the format by example; `graven crash` writes such programs.
+
+\b
+Examples:
+  graven litmus graven-results/silo-literal-btree.litmus
+  graven litmus tests/*.litmus --design silo
+  graven litmus tests --timeline             all *.litmus of a folder, with every timeline
+  graven litmus tests --format json | jq '.[].results[] | [.design, .as_expected]'
+
+The exit code is 0 if everything came out as expected, 1 if not, 2 if a program cannot be read.
+"""
+
+
+@click.command(help=HELP, short_help="Run litmus programs; a verdict and a timeline.")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE|FOLDER...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--design",
+    "designs",
+    multiple=True,
+    metavar="NAME",
+    help="Run on these designs instead of those that a program names; may be repeated. One that "
+    "the program does not name is to keep its promise.",
+)
+@click.option(
+    "--timeline/--no-timeline",
+    default=None,
+    help="Tell the story of every conviction, or of none.  [default: of unexpected ones]",
+)
+@options.jobs("Programs")
+@options.table_or_json
+def litmus(
+    files: Sequence[Path],
+    designs: Sequence[str],
+    timeline: bool | None,
+    jobs: int | None,
+    form: str,
+) -> int:
+    """Reads everything, runs, prints."""
+    names = design_names(designs) if designs else []
+    checked, refusals = [], []
+    for path in _paths(files):
+        try:
+            program = Program.read(path)
+            checked.append((program, program.campaign(names)))
+        except _engine.ConfigError as error:
+            refusals.append(str(error))
+    if refusals:
+        for refusal in refusals:
+            complain(refusal)
+        return REFUSED
+    with Display(person_console(), noun="programs") as display:
+        judged = run_programs(checked, workers=jobs, observe=display)
+    if form == "json":
+        sys.stdout.write(json_text([report.to_dict() for report in judged.reports]))
+    elif judged.reports:
+        print_litmus(results_console(), judged.reports, timelines=timeline)
+    for failure in judged.failures:
+        complain(failures_text([failure]))
+    if judged.interrupted:
+        note(f"interrupted: {len(judged.reports)} of {len(checked)} programs had finished")
+        return 130
+    return 0 if not judged.failures and all(r.as_expected for r in judged.reports) else 1
+
+
+def _paths(given: Sequence[Path]) -> list[Path]:
+    """Files, and of folders the litmus programs in them."""
+    found: list[Path] = []
+    for path in given:
+        inside = sorted(path.glob("*.litmus")) if path.is_dir() else [path]
+        if not inside:
+            raise Refusal(f"{path}: there is no *.litmus in this folder")
+        found += inside
+    return list(dict.fromkeys(found))

@@ -1,0 +1,232 @@
+"""What the crash laboratory found, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from graven.catalogue import Named, catalogue
+from graven.cli.tables import marked, plain_table
+from graven.figures import exact
+from graven.reports import (
+    FORMS,
+    AdversaryReport,
+    Campaign,
+    Conviction,
+    CrashReport,
+    LitmusReport,
+    Report,
+)
+
+_WHO_STYLES = {
+    "caches": "blue",
+    "PM": "cyan",
+    "design": "magenta",
+    "power": "bold yellow",
+    "battery": "yellow",
+    "recovery": "yellow",
+    "verdict": "bold red",
+}
+"""Colours of a timeline; threads are green."""
+
+_STATE, _COUNT = 24, 12
+"""Columns of the terminal that the name of a state and a design's counts take."""
+
+
+def print_campaigns(
+    console: Console, reports: Sequence[Campaign], replays: Mapping[int, Path]
+) -> None:
+    """Verdicts, the story of each conviction, and what was reached.
+
+    `replays` are the files that programs were written to, by the number of the report.
+    """
+    if not reports:
+        return
+    _print_verdicts(console, reports)
+    for number, report in enumerate(reports):
+        for nth, conviction in enumerate(report.convictions):
+            title = f"{_called(report)} on {report.workload} is convicted"
+            print_conviction(console, title, conviction)
+            if nth == 0 and number in replays:
+                # Not wrapped: it is to be copied.
+                console.print(f"Replay: graven litmus {replays[number]}\n", soft_wrap=True)
+    _print_reached(console, reports)
+
+
+def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
+    unsafe = catalogue().unsafe_designs()
+    schedules = any(isinstance(report, AdversaryReport) for report in reports)
+    table = plain_table()
+    table.add_column("design", no_wrap=True)
+    table.add_column(
+        "schedules" if schedules else "workload", justify="right" if schedules else "left"
+    )
+    for name in ("crash points", *(form.replace("_", "-") for form in FORMS)):
+        table.add_column(name, justify="right")
+    table.add_column("verdict", no_wrap=True)
+    for report in reports:
+        second = report.workload
+        if isinstance(report, AdversaryReport):
+            second = exact(report.schedules)
+        counts = (report.crash_points, *(report.forms[form] for form in FORMS))
+        table.add_row(
+            marked(_called(report), {_called(report)} if report.design in unsafe else set()),
+            second,
+            *(exact(count) for count in counts),
+            _verdict(report),
+        )
+    console.print(table)
+    console.print(
+        "Power failures judged, by form: plain, with a torn write, with writes on their way, in "
+        "recovery; and walks of structures."
+    )
+    sampled = {report.every for report in reports if isinstance(report, CrashReport)} - {1}
+    for every in sampled:
+        console.print(f"Sampled: of {every} crash points, power failed at one.", style="bold")
+    for report in reports:
+        if report.refused:
+            of = (
+                f"{report.refused} of {report.schedules} schedules"
+                if isinstance(report, AdversaryReport)
+                else "the run"
+            )
+            why = f"{_called(report)} on {report.workload} refused {of}: {report.refusal}"
+            console.print(Text(why))
+    console.print()
+
+
+def _called(report: Campaign) -> str:
+    return report.design if report.sabotage is None else f"{report.design} with {report.sabotage}"
+
+
+def _verdict(report: Campaign) -> Text:
+    if report.verdict == "refused":
+        return Text("refused", style="yellow")
+    if report.verdict == "convicted":
+        return Text("CONVICTED", style="bold red" if report.claims_safety else "bold")
+    if report.sabotage is not None:
+        return Text("NOT CONVICTED", style="bold red")
+    if not report.sound:
+        return Text("not convicted", style="yellow")
+    return Text("kept", style="green")
+
+
+def print_conviction(console: Console, title: str, conviction: Conviction) -> None:
+    """What was broken, and the timeline that led to it."""
+    console.print(Text(title, style="bold"))
+    seed = "" if conviction.seed is None else f"seed {conviction.seed}, "
+    where = f"{seed}crash point {conviction.point}, {conviction.form}, cycle {conviction.cycle}"
+    console.print(Text(f"{conviction.what} ({where})"))
+    table = plain_table()
+    table.add_column("cycle", justify="right", no_wrap=True)
+    table.add_column("who", no_wrap=True)
+    table.add_column("what")
+    for event in conviction.timeline:
+        style = _WHO_STYLES.get(event.who, "green" if event.who.startswith("thread") else "")
+        cycle = "" if event.cycle is None else exact(event.cycle)
+        table.add_row(cycle, Text(event.who, style=style), Text(event.what, style=style))
+    console.print(table)
+    if conviction.left_out:
+        console.print(
+            f"{conviction.left_out} events are left out, as earlier or unrelated.", style="dim"
+        )
+
+
+def _print_reached(console: Console, reports: Sequence[Campaign]) -> None:
+    """States down, designs across, and what nothing can be said about."""
+    counts = _reached(reports)
+    designs = list(counts)
+    room = max(1, (console.width - _STATE) // _COUNT)
+    for start in range(0, len(designs), room):
+        chunk = designs[start : start + room]
+        table = plain_table()
+        table.add_column("reached", no_wrap=True)
+        for design in chunk:
+            table.add_column(design, justify="right", min_width=_COUNT - 2)
+        table.add_column("what it is")
+        states: dict[Named, None] = {}
+        for design in chunk:
+            states |= dict.fromkeys(catalogue().states_of(design))
+        general = len(catalogue().states)
+        for number, state in enumerate(states):
+            cells = [counts[design].get(state.name) for design in chunk]
+            known = [state in catalogue().states_of(design) for design in chunk]
+            table.add_row(
+                state.name,
+                *(_count(cell if has else None) for cell, has in zip(cells, known, strict=True)),
+                Text(state.summary),
+                end_section=number == general - 1,
+            )
+        console.print(table)
+    for design in designs:
+        missing = [name for name, count in counts[design].items() if count == 0]
+        if missing:
+            text = f"{design}: this campaign says nothing about: {', '.join(missing)}."
+            console.print(Text(text, style="yellow"))
+    if not any(0 in of.values() for of in counts.values()):
+        console.print("Every state was reached.")
+
+
+def _reached(reports: Sequence[Campaign]) -> dict[str, dict[str, int]]:
+    """Counts by design and state, in the order of the catalogue, over all workloads."""
+    counts: dict[str, dict[str, int]] = {}
+    for report in reports:
+        names = [state.name for state in catalogue().states_of(report.design)]
+        of = counts.setdefault(report.design, dict.fromkeys(names, 0))
+        for name, count in report.reached.items():
+            of[name] = of.get(name, 0) + count
+    return counts
+
+
+def _count(count: int | None) -> Text:
+    if count is None:
+        return Text("")
+    return Text(exact(count), style="yellow" if count == 0 else "")
+
+
+def print_litmus(
+    console: Console, reports: Sequence[LitmusReport], *, timelines: bool | None
+) -> None:
+    """A row for each program and design, then timelines: all, none, or of what was not expected."""
+    table = plain_table()
+    for name in ("program", "design"):
+        table.add_column(name, no_wrap=name == "design")
+    for name in ("crash points", "power failures"):
+        table.add_column(name, justify="right")
+    for name in ("verdict", "as expected"):
+        table.add_column(name, no_wrap=True)
+    for report in reports:
+        for number, result in enumerate(report.results):
+            table.add_row(
+                Text(report.file if number == 0 else ""),
+                result.design,
+                exact(result.crash_points),
+                exact(result.recoveries),
+                _result(result),
+                Text("yes", style="green")
+                if result.as_expected
+                else Text(f"NO, {result.expected} was", style="bold red"),
+                end_section=number == len(report.results) - 1,
+            )
+    console.print(table)
+    for report in reports:
+        for result in report.results:
+            where = f"{result.design} in {report.file} ({report.title})"
+            if result.verdict == "refused":
+                console.print(Text(f"{where}: refused: {result.refusal}\n"))
+            shown = not result.as_expected if timelines is None else timelines
+            for conviction in result.convictions if shown else ():
+                print_conviction(console, f"{where} is convicted", conviction)
+    results = [result for report in reports for result in report.results]
+    wrong = sum(not result.as_expected for result in results)
+    what = f"{len(results)} results of {len(reports)} programs"
+    console.print(f"{what}, all as expected." if not wrong else f"{what}, {wrong} not as expected.")
+
+
+def _result(result: Report) -> Text:
+    styles = {"kept": "green", "convicted": "bold", "refused": "yellow"}
+    text = "CONVICTED" if result.verdict == "convicted" else result.verdict
+    return Text(text, style=styles[result.verdict])

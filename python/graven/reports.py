@@ -1,0 +1,262 @@
+"""Reports: what the crash laboratory returns.
+
+A report says what was judged, what was reached, and tells the story of each conviction. It is the
+same on every computer, save for the host's time in `seconds`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeAlias
+
+from graven._engine import __version__
+
+FORMS = ("plain", "torn", "in_flight", "recovery", "structures")
+"""What was judged at crash points; `structures` are walks of the workload's structures."""
+
+Verdict: TypeAlias = Literal["kept", "convicted", "refused"]
+"""`refused`: the design did not go on as configured, so that nothing is known of it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of a timeline; rows without a cycle belong to the one above."""
+
+    cycle: int | None
+    who: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Conviction:
+    """A promise that was broken, and the power failure that shows it.
+
+    Attributes:
+        what: Which promise, and a word that shows it.
+        point: Number of the crash point in the program of `replay`, else in the run.
+        form: What the power failure found there: `plain`, `torn 0x…`, `in-flight …`, `recovery …`.
+        cycle: When.
+        seed: The adversary's seed, if it was one of its schedules.
+        timeline: What led to it, what recovery did, and the verdict.
+        left_out: Events that the timeline leaves out, as earlier or unrelated.
+        replay: A litmus program that replays it, if it could be made.
+    """
+
+    what: str
+    point: int
+    form: str
+    cycle: int
+    seed: int | None
+    timeline: tuple[Event, ...]
+    left_out: int
+    replay: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What is the same in all reports.
+
+    Attributes:
+        design: The design.
+        promise: What it promises: `nothing`, `commit-order` or `durable`.
+        safe: Whether it promises anything.
+        sound: Whether it does, and is not known to break it.
+        crash_points: Changes of the durable state.
+        recoveries: Power failures that were judged.
+        forms: The same by form (`FORMS`), and how often structures were walked.
+        convictions: Promises that were broken.
+        reached: How often each state worth reaching was reached, by name.
+        runs: Programs that were run.
+        refused: Those that the design refused to go on with, as configured.
+        refusal: Its reason, the first time.
+    """
+
+    design: str
+    promise: str
+    safe: bool
+    sound: bool
+    crash_points: int
+    recoveries: int
+    forms: Mapping[str, int]
+    convictions: tuple[Conviction, ...]
+    reached: Mapping[str, int]
+    runs: int
+    refused: int
+    refusal: str | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came out."""
+        if self.convictions:
+            return "convicted"
+        return "refused" if self.is_refused else "kept"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether so much was refused that nothing can be said."""
+        return self.refused > 0
+
+    @property
+    def not_reached(self) -> tuple[str, ...]:
+        """States of which this report says nothing."""
+        return tuple(name for name, count in self.reached.items() if count == 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        document = asdict(self)
+        document["not_reached"] = list(self.not_reached)
+        return document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign(Report):
+    """What `crash` and `adversary` have in common.
+
+    Attributes:
+        workload: The workload; `adversary` if programs were drawn.
+        machine: The machine; the adversary draws from it.
+        sabotage: The sabotage that was in force, if any.
+        settings: Configuration that was set, by `SECTION.KEY`.
+        version: Graven's.
+        seconds: Host time that it took, over all host threads.
+    """
+
+    workload: str
+    machine: str
+    sabotage: str | None
+    settings: Mapping[str, str]
+    version: str = __version__
+    seconds: float
+
+    @property
+    def claims_safety(self) -> bool:
+        """Whether a conviction is news: the design is sound, and nothing was sabotaged."""
+        return self.sound and self.sabotage is None
+
+    @property
+    def name(self) -> str:
+        """How messages and files call it."""
+        sabotage = "" if self.sabotage is None else f"-{self.sabotage}"
+        return f"{self.design}{sabotage}-{self.workload}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document; `seconds`, the only part that differs from run to run, comes last."""
+        document = super().to_dict()
+        first = {"design": self.design, "workload": self.workload}
+        return (
+            first
+            | {k: v for k, v in document.items() if k != "seconds"}
+            | {"seconds": self.seconds}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashReport(Campaign):
+    """A run that was crashed at its crash points.
+
+    Attributes:
+        threads: Program threads.
+        transactions: Transactions over all threads.
+        seed: Seed of the workload, and of what is torn and what lands.
+        every: Power failed at every so-many-th crash point.
+        shares: How often the dearer forms were judged.
+        garbage: Whether the log region held noise at first.
+    """
+
+    threads: int
+    transactions: int
+    seed: int
+    every: int
+    shares: Mapping[str, int]
+    garbage: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdversaryReport(Campaign):
+    """Schedules of the adversary, from `first_seed` up to before `next_seed`.
+
+    Attributes:
+        first_seed: The first one.
+        seeds: How many were asked for.
+        next_seed: Where to go on.
+    """
+
+    first_seed: int
+    seeds: int
+    next_seed: int
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether all were; that some do not fit is in the nature of what is drawn."""
+        return self.refused > 0 and self.recoveries == 0
+
+    @property
+    def schedules(self) -> int:
+        """Schedules that were tried."""
+        return self.next_seed - self.first_seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class LitmusResult(Report):
+    """A litmus program on one design.
+
+    Attributes:
+        expected: `kept` or `convicted`, as the program says.
+        as_expected: Whether it came out so.
+    """
+
+    expected: str
+    as_expected: bool
+
+
+@dataclass(frozen=True)
+class LitmusReport:
+    """A litmus program on its designs."""
+
+    file: str
+    title: str
+    results: tuple[LitmusResult, ...] = field(repr=False)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether all designs did what the program says."""
+        return all(result.as_expected for result in self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        results = [result.to_dict() for result in self.results]
+        return {"file": self.file, "title": self.title, "results": results}
+
+
+def _conviction(raw: Mapping[str, Any]) -> Conviction:
+    timeline = tuple(Event(row["cycle"], row["who"], row["what"]) for row in raw["timeline"])
+    return Conviction(**{**raw, "timeline": timeline})
+
+
+def _known(kind: type[Report], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a kind of report, of what the engine gives or `to_dict` gave."""
+    names = {item.name for item in fields(kind)}
+    values = {name: value for name, value in raw.items() if name in names}
+    return values | {"convictions": tuple(_conviction(item) for item in raw["convictions"])}
+
+
+def parse_crash_report(text: str, **known: Any) -> CrashReport:  # noqa: ANN401 - fields
+    """Reads the engine's JSON of a run; `known` are the fields that the engine does not give."""
+    return CrashReport(**_known(CrashReport, json.loads(text)) | known)
+
+
+def parse_adversary_report(
+    raw: Mapping[str, Any],
+    **known: Any,  # noqa: ANN401 - fields
+) -> AdversaryReport:
+    """Reads the engine's object of some schedules; the same for `known`."""
+    return AdversaryReport(**_known(AdversaryReport, raw) | known)
+
+
+def parse_litmus_report(text: str, file: str) -> LitmusReport:
+    """Reads the engine's JSON of a litmus program."""
+    raw = json.loads(text)
+    results = (LitmusResult(**_known(LitmusResult, item)) for item in raw["results"])
+    return LitmusReport(file, raw["title"], tuple(results))
