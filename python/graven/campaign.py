@@ -37,7 +37,7 @@ class Shares:
     in_flight: int = 4
     recovery: int = 256
     recovery_depth: int = 2
-    structures: int = 4096
+    structures: int = 65_536
 
 
 @dataclass(frozen=True)

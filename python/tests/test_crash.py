@@ -120,9 +120,9 @@ def test_sampling_is_said_and_thins_out_the_other_forms(graven):
     ("forms", "shares"),
     [
         ("none", (0, 0, 0, 0)),
-        ("all", (1, 4, 256, 4096)),
+        ("all", (1, 4, 256, 65536)),
         ("torn", (1, 0, 0, 0)),
-        ("torn=3,recovery=16,structures", (3, 0, 16, 4096)),
+        ("torn=3,recovery=16,structures", (3, 0, 16, 65536)),
     ],
 )
 def test_forms_have_shares(graven, forms, shares):

@@ -26,7 +26,7 @@ def test_what_is_expected_is_exit_code_0(graven, programs):
     del programs
     done = graven("litmus", "a.litmus")
     assert done.returncode == 0, done.stderr
-    for text in ("a.litmus", "silo", "kept", "ideal", "CONVICTED", "2 results of 1 programs, all"):
+    for text in ("a.litmus", "silo", "kept", "ideal", "CONVICTED", "2 results of 1 program, all"):
         assert text in done.stdout
     assert "A: 0x2 -> 0x0" not in done.stdout
 
@@ -35,7 +35,7 @@ def test_what_is_not_expected_is_told_and_exit_code_1(graven, programs):
     del programs
     done = graven("litmus", "wrong.litmus")
     assert done.returncode == 1
-    for text in ("NO, kept was", "A: 0x2 -> 0x0", "1 not as expected"):
+    for text in ("NO: must be kept", "A: 0x2 -> 0x0", "1 not as expected"):
         assert text in done.stdout
     assert "A: 0x2" not in graven("litmus", "wrong.litmus", "--no-timeline").stdout
     assert "A: 0x2" in graven("litmus", "a.litmus", "--timeline").stdout
@@ -46,14 +46,17 @@ def test_designs_may_be_others(graven, programs):
     done = graven("litmus", "a.litmus", "--design", "base", "--design", "lad", "--format", "json")
     [found] = documents(done.stdout)
     assert [item["design"] for item in found["results"]] == ["base", "lad"]
+    assert "A: 0x2 -> 0x0" in graven("litmus", "a.litmus", "--design", "ideal").stdout
 
 
 def test_a_folder_is_all_its_programs(graven, programs):
     (programs / "notes.txt").write_text("no program")
+    (programs / "deeper").mkdir()
+    (programs / "wrong.litmus").rename(programs / "deeper" / "wrong.litmus")
     done = graven("litmus", ".", "--format", "json")
     assert done.returncode == 1
     found = documents(done.stdout)
-    assert [item["file"] for item in found] == ["a.litmus", "b.litmus", "wrong.litmus"]
+    assert [item["file"] for item in found] == ["a.litmus", "b.litmus", "deeper/wrong.litmus"]
     assert list(found[0]) == ["file", "title", "results"]
     result = found[0]["results"][1]
     assert (result["expected"], result["as_expected"]) == ("convicted", True)

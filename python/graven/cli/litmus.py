@@ -31,10 +31,10 @@ docs/laboratory.md describes the format by example; `graven crash` writes such p
 
 \b
 Examples:
-  graven litmus graven-results/silo-literal-btree.litmus
-  graven litmus tests/*.litmus --design silo
-  graven litmus tests --timeline             all *.litmus of a folder, with every timeline
-  graven litmus tests --format json | jq '.[].results[] | [.design, .as_expected]'
+  graven litmus litmus                       all *.litmus in a folder and the folders in it
+  graven litmus litmus/silo/undo-order.litmus --design silo-literal
+  graven litmus graven-results/silo-literal-btree.litmus --timeline
+  graven litmus litmus --format json | jq '.[].results[] | [.design, .as_expected]'
 
 The exit code is 0 if everything came out as expected, 1 if not, 2 if a program cannot be read.
 """
@@ -55,7 +55,8 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 @click.option(
     "--timeline/--no-timeline",
     default=None,
-    help="Tell the story of every conviction, or of none.  [default: of unexpected ones]",
+    help="Tell the story of every conviction, or of none.  [default: of unexpected ones, and with "
+    "--design of all]",
 )
 @options.jobs("Programs")
 @options.table_or_json
@@ -84,6 +85,8 @@ def litmus(
     if form == "json":
         sys.stdout.write(json_text([report.to_dict() for report in judged.reports]))
     elif judged.reports:
+        if timeline is None and names:
+            timeline = True
         print_litmus(results_console(), judged.reports, timelines=timeline)
     for failure in judged.failures:
         complain(failures_text([failure]))
@@ -94,10 +97,10 @@ def litmus(
 
 
 def _paths(given: Sequence[Path]) -> list[Path]:
-    """Files, and of folders the litmus programs in them."""
+    """Files, and of folders the litmus programs anywhere in them."""
     found: list[Path] = []
     for path in given:
-        inside = sorted(path.glob("*.litmus")) if path.is_dir() else [path]
+        inside = sorted(path.rglob("*.litmus")) if path.is_dir() else [path]
         if not inside:
             raise Refusal(f"{path}: there is no *.litmus in this folder")
         found += inside

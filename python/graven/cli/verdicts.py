@@ -26,7 +26,7 @@ _WHO_STYLES = {
     "PM": "cyan",
     "design": "magenta",
     "power": "bold yellow",
-    "battery": "yellow",
+    "saved": "yellow",
     "recovery": "yellow",
     "verdict": "bold red",
 }
@@ -48,7 +48,7 @@ def print_campaigns(
     _print_verdicts(console, reports)
     for number, report in enumerate(reports):
         for nth, conviction in enumerate(report.convictions):
-            title = f"{_called(report)} on {report.workload} is convicted"
+            title = f"{_called(report)} {_where(report)} is convicted"
             print_conviction(console, title, conviction)
             if nth == 0 and number in replays:
                 # Not wrapped: it is to be copied.
@@ -93,13 +93,19 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
                 if isinstance(report, AdversaryReport)
                 else "the run"
             )
-            why = f"{_called(report)} on {report.workload} refused {of}: {report.refusal}"
+            why = f"{_called(report)} {_where(report)} refused {of}: {report.refusal}"
             console.print(Text(why))
     console.print()
 
 
 def _called(report: Campaign) -> str:
     return report.design if report.sabotage is None else f"{report.design} with {report.sabotage}"
+
+
+def _where(report: Campaign) -> str:
+    if isinstance(report, AdversaryReport):
+        return "under the adversary"
+    return f"on {report.workload}"
 
 
 def _verdict(report: Campaign) -> Text:
@@ -208,7 +214,7 @@ def print_litmus(
                 _result(result),
                 Text("yes", style="green")
                 if result.as_expected
-                else Text(f"NO, {result.expected} was", style="bold red"),
+                else Text(f"NO: must be {result.expected}", style="bold red"),
                 end_section=number == len(report.results) - 1,
             )
     console.print(table)
@@ -222,8 +228,12 @@ def print_litmus(
                 print_conviction(console, f"{where} is convicted", conviction)
     results = [result for report in reports for result in report.results]
     wrong = sum(not result.as_expected for result in results)
-    what = f"{len(results)} results of {len(reports)} programs"
+    what = f"{_number(len(results), 'result')} of {_number(len(reports), 'program')}"
     console.print(f"{what}, all as expected." if not wrong else f"{what}, {wrong} not as expected.")
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _result(result: Report) -> Text:
