@@ -47,6 +47,25 @@ def graven(tmp_path):
     return lambda *arguments, cwd=tmp_path, **env: call(*arguments, cwd=cwd, **env)
 
 
+@pytest.fixture
+def quick(tmp_path, monkeypatch, capsys):
+    """The same as `graven`, in this process: for what does not signal or need a terminal."""
+    from graven.cli import _run
+
+    def call(*arguments, cwd=tmp_path, **environment):
+        with monkeypatch.context() as patch:
+            patch.chdir(cwd)
+            patch.setattr(sys, "argv", ["graven", *arguments])
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            capsys.readouterr()
+            code = _run()
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
+    return call
+
+
 def _real_engine_has_designs():
     script = "import graven; raise SystemExit(not graven.catalogue().designs)"
     return _command(["-c", script])(cwd=HERE).returncode == 0

@@ -20,6 +20,11 @@ RUN = ("crash", "--design", "silo", "--workload", "btree")
 SCHEDULES = ("crash", "--adversary", "--design", "silo", "--seeds", "1000")
 
 
+@pytest.fixture
+def graven(quick):
+    return quick
+
+
 def reports(done):
     assert done.stdout, done.stderr
     return documents(done.stdout)

@@ -16,6 +16,11 @@ BAD = "graven litmus 1\ntitle x\nnonsense A\n"
 
 
 @pytest.fixture
+def graven(quick):
+    return quick
+
+
+@pytest.fixture
 def programs(tmp_path):
     for name, text in {"a": GOOD, "b": GOOD, "wrong": WRONG}.items():
         (tmp_path / f"{name}.litmus").write_text(text)
