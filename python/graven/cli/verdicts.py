@@ -198,8 +198,8 @@ def print_litmus(
 ) -> None:
     """A row for each program and design, then timelines: all, none, or of what was not expected."""
     table = plain_table()
-    for name in ("program", "design"):
-        table.add_column(name, no_wrap=name == "design")
+    table.add_column("program", overflow="fold")
+    table.add_column("design", no_wrap=True)
     for name in ("crash points", "power failures"):
         table.add_column(name, justify="right")
     for name in ("verdict", "as expected"):
