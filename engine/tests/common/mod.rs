@@ -4,6 +4,7 @@
 
 pub mod memory;
 pub mod script;
+pub mod shared_lines;
 
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::memory::{Addr, Image};
