@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod campaign;
 pub mod memory;
 pub mod script;
 pub mod shared_lines;
