@@ -6,93 +6,19 @@
 
 mod common;
 
-use common::{simulation, tiny_config};
+use common::campaign::{Campaign, demand, is_convicted};
+use common::shared_lines::{LINES, SHARED_LINES, THREADS, word};
+use common::{CELLS, simulation, tiny_config};
 use graven_engine::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
-use graven_engine::designs;
-use graven_engine::memory::{Addr, Image, LINE_BYTES};
-use graven_engine::program::{Load, Memory, Program, Ptr, Thread, spawn};
+use graven_engine::designs::{self, Sabotages};
+use graven_engine::litmus::{designs_of, parse};
+use graven_engine::memory::Image;
+use graven_engine::program::{Load, Memory, Program, spawn};
 use graven_engine::sim::{SimError, Simulation, Spec};
 use graven_engine::stats::Stats;
 use graven_engine::workloads::{Entry, Request, Violation, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-
-/// Lines of which each thread stores to words of its own (the lower four) and, under a lock per word, to
-/// words of all (the upper four). Every transaction leaves the sum of all words as it was; every fifth
-/// stores nothing; every seventh stores to each line.
-static SHARED_LINES: Entry = Entry {
-    name: "shared lines",
-    group: "test",
-    summary: "different words of the same lines",
-    build: |request| Ok(Box::new(SharedLines { request: request.clone() })),
-};
-
-const LINES: u64 = 48;
-const THREADS: u32 = 4;
-
-struct SharedLines {
-    request: Request,
-}
-
-fn word(start: Addr, line: u64, word: u64) -> Ptr {
-    Ptr::known(start.plus(line * LINE_BYTES + word * 8))
-}
-
-fn add(memory: &mut Thread<'_>, at: Ptr, more: u64) {
-    let value = memory.load(at);
-    memory.store(at, value.wrapping_add(more));
-}
-
-impl Workload for SharedLines {
-    fn populate(&mut self, image: &mut Image) {
-        for at in 0..LINES * 8 {
-            image.store(self.request.start.plus(at * 8), at);
-        }
-    }
-
-    fn program(&self, thread: u32) -> Box<dyn Program> {
-        let start = self.request.start;
-        let transactions = self.request.transactions_of(thread);
-        let mut random = Pcg64::seed_from_u64(self.request.seed << 8 | u64::from(thread));
-        spawn(move |memory| {
-            for number in 0..transactions {
-                let mut locks: Vec<u32> =
-                    (0..4).map(|_| random.random_range(0..LINES as u32 * 4)).collect();
-                locks.sort_unstable();
-                locks.dedup();
-                locks.iter().for_each(|&lock| memory.lock(lock));
-                memory.tx_begin();
-                if number % 5 == 4 {
-                    memory.load(word(start, 0, 0));
-                } else {
-                    let mut added = 0;
-                    let lines = if number % 7 == 6 { LINES } else { random.random_range(1..8) };
-                    for i in 0..lines {
-                        let line = if lines == LINES { i } else { random.random_range(0..LINES) };
-                        let more = random.random_range(1..9);
-                        added += more;
-                        add(memory, word(start, line, thread.into()), more);
-                    }
-                    for &lock in &locks {
-                        added += 1;
-                        add(memory, word(start, (lock / 4).into(), 4 + u64::from(lock % 4)), 1);
-                    }
-                    add(memory, word(start, 0, thread.into()), added.wrapping_neg());
-                }
-                memory.tx_end();
-                locks.iter().for_each(|&lock| memory.unlock(lock));
-            }
-        })
-    }
-
-    fn check(&self, image: &Image) -> Result<(), Violation> {
-        let words = (0..LINES * 8).map(|at| image.load(self.request.start.plus(at * 8)));
-        let (sum, expected): (u64, u64) = (words.fold(0, u64::wrapping_add), (0..LINES * 8).sum());
-        let what = format!("words add up to {sum}, not {expected}");
-        let structure = "shared lines".into();
-        if sum == expected { Ok(()) } else { Err(Violation { structure, what }) }
-    }
-}
 
 /// Crashes on the way at random cycles, recovers twice, judges; panics at the first broken promise.
 fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Stats {
@@ -137,6 +63,141 @@ fn hostile(settings: &[(&str, &str)]) -> Config {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
     config
+}
+
+/// Two places, so that most lines overflow.
+const OVERFLOWING: Campaign = Campaign {
+    workload: &SHARED_LINES,
+    settings: &[
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "2"),
+        ("lad.adr_entries", "2"),
+        ("lad.log_bytes_per_thread", "8 KB"),
+    ],
+    transactions: 56,
+    first_transaction: (1 << 32) - 4,
+    runs: 8,
+};
+
+/// A few places, whole transactions logged.
+const GIVING_UP: Campaign = Campaign {
+    settings: &[
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "2"),
+        ("lad.adr_entries", "6"),
+        ("lad.overflow_log", "transaction"),
+        ("lad.log_bytes_per_thread", "8 KB"),
+    ],
+    transactions: 112,
+    first_transaction: (1 << 47) - 4,
+    ..OVERFLOWING
+};
+
+/// Places enough for versions of a line to drain side by side, which take their time.
+const DRAINING: Campaign = Campaign {
+    settings: &[
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "2"),
+        ("lad.adr_entries", "16"),
+        ("lad.log_bytes_per_thread", "8 KB"),
+    ],
+    ..OVERFLOWING
+};
+
+#[test]
+fn every_sabotage_is_convicted_and_the_design_is_not() {
+    let overflowing = [
+        ("whole-lines-committed", 500),
+        ("whole-lines-undone", 500),
+        ("commit-before-lines", 50),
+        ("home-not-awaited", 500),
+        ("line-not-committed", 500),
+        ("register-early", 500),
+        ("register-late", 500),
+        ("early-push-final", 1000),
+        ("newer-forgotten", 3000),
+        ("records-not-awaited", 50),
+        ("header-not-awaited", 50),
+        ("header-overtakes-data", 50),
+        ("overflow-not-logged", 50),
+        ("one-transaction-logged", 50),
+        ("place-freed-at-sending", 500),
+        ("youngest-not-saved", 500),
+        ("uncommitted-saved", 50),
+        ("committed-undone", 500),
+        ("torn-bits-ignored", 2000),
+        ("log-not-cleared", 50),
+    ];
+    let giving_up = [("shared-places-given-up", 10_000)];
+    let draining = [("newest-version-drained", 2000), ("saved-newest-first", 2000)];
+    let campaigns: [(Campaign, &[(&str, u64)]); 3] =
+        [(OVERFLOWING, &overflowing), (GIVING_UP, &giving_up), (DRAINING, &draining)];
+    let programs = [include_str!("../../litmus/lad/places-of-a-committing-transaction.litmus")];
+    demand("lad", &campaigns, &programs);
+}
+
+/// Other machines: without ADR, four channels, lines that fall out of all caches.
+#[test]
+fn no_crash_point_of_any_machine_breaks_a_promise() {
+    const MACHINES: [&[(&str, &str)]; 3] = [
+        &[("controller.adr", "false"), ("pm.buffer_lines", "0"), SMALL_LOG, PLACES],
+        &[("controller.channels", "4"), ("controller.interleave", "line"), SMALL_LOG, PLACES],
+        &[
+            ("l1.bytes", "128 B"),
+            ("l1.ways", "1"),
+            ("l2.bytes", "256 B"),
+            ("llc.bytes", "2 KB"),
+            SMALL_LOG,
+            PLACES,
+        ],
+    ];
+    const SMALL_LOG: (&str, &str) = ("lad.log_bytes_per_thread", "8 KB");
+    const PLACES: (&str, &str) = ("lad.adr_entries", "3");
+    let lad = designs::find("lad").expect("registered");
+    for settings in MACHINES {
+        let campaign = Campaign { settings, ..OVERFLOWING };
+        let found = campaign.examine(lad, Sabotages::NONE);
+        assert_eq!(found.what(), None, "{settings:?}");
+        assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
+    }
+}
+
+/// Lines are the papers' granularity. It is enough as long as no two open transactions share one and none
+/// overflows twice.
+#[test]
+fn the_literal_design_loses_data_where_lines_are_shared_or_logged_twice() {
+    let literal = designs::find("lad-literal").expect("registered");
+    let shared = DRAINING.examine(literal, Sabotages::NONE);
+    assert!(shared.conviction.is_some(), "lines are shared");
+    assert!(shared.tally.crash_points < 1000, "{:?}", shared.tally);
+    let own_lines = |settings| {
+        let campaign = Campaign { workload: &CELLS, settings, runs: 4, ..OVERFLOWING };
+        campaign.examine(literal, Sabotages::NONE).what().map(str::to_owned)
+    };
+    let few = own_lines(&[("lad.adr_entries", "4"), ("lad.log_bytes_per_thread", "16 KB")]);
+    assert!(few.is_some(), "lines are logged twice");
+    assert_eq!(own_lines(&[("lad.adr_entries", "512")]), None);
+}
+
+#[test]
+fn what_the_papers_leave_out_is_shown_by_the_shortest_programs() {
+    let programs = [
+        include_str!("../../litmus/lad/line-committed-whole.litmus"),
+        include_str!("../../litmus/lad/line-undone-whole.litmus"),
+        include_str!("../../litmus/lad/line-logged-twice.litmus"),
+    ];
+    for text in programs {
+        let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+        for (design, convicts) in designs_of(&litmus).expect("known designs") {
+            assert_eq!(
+                is_convicted(&litmus, design),
+                convicts,
+                "{}: {}",
+                design.name,
+                litmus.title
+            );
+        }
+    }
 }
 
 #[test]

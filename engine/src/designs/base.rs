@@ -5,31 +5,46 @@
 //! caches; when it is durable, the updated line is written back; when that is durable, the core's
 //! next store may go on. A commit record ends the transaction. Nothing is merged or skipped.
 //!
-//! Each thread appends to a circular log area of its own. A record takes 32 B:
+//! Each thread appends to a circular log area of its own. Its records are numbered from 0 over all
+//! passes: record `n` lies in slot `n mod slots`, in pass `n / slots`. A record takes 32 B:
 //!
 //! | word | bits | content |
 //! |---|---|---|
-//! | 0 | 0-7 | kind: 1 entry, 2 commit |
+//! | 0 | 0-1 | kind: 1 entry, 2 commit; 0: no record |
+//! | 0 | 2, 3 | bit 63 of the undo word, of the redo word |
 //! | 0 | 8-15 | thread id |
 //! | 0 | 16-31 | transaction id (low 16 bits of its number) |
-//! | 0 | 32-63 | sequence number of the record, from 1, per thread |
+//! | 0 | 32-62 | low 31 bits of the record's number |
 //! | 1 | 0-47 | home address |
-//! | 2 | 0-63 | undo: the old word |
-//! | 3 | 0-63 | redo: the new word |
+//! | 1 | 48-62 | next 15 bits of the record's number |
+//! | 2 | 0-62 | undo: the old word |
+//! | 3 | 0-62 | redo: the new word |
+//! | 0-3 | 63 | torn bit: 1 in even passes over the area, 0 in odd ones |
 //!
-//! Recovery finds each thread's newest record by its sequence number. Records of one transaction are
+//! A write may be there in part, word by word. A slot is always written whole, and the torn bits of
+//! what it held before are the opposite ones (zeroes, before the first pass: the system clears the
+//! area), so a record of which only some words were written has mixed torn bits and is none.
+//!
+//! Recovery finds each thread's newest record by its number. Records of one transaction are
 //! consecutive; if no commit record ends them, their undo words are written back, newest first.
 //! Committed transactions need nothing: their lines were durable before their commit records.
+//!
+//! **Undo before steal.** A thread's earlier stores have durable records, its latest may not. A line
+//! may leave the caches while such a record is on its way, evicted, or flushed for another thread
+//! that has stored to other words of it: its write then waits for the record.
 //!
 //! Left open by the paper: whether a store waits for its flushes (it does here), and how records are
 //! laid out.
 
-use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, RecoveryReport, Site, Store, Tx};
+use super::{
+    Design, Entry, Eviction, Flow, Named, PLAIN, Promise, RecoveryReport, Sabotages, Site, Store,
+    Tx,
+};
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
 use crate::machine::{Machine, OrderSeq, Token, Write, WriteClass};
 use crate::memory::{Addr, LineAddr, LineData, WORD_BYTES};
-use crate::section;
+use crate::{sabotages, section};
 
 section! {
     /// Silo's Base: a log entry and the updated line flushed for each write.
@@ -39,6 +54,55 @@ section! {
     }
 }
 
+sabotages! {
+    /// A line is flushed past a record of another thread's store to it.
+    FlushOvertakesRecord = "flush-overtakes-record";
+    /// A line is evicted past a record of a store to it.
+    EvictionOvertakesRecord = "eviction-overtakes-record";
+    /// A store is done when its line is sent.
+    FlushNotAwaited = "flush-not-awaited";
+    /// A store is done when its line was evicted instead of flushed.
+    EvictedLineNotAwaited = "evicted-line-not-awaited";
+    /// A commit is acknowledged when its record is sent.
+    CommitNotAwaited = "commit-not-awaited";
+    /// A commit leaves no record.
+    CommitRecordMissing = "commit-record-missing";
+    /// Recovery undoes a transaction that a commit record ends.
+    CommittedUndone = "committed-undone";
+    /// Recovery undoes the oldest record first.
+    UndoOldestFirst = "undo-oldest-first";
+    /// Recovery leaves out the first record of the transaction.
+    FirstRecordNotUndone = "first-record-not-undone";
+    /// The record in the last place is taken for the newest.
+    NewestByPlace = "newest-by-place";
+    /// Only the first word of a record has a torn bit.
+    TornBitInFirstWordOnly = "torn-bit-in-first-word-only";
+    /// The torn bit is the same in all passes.
+    TornBitNeverFlips = "torn-bit-never-flips";
+    /// The log area is put to use as it is found.
+    LogNotCleared = "log-not-cleared";
+}
+
+/// States worth reaching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Corner {
+    AreaWrapped,
+    EvictedBeforeFlush,
+    FlushHeld,
+}
+
+const CORNERS: &[Named] = &[
+    Named { name: "area-wrapped", summary: "a record took the slot of an older one" },
+    Named {
+        name: "evicted-before-flush",
+        summary: "a line was evicted between a store's record and its flush",
+    },
+    Named {
+        name: "flush-held",
+        summary: "a line was flushed while a record of another thread's store to it was on its way",
+    },
+];
+
 /// The design's entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "base",
@@ -47,46 +111,80 @@ pub const ENTRY: Entry = Entry {
     promise: |_| Promise::Durable,
     section: Some(|| Box::new(BaseConfig::default())),
     build: |site| Ok(Box::new(Base::new(site)?)),
+    format,
     recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
     ..PLAIN
 };
 
 const RECORD_BYTES: u64 = 32;
-const KIND_ENTRY: u64 = 1;
-const KIND_COMMIT: u64 = 2;
+const RECORD_WORDS: usize = (RECORD_BYTES / WORD_BYTES) as usize;
+
+const TORN: u64 = 1 << 63;
+const LOW_63: u64 = TORN - 1;
+const UNDO_TOP: u32 = 2;
+const REDO_TOP: u32 = 3;
+const ADDR_MASK: u64 = (1 << 48) - 1;
+const KIND_MASK: u64 = 3;
+const NUMBER_LOW: u32 = 31;
+const NUMBER_LOW_MASK: u64 = (1 << NUMBER_LOW) - 1;
+const NUMBER_MASK: u64 = (1 << 46) - 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Entry = 1,
+    Commit = 2,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
-    kind: u64,
-    thread: u32,
+    kind: Kind,
+    thread: u8,
     tx: u16,
-    sequence: u32,
+    number: u64,
     addr: Addr,
     undo: u64,
     redo: u64,
 }
 
 impl Record {
-    fn words(&self) -> [u64; 4] {
-        let head = self.kind
+    fn words(&self, torn: bool) -> [u64; RECORD_WORDS] {
+        debug_assert!(self.addr.0 <= ADDR_MASK, "home addresses have 48 bits");
+        debug_assert!(self.number <= NUMBER_MASK, "no thread writes 2^46 records");
+        let head = self.kind as u64
+            | (self.undo >> 63) << UNDO_TOP
+            | (self.redo >> 63) << REDO_TOP
             | u64::from(self.thread) << 8
             | u64::from(self.tx) << 16
-            | u64::from(self.sequence) << 32;
-        [head, self.addr.0, self.undo, self.redo]
+            | (self.number & NUMBER_LOW_MASK) << 32;
+        let home = self.addr.0 | self.number >> NUMBER_LOW << 48;
+        let bit = if torn { TORN } else { 0 };
+        [head, home, self.undo & LOW_63, self.redo & LOW_63].map(|word| word | bit)
     }
 
-    fn parse(words: [u64; 4]) -> Option<Record> {
-        let [head, addr, undo, redo] = words;
-        let record = Record {
-            kind: head & 0xff,
-            thread: (head >> 8 & 0xff) as u32,
-            tx: (head >> 16) as u16,
-            sequence: (head >> 32) as u32,
-            addr: Addr(addr),
-            undo,
-            redo,
+    /// The record, if it is one and was written whole.
+    fn parse(words: [u64; RECORD_WORDS]) -> Option<Record> {
+        let torn = words[0] & TORN;
+        if words.iter().any(|word| word & TORN != torn) {
+            return None;
+        }
+        let [head, home, undo, redo] = words.map(|word| word & LOW_63);
+        let kind = match head & KIND_MASK {
+            1 => Kind::Entry,
+            2 => Kind::Commit,
+            _ => return None,
         };
-        (matches!(record.kind, KIND_ENTRY | KIND_COMMIT) && record.sequence != 0).then_some(record)
+        Some(Record {
+            kind,
+            thread: (head >> 8) as u8,
+            tx: (head >> 16) as u16,
+            number: head >> 32 | home >> 48 << NUMBER_LOW,
+            addr: Addr(home & ADDR_MASK),
+            undo: undo | (head >> UNDO_TOP & 1) << 63,
+            redo: redo | (head >> REDO_TOP & 1) << 63,
+        })
     }
 }
 
@@ -95,32 +193,58 @@ impl Record {
 struct Area {
     start: Addr,
     slots: u64,
+    sabotages: Sabotages,
 }
 
 impl Area {
     fn of(site: &Site, thread: u32) -> Area {
         let bytes =
             site.config.get::<BaseConfig>().log_bytes_per_thread.0 / RECORD_BYTES * RECORD_BYTES;
-        Area { start: site.thread_area(thread, bytes), slots: bytes / RECORD_BYTES }
+        let start = site.thread_area(thread, bytes);
+        Area { start, slots: bytes / RECORD_BYTES, sabotages: site.sabotages }
     }
 
-    fn slot(&self, sequence: u32) -> Addr {
-        self.start.plus(u64::from(sequence) % self.slots * RECORD_BYTES)
+    fn slot(&self, number: u64) -> Addr {
+        self.start.plus(number % self.slots * RECORD_BYTES)
+    }
+
+    fn torn(&self, number: u64) -> bool {
+        (number / self.slots).is_multiple_of(2) || self.sabotages.has(Sabotage::TornBitNeverFlips)
+    }
+
+    fn read(&self, medium: &mut Medium, number: u64) -> Option<Record> {
+        let slot = self.slot(number);
+        let head = medium.load(slot);
+        if head & KIND_MASK == 0 {
+            return None;
+        }
+        let mut words = [head, 0, 0, 0];
+        for (i, word) in words.iter_mut().enumerate().skip(1) {
+            *word = medium.load(slot.plus(i as u64 * WORD_BYTES));
+        }
+        if self.sabotages.has(Sabotage::TornBitInFirstWordOnly) {
+            let torn = words[0] & TORN;
+            words[1..].iter_mut().for_each(|word| *word = *word & LOW_63 | torn);
+        }
+        Record::parse(words)
     }
 }
 
 #[derive(Clone, Debug)]
 struct Thread {
     area: Area,
-    sequence: u32,
+    /// Of the next record.
+    number: u64,
     records_of_tx: u64,
-    /// The line whose flush the current store waits for.
+    /// The line of the latest store.
     line: LineAddr,
+    /// Its record's place in the order of writes, until that is durable; 0 then.
+    record: OrderSeq,
 }
 
 struct Base {
     threads: Vec<Thread>,
-    last_entry: OrderSeq,
+    sabotages: Sabotages,
 }
 
 /// What a durable write means to its thread; the token is the thread with this in the low bits.
@@ -134,41 +258,89 @@ impl Base {
         site.check_thread_areas("base.log_bytes_per_thread", bytes.0)?;
         let thread = |t| Thread {
             area: Area::of(site, t),
-            sequence: 0,
+            number: 0,
             records_of_tx: 0,
             line: LineAddr(0),
+            record: 0,
         };
-        Ok(Base { threads: (0..site.threads).map(thread).collect(), last_entry: 0 })
+        let threads = (0..site.threads).map(thread).collect();
+        Ok(Base { threads, sabotages: site.sabotages })
     }
 
-    fn append(&mut self, m: &mut Machine, kind: u64, store: &Store, meaning: Token) {
+    /// Sends a record; returns its place in the order of writes.
+    fn append(&mut self, m: &mut Machine, kind: Kind, store: &Store, token: Token) -> OrderSeq {
         let tx = store.tx;
         let thread = &mut self.threads[tx.thread as usize];
-        thread.sequence += 1;
-        thread.records_of_tx += 1;
-        if thread.records_of_tx > thread.area.slots {
+        let (area, number) = (thread.area, thread.number);
+        if thread.records_of_tx == area.slots {
             m.fail(format!(
                 "transaction {} of thread {} has more records than base.log_bytes_per_thread holds ({})",
-                tx.number, tx.thread, thread.area.slots
+                tx.number, tx.thread, area.slots
             ));
+            return 0;
+        }
+        thread.number += 1;
+        thread.records_of_tx += 1;
+        if number >= area.slots {
+            m.corner(Corner::AreaWrapped as usize);
         }
         let record = Record {
             kind,
-            thread: tx.thread,
+            thread: tx.thread as u8,
             tx: tx.number as u16,
-            sequence: thread.sequence,
+            number,
             addr: store.addr,
             undo: store.old,
             redo: store.new,
         };
-        let at = thread.area.slot(thread.sequence);
-        let class = if kind == KIND_ENTRY { WriteClass::Log } else { WriteClass::Metadata };
-        let mut write = Write::words(class, at, &record.words());
-        write.token = u64::from(tx.thread) << 2 | meaning;
-        write.order = m.order();
-        self.last_entry = write.order;
-        m.count().log_entries += u64::from(kind == KIND_ENTRY);
-        m.write(write, m.path());
+        let class = if kind == Kind::Entry { WriteClass::Log } else { WriteClass::Metadata };
+        let order = m.order();
+        let words = record.words(area.torn(number));
+        let write = Write::words(class, area.slot(number), &words);
+        m.count().log_entries += u64::from(kind == Kind::Entry);
+        m.note(|| match kind {
+            Kind::Entry => format!(
+                "thread {} logs {}: {:#x}, to be {:#x} (record {number})",
+                tx.thread, store.addr, store.old, store.new
+            ),
+            Kind::Commit => format!("thread {} sends its commit record ({number})", tx.thread),
+        });
+        m.write(Write { token, order, ..write }, m.path());
+        order
+    }
+
+    /// The records on their way of stores to a line: it may not be durable before them.
+    fn records_of(&self, line: LineAddr) -> OrderSeq {
+        self.threads.iter().filter(|t| t.line == line).map(|t| t.record).max().unwrap_or(0)
+    }
+
+    /// A store's record is durable: its line is flushed.
+    fn flush(&mut self, m: &mut Machine, thread: u32) {
+        self.threads[thread as usize].record = 0;
+        let line = self.threads[thread as usize].line;
+        let mut after = self.records_of(line);
+        if after != 0 {
+            m.corner(Corner::FlushHeld as usize);
+        }
+        if self.sabotages.has(Sabotage::FlushOvertakesRecord) {
+            after = 0;
+        }
+        let mut token = u64::from(thread) << 2 | LINE_DURABLE;
+        if self.sabotages.has(Sabotage::FlushNotAwaited) {
+            token = 0;
+            m.release(thread);
+        }
+        m.note(|| format!("thread {thread}: record durable, flushes line {}", line.addr()));
+        if m.write_back(line, |write| (write.token, write.after) = (token, after)) {
+            return;
+        }
+        // It was evicted meanwhile and may still be on its way: this write follows it.
+        m.corner(Corner::EvictedBeforeFlush as usize);
+        if token != 0 && self.sabotages.has(Sabotage::EvictedLineNotAwaited) {
+            return m.release(thread);
+        }
+        let write = Write::line(WriteClass::Data, line, m.line(line));
+        m.write(Write { token, after, ..write }, m.path());
     }
 }
 
@@ -179,33 +351,51 @@ impl Design for Base {
     }
 
     fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
-        self.threads[store.tx.thread as usize].line = store.addr.line();
-        self.append(m, KIND_ENTRY, store, LOG_DURABLE);
+        let token = u64::from(store.tx.thread) << 2 | LOG_DURABLE;
+        let record = self.append(m, Kind::Entry, store, token);
+        let thread = &mut self.threads[store.tx.thread as usize];
+        (thread.line, thread.record) = (store.addr.line(), record);
         Flow::Wait
     }
 
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
         let nothing = Store { tx, core: 0, addr: Addr(0), old: 0, new: 0 };
-        self.append(m, KIND_COMMIT, &nothing, COMMIT_DURABLE);
+        if self.sabotages.has(Sabotage::CommitRecordMissing) {
+            return Flow::Continue;
+        }
+        if self.sabotages.has(Sabotage::CommitNotAwaited) {
+            self.append(m, Kind::Commit, &nothing, 0);
+            return Flow::Continue;
+        }
+        self.append(m, Kind::Commit, &nothing, u64::from(tx.thread) << 2 | COMMIT_DURABLE);
         Flow::Wait
     }
 
-    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
-        Eviction::WriteBack { after: self.last_entry, token: 0 }
+    fn llc_evict(&mut self, _m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+        let overtakes = self.sabotages.has(Sabotage::EvictionOvertakesRecord);
+        let after = if overtakes { 0 } else { self.records_of(line) };
+        Eviction::WriteBack { after, token: 0 }
     }
 
     fn persisted(&mut self, m: &mut Machine, token: Token) {
         let thread = (token >> 2) as u32;
-        if token & 3 != LOG_DURABLE {
+        if token & 3 == LOG_DURABLE {
+            self.flush(m, thread);
+        } else {
             m.release(thread);
-            return;
         }
-        let line = self.threads[thread as usize].line;
-        let token = u64::from(thread) << 2 | LINE_DURABLE;
-        if !m.write_back(line, |write| write.token = token) {
-            // It was evicted meanwhile and may still be on its way: this write follows it.
-            let write = Write { token, ..Write::line(WriteClass::Data, line, m.line(line)) };
-            m.write(write, m.path());
+    }
+}
+
+/// Clears the log areas, so that what is written there first can be told from what was there.
+fn format(site: &Site, medium: &mut Medium) {
+    if site.sabotages.has(Sabotage::LogNotCleared) {
+        return;
+    }
+    for thread in 0..site.threads {
+        let area = Area::of(site, thread);
+        for word in 0..area.slots * RECORD_WORDS as u64 {
+            medium.store(area.start.plus(word * WORD_BYTES), 0);
         }
     }
 }
@@ -214,19 +404,13 @@ fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryRepo
     let mut report = RecoveryReport::default();
     for thread in 0..site.threads {
         let area = Area::of(site, thread);
-        let mut read = |slot: Addr| {
-            let words = [0, 1, 2, 3].map(|i| medium.load(slot.plus(i * WORD_BYTES)));
-            Record::parse(words).filter(|r| r.thread == thread && area.slot(r.sequence) == slot)
-        };
-        let slots = (0..area.slots).map(|i| area.start.plus(i * RECORD_BYTES));
-        let newest = slots.filter_map(&mut read).max_by_key(|r| r.sequence);
         report.records_scanned += area.slots;
-        let mut next = newest;
-        let mut undo = Vec::new();
-        while let Some(record) = next.filter(|r| r.kind == KIND_ENTRY) {
-            undo.push(record);
-            let before = record.sequence - 1;
-            next = read(area.slot(before)).filter(|r| r.sequence == before && r.tx == record.tx);
+        let mut undo = records_to_undo(&area, medium);
+        if site.sabotages.has(Sabotage::UndoOldestFirst) {
+            undo.reverse();
+        }
+        if site.sabotages.has(Sabotage::FirstRecordNotUndone) {
+            undo.pop();
         }
         for record in undo {
             medium.store(record.addr, record.undo);
@@ -234,4 +418,109 @@ fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryRepo
         }
     }
     report
+}
+
+/// The records of a thread's last transaction, newest first, if none of them is its commit record.
+fn records_to_undo(area: &Area, medium: &mut Medium) -> Vec<Record> {
+    let records = (0..area.slots).filter_map(|slot| area.read(medium, slot));
+    let mut next = if area.sabotages.has(Sabotage::NewestByPlace) {
+        records.last()
+    } else {
+        records.max_by_key(|record| record.number)
+    };
+    let mut undo = Vec::new();
+    while let Some(record) = next {
+        if record.kind == Kind::Commit && !area.sabotages.has(Sabotage::CommittedUndone) {
+            break;
+        }
+        undo.push(record);
+        let before = record.number.checked_sub(1);
+        next = before.and_then(|number| {
+            area.read(medium, number).filter(|r| r.number == number && r.tx == record.tx)
+        });
+    }
+    undo
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_record() -> impl Strategy<Value = Record> {
+        let kind = prop_oneof![Just(Kind::Entry), Just(Kind::Commit)];
+        let head = (kind, any::<u8>(), any::<u16>(), 0..=NUMBER_MASK);
+        (head, 0..=ADDR_MASK, any::<u64>(), any::<u64>()).prop_map(
+            |((kind, thread, tx, number), addr, undo, redo)| Record {
+                kind,
+                thread,
+                tx,
+                number,
+                addr: Addr(addr),
+                undo,
+                redo,
+            },
+        )
+    }
+
+    #[test]
+    fn every_bit_lies_where_the_table_says() {
+        let record = Record {
+            kind: Kind::Commit,
+            thread: 0xa5,
+            tx: 0xbeef,
+            number: 3 << 31 | 0x1234_5678,
+            addr: Addr(0x1234_5678_9abc),
+            undo: 1 << 63 | 7,
+            redo: 9,
+        };
+        let words = [0x1234_5678_beef_a506, 0x3_1234_5678_9abc, 7, 9];
+        assert_eq!(record.words(false), words);
+        assert_eq!(record.words(true), words.map(|word| word | 1 << 63));
+        assert_eq!(Record { redo: 1 << 63, ..record }.words(false)[0], words[0] | 8);
+        assert_eq!(Record { redo: 1 << 63, ..record }.words(false)[3], 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_comes_back_from_its_bytes(record in any_record(), torn: bool) {
+            prop_assert_eq!(Record::parse(record.words(torn)), Some(record));
+        }
+
+        #[test]
+        fn a_record_that_is_partly_written_is_none(
+            new in any_record(), old in any_record(), written in 1u8..15, torn: bool,
+        ) {
+            let (new, old) = (new.words(torn), old.words(!torn));
+            let words = std::array::from_fn(|i| if written >> i & 1 == 1 { new[i] } else { old[i] });
+            prop_assert_eq!(Record::parse(words), None);
+        }
+
+        #[test]
+        fn a_record_that_is_partly_written_over_zeroes_is_none(
+            new in any_record(), written in 0u8..15,
+        ) {
+            let new = new.words(true);
+            let words = std::array::from_fn(|i| if written >> i & 1 == 1 { new[i] } else { 0 });
+            prop_assert_eq!(Record::parse(words), None);
+        }
+
+        #[test]
+        fn flipping_any_used_bit_changes_the_record(record in any_record(), bit in 0usize..256) {
+            let mut words = record.words(true);
+            words[bit / 64] ^= 1 << (bit % 64);
+            let unused = matches!(bit, 4..8);
+            prop_assert_eq!(Record::parse(words) == Some(record), unused);
+        }
+    }
+
+    #[test]
+    fn passes_alternate_and_slots_come_round() {
+        let area = Area { start: Addr(4096), slots: 3, sabotages: Sabotages::NONE };
+        let places: Vec<(u64, bool)> = (0..7).map(|n| (area.slot(n).0, area.torn(n))).collect();
+        let [a, b, c] = [4096, 4096 + 32, 4096 + 64];
+        let expected =
+            [(a, true), (b, true), (c, true), (a, false), (b, false), (c, false), (a, true)];
+        assert_eq!(places, expected);
+    }
 }

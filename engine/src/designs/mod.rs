@@ -378,6 +378,7 @@ pub const REGISTRY: &[&Entry] = &[
     &fwb::ENTRY,
     &fwb::LITERAL,
     &lad::ENTRY,
+    &lad::LITERAL,
     &silo::ENTRY,
     &silo::LITERAL,
 ];

@@ -2,8 +2,10 @@
 
 #![allow(dead_code)]
 
+pub mod campaign;
 pub mod memory;
 pub mod script;
+pub mod shared_lines;
 
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::memory::{Addr, Image};

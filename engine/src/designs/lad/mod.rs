@@ -32,50 +32,63 @@
 //!   transactions stay. There is no choice of a victim: it is whoever brought the line.
 //!   A commit waits until such lines are durable at home.
 //!
-//! Undo records go to a circular area of each thread, 128 B apart; the second line is written after the
-//! first is durable, so that a record is there whole or not at all:
+//! Undo records go to a circular area of each thread, 128 B apart. The second line is written after the
+//! first is durable, and both its words carry a torn bit, so a record is there whole or not at all. (The
+//! system clears the second lines before the log is put to use.)
 //!
 //! | word | bits | content |
 //! |---|---|---|
 //! | 0-7 | 0-63 | undo: the committed line |
-//! | 8 | 0-7 | kind: 1 |
-//! | 8 | 8-15 | thread id |
-//! | 8 | 16-23 | which words of the line are the transaction's |
-//! | 8 | 32-63 | transaction number (low 32 bits) |
-//! | 9 | 0-63 | home address |
+//! | 8 | 0-7 | kind: 1; 0: no record |
+//! | 8 | 8-15 | which words of the line are the transaction's |
+//! | 8 | 16-62 | transaction number (low 47 bits) |
+//! | 9 | 0-47 | home address |
+//! | 8, 9 | 63 | torn bit: 1 in even passes over the area, 0 in odd ones |
 //!
 //! Non-volatile registers: per thread, the number of its first transaction that has not committed
-//! (8 B each). They make the pool's entries and the log's records commit at one instant and truncate the log:
-//! a record of an older transaction is void. Within a transaction no word is logged twice, so records need
-//! no order.
+//! (8 B each); those without stores do not count. They make the pool's entries and the log's records
+//! commit at one instant and truncate the log: a record of any other number is void. Within a transaction no
+//! word is logged twice, so records need no order.
 //!
 //! At a power failure the committed lines of the pool (`adr_entries` at most) go to PM; the rest of it is
 //! lost. Recovery writes back the undo words of the transactions that have not committed.
 //!
 //! Left out or open: the pool is separate from the write queue (Silo's *64-entry MC queue* may be
 //! both), so what has committed is buffered twice; lines between the caches and a place in the pool are
-//! not bounded, as nothing else on that way is; the undo data are taken from the values that the stores
-//! replaced, as writes underway hide what PM holds from this model's reads: the read is issued for its
-//! time and traffic.
+//! not bounded, as nothing else on that way is.
+//!
+//! `lad-literal` is the same with the papers' granularity: a commit takes the whole lines that its
+//! transaction stored to, and recovery writes whole lines back. It loses data where two open transactions share a
+//! line, and where a transaction's line is logged twice: what PM then holds is the transaction's own.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | parameters, state, hooks, power failure |
+//! | `gather` | lines on their way out of the caches and into the pool |
+//! | `overflow` | undo logging when they find no place |
+//! | `commit` | commit and drain |
+//! | `pool`, `write_set`, `undo_log` | what the pool holds; what transactions have stored; undo records and recovery |
+//! | `corners` | states worth reaching |
 
+mod commit;
+mod corners;
+mod gather;
+mod overflow;
 mod pool;
 mod undo_log;
 mod write_set;
 
-use pool::{
-    ByLine, Coming, Draining, Gathered, Owners, Room, Stage, ThreadSet, threads_in, words_owned,
-};
-use undo_log::{Area, Header, recover};
+use corners::{CORNERS, Corner};
+use pool::{ByLine, Coming, Draining, Gathered, Stage};
+use undo_log::{Area, format, recover};
 use write_set::WriteSet;
 
-use super::{
-    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, RecoveryReport, Site, Store, ThreadId, Tx,
-};
+use super::{Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, Tx};
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
-use crate::machine::{Cycle, Machine, Token, Write, WriteClass};
-use crate::memory::{LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use crate::{choice, section};
+use crate::machine::{Cycle, Machine, Token};
+use crate::memory::{LineAddr, LineData, WordMask};
+use crate::{choice, sabotages, section};
 
 choice! {
     /// What is logged when the pool overflows.
@@ -103,8 +116,59 @@ section! {
         /// What is logged when the pool overflows.
         overflow_log: OverflowLog = OverflowLog::Lines, (), "";
         /// Circular area of each thread for undo records, of 128 B per line.
-        log_bytes_per_thread: Size = Size::kb(256), Size(128)..=Size::mb(64), "B";
+        log_bytes_per_thread: Size = Size::kb(128), Size(128)..=Size::mb(64), "B";
     }
+}
+
+sabotages! {
+    /// A commit takes whole lines, whoever else has words in them.
+    WholeLinesCommitted = "whole-lines-committed";
+    /// Recovery writes whole lines back, whoever else has words in them.
+    WholeLinesUndone = "whole-lines-undone";
+    /// A commit does not wait until the controller has all lines.
+    CommitBeforeLines = "commit-before-lines";
+    /// A commit does not wait until lines that were logged are durable at home.
+    HomeNotAwaited = "home-not-awaited";
+    /// A commit leaves one of its lines behind.
+    LineNotCommitted = "line-not-committed";
+    /// The commit register moves when the controller has all lines.
+    RegisterEarly = "register-early";
+    /// The commit register moves with the acknowledgement.
+    RegisterLate = "register-late";
+    /// A line that was pushed early is not pushed again.
+    EarlyPushFinal = "early-push-final";
+    /// Newer content of a line that is on its way home is forgotten.
+    NewerForgotten = "newer-forgotten";
+    /// A line goes home while its undo records are on their way.
+    RecordsNotAwaited = "records-not-awaited";
+    /// An undo record counts when its first line is durable.
+    HeaderNotAwaited = "header-not-awaited";
+    /// The second line of an undo record does not wait for the first.
+    HeaderOvertakesData = "header-overtakes-data";
+    /// A line that finds no place goes home without undo records.
+    OverflowNotLogged = "overflow-not-logged";
+    /// Only one of the transactions with words in a line is logged.
+    OneTransactionLogged = "one-transaction-logged";
+    /// A transaction gives up places that hold other transactions' words, too.
+    SharedPlacesGivenUp = "shared-places-given-up";
+    /// A transaction gives up its places while its commit message is on its way.
+    CommittingPlacesGivenUp = "committing-places-given-up";
+    /// A place is free when its line is sent.
+    PlaceFreedAtSending = "place-freed-at-sending";
+    /// The newest version of a line that drains is taken for the one that is durable.
+    NewestVersionDrained = "newest-version-drained";
+    /// The youngest line that drains is not saved at a power failure.
+    YoungestNotSaved = "youngest-not-saved";
+    /// Lines of open transactions are saved at a power failure, too.
+    UncommittedSaved = "uncommitted-saved";
+    /// What drains is saved newest first.
+    SavedNewestFirst = "saved-newest-first";
+    /// Recovery undoes committed transactions, too.
+    CommittedUndone = "committed-undone";
+    /// The torn bits of an undo record are not looked at.
+    TornBitsIgnored = "torn-bits-ignored";
+    /// The log areas are put to use as they are found.
+    LogNotCleared = "log-not-cleared";
 }
 
 /// The design's entry in the registry.
@@ -115,8 +179,29 @@ pub const ENTRY: Entry = Entry {
     promise: |_| Promise::Durable,
     section: Some(|| Box::new(LadConfig::default())),
     build: |site| Ok(Box::new(Lad::new(site)?)),
+    format,
     recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("lad.adr_entries", &["1", "2", "3", "4", "16"]),
+        ("lad.push_interval_cycles", &["0", "1", "40"]),
+        ("lad.proactive_flush", &["true", "false"]),
+        ("lad.recent_lines", &["1", "2", "4"]),
+        ("lad.overflow_log", &["lines", "transaction"]),
+        ("lad.log_bytes_per_thread", &["2 KB", "4 KB"]),
+    ],
     ..PLAIN
+};
+
+/// The same with the papers' granularity.
+pub const LITERAL: Entry = Entry {
+    name: "lad-literal",
+    summary: "lad with whole lines committed and undone, as published (loses data)",
+    default: false,
+    inherent: Sabotages::only(Sabotage::WholeLinesCommitted as usize)
+        .and(Sabotages::only(Sabotage::WholeLinesUndone as usize)),
+    ..ENTRY
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +226,10 @@ struct Thread {
     logs_all: bool,
     /// The non-volatile register: the first transaction that has not committed.
     uncommitted: u64,
+    /// Number of the transaction that runs, or runs next, among those that commit something.
+    number: u64,
     area: Area,
+    /// Number of the next undo record.
     records: u64,
     records_of_tx: u64,
 }
@@ -169,6 +257,7 @@ impl About {
 
 struct Lad {
     config: LadConfig,
+    sabotages: Sabotages,
     threads: Vec<Thread>,
     coming: ByLine<Coming>,
     gathered: ByLine<Gathered>,
@@ -187,7 +276,8 @@ impl Lad {
             underway: 0,
             received: 0,
             logs_all: false,
-            uncommitted: 0,
+            uncommitted: site.first_transaction,
+            number: site.first_transaction,
             area: Area::of(site, t),
             records: 0,
             records_of_tx: 0,
@@ -197,339 +287,9 @@ impl Lad {
             coming: ByLine::new(),
             gathered: ByLine::new(),
             draining: Vec::new(),
+            sabotages: site.sabotages,
             config,
         })
-    }
-
-    // ---- out of the caches --------------------------------------------------------------------
-
-    /// Sends a dirty line from the caches, after `wait`.
-    fn push(&mut self, m: &mut Machine, line: LineAddr, wait: Cycle) {
-        let fall = m.caches.clean(line).expect("a line that was not pushed is dirty in some cache");
-        m.count().forced_writebacks += 1;
-        let content = m.line(line);
-        let at = m.now() + wait + fall;
-        self.leaves(line, &content, at);
-        m.set_timer(at, About::Arrival.line(line));
-    }
-
-    /// The newest content of a line has left the caches and arrives at a time. Returns whether no older
-    /// version was underway.
-    fn leaves(&mut self, line: LineAddr, content: &LineData, arrives: Cycle) -> bool {
-        let mut threads: ThreadSet = 0;
-        for (t, thread) in self.threads.iter_mut().enumerate() {
-            if let Some(at) = thread.writes.find(line) {
-                thread.writes.lines[at].pushed = true;
-                threads |= 1 << t;
-            }
-        }
-        self.underway(line, content, arrives, threads)
-    }
-
-    /// A line is underway, or joins its older version; these threads' commits must wait for it.
-    fn underway(
-        &mut self,
-        line: LineAddr,
-        content: &LineData,
-        arrives: Cycle,
-        threads: ThreadSet,
-    ) -> bool {
-        let older = self.coming.get_mut(line);
-        let (joins, known) = (older.is_some(), older.as_ref().map_or(0, |c| c.threads));
-        for t in threads_in(threads & !known) {
-            self.threads[t].underway += 1;
-        }
-        match older {
-            Some(coming) => {
-                coming.data = *content;
-                coming.arrives = coming.arrives.max(arrives);
-                coming.threads |= threads;
-                coming.newer = true;
-            }
-            None => {
-                let (data, stage) = (*content, Stage::Travelling);
-                self.coming.insert(line, Coming { data, arrives, threads, stage, newer: false });
-            }
-        }
-        !joins
-    }
-
-    /// Who has stored which words of a line, and which of these words have no undo record.
-    fn owners(&self, line: LineAddr) -> (Owners, WordMask) {
-        let (mut owners, mut unlogged) = ([None; WORDS_PER_LINE], 0);
-        for (t, thread) in self.threads.iter().enumerate() {
-            let Some(at) = thread.writes.find(line) else { continue };
-            let written = &thread.writes.lines[at];
-            unlogged |= written.words & !written.logged;
-            for (word, owner) in owners.iter_mut().enumerate() {
-                if written.words >> word & 1 != 0 {
-                    *owner = Some(t as u8);
-                }
-            }
-        }
-        (owners, unlogged)
-    }
-
-    // ---- into the pool ------------------------------------------------------------------------
-
-    fn free_places(&self) -> usize {
-        let own = self.draining.iter().filter(|d| d.room == Room::Own).count();
-        let used = self.gathered.lines.len() + own;
-        (self.config.adr_entries as usize)
-            .checked_sub(used)
-            .expect("the pool holds at most adr_entries lines")
-    }
-
-    /// A line is at the controller: it finds a place, waits for one, or is logged and goes home.
-    fn place(&mut self, m: &mut Machine, line: LineAddr) {
-        let coming = self.coming.get_mut(line).expect("only a line underway is placed");
-        if coming.arrives > m.now() {
-            coming.stage = Stage::Travelling;
-            return;
-        }
-        coming.newer = false;
-        let data = coming.data;
-        let (owners, unlogged) = self.owners(line);
-        if self.gathered.get(line).is_some() {
-            if !self.separate(line) {
-                return self.stage(line, Stage::Waiting);
-            }
-            *self.gathered.get_mut(line).expect("it was just found") = Gathered { data, owners };
-            self.gathered(m, line);
-        } else if unlogged == 0 {
-            self.stage(line, Stage::Writing);
-            let token = About::Home.line(line);
-            m.write(Write { token, ..Write::line(WriteClass::Data, line, data) }, 0);
-        } else if self.log_without_asking(line) {
-            self.log(m, line);
-        } else if self.free_places() > 0 {
-            self.gathered.insert(line, Gathered { data, owners });
-            self.gathered(m, line);
-        } else if self.draining.iter().any(|d| d.room == Room::Own) {
-            self.stage(line, Stage::Waiting);
-        } else {
-            self.overflow(m, line);
-        }
-    }
-
-    fn stage(&mut self, line: LineAddr, stage: Stage) {
-        self.coming.get_mut(line).expect("the caller has it").stage = stage;
-    }
-
-    /// The versions of a line that drain from the place of the gathered one, oldest first.
-    fn sharing_place_of(
-        &mut self,
-        line: LineAddr,
-    ) -> impl DoubleEndedIterator<Item = &mut Draining> {
-        self.draining.iter_mut().filter(move |d| d.line == line && d.room == Room::Gathered)
-    }
-
-    /// Gives the draining versions that share the place of a gathered line places of their own, before
-    /// newer content goes there. Returns whether there were places.
-    fn separate(&mut self, line: LineAddr) -> bool {
-        let free = self.free_places();
-        if self.sharing_place_of(line).count() > free {
-            return false;
-        }
-        self.sharing_place_of(line).for_each(|d| d.room = Room::Own);
-        true
-    }
-
-    fn gathered(&mut self, m: &mut Machine, line: LineAddr) {
-        let used = u64::from(self.config.adr_entries) - self.free_places() as u64;
-        let max = &mut m.count().log_buffer_max;
-        *max = (*max).max(used);
-        self.received(m, line);
-    }
-
-    /// The controller has a line where the commit of its transactions will find it.
-    fn received(&mut self, m: &mut Machine, line: LineAddr) {
-        let coming = self.coming.remove(line).expect("only a line underway is received");
-        for t in threads_in(coming.threads) {
-            let thread = &mut self.threads[t];
-            thread.underway -= 1;
-            thread.received = m.now() + m.path();
-            self.commit_if_prepared(m, t);
-        }
-    }
-
-    fn commit_if_prepared(&mut self, m: &mut Machine, t: usize) {
-        let thread = &mut self.threads[t];
-        if thread.phase == Phase::Preparing && thread.underway == 0 {
-            thread.phase = Phase::Committing;
-            let known = thread.received.max(m.now());
-            m.set_timer(known + m.path(), About::Commit.thread(t));
-        }
-    }
-
-    // ---- undo logging -------------------------------------------------------------------------
-
-    /// Whether a transaction with words in the line has all its lines logged.
-    fn log_without_asking(&self, line: LineAddr) -> bool {
-        self.threads.iter().any(|t| t.logs_all && t.writes.find(line).is_some())
-    }
-
-    fn log(&mut self, m: &mut Machine, line: LineAddr) {
-        self.stage(line, Stage::Reading);
-        m.read(line, About::Record.line(line), 0);
-    }
-
-    fn overflow(&mut self, m: &mut Machine, line: LineAddr) {
-        m.count().log_overflows += 1;
-        if self.config.overflow_log == OverflowLog::Transaction {
-            for t in 0..self.threads.len() {
-                let thread = &mut self.threads[t];
-                // What is committing has all its words in the pool or logged, and must stay there.
-                if thread.phase != Phase::Committing && thread.writes.find(line).is_some() {
-                    thread.logs_all = true;
-                    self.give_up_places(m, t);
-                }
-            }
-        }
-        self.log(m, line);
-    }
-
-    /// The gathered lines of one transaction alone leave the pool and are logged.
-    fn give_up_places(&mut self, m: &mut Machine, t: usize) {
-        let mut i = 0;
-        while i < self.gathered.lines.len() {
-            let (line, Gathered { data, owners }) =
-                (self.gathered.lines[i], self.gathered.values[i]);
-            if owners.iter().flatten().any(|&owner| usize::from(owner) != t) {
-                i += 1;
-                continue;
-            }
-            self.gathered.remove(line);
-            // What still drains from its place keeps it: the youngest version, the last to go.
-            let mut sharing = self.sharing_place_of(line);
-            if let Some(youngest) = sharing.next_back() {
-                youngest.room = Room::Own;
-            }
-            sharing.for_each(|d| d.room = Room::Younger);
-            if self.coming.get(line).is_none() {
-                // Not the newest content: what was stored since is still in the caches.
-                self.underway(line, &data, m.now(), 1 << t);
-                self.log(m, line);
-            }
-        }
-    }
-
-    /// The old line was read: each transaction with unlogged words in it gets an undo record.
-    fn write_records(&mut self, m: &mut Machine, line: LineAddr) {
-        let mut old = self.coming.get(line).expect("it waits for its old content").data;
-        for thread in &self.threads {
-            let Some(at) = thread.writes.find(line) else { continue };
-            let written = &thread.writes.lines[at];
-            for (word, old) in old.iter_mut().enumerate() {
-                if written.words >> word & 1 != 0 {
-                    *old = written.before[word];
-                }
-            }
-        }
-        let mut records = 0;
-        for t in 0..self.threads.len() {
-            let Some(at) = self.threads[t].writes.find(line) else { continue };
-            let written = &mut self.threads[t].writes.lines[at];
-            let words = written.words & !written.logged;
-            if words != 0 {
-                written.logged |= words;
-                self.write_record(m, t, line, words, &old);
-                records += 1;
-            }
-        }
-        assert!(records > 0, "a line is logged because of a word that is not");
-        self.stage(line, Stage::Logging(records));
-    }
-
-    fn write_record(
-        &mut self,
-        m: &mut Machine,
-        t: usize,
-        home: LineAddr,
-        words: WordMask,
-        old: &LineData,
-    ) {
-        let thread = &mut self.threads[t];
-        let slot = thread.area.slot(thread.records);
-        thread.records += 1;
-        thread.records_of_tx += 1;
-        if thread.records_of_tx > thread.area.slots {
-            m.fail(format!(
-                "transaction {} of thread {t} has more undo records than lad.log_bytes_per_thread holds ({})",
-                thread.tx, thread.area.slots
-            ));
-        }
-        let header = Header { thread: t as ThreadId, words, tx: thread.tx as u32, home };
-        let mut data = Write::line(WriteClass::Log, slot, *old);
-        data.order = m.order();
-        let second = slot.addr().plus(LINE_BYTES);
-        let mut head = Write::words(WriteClass::Metadata, second, &header.words());
-        (head.order, head.after, head.token) = (m.order(), data.order, About::Record.line(home));
-        m.count().log_entries += 1;
-        m.write(data, 0);
-        m.write(head, 0);
-    }
-
-    fn record_durable(&mut self, m: &mut Machine, line: LineAddr) {
-        let coming = self.coming.get_mut(line).expect("it waits for its records");
-        let Stage::Logging(records) = &mut coming.stage else {
-            unreachable!("records are durable while their line waits for them")
-        };
-        *records -= 1;
-        if *records == 0 {
-            self.place(m, line);
-        }
-    }
-
-    // ---- commit and drain ---------------------------------------------------------------------
-
-    /// The commit message has reached the controller: the commit point.
-    fn commit(&mut self, m: &mut Machine, t: usize) {
-        m.durable_state_changed();
-        let thread = &mut self.threads[t];
-        thread.phase = Phase::Running;
-        thread.uncommitted = thread.tx + 1;
-        thread.logs_all = false;
-        m.count().log_records_truncated += std::mem::take(&mut thread.records_of_tx);
-        for at in 0..self.threads[t].writes.lines.len() {
-            let line = self.threads[t].writes.lines[at].line;
-            self.commit_line(m, t, line);
-        }
-        self.threads[t].writes.clear();
-        m.set_timer(m.now() + m.path(), About::Acknowledgement.thread(t));
-    }
-
-    fn commit_line(&mut self, m: &mut Machine, t: usize, line: LineAddr) {
-        let Some(entry) = self.gathered.get_mut(line) else { return };
-        let mine = |owner: u8| usize::from(owner) == t;
-        if words_owned(&entry.owners, mine) == 0 {
-            return;
-        }
-        entry.owners.iter_mut().filter(|o| o.is_some_and(mine)).for_each(|o| *o = None);
-        let mask = !words_owned(&entry.owners, |_| true);
-        let data = entry.data;
-        let mut room = Room::Gathered;
-        if mask == WordMask::MAX {
-            room = Room::Own;
-            self.gathered.remove(line);
-            self.sharing_place_of(line).for_each(|d| d.room = Room::Younger);
-        }
-        self.draining.push(Draining { line, mask, data, room });
-        let write = Write::line(WriteClass::Data, line, data);
-        m.write(Write { mask, token: About::Drain.line(line), ..write }, 0);
-    }
-
-    /// The oldest draining version of a line is durable: its place is free.
-    fn drained(&mut self, m: &mut Machine, line: LineAddr) {
-        let at = self.draining.iter().position(|d| d.line == line);
-        self.draining.remove(at.expect("a drain ends once"));
-        let mut i = 0;
-        while let Some(&line) = self.coming.lines.get(i) {
-            if self.coming.values[i].stage == Stage::Waiting {
-                self.place(m, line);
-            }
-            i += usize::from(self.coming.lines.get(i) == Some(&line));
-        }
     }
 }
 
@@ -542,6 +302,10 @@ impl Design for Lad {
     fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
         let writes = &mut self.threads[store.tx.thread as usize].writes;
         let in_vain = writes.store(store);
+        if in_vain {
+            m.corner(Corner::PushInVain as usize);
+            writes.lines[writes.last].pushed = self.sabotages.has(Sabotage::EarlyPushFinal);
+        }
         if self.config.proactive_flush {
             m.count().forced_writebacks_in_vain += u64::from(in_vain);
             let off = writes.touch(self.config.recent_lines as usize);
@@ -578,7 +342,7 @@ impl Design for Lad {
         if !open && self.coming.get(line).is_none() && self.gathered.get(line).is_none() {
             return Eviction::WriteBack { after: 0, token: 0 };
         }
-        if self.leaves(line, content, m.now()) {
+        if self.leaves(m, line, content, m.now()) {
             self.place(m, line);
         }
         Eviction::Keep
@@ -592,8 +356,8 @@ impl Design for Lad {
         }
     }
 
-    fn read_done(&mut self, m: &mut Machine, _token: Token, line: LineAddr, _content: &LineData) {
-        self.write_records(m, line);
+    fn read_done(&mut self, m: &mut Machine, _token: Token, line: LineAddr, content: &LineData) {
+        self.write_records(m, line, content);
     }
 
     fn persisted(&mut self, m: &mut Machine, token: Token) {
@@ -601,13 +365,7 @@ impl Design for Lad {
         match token & 7 {
             t if t == About::Record as u64 => self.record_durable(m, line),
             t if t == About::Drain as u64 => self.drained(m, line),
-            t if t == About::Home as u64 => {
-                if self.coming.get(line).is_some_and(|c| c.newer) {
-                    self.place(m, line);
-                } else {
-                    self.received(m, line);
-                }
-            }
+            t if t == About::Home as u64 => self.is_home(m, line),
             other => unreachable!("no write carries token {other}"),
         }
     }
@@ -616,7 +374,7 @@ impl Design for Lad {
         let (line, thread) = (LineAddr(token >> 3), (token >> 3) as usize);
         match token & 7 {
             t if t == About::Commit as u64 => self.commit(m, thread),
-            t if t == About::Acknowledgement as u64 => m.release(thread as ThreadId),
+            t if t == About::Acknowledgement as u64 => self.acknowledge(m, thread),
             t if t == About::Arrival as u64 => {
                 // A line may be received, by joining an older version, before its own time.
                 if self.coming.get(line).is_some_and(|c| c.stage == Stage::Travelling) {
@@ -632,8 +390,19 @@ impl Design for Lad {
     }
 
     fn power_failure(&self, medium: &mut Medium) {
-        for drain in &self.draining {
+        let too_few = usize::from(self.sabotages.has(Sabotage::YoungestNotSaved));
+        let mut saved: Vec<&Draining> = self.draining.iter().collect();
+        saved.truncate(saved.len().saturating_sub(too_few));
+        if self.sabotages.has(Sabotage::SavedNewestFirst) {
+            saved.reverse();
+        }
+        for drain in saved {
             medium.store_line(drain.line, drain.mask, &drain.data);
+        }
+        if self.sabotages.has(Sabotage::UncommittedSaved) {
+            for (line, entry) in self.gathered.lines.iter().zip(&self.gathered.values) {
+                medium.store_line(*line, WordMask::MAX, &entry.data);
+            }
         }
     }
 

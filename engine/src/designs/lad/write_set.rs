@@ -1,15 +1,13 @@
-//! The lines that a transaction has stored to, with what their words held before.
+//! The lines that a transaction has stored to.
 
 use crate::designs::Store;
-use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use crate::memory::{LineAddr, WordMask};
 
 /// A line that an open transaction has stored to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrittenLine {
     pub(super) line: LineAddr,
     pub(super) words: WordMask,
-    /// What those words held before the transaction.
-    pub(super) before: LineData,
     /// Words with an undo record.
     pub(super) logged: WordMask,
     /// Its newest content has left the caches.
@@ -53,11 +51,7 @@ impl WriteSet {
         let line = store.addr.line();
         self.last = self.find(line).unwrap_or_else(|| self.add(line));
         let written = &mut self.lines[self.last];
-        let word = store.addr.word_in_line();
-        if written.words >> word & 1 == 0 {
-            written.words |= 1 << word;
-            written.before[word] = store.old;
-        }
+        written.words |= 1 << store.addr.word_in_line();
         written.pushed = false;
         std::mem::take(&mut written.early)
     }
@@ -65,15 +59,7 @@ impl WriteSet {
     pub(super) fn add(&mut self, line: LineAddr) -> usize {
         let at = self.by_line.partition_point(|&(other, _)| other < line);
         self.by_line.insert(at, (line, self.lines.len() as u32));
-        let before = [0; WORDS_PER_LINE];
-        self.lines.push(WrittenLine {
-            line,
-            words: 0,
-            before,
-            logged: 0,
-            pushed: false,
-            early: false,
-        });
+        self.lines.push(WrittenLine { line, words: 0, logged: 0, pushed: false, early: false });
         self.lines.len() - 1
     }
 
@@ -101,21 +87,15 @@ mod tests {
     use crate::memory::Addr;
 
     #[test]
-    fn the_write_set_keeps_the_first_value_and_the_order_of_the_lines() {
-        let store = |addr, old| Store {
-            tx: Tx { thread: 0, number: 0 },
-            core: 0,
-            addr: Addr(addr),
-            old,
-            new: old + 1,
-        };
+    fn the_write_set_keeps_the_words_and_the_order_of_the_lines() {
+        let tx = Tx { thread: 0, number: 0 };
+        let store = |addr| Store { tx, core: 0, addr: Addr(addr), old: 0, new: 1 };
         let mut writes = WriteSet::default();
-        for (addr, old) in [(640, 5), (64, 1), (640, 6), (648, 2)] {
-            assert!(!writes.store(&store(addr, old)));
+        for addr in [640, 64, 640, 648] {
+            assert!(!writes.store(&store(addr)));
         }
         let lines: Vec<_> = writes.lines.iter().map(|l| (l.line.0, l.words)).collect();
         assert_eq!(lines, [(10, 0b11), (1, 0b1)]);
-        assert_eq!(writes.lines[0].before[..2], [5, 2]);
         assert_eq!((writes.find(LineAddr(1)), writes.find(LineAddr(2))), (Some(1), None));
     }
 

@@ -1,0 +1,116 @@
+//! Campaigns: runs that are crashed wherever they can be, and what they must find.
+
+use std::collections::BTreeSet;
+
+use graven_engine::crash::{Conviction, Exhaustion, Tally, Thoroughness};
+use graven_engine::designs::{self, Sabotages};
+use graven_engine::litmus::{Case, Litmus, parse};
+use graven_engine::sim::{Spec, Trial};
+use graven_engine::workloads::Entry;
+
+use super::tiny_config;
+
+/// Runs of one kind, one for each seed from 1 on: the workload's, that of the delays and orders in memory,
+/// and that of the bytes which the log region holds at first.
+pub struct Campaign {
+    /// What runs.
+    pub workload: &'static Entry,
+    /// On the tiny machine with these settings.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// Transactions of a run, over four threads.
+    pub transactions: u64,
+    /// Number of each thread's first.
+    pub first_transaction: u64,
+    /// How many runs.
+    pub runs: u64,
+}
+
+/// What a campaign came to.
+#[derive(Default)]
+pub struct Found {
+    /// The first broken promise, with which the campaign ends.
+    pub conviction: Option<Conviction>,
+    /// What was judged until then.
+    pub tally: Tally,
+    /// How often each corner of the design was reached.
+    pub corners: Vec<u64>,
+}
+
+impl Found {
+    /// The broken promise, in words.
+    pub fn what(&self) -> Option<&str> {
+        self.conviction.as_ref().map(|c| c.what.as_str())
+    }
+}
+
+impl Campaign {
+    /// Examines a design.
+    pub fn examine(&self, design: &'static designs::Entry, sabotages: Sabotages) -> Found {
+        let mut found = Found { corners: vec![0; design.corners.len()], ..Found::default() };
+        for seed in 1..=self.runs {
+            let config = tiny_config(self.settings);
+            config.validate().unwrap_or_else(|e| panic!("{e}"));
+            let (threads, transactions, workload) = (4, self.transactions, self.workload);
+            let trial = Trial {
+                sabotages,
+                first_transaction: self.first_transaction,
+                garbage: Some(seed),
+                adversary: Some(seed),
+            };
+            let spec = Spec { config, design, workload, threads, transactions, seed, trial };
+            let run = Exhaustion::new(&spec, None, Thoroughness::LONG);
+            let outcome = run.unwrap_or_else(|e| panic!("{e}")).run(None).expect("not cancelled");
+            assert_eq!(outcome.refused, None, "{}", design.name);
+            found.tally.add(&outcome.tally);
+            found.corners.iter_mut().zip(&outcome.corners).for_each(|(sum, n)| *sum += n);
+            found.conviction = outcome.convictions.into_iter().next();
+            if found.conviction.is_some() {
+                break;
+            }
+        }
+        found
+    }
+}
+
+/// Demands that each campaign convicts the sabotages at its side within so many crash points, and the
+/// design itself never; that all sabotages of the design are among them, or each in one of the litmus
+/// programs, of which the same is demanded; and that the campaigns together reach all its corners.
+pub fn demand(design: &str, campaigns: &[(Campaign, &[(&str, u64)])], programs: &[&str]) {
+    let design = designs::find(design).unwrap_or_else(|e| panic!("{e}"));
+    let (mut convicted, mut corners) = (BTreeSet::new(), vec![0; design.corners.len()]);
+    for (number, (campaign, sabotages)) in campaigns.iter().enumerate() {
+        let intact = campaign.examine(design, Sabotages::NONE);
+        assert_eq!(intact.what(), None, "{}, campaign {number}", design.name);
+        corners.iter_mut().zip(&intact.corners).for_each(|(sum, n)| *sum += n);
+        for &(name, points_max) in *sabotages {
+            let sabotage = design.sabotage(name).unwrap_or_else(|e| panic!("{e}"));
+            let found = campaign.examine(design, sabotage);
+            let points = found.tally.crash_points;
+            assert!(
+                found.conviction.is_some(),
+                "{name} was not convicted in {points} crash points"
+            );
+            assert!(points <= points_max, "{name} was convicted after {points} crash points");
+            convicted.insert(name.to_owned());
+        }
+    }
+    for text in programs {
+        let mut litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+        assert!(is_convicted(&litmus, design), "{:?} was not convicted", litmus.sabotage);
+        convicted.extend(litmus.sabotage.take());
+        assert!(!is_convicted(&litmus, design), "{}", litmus.title);
+    }
+    let named: BTreeSet<String> = design.sabotages.iter().map(|s| s.name.to_owned()).collect();
+    assert_eq!(convicted, named, "each sabotage has its place in some campaign");
+    let missed = design.corners.iter().zip(&corners).filter(|&(_, &n)| n == 0);
+    let missed: Vec<&str> = missed.map(|(corner, _)| corner.name).collect();
+    assert!(missed.is_empty(), "the campaigns never reach {missed:?}");
+}
+
+/// Whether a program convicts a design.
+pub fn is_convicted(litmus: &Litmus, design: &'static designs::Entry) -> bool {
+    let case = Case::new(litmus, design).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = case.examined(Thoroughness::SHORT).run().expect("not cancelled");
+    assert_eq!(outcome.refused, None, "{}", litmus.title);
+    !outcome.convictions.is_empty()
+}
