@@ -385,8 +385,11 @@ impl Design for Lad {
         }
     }
 
+    /// Lines on their way or gathered belong to open transactions, if there are any.
     fn is_idle(&self) -> bool {
-        self.coming.lines.is_empty() && self.gathered.lines.is_empty() && self.draining.is_empty()
+        let open = self.threads.iter().any(|t| !t.writes.lines.is_empty());
+        let none_left = self.coming.lines.is_empty() && self.gathered.lines.is_empty();
+        self.draining.is_empty() && (open || none_left)
     }
 
     fn power_failure(&self, medium: &mut Medium) {
