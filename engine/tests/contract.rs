@@ -5,10 +5,14 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::{CELLS, simulation, tiny_config};
 use graven_engine::config::Config;
 use graven_engine::designs::REGISTRY;
-use graven_engine::sim::Simulation;
+use graven_engine::machine::NEVER;
+use graven_engine::memory::Addr;
+use graven_engine::sim::{Simulation, Watch};
 use graven_engine::workloads;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -129,6 +133,49 @@ fn safe_designs_recover_every_workload() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// What batteries would save, and the registers.
+type Left = (BTreeMap<Addr, u64>, Vec<u64>);
+
+fn left(simulation: &mut Simulation) -> Left {
+    let crash = simulation.crash();
+    (crash.medium.newest(0), crash.registers.clone())
+}
+
+/// Looks for changes of it that are not announced.
+struct Announced {
+    announced: u64,
+    left: Left,
+    looks: u64,
+    unannounced: u64,
+}
+
+impl Watch for Announced {
+    fn look(&mut self, simulation: &mut Simulation) {
+        let announced = simulation.machine().memory.shared.durable_changes;
+        let left = left(simulation);
+        self.unannounced += u64::from(announced == self.announced && left != self.left);
+        (self.announced, self.left) = (announced, left);
+        self.looks += 1;
+    }
+}
+
+/// Crash points are where the durable state changes; a design must say when its own does.
+#[test]
+fn what_a_power_failure_leaves_changes_at_crash_points_only() {
+    for design in REGISTRY {
+        for (name, config) in variants() {
+            let mut simulation = simulation(&config, design.name, &CELLS, 4, 24, 1);
+            simulation.follow_transactions();
+            let left = left(&mut simulation);
+            let mut watch = Announced { announced: 0, left, looks: 0, unannounced: 0 };
+            simulation.advance_watched(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
+            simulation.finish_watched(&mut watch).unwrap_or_else(|e| panic!("{e}"));
+            assert!(watch.looks > 1000, "{} on {name}: {} looks", design.name, watch.looks);
+            assert_eq!(watch.unannounced, 0, "{} on {name}", design.name);
         }
     }
 }

@@ -10,10 +10,21 @@ use std::collections::BTreeSet;
 use graven_engine::config::ConfigError;
 use graven_engine::crash::Medium;
 use graven_engine::designs::{
-    Design, Entry, Eviction, Flow, PLAIN, Promise, RecoveryReport, Site, Store, ThreadId, Tx,
+    Design, Entry, Eviction, Flow, PLAIN, Promise, RecoveryReport, Sabotages, Site, Store,
+    ThreadId, Tx,
 };
 use graven_engine::machine::{Machine, OrderSeq, Token, Write, WriteClass};
 use graven_engine::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
+use graven_engine::sabotages;
+
+sabotages! {
+    /// A line may overtake the records of its stores.
+    LineOvertakes = "line-overtakes";
+    /// A record's number is sent with the rest of it.
+    NumberWithRest = "number-with-rest";
+    /// The log is put to use as it is found.
+    LogNotCleared = "log-not-cleared";
+}
 
 /// The design's entry in the registry.
 static ENTRY: Entry = Entry {
@@ -22,7 +33,9 @@ static ENTRY: Entry = Entry {
     paper: "docs/designs.md",
     promise: |_| Promise::Durable,
     build: |site| Ok(Box::new(Undo::new(site)?)),
+    format,
     recover,
+    sabotages: Sabotage::NAMED,
     ..PLAIN
 };
 
@@ -55,6 +68,7 @@ struct Undo {
     threads: Vec<Thread>,
     /// The newest record of any thread.
     newest: OrderSeq,
+    sabotages: Sabotages,
 }
 
 /// Tokens: which thread, and whether a line or the commit count became durable.
@@ -70,7 +84,13 @@ impl Undo {
         }
         let thread =
             |t| Thread { area: area(site, t), words: BTreeSet::new(), under_way: 0, number: 0 };
-        Ok(Undo { threads: (0..site.threads).map(thread).collect(), newest: 0 })
+        let threads = (0..site.threads).map(thread).collect();
+        Ok(Undo { threads, newest: 0, sabotages: site.sabotages })
+    }
+
+    /// Undo before steal: what a line's write must wait for.
+    fn records(&self) -> OrderSeq {
+        if self.sabotages.has(Sabotage::LineOvertakes) { 0 } else { self.newest }
     }
 }
 
@@ -93,22 +113,30 @@ impl Design for Undo {
             m.fail(format!("a transaction stores to more than {SLOTS} words"));
             return Flow::Continue;
         }
-        let record = [store.tx.number + 1, store.addr.0, store.old];
-        let write = Write::words(WriteClass::Log, slot(thread.area, index), &record);
+        let (slot, record) =
+            (slot(thread.area, index), [store.tx.number + 1, store.addr.0, store.old]);
+        let mut last = Write::words(WriteClass::Log, slot, &record);
+        if !self.sabotages.has(Sabotage::NumberWithRest) {
+            // Power may fail with any words of a write there. The number, which makes it a record, follows
+            // the rest by itself: writes of one line keep their order.
+            let rest = Write::words(WriteClass::Log, slot.plus(WORD_BYTES), &record[1..]);
+            m.write(rest, m.path());
+            last = Write::words(WriteClass::Log, slot, &record[..1]);
+        }
         self.newest = m.order();
         m.count().log_entries += 1;
-        m.write(Write { order: self.newest, ..write }, m.path());
+        m.note(|| format!("logs {}: {:#x}", store.addr, store.old));
+        m.write(Write { order: self.newest, ..last }, m.path());
         Flow::Continue
     }
 
-    /// Undo before steal: no line may overtake the records of its stores.
     fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
-        Eviction::WriteBack { after: self.newest, token: 0 }
+        Eviction::WriteBack { after: self.records(), token: 0 }
     }
 
     /// The transaction's lines are written back. When all are durable, the commit count follows.
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
-        let (after, token) = (self.newest, token(tx.thread, false));
+        let (after, token) = (self.records(), token(tx.thread, false));
         let thread = &mut self.threads[tx.thread as usize];
         let lines: BTreeSet<LineAddr> = thread.words.iter().map(|word| word.line()).collect();
         thread.under_way = lines.len();
@@ -136,6 +164,17 @@ impl Design for Undo {
     }
 }
 
+/// Before the log is put to use: nothing is committed, and no slot holds a record.
+fn format(site: &Site, medium: &mut Medium) {
+    if site.sabotages.has(Sabotage::LogNotCleared) {
+        return;
+    }
+    for area in (0..site.threads).map(|thread| area(site, thread)) {
+        medium.store(area, 0);
+        (0..SLOTS).for_each(|index| medium.store(slot(area, index), 0));
+    }
+}
+
 /// Takes back what the transaction after the last committed one has logged. A word has one record at
 /// most, so the order does not matter; a record that is missing protects a store that reached nothing.
 fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
@@ -155,6 +194,8 @@ fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryRepo
 }
 // --- listing ends ---
 
+use common::campaign::Campaign;
+use common::shared_lines::SHARED_LINES;
 use common::{CELLS, tiny_config};
 use graven_engine::config::Config;
 use graven_engine::sim::{Simulation, Spec, Trial};
@@ -249,42 +290,35 @@ fn the_design_changes_nothing_but_time() {
     }
 }
 
-/// The same design without the order between records and lines.
-struct Unordered(Undo);
-
-impl Design for Unordered {
-    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
-        self.0.tx_begin(m, tx)
-    }
-
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
-        self.0.store(m, store)
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
-        self.0.tx_end(m, tx)
-    }
-
-    fn persisted(&mut self, m: &mut Machine, durable: Token) {
-        self.0.persisted(m, durable);
-    }
-}
-
-static UNORDERED: Entry = Entry {
-    name: "undo-unordered",
-    summary: "the same without order",
-    paper: "docs/designs.md",
-    build: |site| Ok(Box::new(Unordered(Undo::new(site)?))),
-    recover,
-    ..PLAIN
+/// Caches that hold next to nothing, and a queue of four writes.
+const CRAMPED: Campaign = Campaign {
+    workload: &SHARED_LINES,
+    settings: &[
+        ("l1.bytes", "128 B"),
+        ("l1.ways", "1"),
+        ("l2.bytes", "256 B"),
+        ("llc.bytes", "1 KB"),
+        ("llc.ways", "2"),
+        ("controller.write_queue_entries", "4"),
+    ],
+    transactions: 56,
+    first_transaction: (1 << 32) - 4,
+    runs: 4,
 };
 
+/// Every crash point, torn and with writes on their way, over noise.
 #[test]
-fn without_the_order_it_is_convicted() {
-    // Without ADR a line and the records of its stores reach the cells of different banks.
-    let without_adr = &machines()[3];
-    let broken = crash_often(|| simulation(without_adr, &UNORDERED, &CELLS, 3));
-    assert!(!broken.is_empty(), "a line before its records was never noticed");
+fn no_crash_point_convicts_it_and_each_of_its_sabotages_is_convicted() {
+    for workload in [&SHARED_LINES, &CELLS] {
+        let intact = Campaign { workload, ..CRAMPED }.examine(&ENTRY, Sabotages::NONE);
+        assert_eq!(intact.what(), None, "{}", workload.name);
+        assert!(intact.tally.torn > 1000 && intact.tally.in_flight > 500, "{:?}", intact.tally);
+    }
+    for sabotage in ENTRY.sabotages {
+        let found = CRAMPED.examine(&ENTRY, ENTRY.sabotage(sabotage.name).expect("its own"));
+        assert!(found.conviction.is_some(), "{} was never noticed", sabotage.name);
+        assert!(found.tally.crash_points < 500, "{}: {:?}", sabotage.name, found.tally);
+    }
 }
 
 #[test]

@@ -413,6 +413,7 @@ fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryRepo
             undo.pop();
         }
         for record in undo {
+            medium.note(|| format!("log area {thread}: record {} undone", record.number));
             medium.store(record.addr, record.undo);
             report.words_undone += 1;
         }

@@ -400,6 +400,8 @@ impl Design for Lad {
             saved.reverse();
         }
         for drain in saved {
+            medium
+                .note(|| format!("the pool: words {:#010b} of {}", drain.mask, drain.line.addr()));
             medium.store_line(drain.line, drain.mask, &drain.data);
         }
         if self.sabotages.has(Sabotage::UncommittedSaved) {

@@ -111,6 +111,7 @@ pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> Re
             if site.sabotages.has(Sabotage::WholeLinesUndone) {
                 words = WordMask::MAX;
             }
+            medium.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));
             for word in (0..WORDS_PER_LINE).filter(|word| words >> word & 1 != 0) {
                 let old = medium.load(slot.word(word));
                 medium.store(home.word(word), old);
