@@ -437,9 +437,9 @@ impl<'a> Laboratory<'a> {
             wrong = undisturbed.keys().chain(again.keys()).find(differs).map(|&addr| (cut, addr));
             cut += step;
         }
-        let aftermath = Aftermath::of(&crash);
+        let wrong = wrong.map(|(cut, addr)| (cut, addr, Aftermath::of(&crash)));
         drop(crash);
-        if let Some((cut, addr)) = wrong {
+        if let Some((cut, addr, aftermath)) = wrong {
             let what = format!(
                 "recovery that is cut off after {cut} writes and starts again leaves another word {addr} than one that is not"
             );

@@ -292,6 +292,19 @@ macro_rules! sabotages {
             },)+];
         }
 
+        impl Sabotage {
+            /// Several, as a set.
+            #[allow(dead_code, reason = "only a literal variant has several at once")]
+            const fn all(of: &[Sabotage]) -> $crate::designs::Sabotages {
+                let (mut set, mut i) = ($crate::designs::Sabotages::NONE, 0);
+                while i < of.len() {
+                    set = set.and($crate::designs::Sabotages::only(of[i] as usize));
+                    i += 1;
+                }
+                set
+            }
+        }
+
         impl From<Sabotage> for usize {
             fn from(sabotage: Sabotage) -> usize {
                 sabotage as usize

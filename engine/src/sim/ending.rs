@@ -2,7 +2,6 @@
 
 use super::error::SimError;
 use super::run::{Simulation, Unwatched, Watch};
-use super::spec::DATA_START;
 use crate::config::CoreConfig;
 use crate::machine::NEVER;
 use crate::memory::LineAddr;
@@ -46,7 +45,7 @@ impl Simulation {
         }
         self.run_until_idle(&mut Unwatched)?;
         self.machine.memory.flush_buffers();
-        let (start, end) = (DATA_START, self.site.log_start);
+        let (start, end) = self.data_region();
         self.recover_cells();
         let shared = &self.machine.memory.shared;
         match shared.media.first_difference(self.machine.architectural(), start, end) {

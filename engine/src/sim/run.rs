@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::disturb::Signals;
 use super::error::SimError;
 use super::locks::Locks;
-use super::spec::{DATA_START, Spec};
+use super::spec::Spec;
 use super::threads::{Cause, Fill, Head, State, Thread};
 use crate::config::{ConfigError, CoreConfig};
 use crate::control::Control;
@@ -140,7 +140,7 @@ impl Simulation {
     /// before running.
     pub fn follow_transactions(&mut self) {
         let promise = (self.spec.design.promise)(&self.spec.config);
-        let (start, end) = (DATA_START, self.site.log_start);
+        let (start, end) = self.data_region();
         self.judge = Some(Judge::new(promise, self.spec.threads, start, end));
         self.machine.follow_domain(start, end);
     }

@@ -73,12 +73,7 @@ once; what had finished is printed and written all the same, and the exit code i
     help="Write results with the whole configuration: a file by its ending (.json, .csv, "
     ".parquet), or a folder with all three and the report.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Simulations at a time.  [default: one per host core]",
-)
+@options.jobs("Simulations")
 @click.option(
     "--format",
     "form",

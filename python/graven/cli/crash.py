@@ -129,12 +129,7 @@ class Forms(click.ParamType[dict[str, int]]):
     help="Workloads or groups (micro, macro, all), as --design.  [default: micro]",
 )
 @options.machine
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Program threads.  [default: one per core]",
-)
+@options.threads
 @click.option(
     "--transactions",
     type=click.IntRange(min=1),

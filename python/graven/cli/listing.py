@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from graven.catalogue import Named, Parameter, catalogue
+from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
 from graven.records import json_text
@@ -199,14 +200,7 @@ def _of_designs(key: str) -> list[dict[str, Any]]:
 @click.command("list", help=HELP, short_help="List designs, workloads, machines, and so on.")
 @click.argument("what", type=click.Choice(list(_LISTS)))
 @click.option("--verbose", "-v", is_flag=True, help="With parameters, sources and assumptions.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="What goes to standard output.",
-)
+@options.table_or_json
 def list_(what: str, verbose: bool, form: str) -> int:
     """Prints one part of the catalogue."""
     if form == "json":

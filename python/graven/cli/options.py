@@ -75,6 +75,16 @@ def seed(command: F) -> F:
     )(command)
 
 
+def threads(command: F) -> F:
+    """`--threads`, one number."""
+    return click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Program threads.  [default: one per core]",
+    )(command)
+
+
 def table_or_json(command: F) -> F:
     """`--format` of what has no rows for a CSV file."""
     return click.option(

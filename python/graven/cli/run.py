@@ -36,12 +36,7 @@ Examples:
 @click.option("--design", required=True, metavar="NAME", help="See `graven list designs`.")
 @click.option("--workload", required=True, metavar="NAME", help="See `graven list workloads`.")
 @options.machine
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Program threads.  [default: one per core]",
-)
+@options.threads
 @options.transactions
 @options.seed
 @options.settings

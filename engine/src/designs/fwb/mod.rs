@@ -140,12 +140,14 @@ pub const LITERAL: Entry = Entry {
     name: "fwb-literal",
     summary: "fwb as its text literally reads (unsafe: loses data)",
     default: false,
-    inherent: Sabotages::only(Sabotage::WholeMeansCommitted as usize)
-        .and(Sabotages::only(Sabotage::BitStaysBehind as usize))
-        .and(Sabotages::only(Sabotage::DataDoesNotWait as usize))
-        .and(Sabotages::only(Sabotage::LogGoesRound as usize))
-        .and(Sabotages::only(Sabotage::CommitDoesNotWait as usize))
-        .and(Sabotages::only(Sabotage::LogNotCleared as usize)),
+    inherent: Sabotage::all(&[
+        Sabotage::WholeMeansCommitted,
+        Sabotage::BitStaysBehind,
+        Sabotage::DataDoesNotWait,
+        Sabotage::LogGoesRound,
+        Sabotage::CommitDoesNotWait,
+        Sabotage::LogNotCleared,
+    ]),
     ..ENTRY
 };
 

@@ -199,8 +199,7 @@ pub const LITERAL: Entry = Entry {
     name: "lad-literal",
     summary: "lad with whole lines committed and undone, as published (loses data)",
     default: false,
-    inherent: Sabotages::only(Sabotage::WholeLinesCommitted as usize)
-        .and(Sabotages::only(Sabotage::WholeLinesUndone as usize)),
+    inherent: Sabotage::all(&[Sabotage::WholeLinesCommitted, Sabotage::WholeLinesUndone]),
     ..ENTRY
 };
 

@@ -103,9 +103,11 @@ pub const LITERAL: Registered = Registered {
     name: "silo-literal",
     summary: "silo as its text literally reads (unsafe: loses data)",
     default: false,
-    inherent: Sabotages::only(Sabotage::MergeKeepsFlushBit as usize)
-        .and(Sabotages::only(Sabotage::TwinsStay as usize))
-        .and(Sabotages::only(Sabotage::UndoOldestFirst as usize)),
+    inherent: Sabotage::all(&[
+        Sabotage::MergeKeepsFlushBit,
+        Sabotage::TwinsStay,
+        Sabotage::UndoOldestFirst,
+    ]),
     ..ENTRY
 };
 
