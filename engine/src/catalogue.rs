@@ -19,7 +19,8 @@ pub fn catalogue() -> Value {
         .map(|d| {
             json!({
                 "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.is_sound(&defaults), "default": d.default,
-                "promise": promise_text((d.promise)(&defaults)), "sound": d.is_sound(&defaults),
+                "promise": promise_text(d.promise_in(&defaults)), "sound": d.is_sound(&defaults),
+                "settings": d.settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>(),
                 "sabotages": named(d.sabotages), "corners": named(d.corners),
                 "parameters": d.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
             })
@@ -62,6 +63,7 @@ pub fn values(config: &Config) -> Vec<Value> {
                 Some(Source::Paper(table)) => (Some(table.as_str()), None),
                 Some(Source::Assumed(why)) => (None, Some(why.as_str())),
                 Some(Source::User(origin)) => (Some(origin.as_str()), None),
+                Some(Source::Design(name)) => (Some(*name), None),
                 Some(Source::Default) | None => (None, None),
             };
             out.push(json!({

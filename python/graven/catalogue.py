@@ -47,6 +47,7 @@ class Design:
         default: Whether comparisons include it unless told otherwise.
         promise: What it promises of acknowledged transactions: `nothing`, `commit-order` (the first
             so-many survive) or `durable` (all do).
+        settings: The parameter set that its name stands for, as `--set` takes it.
         sabotages: Single-point changes for the worse that it knows.
         corners: States of this design that are worth reaching in a campaign.
         parameters: Its configuration.
@@ -58,6 +59,7 @@ class Design:
     safe: bool
     default: bool
     promise: str
+    settings: tuple[str, ...]
     sabotages: tuple[Named, ...]
     corners: tuple[Named, ...]
     parameters: tuple[Parameter, ...]
@@ -200,6 +202,7 @@ def catalogue() -> Catalogue:
                 item["safe"],
                 item["default"],
                 item["promise"],
+                tuple(item["settings"]),
                 _named(item["sabotages"]),
                 _named(item["corners"]),
                 _parameters(item["parameters"]),

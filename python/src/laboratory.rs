@@ -69,7 +69,7 @@ struct LitmusSpec {
 fn report_json(design: &Entry, config: &Config, report: &Report) -> Value {
     let mut value = json!({
         "design": design.name,
-        "promise": promise_text((design.promise)(config)),
+        "promise": promise_text(design.promise_in(config)),
         "safe": design.is_safe(config),
         "sound": design.is_sound(config),
     });

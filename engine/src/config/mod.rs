@@ -178,20 +178,23 @@ impl Config {
                 allowed: "a key has the form SECTION.KEY, as in core.count".into(),
             });
         };
-        // More than one key: the text was not one value but several lines.
-        let value = format!("v = {text}")
-            .parse::<Table>()
-            .ok()
-            .filter(|t| t.len() == 1)
-            .and_then(|mut t| t.remove("v"))
-            .unwrap_or_else(|| Value::String(text.into()));
-        self.set_value(
-            origin,
-            section,
-            name,
-            &value,
-            Source::User(format!("{origin} {key}={text}")),
-        )
+        let source = Source::User(format!("{origin} {key}={text}"));
+        self.set_value(origin, section, name, &value_of(text), source)
+    }
+
+    /// Takes over the parameter set that a design's name stands for, but for what the user has set.
+    ///
+    /// # Panics
+    /// On a key or value that does not exist: a broken registry, not a broken input.
+    pub fn adopt(&mut self, design: &'static str, settings: &[(&str, &str)]) {
+        for &(key, text) in settings {
+            if matches!(self.source(key), Some(Source::User(_))) {
+                continue;
+            }
+            let (section, name) = key.split_once('.').expect("keys are SECTION.KEY");
+            self.set_value(design, section, name, &value_of(text), Source::Design(design))
+                .expect("a design's parameter set is declared and in range");
+        }
     }
 
     fn set_value(
@@ -287,6 +290,17 @@ fn base_name<'a>(file: &str, base: &'a Value) -> Result<&'a str, ConfigError> {
             ))
         }
     }
+}
+
+/// The value that a text stands for: TOML, or a bare word.
+fn value_of(text: &str) -> Value {
+    // More than one key: the text was not one value but several lines.
+    format!("v = {text}")
+        .parse::<Table>()
+        .ok()
+        .filter(|t| t.len() == 1)
+        .and_then(|mut t| t.remove("v"))
+        .unwrap_or_else(|| Value::String(text.into()))
 }
 
 /// `{ value = …, source = … }` or `{ value = …, assumed = … }`.

@@ -321,12 +321,16 @@ pub struct Entry {
     pub summary: &'static str,
     /// Where it is from.
     pub paper: &'static str,
-    /// What it promises in a configuration. Unsafe references are marked wherever they are printed.
+    /// What it promises in a configuration that has its parameter set ([`Entry::promise_in`]). Unsafe
+    /// references are marked wherever they are printed.
     pub promise: fn(&Config) -> Promise,
     /// Whether comparisons include it unless told otherwise.
     pub default: bool,
     /// Its parameters, if it has any.
     pub section: Option<fn() -> Box<dyn Section>>,
+    /// The parameter set that its name stands for, beside those of its section's defaults: what it takes to be
+    /// this one of several designs that share a mechanism. A user's own setting goes before.
+    pub settings: &'static [(&'static str, &'static str)],
     /// Makes one, or refuses a configuration that it cannot work in.
     pub build: fn(&Site) -> Result<Box<dyn Design>, ConfigError>,
     /// What the system writes to a log region of unknown content before it is put to use.
@@ -351,6 +355,7 @@ pub const PLAIN: Entry = Entry {
     promise: |_| Promise::Nothing,
     default: true,
     section: None,
+    settings: &[],
     build: |_| unreachable!("an entry names how its design is built"),
     format: |_, _| {},
     recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
@@ -373,6 +378,17 @@ impl Entry {
         })
     }
 
+    /// A configuration with the parameter set that the design's name stands for.
+    pub fn configured(&self, mut config: Config) -> Config {
+        config.adopt(self.name, self.settings);
+        config
+    }
+
+    /// What it promises in a configuration.
+    pub fn promise_in(&self, config: &Config) -> Promise {
+        (self.promise)(&self.configured(config.clone()))
+    }
+
     /// Whether it promises something in a configuration and is not known to break it.
     pub fn is_sound(&self, config: &Config) -> bool {
         self.is_safe(config) && self.inherent == Sabotages::NONE
@@ -380,7 +396,7 @@ impl Entry {
 
     /// Whether it promises anything in a configuration.
     pub fn is_safe(&self, config: &Config) -> bool {
-        (self.promise)(config) != Promise::Nothing
+        self.promise_in(config) != Promise::Nothing
     }
 }
 

@@ -139,7 +139,7 @@ impl Simulation {
     /// Follows transactions and what is durable from now on, so that crashes can be judged. Call it
     /// before running.
     pub fn follow_transactions(&mut self) {
-        let promise = (self.spec.design.promise)(&self.spec.config);
+        let promise = self.spec.design.promise_in(&self.spec.config);
         let (start, end) = self.data_region();
         self.judge = Some(Judge::new(promise, self.spec.threads, start, end));
         self.machine.follow_domain(start, end);

@@ -41,7 +41,7 @@ pub struct Trial {
 }
 
 impl Spec {
-    /// A checked specification. By default there is one thread per core and 10,000 transactions.
+    /// A checked specification, with the parameter set that the design's name stands for. By default there is one thread per core and 10,000 transactions.
     ///
     /// # Errors
     /// Unknown names, and values that do not fit each other.
@@ -53,8 +53,9 @@ impl Spec {
         transactions: Option<u64>,
         seed: u64,
     ) -> Result<Spec, ConfigError> {
-        config.validate()?;
         let design = designs::find(design)?;
+        let config = design.configured(config);
+        config.validate()?;
         let workload = workloads::find(workload)?;
         let core = config.get::<CoreConfig>();
         let most = core.count * core.threads_per_core;

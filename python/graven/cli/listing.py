@@ -45,6 +45,8 @@ def _designs(console: Console, *, verbose: bool) -> None:
         for design in known.designs:
             heading = Text(design.name, style="bold")
             console.print(heading + Text(f" promises: {_PROMISES[design.promise]}", "not bold"))
+            if design.settings:
+                console.print(Text(f"Stands for {', '.join(design.settings)}"))
             _names(console, f"Sabotages of {design.name}", design.sabotages)
             _names(console, f"States of {design.name} worth reaching", design.corners)
             _parameters(console, Text(f"Parameters of {design.name}"), design.parameters)
