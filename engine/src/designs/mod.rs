@@ -11,6 +11,7 @@
 //! To add a design, write one file and one line in [`REGISTRY`]; `docs/designs.md` walks through one.
 
 pub mod base;
+mod force_write_back;
 pub mod fwb;
 pub mod ideal;
 pub mod lad;

@@ -4,9 +4,10 @@
 //! `n mod slots`; its torn bit is 1 in even passes and 0 in odd ones, so that neither zeroes (a log that
 //! was just created) nor what the pass before left can be taken for it.
 
-use super::{FwbConfig, Sabotage, scan};
+use super::{FwbConfig, Sabotage};
 use crate::config::{Config, PmConfig, Size};
 use crate::crash::Medium;
+use crate::designs::force_write_back::log_bytes_for;
 use crate::designs::{Sabotages, Site};
 use crate::memory::{Addr, LINE_BYTES, WORD_BYTES};
 
@@ -167,7 +168,7 @@ pub fn bytes(config: &Config) -> u64 {
     let fwb = config.get::<FwbConfig>();
     let wanted = match (fwb.log_bytes.0, fwb.scan_interval_cycles) {
         (0, 0) => PAPERS_LOG.0,
-        (0, interval) => scan::log_bytes_for(interval, config),
+        (0, interval) => log_bytes_for(interval, config),
         (given, _) => return given,
     };
     wanted.min(config.get::<PmConfig>().log_region_bytes.0)

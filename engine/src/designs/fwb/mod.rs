@@ -5,7 +5,7 @@
 //! | `mod` | hardware logging (HWL), order, commit; sabotages | §III-B, §III-D, §III-E |
 //! | `log` | the circular log and its records | §III-A, §IV-A |
 //! | `buffer` | the volatile log buffer | §IV-C |
-//! | `scan` | force write-back (FWB) and truncation | §III-C, §IV-D, Fig. 5 |
+//! | `scan` | force write-back (FWB, shared with others: `designs/force_write_back`) and truncation | §III-C, §IV-D, Fig. 5 |
 //! | `room` | a log that is full | §II-C, §IV-A |
 //! | `recovery` | recovery | §IV-F |
 //! | `corners` | states worth reaching | |
@@ -81,6 +81,7 @@ mod scan;
 
 use std::collections::VecDeque;
 
+use super::force_write_back::{self, DataWrites, Faults, Scanner};
 use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx};
 use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token};
@@ -90,7 +91,7 @@ use crate::{sabotages, section};
 use buffer::LogBuffer;
 use corners::{CORNERS, Corner};
 use log::{Kind, Log, RECORD_BYTES, Record};
-use scan::{DataWrites, Scanner, Truncation};
+use scan::Truncation;
 
 section! {
     /// FWB: hardware undo+redo logging with force write-back.
@@ -298,6 +299,8 @@ struct Fwb {
     /// When the program last did anything that this design sees.
     last_seen: Cycle,
     scanner: Scanner,
+    /// Where the log ended when the previous scan began, and this one.
+    cuts: [u64; 2],
     data_writes: DataWrites,
     truncation: Option<Truncation>,
     sabotages: Sabotages,
@@ -346,10 +349,16 @@ impl Fwb {
         let config = &site.config;
         let fwb = config.get::<FwbConfig>();
         let interval = match fwb.scan_interval_cycles {
-            0 => scan::derived_interval(config),
+            0 => force_write_back::interval_for(log::lines(config), config),
             given => given,
         };
         debug_assert!(fwb.slot_bytes as u64 >= RECORD_BYTES, "a slot holds a record");
+        let has = |sabotage| site.sabotages.has(sabotage);
+        let faults = Faults {
+            bit_stays_behind: has(Sabotage::BitStaysBehind),
+            from_outside: has(Sabotage::ScansFromOutside),
+            nothing_is_forced: has(Sabotage::NothingIsForced),
+        };
         Ok(Fwb {
             log: Log::of(site),
             buffer: LogBuffer::new(fwb.log_buffer_entries, site.sabotages),
@@ -366,7 +375,8 @@ impl Fwb {
             waiting_for_buffer: Vec::new(),
             waiting_for_space: Vec::new(),
             last_seen: 0,
-            scanner: Scanner::new(config, interval),
+            scanner: Scanner::new(config, interval, SCAN, faults),
+            cuts: [0; 2],
             data_writes: DataWrites::new(),
             truncation: None,
             sabotages: site.sabotages,
@@ -510,7 +520,7 @@ impl Fwb {
 
 impl Design for Fwb {
     fn start(&mut self, m: &mut Machine) {
-        m.set_timer(self.scanner.first_at(), SCAN);
+        self.scanner.start(m);
     }
 
     fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
@@ -581,7 +591,7 @@ impl Design for Fwb {
             Meaning::Log => return self.retire_commits(m, number),
             Meaning::Head => return self.head_durable(m),
             Meaning::Evicted => {}
-            Meaning::Forced => self.scanner.under_way -= 1,
+            Meaning::Forced => self.scanner.forced_durable(),
         }
         self.data_writes.durable(number);
         self.try_to_truncate(m);
@@ -599,7 +609,7 @@ impl Design for Fwb {
     }
 
     fn background(&mut self, m: &mut Machine) {
-        self.scan_now(m);
+        self.scanner.hasten(m);
     }
 
     /// Records on their way must arrive. Scans and truncations are never urgent.

@@ -22,7 +22,7 @@ impl Fwb {
         m.note(|| format!("thread {thread} waits for room: {} slots are free", self.free_slots()));
         self.waiting_for_space.push(thread);
         self.give_up_if_stuck(m);
-        self.scan_now(m);
+        self.scanner.hasten(m);
         Flow::Retry
     }
 
