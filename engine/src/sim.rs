@@ -13,11 +13,13 @@
 //! | `operations` | instructions, loads, transactions, locks |
 //! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
+//! | `distances` | how far apart the stores of a transaction to the same word are |
 //! | `fills` | misses and the check of what was read |
 //! | `ending`, `record` | the end of a run and its record |
 //! | `crash` | power failures |
 
 mod crash;
+mod distances;
 mod disturb;
 mod ending;
 mod error;

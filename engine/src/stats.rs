@@ -2,7 +2,16 @@
 
 use hdrhistogram::Histogram;
 
-use crate::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES};
+use crate::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
+use crate::section;
+
+section! {
+    /// Statistics that take host time, and are 0 unless they are asked for.
+    pub struct StatisticsConfig("statistics") {
+        /// Follows every transactional store to the one before it of the same word in the same transaction.
+        write_distances: bool = false, (), "";
+    }
+}
 
 /// What kind of number a statistic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +77,30 @@ counters! {
     transactional_stores: Count, "operations";
     /// Transactional stores that left the word as it was.
     silent_stores: Count, "operations";
+    /// Bytes of transactional stores that kept their value.
+    transactional_bytes_clean: Count, "B";
+    /// Bits of transactional stores that kept their value.
+    transactional_bits_clean: Count, "bits";
+    /// Followed transactional stores that were the first to their word in their transaction.
+    write_distance_first: Count, "operations";
+    /// Followed stores that came right after the one before to the same word.
+    write_distance_0: Count, "operations";
+    /// Followed stores with 1 store between them and the one before to the same word.
+    write_distance_1: Count, "operations";
+    /// Followed stores with 2 or 3 between.
+    write_distance_2_3: Count, "operations";
+    /// Followed stores with 4 to 7 between.
+    write_distance_4_7: Count, "operations";
+    /// Followed stores with 8 to 15 between.
+    write_distance_8_15: Count, "operations";
+    /// Followed stores with 16 to 31 between.
+    write_distance_16_31: Count, "operations";
+    /// Followed stores with more than 31 between.
+    write_distance_over_31: Count, "operations";
+    /// Different words that a followed transaction stored to, summed over transactions.
+    words_written: Count, "words";
+    /// Of these, those that it stored to more than once.
+    words_written_again: Count, "words";
     /// Loads served by a store still in the thread's own store queue.
     store_forwards: Count, "operations";
     /// Accesses that hit in the L1.
@@ -206,6 +239,22 @@ counters! {
     dram_writes: Count, "requests";
     /// Fills of PM lines whose bytes were compared with architectural memory (all of them).
     reads_checked: Count, "lines";
+}
+
+impl Counters {
+    /// Counts a transactional store that replaces `old` by `new`.
+    #[inline]
+    pub fn stored(&mut self, old: u64, new: u64) {
+        let changed = old ^ new;
+        // The lowest bit of each byte says whether any of its bits changed.
+        let bytes = changed | changed >> 4;
+        let bytes = bytes | bytes >> 2;
+        let bytes = (bytes | bytes >> 1) & 0x0101_0101_0101_0101;
+        self.transactional_stores += 1;
+        self.silent_stores += u64::from(changed == 0);
+        self.transactional_bytes_clean += WORD_BYTES - u64::from(bytes.count_ones());
+        self.transactional_bits_clean += u64::from(changed.count_zeros());
+    }
 }
 
 /// A latency distribution with exact sum, count and maximum.

@@ -121,6 +121,7 @@ _GROUPS: Sequence[tuple[str, str]] = (
     ("Cores", r"core[\dN*]*\."),
     ("Transactions", r"committed|throughput|transaction_|commit_"),
     ("Stalls", r"stall_"),
+    ("Transactional stores", r"transactional_|silent_|write_distance_|words_written"),
     ("Execution", r"cycles$|instructions$|ipc$|loads$|(\w+_)?stores$|store_"),
     ("Caches", r"(l1|l2|llc)_|upgrades|snoops|forced_writebacks|residual_"),
     ("Logging", r"log_|in_place_|scan"),

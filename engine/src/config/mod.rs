@@ -60,7 +60,7 @@ impl Clone for Config {
 }
 
 impl Config {
-    /// All defaults: the machine's sections, then those of designs and workloads.
+    /// All defaults: the machine's sections, then those of workloads, designs and statistics.
     pub fn defaults() -> Config {
         let mut sections: Vec<Box<dyn Section>> = vec![
             Box::new(CoreConfig::default()),
@@ -73,6 +73,7 @@ impl Config {
         ];
         sections.extend(crate::workloads::sections());
         sections.extend(crate::designs::sections());
+        sections.push(Box::new(crate::stats::StatisticsConfig::default()));
         Config { machine: "defaults".into(), sections, settings: BTreeMap::new(), next_order: 0 }
     }
 

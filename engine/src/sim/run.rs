@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::distances::Distances;
 use super::disturb::Signals;
 use super::error::SimError;
 use super::locks::Locks;
@@ -19,7 +20,7 @@ use crate::machine::happening::Happening;
 use crate::machine::hierarchy::Departure;
 use crate::machine::{Cycle, Machine, NEVER, ReadPurpose, Write, WriteClass};
 use crate::memory::{Image, LineAddr};
-use crate::stats::Stats;
+use crate::stats::{StatisticsConfig, Stats};
 use crate::workloads::Workload;
 
 /// So many timers of a design in a row, with every thread waiting and memory idle, and no thread will ever
@@ -65,6 +66,8 @@ pub struct Simulation {
     pub(super) locks: Locks,
     pub(super) signals: Signals,
     pub(super) judge: Option<Judge>,
+    /// Follows write distances, if they are wanted.
+    pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
     pub(super) woken: bool,
     /// Timers since a thread could go on or memory had something to do.
@@ -116,6 +119,11 @@ impl Simulation {
             locks: Locks::new(dram.plus(4096)),
             signals: Signals::default(),
             judge: None,
+            distances: spec
+                .config
+                .get::<StatisticsConfig>()
+                .write_distances
+                .then(|| Distances::new(spec.threads)),
             footprint_bytes,
             woken: false,
             fruitless_timers: 0,

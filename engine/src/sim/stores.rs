@@ -130,8 +130,10 @@ impl Simulation {
                 return;
             }
             let c = self.machine.count();
-            c.transactional_stores += 1;
-            c.silent_stores += u64::from(old == store.value);
+            c.stored(old, store.value);
+            if let Some(distances) = &mut self.distances {
+                distances.store(tx, store.addr, c);
+            }
             if let Some(judge) = &mut self.judge {
                 judge.store(tx, store.addr, old);
                 let (addr, new) = (store.addr, store.value);

@@ -1,26 +1,25 @@
-//! `array`: swaps of two random elements.
+//! `array`: swaps of two random elements, and what [`sps`](super::sps) has in common with it.
 //!
-//! Models Array of Silo (Table III: "randomly swap two elements in an array", 64 B) and SPS of FWB
-//! (Table III, a vector of 1 GB) and MorLog ("the array entries are initialized with the same
-//! value"). A swap reads every word of both elements and stores every word of both, as copying
-//! does, although most keep their value: "each data element is 64B, which involves multiple words.
-//! However, many words are not actually modified" (Silo, §VI-D).
+//! Models Array of Silo (Table III: "randomly swap two elements in an array", 64 B). A swap reads
+//! every word of both elements and stores every word of both, as copying does, although most keep
+//! their value: "each data element is 64B, which involves multiple words. However, many words are
+//! not actually modified" (Silo, §VI-D).
 //!
 //! | word of an element | content |
 //! |---|---|
 //! | 0 | the element's key, plus 1 |
-//! | 1 | a number below 65 536 that follows from the key |
+//! | 1 | a number below 65 536 that follows from the key; in `sps` as the words that follow |
 //! | 2.. | the same in every element: a mix of small numbers, letters and zeros |
 //!
 //! A partition is nothing but its elements, packed. A swap of 64 B elements thus issues 16 loads
-//! and 16 stores, of which 4 change a word. Private: an array per thread, no locks. Shared: one
-//! array, whose element i is under lock i modulo 64; a transaction takes the locks of all its
-//! elements in ascending order. All transactions swap: the shares of insertions and removals have
-//! no meaning here.
+//! and 16 stores, of which 4 change a word (2 in `sps`). Private: an array per thread, no locks.
+//! Shared: one array, whose element i is under lock i modulo 64. All transactions swap: the shares
+//! of insertions and removals have no meaning here.
 
 use rand_pcg::Pcg64;
 
 use super::layout::Plan;
+use super::locking::{self, STRIPES};
 use super::structures::element::{content, copy_line, mix};
 use super::structures::keys::{Draw, generator};
 use super::{Request, Violation, Workload, costs};
@@ -28,16 +27,22 @@ use crate::config::ConfigError;
 use crate::memory::{Addr, Image, WORD_BYTES};
 use crate::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
 
-/// Locks of a shared array.
-const STRIPES: u64 = 64;
-
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    let plan = Plan::new("array", request, |element| element.words * WORD_BYTES)?;
+    build_as("array", 2, request)
+}
+
+/// The workload `name`, whose elements differ in their first `own_words` words (1 or 2).
+pub(super) fn build_as(
+    name: &'static str,
+    own_words: u64,
+    request: &Request,
+) -> Result<Box<dyn Workload>, ConfigError> {
+    let plan = Plan::new(name, request, |element| element.words * WORD_BYTES)?;
     let mut first_key = 0;
     let arrays = plan.lay_out(|layout, share| {
         let elements = share.threads.len() as u64 * plan.population;
         let base = layout.take(elements * plan.element.words * WORD_BYTES);
-        let array = Array { base, words: plan.element.words, elements, first_key };
+        let array = Array { name, base, words: plan.element.words, elements, first_key, own_words };
         first_key += elements;
         array
     })?;
@@ -47,22 +52,27 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
 /// One array, and the keys that it holds from the beginning.
 #[derive(Clone, Copy, Debug)]
 struct Array {
+    /// The workload, for messages.
+    name: &'static str,
     base: Addr,
     words: u64,
     elements: u64,
     first_key: u64,
-}
-
-/// Word `index` of the element of `key`.
-fn element_word(key: u64, index: u64) -> u64 {
-    match index {
-        0 => key + 1,
-        1 => mix(key + 1) & 0xffff,
-        _ => content(0, index),
-    }
+    /// Words at the beginning of an element that follow from its key; the others are the same in
+    /// all.
+    own_words: u64,
 }
 
 impl Array {
+    /// Word `index` of the element of `key`.
+    fn word(&self, key: u64, index: u64) -> u64 {
+        match index {
+            0 => key + 1,
+            1 if self.own_words > 1 => mix(key + 1) & 0xffff,
+            _ => content(0, index),
+        }
+    }
+
     fn element(&self, index: u64) -> Ptr {
         Ptr::known(self.base).word(index * self.words)
     }
@@ -71,7 +81,7 @@ impl Array {
         for index in 0..self.elements {
             let at = self.element(index);
             for i in 0..self.words {
-                m.store(at.word(i), element_word(self.first_key + index, i));
+                m.store(at.word(i), self.word(self.first_key + index, i));
             }
         }
     }
@@ -90,7 +100,8 @@ impl Array {
 
     /// Every key that was there at the beginning is there once, in a whole element.
     fn check(&self, image: &Image) -> Result<(), Violation> {
-        let broken = |what| Violation { structure: format!("array at {}", self.base), what };
+        let broken =
+            |what| Violation { structure: format!("{} at {}", self.name, self.base), what };
         let mut seen = vec![false; self.elements as usize];
         for index in 0..self.elements {
             let at = self.element(index);
@@ -100,7 +111,7 @@ impl Array {
                 return Err(broken(format!("element {index} has key {key}, not in {keys:?}")));
             }
             for i in 1..self.words {
-                let (found, expected) = (image.load(at.word(i).addr), element_word(key, i));
+                let (found, expected) = (image.load(at.word(i).addr), self.word(key, i));
                 if found != expected {
                     return Err(broken(format!(
                         "element {index} is torn: word {i} of key {key} is {found:#x}, not {expected:#x}"
@@ -183,23 +194,15 @@ impl Run {
             let pair = self.pair(thread);
             self.pairs.push(pair);
             if self.shared {
-                self.locks.extend([pair.0, pair.1].map(|i| (i % STRIPES) as LockId));
+                self.locks.extend([pair.0, pair.1].map(|i| (i % u64::from(STRIPES)) as LockId));
             }
         }
-        self.locks.sort_unstable();
-        self.locks.dedup();
-        for &lock in &self.locks {
-            thread.lock(lock);
-        }
-        thread.tx_begin();
-        for &pair in &self.pairs {
-            thread.compute(costs::OPERATION);
-            self.array.swap(thread, pair);
-        }
-        thread.tx_end();
-        for &lock in self.locks.iter().rev() {
-            thread.unlock(lock);
-        }
+        locking::transaction(thread, &mut self.locks, |thread| {
+            for &pair in &self.pairs {
+                thread.compute(costs::OPERATION);
+                self.array.swap(thread, pair);
+            }
+        });
     }
 }
 
@@ -210,11 +213,18 @@ mod tests {
 
     crate::workloads::testing::contract!(super::build);
 
-    const ARRAY: Array = Array { base: Addr(4096), words: 8, elements: 10, first_key: 30 };
+    const ARRAY: Array = Array {
+        name: "array",
+        base: Addr(4096),
+        words: 8,
+        elements: 10,
+        first_key: 30,
+        own_words: 2,
+    };
 
-    fn populated() -> Image {
+    fn populated(array: Array) -> Image {
         let mut image = Image::new();
-        ARRAY.populate(&mut Direct::new(&mut image));
+        array.populate(&mut Direct::new(&mut image));
         image
     }
 
@@ -225,7 +235,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_behaves_as_a_vector(swaps in prop::collection::vec((0..10u64, 0..10u64), 0..50)) {
-            let mut image = populated();
+            let mut image = populated(ARRAY);
             let mut model: Vec<u64> = (30..40).collect();
             for (a, b) in swaps {
                 ARRAY.swap(&mut Direct::new(&mut image), (a, b));
@@ -237,18 +247,23 @@ mod tests {
     }
 
     #[test]
-    fn a_swap_changes_two_words_of_each_element() {
-        let mut image = populated();
-        let before = [0, 7].map(|i| image.load_line(ARRAY.element(i).addr.line()));
-        ARRAY.swap(&mut Direct::new(&mut image), (0, 7));
-        let after = [0, 7].map(|i| image.load_line(ARRAY.element(i).addr.line()));
-        assert_eq!((before[0], before[1]), (after[1], after[0]));
-        assert_eq!(before[0].iter().zip(&after[0]).filter(|(x, y)| x != y).count(), 2);
+    fn a_swap_changes_each_elements_own_words() {
+        for own_words in [1, 2] {
+            let array = Array { own_words, ..ARRAY };
+            let mut image = populated(array);
+            let before = [0, 7].map(|i| image.load_line(array.element(i).addr.line()));
+            array.swap(&mut Direct::new(&mut image), (0, 7));
+            let after = [0, 7].map(|i| image.load_line(array.element(i).addr.line()));
+            assert_eq!((before[0], before[1]), (after[1], after[0]));
+            let changed = before[0].iter().zip(&after[0]).filter(|(x, y)| x != y).count();
+            assert_eq!(changed as u64, own_words);
+            assert_eq!(array.check(&image), Ok(()));
+        }
     }
 
     #[test]
     fn each_broken_invariant_is_named() {
-        let mut image = populated();
+        let mut image = populated(ARRAY);
         let mut convicts = |at: Ptr, value: u64, expected: &str| {
             let old = image.store(at.addr, value);
             assert_eq!(ARRAY.check(&image).expect_err("it is seen").what, expected);
@@ -256,10 +271,10 @@ mod tests {
         };
         convicts(ARRAY.element(3), 0, &format!("element 3 has key {}, not in 30..40", u64::MAX));
         convicts(ARRAY.element(3), 41, "element 3 has key 40, not in 30..40");
-        let three = element_word(33, 1);
+        let three = ARRAY.word(33, 1);
         let torn = format!(
             "element 3 is torn: word 1 of key 35 is {three:#x}, not {:#x}",
-            element_word(35, 1)
+            ARRAY.word(35, 1)
         );
         convicts(ARRAY.element(3), 36, &torn);
         convicts(
@@ -268,7 +283,7 @@ mod tests {
             "element 9 is torn: word 4 of key 39 is 0x1, not 0x0",
         );
         for i in 0..8 {
-            image.store(ARRAY.element(4).word(i).addr, element_word(31, i));
+            image.store(ARRAY.element(4).word(i).addr, ARRAY.word(31, i));
         }
         let twin = ARRAY.check(&image).unwrap_err().what;
         assert_eq!(twin, "element 4 has key 31, as one before it");

@@ -19,13 +19,11 @@
 
 use super::keyed::{KeyedWorkload, Part};
 use super::layout::Plan;
+use super::locking::STRIPES;
 use super::structures::Hash;
 use super::{Request, Workload};
 use crate::config::ConfigError;
 use crate::memory::WORD_BYTES;
-
-/// Locks of a shared table.
-const STRIPES: u32 = 64;
 
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
     let plan = Plan::new("hash", request, |e| Hash::node_bytes(e) + WORD_BYTES)?;

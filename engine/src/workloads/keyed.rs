@@ -3,14 +3,13 @@
 //! Which keys: see [`keys`](super::structures::keys). FWB's "insert if absent, remove if found"
 //! (Table III) on a half-filled key space is 50 % insertions and 50 % removals here.
 //!
-//! Each transaction draws its operations, takes the locks they need in ascending order (in a shared
-//! structure only), and performs them all between `tx_begin` and `tx_end`. Locks are released after
-//! the commit is acknowledged: strict two-phase locking, so that a transaction never reads what
-//! another has not committed.
+//! Each transaction draws its operations and performs them all, in a shared structure under the
+//! locks they need ([`locking`](super::locking)).
 
 use std::ops::Range;
 
 use super::layout::{Layout, Plan, Share};
+use super::locking;
 use super::structures::keys::{Action, key};
 use super::structures::{Arena, Census, Keyed, Keys};
 use super::{Violation, Workload, costs};
@@ -28,7 +27,7 @@ pub(super) struct Part<S> {
 }
 
 impl<S> Part<S> {
-    fn arena_of(&self, thread: u32) -> &Arena {
+    pub(super) fn arena_of(&self, thread: u32) -> &Arena {
         &self.arenas[thread as usize % self.arenas.len()]
     }
 }
@@ -134,23 +133,15 @@ impl<S: Keyed> Run<S> {
                 self.locks.push(self.structure.lock_of(action.key()));
             }
         }
-        self.locks.sort_unstable();
-        self.locks.dedup();
-        for &lock in &self.locks {
-            thread.lock(lock);
-        }
-        thread.tx_begin();
-        for &action in &self.actions {
-            thread.compute(costs::OPERATION);
-            match action {
-                Action::Insert(key) => self.structure.insert(thread, &self.arena, key),
-                Action::Update(key) => self.structure.update(thread, key),
-                Action::Remove(key) => self.structure.remove(thread, &self.arena, key),
-            };
-        }
-        thread.tx_end();
-        for &lock in self.locks.iter().rev() {
-            thread.unlock(lock);
-        }
+        locking::transaction(thread, &mut self.locks, |thread| {
+            for &action in &self.actions {
+                thread.compute(costs::OPERATION);
+                match action {
+                    Action::Insert(key) => self.structure.insert(thread, &self.arena, key),
+                    Action::Update(key) => self.structure.update(thread, key),
+                    Action::Remove(key) => self.structure.remove(thread, &self.arena, key),
+                };
+            }
+        });
     }
 }

@@ -10,8 +10,11 @@ pub mod costs;
 mod hash;
 mod keyed;
 mod layout;
+mod locking;
 mod queue;
 mod rbtree;
+mod sdg;
+mod sps;
 pub mod structures;
 #[cfg(test)]
 mod testing;
@@ -157,6 +160,18 @@ pub const REGISTRY: &[Entry] = &[
         group: "micro",
         summary: "random operations on a red-black tree",
         build: rbtree::build,
+    },
+    Entry {
+        name: "sdg",
+        group: "micro",
+        summary: "random edges inserted into and removed from a sparse directed graph",
+        build: sdg::build,
+    },
+    Entry {
+        name: "sps",
+        group: "micro",
+        summary: "swaps of two random entries of a vector that begin alike",
+        build: sps::build,
     },
 ];
 

@@ -9,6 +9,7 @@
 pub mod allocator;
 pub mod btree;
 pub mod element;
+pub mod graph;
 pub mod hash;
 pub mod keyed;
 pub mod keys;
@@ -18,6 +19,7 @@ pub mod rbtree;
 pub use allocator::{Arena, Census};
 pub use btree::BTree;
 pub use element::Element;
+pub use graph::{Edge, Graph};
 pub use hash::Hash;
 pub use keyed::Keyed;
 pub use keys::Keys;
