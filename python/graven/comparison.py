@@ -235,6 +235,12 @@ class Normalised:
         workloads = self.comparison.workloads
         return geometric_mean([self.value(stat, design, w, threads) for w in workloads])
 
+    def arithmetic_mean(self, stat: str, design: str, threads: int) -> float | None:
+        """Arithmetic mean of the same ratios: papers seldom say which of the two theirs is."""
+        values = [self.value(stat, design, w, threads) for w in self.comparison.workloads]
+        known = [value for value in values if value is not None]
+        return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
     def rows(self) -> list[dict[str, Value]]:
         """Flat rows: metric, threads, workload (or `mean`), design, value.
 
