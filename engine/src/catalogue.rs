@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::config::{Config, Field, PRESETS, Section, Source};
+use crate::config::{Comparison, Config, Field, PRESETS, Section, Source, Variation};
 use crate::crash::{STATES, promise_text};
 use crate::designs::{self, Named};
 use crate::stats::{self, Kind};
@@ -43,7 +43,10 @@ pub fn catalogue() -> Value {
         .iter()
         .map(|p| {
             let config = Config::from_preset(p.name).expect("presets are tested");
-            json!({ "name": p.name, "title": p.title, "file": p.file, "values": values(&config) })
+            json!({
+                "name": p.name, "title": p.title, "file": p.file, "values": values(&config),
+                "comparison": comparison(config.comparison()),
+            })
         })
         .collect();
     json!({
@@ -73,6 +76,25 @@ pub fn values(config: &Config) -> Vec<Value> {
         }
     }
     out
+}
+
+/// What is compared; `null` where nothing is said. Values are texts, as `--set` takes them.
+pub fn comparison(comparison: &Comparison) -> Value {
+    let text = |value: &toml::Value| match crate::config::to_json(value) {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let vary = comparison.vary.as_ref().map(|all| {
+        let one = |v: &Variation| {
+            let values: Vec<String> = v.values.iter().map(text).collect();
+            json!({ "key": v.key, "values": values, "origin": v.origin })
+        };
+        all.iter().map(one).collect::<Vec<_>>()
+    });
+    json!({
+        "designs": comparison.designs, "workloads": comparison.workloads,
+        "baseline": comparison.baseline, "vary": vary,
+    })
 }
 
 fn named(all: &[Named]) -> Vec<Value> {

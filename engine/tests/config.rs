@@ -94,13 +94,13 @@ fn an_unknown_section_is_refused_with_a_suggestion() {
     let sections: Vec<String> =
         Config::defaults().sections().map(|s| s.name().to_owned()).collect();
     let known = sections.join(", ");
-    let message = format!("unknown key `cor`; did you mean `core`? known are {known}");
-    refused("[cor]\ncount = 8", &format!("my.toml: {message}"));
-    refused("[cor]", &format!("my.toml: {message}"));
-    set_refused("cor.count", "8", &format!("--set: {message}"));
+    let message = "unknown key `cor`; did you mean `core`? known are";
+    refused("[cor]\ncount = 8", &format!("my.toml: {message} comparison, {known}"));
+    refused("[cor]", &format!("my.toml: {message} comparison, {known}"));
+    set_refused("cor.count", "8", &format!("--set: {message} {known}"));
     refused("titel = \"x\"", &{
         format!(
-            "my.toml: unknown key `titel`; did you mean `title`? known are extends, title, {known}"
+            "my.toml: unknown key `titel`; did you mean `title`? known are extends, title, comparison, {known}"
         )
     });
 }
@@ -595,8 +595,11 @@ fn presets_speak_of_the_machine_alone() {
     for preset in papers() {
         let table: Table = preset.text.parse().unwrap();
         assert_eq!(table["title"].as_str(), Some(preset.title), "{}", preset.file);
-        let sections: Vec<&str> =
-            table.keys().map(String::as_str).filter(|k| *k != "title").collect();
+        let sections: Vec<&str> = table
+            .keys()
+            .map(String::as_str)
+            .filter(|k| !["title", "comparison"].contains(k))
+            .collect();
         assert_eq!(sections, MACHINE_SECTIONS, "{}", preset.file);
     }
     assert_eq!(preset("silo").unwrap().file, "papers/silo/machine.toml");
@@ -703,13 +706,17 @@ fn any_key() -> impl Strategy<Value = (String, String)> {
         .iter()
         .map(|a| a.key.split_once('.').map(|(s, k)| (s.into(), k.into())).unwrap())
         .collect();
-    prop_oneof![8 => prop::sample::select(known), 1 => (any::<String>(), any::<String>())]
+    let comparison = ["designs", "workloads", "baseline", "vary"];
+    let compared =
+        prop::sample::select(comparison.map(|key| ("comparison".into(), key.into())).to_vec());
+    prop_oneof![8 => prop::sample::select(known), 1 => compared, 1 => (any::<String>(), any::<String>())]
 }
 
 /// A file's tables, made of arbitrary values under mostly known keys.
 fn any_file() -> impl Strategy<Value = Table> {
     let values = prop::collection::vec((any_key(), any_value()), 0..12);
-    let top = prop_oneof![Just("extends"), Just("title"), Just("core"), Just("x")];
+    let top =
+        prop_oneof![Just("extends"), Just("title"), Just("core"), Just("comparison"), Just("x")];
     (values, prop::option::weighted(0.1, (top, any_value()))).prop_map(|(values, stray)| {
         let mut file = Table::new();
         for ((section, key), value) in values {
@@ -727,7 +734,11 @@ fn check(result: Result<Config, graven_engine::config::ConfigError>) {
         Ok(config) => {
             assert_eq!(config.annotations().len(), Config::defaults().annotations().len())
         }
-        Err(error) => assert!(error.to_string().starts_with("any.toml: "), "{error}"),
+        Err(error) => {
+            let (message, places) =
+                (error.to_string(), ["any.toml: ", "any.toml, [comparison] vary: "]);
+            assert!(places.iter().any(|place| message.starts_with(place)), "{message}");
+        }
     }
 }
 

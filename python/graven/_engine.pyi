@@ -19,6 +19,9 @@ class Cancelled(RuntimeError):
 def catalogue() -> str:
     """Everything that can be named: designs, workloads, machines, statistics, parameters."""
 
+def comparison(spec_json: str) -> str:
+    """What is compared on a machine where nothing else is asked for; checks settings too."""
+
 class Simulation:
     """One simulation, checked when it is made."""
 

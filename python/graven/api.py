@@ -22,9 +22,13 @@ from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.reports import AdversaryReport, CrashReport, LitmusReport
 from graven.schedules import AdversaryCampaign, Plan
+from graven.selection import Choice
 
 Names: TypeAlias = str | Iterable[str] | None
 """One name, a list separated by commas, several names, or nothing for the default."""
+
+Variations: TypeAlias = Mapping[str, str | Iterable[object]] | None
+"""Values by `SECTION.KEY`, several or a list separated by commas; or nothing for the default."""
 
 R = TypeVar("R")
 
@@ -82,12 +86,15 @@ def compare(
     threads: int | Iterable[int] | None = None,
     transactions: int | None = None,
     seed: int = 1,
+    vary: Variations = None,
     jobs: int | None = None,
     observe: Observer | None = None,
     settings: Mapping[str, object] | None = None,
     **overrides: object,
 ) -> Comparison:
     """Simulates every design on every workload, several simulations at a time.
+
+    What is not given is as the machine's file says, if that has a table `[comparison]`.
 
     Args:
         designs: Names of designs; `all`, or nothing for those compared by default.
@@ -96,6 +103,7 @@ def compare(
         threads: Program threads, or several counts to compare.
         transactions: Transactions over all threads of one simulation.
         seed: Seed of everything random.
+        vary: Several values of configuration keys; all their combinations are compared.
         jobs: Simulations at a time; the host's cores if not given.
         observe: Called with the progress several times a second.
         settings: Configuration by `SECTION.KEY`.
@@ -108,18 +116,21 @@ def compare(
     """
     counts: Sequence[int | None]
     counts = [threads] if threads is None or isinstance(threads, int) else list(threads)
+    found, texts = Machine.find(machine), setting_texts(settings, overrides)
+    choice = choose(designs, workloads, found, texts, vary)
     plan = matrix(
-        design_names(designs),
-        workload_names(workloads),
-        Machine.find(machine),
+        choice.designs,
+        choice.workloads,
+        found,
         threads=counts,
         transactions=transactions,
         seed=seed,
-        settings=setting_texts(settings, overrides),
+        settings=texts,
+        vary=choice.vary,
     )
     result = Experiment.prepare(plan).run(workers=jobs, observe=observe)
-    _raise_unless_whole(result)
-    return Comparison(result.records)
+    _raise_unless_whole(result, choice.baseline)
+    return Comparison(result.records, choice.baseline)
 
 
 def memory(
@@ -274,6 +285,36 @@ def _only(judged: Judged[R]) -> R:
     return judged.reports[0]
 
 
+def choose(
+    designs: Names,
+    workloads: Names,
+    machine: Machine,
+    settings: Mapping[str, str],
+    vary: Variations,
+) -> Choice:
+    """What is compared: as given, else as the machine says, else the default.
+
+    Raises:
+        ConfigError: the machine, a setting, a variation or an empty list is refused. Unknown names
+            are found when the simulations are prepared.
+    """
+    said = machine.comparison(settings, None if vary is None else _variation_texts(vary))
+    names = design_names(said.designs if designs is None else designs)
+    return Choice(
+        names,
+        workload_names(said.workloads if workloads is None else workloads),
+        said.baseline if said.baseline in names else None,
+        said.vary or (),
+    )
+
+
+def _variation_texts(vary: Mapping[str, str | Iterable[object]]) -> dict[str, list[str]]:
+    return {
+        key: [_setting_text(v) for v in (values.split(",") if isinstance(values, str) else values)]
+        for key, values in vary.items()
+    }
+
+
 def sound_designs() -> list[str]:
     """Designs that are to keep their promise, as far as is known."""
     return [design.name for design in catalogue().designs if design.safe]
@@ -328,8 +369,8 @@ def failures_text(failures: Sequence[Failure]) -> str:
     return "\n".join(f"{failure.label}: {failure.message}" for failure in failures)
 
 
-def _raise_unless_whole(result: Result) -> None:
-    comparison = Comparison(result.records)
+def _raise_unless_whole(result: Result, baseline: str | None = None) -> None:
+    comparison = Comparison(result.records, baseline)
     if result.interrupted:
         raise Interrupted(comparison)
     if result.failures:

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from graven import _engine
+from graven.selection import Selection
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,13 @@ class MachineValue:
 
 @dataclass(frozen=True)
 class MachinePreset:
-    """A machine that ships with Graven."""
+    """A machine that ships with Graven; `comparison` is what is compared on it by default."""
 
     name: str
     title: str
     file: str
     values: tuple[MachineValue, ...]
+    comparison: Selection
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,7 @@ def catalogue() -> Catalogue:
                 item["title"],
                 item["file"],
                 tuple(MachineValue(**value) for value in item["values"]),
+                Selection.parse(item["comparison"]),
             )
             for item in raw["machines"]
         ),

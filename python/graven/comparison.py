@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from graven._engine import ConfigError
 from graven.catalogue import catalogue
-from graven.figures import scaled
-from graven.records import Record, Value, arrow_table, to_arrow
+from graven.figures import caption, scaled
+from graven.records import Record, Value, arrow_table, config_column, to_arrow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,19 +61,34 @@ def geometric_mean(values: Sequence[float | None]) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Results of an experiment, in the order in which they were asked for."""
+    """Results of an experiment, in the order in which they were asked for.
+
+    If parameters were varied, single results are looked up in one combination of values (`at`).
+
+    Attributes:
+        records: The results.
+        preferred_baseline: The machine's baseline, if it names one.
+        whole: The comparison that this is one combination of; it says which designs and workloads
+            there are.
+    """
 
     records: tuple[Record, ...]
+    preferred_baseline: str | None = None
+    whole: Comparison | None = field(default=None, repr=False)
+
+    @property
+    def _all(self) -> tuple[Record, ...]:
+        return self.records if self.whole is None else self.whole.records
 
     @cached_property
     def designs(self) -> list[str]:
-        """Designs with at least one result."""
-        return list(dict.fromkeys(record.design for record in self.records))
+        """Designs with at least one result, in any combination."""
+        return list(dict.fromkeys(record.design for record in self._all))
 
     @cached_property
     def workloads(self) -> list[str]:
-        """Workloads with at least one result."""
-        return list(dict.fromkeys(record.workload for record in self.records))
+        """Workloads with at least one result, in any combination."""
+        return list(dict.fromkeys(record.workload for record in self._all))
 
     @cached_property
     def threads(self) -> list[int]:
@@ -83,14 +98,56 @@ class Comparison:
     @cached_property
     def unsafe(self) -> set[str]:
         """Designs among the results that lose committed data at a power failure."""
-        return {record.design for record in self.records if not record.safe}
+        return {record.design for record in self._all if not record.safe}
+
+    @cached_property
+    def combinations(self) -> list[Mapping[str, Value]]:
+        """Combinations of varied values with at least one result; one, empty, if nothing varies."""
+        found = {tuple(record.varied.items()): record.varied for record in self.records}
+        return list(found.values())
+
+    @cached_property
+    def varied(self) -> dict[str, list[Value]]:
+        """The values of each key that is varied."""
+        found: dict[str, dict[Value, None]] = {}
+        for combination in self.combinations:
+            for key, value in combination.items():
+                found.setdefault(key, {})[value] = None
+        return {key: list(values) for key, values in found.items()}
+
+    @property
+    def caption(self) -> str:
+        """The one combination of this comparison: `workload.element_bytes = 4 KB`; or nothing."""
+        return caption(self.combinations[0]) if len(self.combinations) == 1 else ""
+
+    def at(self, combination: Mapping[str, Value]) -> Comparison:
+        """The results of one combination of varied values.
+
+        Raises:
+            ConfigError: there are none.
+        """
+        records = tuple(r for r in self.records if dict(r.varied) == dict(combination))
+        if not records:
+            raise ConfigError(
+                f"no results with {caption(combination)}; there are: {self._choices()}"
+            )
+        return replace(self, records=records, whole=self.whole or self)
+
+    def _choices(self) -> str:
+        return "; ".join(caption(combination) for combination in self.combinations)
 
     @cached_property
     def _index(self) -> dict[tuple[str, str, int], Record]:
         return {(r.design, r.workload, r.threads): r for r in self.records}
 
     def find(self, design: str, workload: str, threads: int) -> Record | None:
-        """The record of one simulation, if it finished."""
+        """The record of one simulation, if it finished.
+
+        Raises:
+            ConfigError: there are several combinations of varied values; `at` chooses one.
+        """
+        if len(self.combinations) > 1:
+            raise ConfigError(f"several combinations: choose with `at` from {self._choices()}")
         return self._index.get((design, workload, threads))
 
     def number(self, stat: str, design: str, workload: str, threads: int) -> float | None:
@@ -115,7 +172,9 @@ class Comparison:
         )
 
     def default_baseline(self) -> str:
-        """`base` if it is among the results, else the first safe design, else the first."""
+        """The machine's, or `base`, if it is among the results; else the first safe design."""
+        if self.preferred_baseline is not None and self.preferred_baseline in self.designs:
+            return self.preferred_baseline
         if DEFAULT_BASELINE in self.designs or not self.designs:
             return DEFAULT_BASELINE
         return next((d for d in self.designs if d not in self.unsafe), self.designs[0])
@@ -143,10 +202,25 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Normalised:
-    """A comparison in multiples of one design's results at the same number of threads."""
+    """A comparison in multiples of one design's results.
+
+    Each is relative to the result with the same number of threads and the same varied values.
+    """
 
     comparison: Comparison
     baseline: str
+
+    def at(self, combination: Mapping[str, Value]) -> Normalised:
+        """One combination of varied values.
+
+        Raises:
+            ConfigError: it has no results.
+        """
+        return replace(self, comparison=self.comparison.at(combination))
+
+    def parts(self) -> list[Normalised]:
+        """Each combination by itself."""
+        return [self.at(combination) for combination in self.comparison.combinations]
 
     def value(self, stat: str, design: str, workload: str, threads: int) -> float | None:
         """The ratio; `None` if either side is missing or the baseline's is zero."""
@@ -161,33 +235,40 @@ class Normalised:
         workloads = self.comparison.workloads
         return geometric_mean([self.value(stat, design, w, threads) for w in workloads])
 
+    def arithmetic_mean(self, stat: str, design: str, threads: int) -> float | None:
+        """Arithmetic mean of the same ratios: papers seldom say which of the two theirs is."""
+        values = [self.value(stat, design, w, threads) for w in self.comparison.workloads]
+        known = [value for value in values if value is not None]
+        return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
     def rows(self) -> list[dict[str, Value]]:
-        """Flat rows: metric, threads, workload (or `mean`), design, value."""
-        rows: list[dict[str, Value]] = []
+        """Flat rows: metric, threads, workload (or `mean`), design, value.
+
+        What is varied has columns `config.SECTION.KEY` of its own, after the threads.
+        """
+        parts = self.parts()
+        return [
+            row for metric in METRICS for part in parts for row in part._metric_rows(metric.stat)
+        ]
+
+    def _metric_rows(self, stat: str) -> Iterator[dict[str, Value]]:
         comparison = self.comparison
-        for metric in METRICS:
-            for threads in comparison.threads:
-                for workload in [*comparison.workloads, MEAN]:
-                    for design in comparison.designs:
-                        value = (
-                            self.mean(metric.stat, design, threads)
-                            if workload == MEAN
-                            else self.value(metric.stat, design, workload, threads)
-                        )
-                        rows.append(
-                            {
-                                "metric": metric.stat,
-                                "threads": threads,
-                                "workload": workload,
-                                "design": design,
-                                "value": value,
-                            }
-                        )
-        return rows
+        [combination] = comparison.combinations
+        varied = {config_column(key): value for key, value in combination.items()}
+        for threads in comparison.threads:
+            for workload in [*comparison.workloads, MEAN]:
+                for design in comparison.designs:
+                    value = (
+                        self.mean(stat, design, threads)
+                        if workload == MEAN
+                        else self.value(stat, design, workload, threads)
+                    )
+                    row = {"metric": stat, "threads": threads, **varied}
+                    yield {**row, "workload": workload, "design": design, "value": value}
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
-        return arrow_table(self.rows())
+        return arrow_table(self.rows(), [config_column(key) for key in self.comparison.varied])
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a data frame (needs pandas)."""

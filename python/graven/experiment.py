@@ -7,6 +7,7 @@ cancels what is running at once and keeps what has finished.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import threading
@@ -18,6 +19,7 @@ from typing import Protocol
 from graven import _engine
 from graven.machine import Machine
 from graven.records import Record, parse_record
+from graven.selection import Variation
 
 POLL_SECONDS = 0.1
 """How often a waiting experiment looks at its simulations; also the longest wait after Ctrl-C."""
@@ -44,7 +46,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """One simulation to run."""
+    """One simulation to run; `varied` has key, value and origin of what is varied."""
 
     design: str
     workload: str
@@ -54,12 +56,14 @@ class Job:
     seed: int = 1
     settings: tuple[tuple[str, str], ...] = ()
     request_trace: str | None = None
+    varied: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def label(self) -> str:
         """How progress and failures call it."""
         threads = "" if self.threads is None else f" ×{self.threads}"
-        return f"{self.design} on {self.workload}{threads}"
+        varied = "".join(f", {key} = {value}" for key, value, _ in self.varied)
+        return f"{self.design} on {self.workload}{threads}{varied}"
 
     def simulation(self) -> _engine.Simulation:
         """Hands the job to the engine, which checks it.
@@ -75,6 +79,7 @@ class Job:
             "transactions": self.transactions,
             "seed": self.seed,
             "set": [list(setting) for setting in self.settings],
+            "vary": [list(varied) for varied in self.varied],
             "request_trace": self.request_trace,
         }
         return _engine.Simulation(json.dumps(spec))
@@ -89,11 +94,14 @@ def matrix(
     transactions: int | None = None,
     seed: int = 1,
     settings: Mapping[str, str] | None = None,
+    vary: Sequence[Variation] = (),
 ) -> list[Job]:
     """All combinations, workloads first, so that early results already compare designs."""
     pairs = tuple((settings or {}).items())
+    choices = [[(item.key, value, item.origin) for value in item.values] for item in vary]
     return [
-        Job(design, workload, machine, count, transactions, seed, pairs)
+        Job(design, workload, machine, count, transactions, seed, pairs, varied=varied)
+        for varied in itertools.product(*choices)
         for count in threads
         for workload in workloads
         for design in designs
@@ -290,8 +298,8 @@ class Experiment:
         ]
         outcome = Pool(tasks, workers or host_cores()).run(observe)
         records = tuple(
-            parse_record(text, self.jobs[index].machine.name)
-            for index, text in outcome.texts.items()
+            parse_record(text, job.machine.name, [key for key, _, _ in job.varied])
+            for job, text in ((self.jobs[index], text) for index, text in outcome.texts.items())
         )
         return Result(records, outcome.failures, outcome.interrupted)
 

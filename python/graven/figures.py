@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from graven.records import Value
 
 MISSING = "–"
@@ -40,3 +42,8 @@ def exact(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < 1e6 else exact(round(value))
     return value
+
+
+def caption(varied: Mapping[str, Value]) -> str:
+    """A combination of varied values: `workload.element_bytes = 4 KB, pm.write_ns = 300`."""
+    return ", ".join(f"{key} = {exact(value)}" for key, value in varied.items())

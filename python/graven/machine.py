@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from graven import _engine
 from graven._engine import ConfigError
 from graven.catalogue import MachineValue, catalogue
+from graven.selection import Selection
 
 DEFAULT = "silo"
+
+COMPARISON = "comparison"
+"""The table of a file that says what is compared on the machine."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,21 @@ class Machine:
             return {"preset": self.name}
         return {"file": self.name, "text": self.text}
 
+    def comparison(
+        self, settings: Mapping[str, str], vary: Mapping[str, Sequence[str]] | None
+    ) -> Selection:
+        """What is compared on it; `vary`, if there is any, takes the place of what it varies.
+
+        Raises:
+            ConfigError: the machine, a setting or a variation is refused.
+        """
+        spec = {
+            "machine": self.spec(),
+            "set": [list(pair) for pair in settings.items()],
+            "vary": None if vary is None else [[key, list(vary[key])] for key in vary],
+        }
+        return Selection.parse(json.loads(_engine.comparison(json.dumps(spec))))
+
     def values(self) -> dict[str, MachineValue]:
         """What is known of where each value is from, by `SECTION.KEY`."""
         if self.text is None:
@@ -60,7 +81,7 @@ class Machine:
             return {}
         values = _preset_values(str(file.get("extends", "")))
         for section, table in file.items():
-            if isinstance(table, dict):
+            if isinstance(table, dict) and section != COMPARISON:
                 for key, value in table.items():
                     found = _annotated(f"{section}.{key}", value, self.name)
                     values[found.key] = found

@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graven.catalogue import catalogue
@@ -24,7 +24,10 @@ IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", 
 
 @dataclass(frozen=True)
 class Record:
-    """The result of one simulation, with everything needed to repeat it."""
+    """The result of one simulation, with everything needed to repeat it.
+
+    `varied` holds what a comparison varied, by `SECTION.KEY`; the same stands in `config`.
+    """
 
     design: str
     workload: str
@@ -36,6 +39,7 @@ class Record:
     version: str
     config: Mapping[str, Mapping[str, Value]]
     stats: Mapping[str, Value]
+    varied: Mapping[str, Value] = field(default_factory=dict)
 
     def number(self, stat: str) -> float | None:
         """A statistic as a number; `None` if this run has no such number."""
@@ -43,20 +47,29 @@ class Record:
         return value if isinstance(value, int | float) else None
 
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:
-        """As a document: identity and statistics, and when `full` the configuration too."""
+        """As a document: identity and statistics, and when `full` the configuration too.
+
+        `varied` is there if something is.
+        """
         document: dict[str, Any] = {name: getattr(self, name) for name in IDENTITY}
+        if self.varied:
+            document["varied"] = dict(self.varied)
         if full:
             document |= {"version": self.version, "config": self.config}
         return document | {"stats": dict(self.stats)}
 
     def to_row(self, *, full: bool = True) -> dict[str, Value]:
-        """As one flat row: statistics by name, configuration as `config.SECTION.KEY`."""
+        """As one flat row: statistics by name, configuration as `config.SECTION.KEY`.
+
+        What is varied comes before the statistics, `full` or not.
+        """
         row: dict[str, Value] = {name: getattr(self, name) for name in IDENTITY}
+        row |= {config_column(key): value for key, value in self.varied.items()}
         row |= self.stats
         if full:
             row["version"] = self.version
             for section, values in self.config.items():
-                row |= {f"config.{section}.{key}": value for key, value in values.items()}
+                row |= {config_column(f"{section}.{key}"): v for key, v in values.items()}
         return row
 
 
@@ -75,9 +88,26 @@ class MemoryRecord:
         return {"machine": self.machine, "stats": dict(self.stats)}
 
 
-def parse_record(text: str, machine: str) -> Record:
-    """Reads the engine's JSON; `machine` is the name under which results are filed."""
+def config_column(key: str) -> str:
+    """The column of a configuration value."""
+    return f"config.{key}"
+
+
+def _varied_columns(records: Iterable[Record]) -> list[str]:
+    return list(dict.fromkeys(config_column(key) for record in records for key in record.varied))
+
+
+def parse_record(text: str, machine: str, varied: Iterable[str] = ()) -> Record:
+    """Reads the engine's JSON.
+
+    Args:
+        text: The document.
+        machine: The name under which results are filed.
+        varied: Configuration keys that the comparison varies.
+    """
     raw = _finite(json.loads(text))
+    config = raw["config"]
+    paths = [(key, *key.split(".", 1)) for key in varied]
     return Record(
         design=raw["design"],
         workload=raw["workload"],
@@ -87,8 +117,9 @@ def parse_record(text: str, machine: str) -> Record:
         seed=raw["seed"],
         safe=raw["safe"],
         version=raw["version"],
-        config=raw["config"],
+        config=config,
         stats=raw["stats"],
+        varied={key: config[section][name] for key, section, name in paths},
     )
 
 
@@ -121,17 +152,23 @@ def to_json(records: Iterable[Record], *, full: bool) -> str:
     return json_text([record.to_dict(full=full) for record in records])
 
 
-def columns(rows: Sequence[Mapping[str, Value]]) -> list[str]:
-    """All columns of some rows, in order of first appearance, configuration last."""
+def columns(rows: Sequence[Mapping[str, Value]], varied: Sequence[str] = ()) -> list[str]:
+    """All columns of some rows, in order of first appearance.
+
+    Configuration comes last, but for the columns of what is `varied`.
+    """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return sorted(names, key=lambda name: name == "version" or name.startswith("config."))
+    last = {name for name in names if name == "version" or name.startswith("config.")}
+    return sorted(names, key=lambda name: name in last and name not in varied)
 
 
 def to_csv(records: Iterable[Record], *, full: bool) -> str:
     """CSV with a header; a statistic that a run does not have is an empty cell."""
+    records = list(records)
     rows = [record.to_row(full=full) for record in records]
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns(rows) or IDENTITY, restval="", lineterminator="\n")
+    names = columns(rows, _varied_columns(records)) or IDENTITY
+    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows({k: _csv_cell(v) for k, v in row.items()} for row in rows)
     return text.getvalue()
@@ -143,17 +180,18 @@ def _csv_cell(value: Value) -> Value:
 
 def to_arrow(records: Iterable[Record], *, full: bool = True) -> pa.Table:
     """An Arrow table; units and descriptions travel in the metadata of the columns."""
+    records = list(records)
     rows = [record.to_row(full=full) for record in records]
-    return arrow_table(rows)
+    return arrow_table(rows, _varied_columns(records))
 
 
-def arrow_table(rows: Sequence[Mapping[str, Value]]) -> pa.Table:
-    """An Arrow table of flat rows."""
+def arrow_table(rows: Sequence[Mapping[str, Value]], varied: Sequence[str] = ()) -> pa.Table:
+    """An Arrow table of flat rows; `varied` are columns, as in `columns`."""
     import pyarrow as pa
 
     known = catalogue()
     fields, arrays = [], []
-    for name in columns(rows):
+    for name in columns(rows, varied):
         values = [row.get(name) for row in rows]
         numbers = [v for v in values if isinstance(v, int | float)]
         if any(isinstance(v, float) for v in numbers):

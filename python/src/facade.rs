@@ -102,7 +102,18 @@ struct SimulationSpec {
     transactions: Option<u64>,
     seed: u64,
     set: Vec<(String, String)>,
+    /// Key, value and origin of what is varied.
+    #[serde(default)]
+    vary: Vec<(String, String, String)>,
     request_trace: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ComparisonSpec {
+    machine: MachineSpec,
+    set: Vec<(String, String)>,
+    vary: Option<Vec<(String, Vec<String>)>>,
 }
 
 #[derive(Deserialize)]
@@ -170,7 +181,10 @@ struct SimulationTask {
 /// Names what was refused and what is allowed.
 pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: SimulationSpec = parse(spec_json)?;
-    let config = given.machine.config(&given.set)?;
+    let mut config = given.machine.config(&given.set)?;
+    for (key, value, origin) in &given.vary {
+        config.set_by(origin, key, value)?;
+    }
     let spec = Spec::new(
         config,
         &given.design,
@@ -231,6 +245,18 @@ impl Task for ReplayTask {
             Err(error) => Err(Failure::Trace(format!("{}: {error}", self.trace))),
         }
     }
+}
+
+/// What is compared on a machine where nothing else is asked for, as JSON; what is set and varied is
+/// checked.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn comparison(spec_json: &str) -> Result<String, Failure> {
+    let given: ComparisonSpec = parse(spec_json)?;
+    let config = given.machine.config(&given.set)?;
+    let found = config.comparison_with(&given.set, given.vary.as_deref())?;
+    Ok(graven_engine::catalogue::comparison(&found).to_string())
 }
 
 /// Everything that can be named, as JSON.

@@ -186,6 +186,12 @@ fn catalogue() -> String {
     facade::catalogue()
 }
 
+/// What is compared on a machine where nothing else is asked for; settings and variations are checked.
+#[pyfunction]
+fn comparison(spec_json: &str) -> PyResult<String> {
+    Ok(facade::comparison(spec_json)?)
+}
+
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -197,5 +203,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_class::<MemoryReplay>()?;
     module.add_class::<Campaign>()?;
+    module.add_function(wrap_pyfunction!(comparison, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)
 }

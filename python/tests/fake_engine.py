@@ -16,6 +16,7 @@ import math
 import os
 import sys
 import threading
+import tomllib
 import types
 from pathlib import Path
 
@@ -112,7 +113,24 @@ SECTIONS = {
         ("buffer_ns", "An access to the on-PM buffer", "ns", "a number from 0.1 to 1000", 10.0,
          None, "the paper gives no latency; that of an SRAM of its size"),
     ],
+    "workload": [
+        ("element_bytes", "Size of one data element", "B", "a size from 8 B to 64 KB", "64 B",
+         None, None),
+    ],
 }  # fmt: skip
+NOTHING = {"designs": None, "workloads": None, "baseline": None, "vary": None}
+
+
+# What is compared on a machine by default.
+MACHINES = {
+    "silo": {},
+    "morlog": {
+        "designs": ["base", "lad", "silo"],
+        "workloads": ["array", "hash"],
+        "baseline": "lad",
+        "vary": {"workload.element_bytes": ["64 B", "4 KB"]},
+    },
+}
 
 
 def _parameter(section, item):
@@ -170,8 +188,9 @@ def catalogue():
                     "title": f"The machine of {name}",
                     "file": f"papers/{name}/machine.toml",
                     "values": values,
+                    "comparison": _said(MACHINES[name], name),
                 }
-                for name in ("silo", "morlog")
+                for name in MACHINES
             ],
             "stats": [
                 dict(zip(("name", "unit", "kind", "description"), item, strict=True))
@@ -204,21 +223,62 @@ def _machine(spec):
         if "boom" in machine["text"]:
             raise ConfigError(f"{machine['file']}: unknown key `boom`; known are core, pm")
         return machine["file"]
-    _find("machine", machine["preset"], [("silo",), ("morlog",)])
+    _find("machine", machine["preset"], [(name,) for name in MACHINES])
     return machine["preset"]
 
 
 def _config(spec):
     config = {name: {i[0]: i[4] for i in items} for name, items in SECTIONS.items()}
-    for key, text in spec["set"]:
+    for key, text, origin in [[*pair, "--set"] for pair in spec["set"]] + spec.get("vary", []):
+        value = _value(key, text, origin)
         section, _, name = key.partition(".")
-        if name not in config.get(section, {}):
-            raise ConfigError(f"--set: unknown key `{key}`; known are core, pm")
-        try:
-            config[section][name] = type(config[section][name])(text)
-        except ValueError:
-            raise ConfigError(f"--set: `{key}` = {text} is not allowed; a number") from None
+        config[section][name] = value
     return config
+
+
+def _value(key, text, origin):
+    """A text as the value of a key."""
+    section, _, name = key.partition(".")
+    defaults = {item[0]: item[4] for item in SECTIONS.get(section, [])}
+    if name not in defaults:
+        raise ConfigError(f"{origin}: unknown key `{key}`; known are core, pm")
+    try:
+        return type(defaults[name])(text)
+    except ValueError:
+        raise ConfigError(f"{origin}: `{key}` = {text} is not allowed; a number") from None
+
+
+def _said(said, file):
+    """The table `[comparison]` of a file, in the engine's form."""
+    vary = said.get("vary")
+    if vary is not None:
+        origin = f"{file}, [comparison] vary"
+        vary = [{"key": k, "values": list(map(str, v)), "origin": origin} for k, v in vary.items()]
+    return NOTHING | said | {"vary": vary}
+
+
+def comparison(spec_json):
+    spec = json.loads(spec_json)
+    name, machine = _machine(spec), spec["machine"]
+    _config({"set": spec["set"]})
+    text = machine.get("text")
+    found = _said(
+        MACHINES[name] if text is None else tomllib.loads(text).get("comparison", {}), name
+    )
+    set_keys = [key for key, _ in spec["set"]]
+    if spec["vary"] is None:
+        if found["vary"] is not None:
+            found["vary"] = [item for item in found["vary"] if item["key"] not in set_keys]
+        return json.dumps(found)
+    found["vary"] = []
+    for key, texts in spec["vary"]:
+        if key in set_keys:
+            raise ConfigError(f"--vary: `{key}` does not fit: --set gives it one value")
+        values = [str(_value(key, value, "--vary")) for value in texts]
+        if len(set(values)) < len(values):
+            raise ConfigError(f"--vary: `{key}` has a value that is there before")
+        found["vary"].append({"key": key, "values": values, "origin": "--vary"})
+    return json.dumps(found)
 
 
 class _Task:
@@ -297,7 +357,10 @@ class Simulation(_Task):
         scaling = self._threads / (1 + 0.05 * self._threads)
         throughput = 2.5e5 * speed * self._workload[3] * wobble * scaling
         throughput *= 150.0 / self._config["pm"]["write_ns"]
-        writes = [int(self._total * 6 * kind * wobble) for kind in kinds]
+        large = self._config["workload"]["element_bytes"] != "64 B"
+        if large:
+            throughput /= 2 + kinds[1]
+        writes = [int(self._total * (30 if large else 6) * kind * wobble) for kind in kinds]
         latency = 2e9 * self._threads / throughput
         return {
             "cycles": int(2e9 * self._total / throughput),

@@ -125,6 +125,66 @@ def test_a_mean_is_only_of_whole_rows(comparison):
     assert over.mean("cycles", "ideal", 8) is not None
 
 
+SIZES = {"workload.element_bytes": ["64 B", "4 KB"]}
+
+
+def test_each_combination_is_relative_to_the_baseline_in_it():
+    comparison = graven.compare("base,silo", "array,btree", vary=SIZES)
+    over, stat = comparison.normalised("base"), "throughput_tx_per_s"
+    assert comparison.varied == SIZES
+    means = []
+    for number, size in enumerate(SIZES["workload.element_bytes"]):
+        part = over.at({"workload.element_bytes": size})
+        records = comparison.records[4 * number : 4 * number + 4]
+        base_array, silo_array, base_btree, silo_btree = (r.number(stat) for r in records)
+        ratios = [silo_array / base_array, silo_btree / base_btree]
+        assert [part.value(stat, "silo", w, 8) for w in ("array", "btree")] == ratios
+        means.append(part.mean(stat, "silo", 8))
+        assert means[-1] == pytest.approx(math.sqrt(ratios[0] * ratios[1]))
+        assert part.arithmetic_mean(stat, "silo", 8) == pytest.approx(sum(ratios) / 2)
+    assert means[0] != pytest.approx(means[1])
+    frame = over.to_pandas()
+    assert list(frame)[:3] == ["metric", "threads", "config.workload.element_bytes"]
+    kept = (frame["metric"] == stat) & (frame["workload"] == "mean") & (frame["design"] == "silo")
+    assert list(frame[kept]["value"]) == means
+
+
+def test_one_combination_must_be_chosen():
+    comparison = graven.compare("base", "array", vary={"pm.write_ns": "150,300"})
+    with pytest.raises(graven.ConfigError, match=r"choose with `at` from pm.write_ns = 150; pm"):
+        comparison.find("base", "array", 8)
+    with pytest.raises(graven.ConfigError, match=r"no results with pm.write_ns = 7; there are: pm"):
+        comparison.at({"pm.write_ns": 7})
+    record = comparison.at({"pm.write_ns": 300}).find("base", "array", 8)
+    assert record == comparison.records[1]
+
+
+def test_a_combination_without_a_workload_has_no_mean():
+    whole = graven.compare("base,silo", "array,btree", vary=SIZES)
+    fewer = graven.Comparison(whole.records[:-2]).normalised("base")
+    small, large = fewer.parts()
+    assert small.mean("cycles", "silo", 8) is not None
+    assert large.comparison.workloads == ["array", "btree"]
+    assert large.mean("cycles", "silo", 8) is None
+
+
+def test_a_machine_says_what_is_compared_unless_the_caller_does():
+    said = graven.compare(machine="morlog", transactions=100)
+    assert (said.designs, said.workloads) == (["base", "lad", "silo"], ["array", "hash"])
+    assert said.varied == SIZES
+    assert said.normalised().baseline == "lad"
+    own = graven.compare("base,silo", "array", machine="morlog", vary={})
+    assert (own.designs, own.varied) == (["base", "silo"], {})
+    assert own.normalised().baseline == "base"
+
+
+def test_a_variation_is_of_any_values():
+    comparison = graven.compare("base", "array", vary={"pm.write_ns": (150, 300.0)})
+    assert comparison.varied == {"pm.write_ns": [150.0, 300.0]}
+    with pytest.raises(graven.ConfigError, match="--set gives it one value"):
+        graven.compare("base", "array", vary={"pm.write_ns": [1]}, pm__write_ns=2)
+
+
 @pytest.mark.parametrize(
     ("values", "mean"), [([2.0, 8.0], 4.0), ([1.0, None], None), ([0.0, 1.0], None), ([], None)]
 )

@@ -78,6 +78,14 @@ def test_machines_show_sources_and_assumptions(graven):
     assert "assumed: the paper gives no latency" in text
 
 
+def test_machines_show_what_is_compared_on_them(graven):
+    text = graven("list", "machines").stdout
+    assert "Compared on morlog, unless told otherwise:" in text
+    assert "  designs: base, lad, silo\n  workloads: array, hash\n  baseline: lad\n" in text
+    assert "  workload.element_bytes = 64 B, 4 KB\n" in text
+    assert "Compared on silo" not in text
+
+
 def test_designs_show_promises_sabotages_and_corners(graven):
     text = graven("list", "designs", "--verbose").stdout
     assert "silo promises: after a power failure, every acknowledged transaction" in text

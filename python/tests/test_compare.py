@@ -57,6 +57,141 @@ def test_several_thread_counts_are_rows_of_the_table(graven):
     assert done.returncode == 0
 
 
+VARY = ("--vary", "workload.element_bytes= 64 B , 4 KB")
+
+
+def test_the_tables_of_a_variation_are_as_agreed(graven):
+    done = graven("compare", "--no-report", "--designs", "all", "--workloads", "all", *VARY)
+    expected = HERE / "snapshots" / "compare_vary.txt"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        expected.write_text(done.stdout)
+    assert done.stdout == expected.read_text()
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_every_combination_of_what_is_varied_is_compared(graven):
+    done = graven("compare", *SMALL, *VARY, "--vary", "pm.write_ns=150,300", "--format", "json")
+    records = documents(done.stdout)
+    assert len(records) == 16
+    varied = [record["varied"] for record in records[::4]]
+    assert varied == [
+        {"workload.element_bytes": size, "pm.write_ns": time}
+        for size in ("64 B", "4 KB")
+        for time in (150.0, 300.0)
+    ]
+    assert [(r["design"], r["workload"]) for r in records[4:8]] == [
+        ("base", "array"),
+        ("silo", "array"),
+        ("base", "btree"),
+        ("silo", "btree"),
+    ]
+
+
+def test_combinations_come_before_thread_counts(graven):
+    pair = ("--designs", "base", "--workloads", "array", "--threads", "1,4")
+    records = documents(graven("compare", *pair, *VARY, "--format", "json").stdout)
+    assert [(r["varied"]["workload.element_bytes"], r["threads"]) for r in records] == [
+        ("64 B", 1),
+        ("64 B", 4),
+        ("4 KB", 1),
+        ("4 KB", 4),
+    ]
+
+
+def test_varied_cores_have_a_thread_each(graven, tmp_path):
+    done = graven("compare", *SMALL, "--vary", "core.count=2,4", "--out", "results")
+    assert done.returncode == 0, done.stderr
+    assert "threads" not in done.stdout
+    assert done.stdout.count("core.count = 4\n") == 4
+    records = documents((tmp_path / "results" / "results.json").read_text())
+    assert [record["threads"] for record in records] == [2] * 4 + [4] * 4
+    report = (tmp_path / "results" / "report.html").read_text()
+    assert "Not all simulations finished" not in report
+    assert "--vary core.count=2,4" in report
+    assert "--threads" not in report
+
+
+def test_what_is_varied_stands_before_the_statistics(graven, tmp_path):
+    column = "config.workload.element_bytes"
+    short = graven("compare", *SMALL, *VARY, "--format", "csv").stdout
+    graven("compare", *SMALL, *VARY, "--out", "results")
+    full = (tmp_path / "results" / "results.csv").read_text()
+    table = pq.read_table(tmp_path / "results" / "results.parquet")
+    for names in (short.split("\n")[0].split(","), full.split("\n")[0].split(",")):
+        assert names[6:9] == ["safe", column, "cycles"]
+        assert names.count(column) == 1
+    assert table.column_names[6:9] == ["safe", column, "cycles"]
+    assert table.column(column).to_pylist() == ["64 B"] * 4 + ["4 KB"] * 4
+    [last] = documents((tmp_path / "results" / "results.json").read_text())[-1:]
+    assert last["varied"] == {"workload.element_bytes": last["config"]["workload"]["element_bytes"]}
+
+
+def test_a_failure_says_in_which_combination(graven):
+    done = graven("compare", *SMALL, *VARY, "--no-report", FAKE_FAIL="silo")
+    assert done.returncode == 1
+    assert "silo on array, workload.element_bytes = 4 KB: cycle 1234" in done.stderr
+
+
+MORLOG = ("compare", "--machine", "morlog", "--no-report")
+
+
+def shown(graven, *arguments):
+    """Designs, workloads and varied values of a comparison on the stand-in's MorLog."""
+    done = graven(*MORLOG, *arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    records = documents(done.stdout)
+    varied = [tuple(record.get("varied", {}).items()) for record in records]
+    return tuple(
+        list(dict.fromkeys(found))
+        for found in ([r["design"] for r in records], [r["workload"] for r in records], varied)
+    )
+
+
+SIZES = [(("workload.element_bytes", "64 B"),), (("workload.element_bytes", "4 KB"),)]
+
+
+def test_a_machine_may_say_what_is_compared_on_it(graven):
+    assert shown(graven) == (["base", "lad", "silo"], ["array", "hash"], SIZES)
+    assert "relative to lad" in graven(*MORLOG).stdout
+
+
+def test_each_option_takes_the_place_of_what_the_machine_says(graven):
+    designs, workloads = ["base", "lad", "silo"], ["array", "hash"]
+    assert shown(graven, "--designs", "fwb,lad") == (["fwb", "lad"], workloads, SIZES)
+    assert shown(graven, "--workloads", "queue") == (designs, ["queue"], SIZES)
+    times = [(("pm.write_ns", 100.0),), (("pm.write_ns", 200.0),)]
+    assert shown(graven, "--vary", "pm.write_ns=100,200") == (designs, workloads, times)
+    assert "relative to silo" in graven(*MORLOG, "--baseline", "silo").stdout
+
+
+def test_a_key_that_is_set_is_not_varied(graven):
+    nothing = [()]
+    assert shown(graven, "--set", "workload.element_bytes=1 KB")[2] == nothing
+    assert shown(graven, "--set", "pm.write_ns=1")[2] == SIZES
+
+
+def test_a_baseline_of_the_machines_that_is_not_compared_is_not_used(graven):
+    assert "relative to base" in graven(*MORLOG, "--designs", "base,silo").stdout
+    done = graven(*MORLOG, "--designs", "base,silo", "--baseline", "lad")
+    assert done.returncode == 2
+    assert "`lad` is not among the designs compared: base, silo" in done.stderr
+
+
+def test_a_baseline_of_the_machines_that_fails_is_replaced_and_said(graven):
+    done = graven(*MORLOG, FAKE_FAIL="lad")
+    assert "no result of the baseline lad; another design takes its place" in done.stderr
+    assert "relative to base" in done.stdout
+
+
+def test_a_machine_of_the_users_own_says_it_too(graven, tmp_path):
+    text = '[comparison]\ndesigns = ["silo"]\nvary = { "pm.write_ns" = [100, 200] }\n'
+    (tmp_path / "mine.toml").write_text(text)
+    done = graven("compare", "--machine", "mine.toml", "--format", "json")
+    records = documents(done.stdout)
+    assert {record["design"] for record in records} == {"silo"}
+    assert [r["varied"] for r in records[::5]] == [{"pm.write_ns": 100.0}, {"pm.write_ns": 200.0}]
+
+
 def test_json_on_standard_output_is_one_document_and_nothing_else(graven):
     done = graven("compare", *SMALL, "--format", "json")
     records = documents(done.stdout)
@@ -157,6 +292,17 @@ def test_without_base_the_first_safe_design_is_the_baseline(graven):
         (["--set", "pm.nope=1"], "--set: unknown key `pm.nope`"),
         (["--set", "pm.write_ns"], "is not of the form SECTION.KEY=VALUE"),
         (["--set", "pm.write_ns=fast"], "`pm.write_ns` = fast is not allowed"),
+        (["--vary", "pm.nope=1,2"], "--vary: unknown key `pm.nope`"),
+        (["--vary", "pm.write_ns=1,fast"], "--vary: `pm.write_ns` = fast is not allowed"),
+        (["--vary", "pm.write_ns"], "`pm.write_ns` is not of the form SECTION.KEY=V1,V2"),
+        (["--vary", "pm.write_ns=1,,2"], "is not of the form SECTION.KEY=V1,V2"),
+        (["--vary", "=1,2"], "is not of the form SECTION.KEY=V1,V2"),
+        (["--vary", "pm.write_ns=1,1.0"], "--vary: `pm.write_ns` has a value that is there"),
+        (
+            ["--vary", "pm.write_ns=1", "--vary", "pm.write_ns = 2"],
+            "--vary: `pm.write_ns` is given twice; its values go in one list, pm.write_ns=1,2",
+        ),
+        (["--vary", "pm.write_ns=1,2", "--set", "pm.write_ns=1"], "--set gives it one value"),
         (["--threads", "1,x"], "`1,x` is not a number of threads"),
         (["--threads", "100"], "from 1 to 64"),
         (["--transactions", "0"], "0 is not in the range x>=1"),

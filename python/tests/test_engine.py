@@ -36,6 +36,56 @@ def test_compare_writes_everything(real, tmp_path):
     assert "relative to base" in done.stdout
 
 
+MACHINE = """extends = "silo"
+[comparison]
+designs = ["ideal", "base"]
+workloads = ["array", "queue"]
+baseline = "ideal"
+vary = { "workload.element_bytes" = ["64 B", 1024] }
+"""
+
+
+def test_a_machine_says_what_is_compared_on_it(real, tmp_path):
+    (tmp_path / "mine.toml").write_text(MACHINE)
+    arguments = ("compare", "--machine", "mine.toml", *QUICK)
+    done = real(*arguments, "--out", "results")
+    assert done.returncode == 0, done.stderr
+    assert "relative to ideal" in done.stdout
+    assert done.stdout.count("workload.element_bytes = 1 KB\n") == 4
+    records = documents((tmp_path / "results" / "results.json").read_text())
+    assert [(r["design"], r["varied"]["workload.element_bytes"]) for r in records] == [
+        (design, size)
+        for size in ("64 B", "1 KB")
+        for _ in range(2)
+        for design in ("ideal", "base")
+    ]
+    writes = [record["stats"]["media_bytes_written"] for record in records]
+    assert sum(writes[4:]) > 2 * sum(writes[:4])
+    # Each combination gives what it gives by itself.
+    alone = ("--designs", "base", "--workloads", "queue", "--set", "workload.element_bytes=1 KB")
+    [record] = documents(real(*arguments, *alone, "--format", "json").stdout)
+    assert "varied" not in record
+    assert record["stats"] == records[-1]["stats"]
+
+
+def test_a_combination_that_does_not_fit_is_refused(real, tmp_path):
+    def refused(*arguments):
+        done = real("compare", *PAIR, *QUICK, *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    assert "--vary: `pm.row_hit_ns` = 500.0 does not fit" in refused(
+        "--vary", "pm.row_hit_ns=1,500"
+    )
+    assert '"4 KB" is there' in refused("--vary", "workload.element_bytes=4 KB,4096")
+    assert "--vary: unknown key `pm.nope`" in refused("--vary", "pm.nope=1,2")
+    (tmp_path / "mine.toml").write_text("[comparison]\nvary = { pm.row_hit_ns = [1, 500] }\n")
+    message = "mine.toml, [comparison] vary: `pm.row_hit_ns` = 500.0 does not fit"
+    assert message in refused("--machine", "mine.toml")
+    (tmp_path / "mine.toml").write_text('[comparison]\ndesigns = ["sillo"]\n')
+    assert 'mine.toml: `comparison.designs` = "sillo"' in refused("--machine", "mine.toml")
+
+
 def test_every_statistic_is_declared(real):
     stats = documents(real("list", "stats", "--format", "json").stdout)
     declared = {statistic["name"] for statistic in stats}

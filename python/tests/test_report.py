@@ -123,6 +123,55 @@ def test_several_thread_counts_add_a_scaling_chart():
     assert page.tags.count("svg") == 2 * (len(METRICS) + 1)
 
 
+SIZES = {"workload.element_bytes": ["64 B", "4 KB"]}
+
+
+def test_each_combination_has_charts_and_tables_of_its_own():
+    comparison = graven.compare("base,silo", "array,btree", vary=SIZES)
+    text = report(comparison)
+    page = Page(text)
+    assert page.tags.count("svg") == 2 * 2 * len(METRICS)
+    assert len(page.ids) == len(set(page.ids))
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', text)) <= set(page.ids)
+    for size in SIZES["workload.element_bytes"]:
+        caption = f"workload.element_bytes = {size}"
+        assert text.count(f"<h3>{caption}</h3>") == 1 + len(METRICS)
+        assert text.count(f"<caption>Relative to base, 8 threads, {caption}</caption>") == 4
+        assert sum(caption in label for label in page.labels) == 2 * len(METRICS)
+        value = comparison.normalised().at({"workload.element_bytes": size})
+        ratio = value.value("throughput_tx_per_s", "silo", "btree", 8)
+        assert f"<title>silo, btree: {ratio:.2f} × base</title>" in text
+    assert "<dt>workload.element_bytes</dt><dd>64 B, 4 KB</dd>" in text
+    assert "varied in this comparison" in text
+    assert "--vary &#39;workload.element_bytes=64 B,4 KB&#39;" in text
+
+
+def test_nothing_varied_is_no_heading(comparison):
+    assert "<h3>" not in report(comparison)
+
+
+def test_missing_results_of_a_combination_are_said():
+    comparison = graven.compare("base,silo", "array", vary=SIZES)
+    text = report(graven.Comparison(comparison.records[:-1]))
+    assert "Missing: silo on array, 8 threads, workload.element_bytes = 4 KB." in text
+    Page(text)
+
+
+def test_scaling_is_shown_for_each_combination():
+    comparison = graven.compare("base,silo", "array", threads=[1, 2], vary=SIZES)
+    text = report(comparison)
+    assert Page(text).tags.count("svg") == 2 * 2 * (len(METRICS) + 1)
+    assert "The chart shows 2 threads." in text
+
+
+def test_both_means_are_in_the_table(comparison):
+    over = comparison.normalised()
+    text = report(comparison)
+    assert text.count('<th scope="col">arithmetic mean</th>') == len(METRICS)
+    mean = over.arithmetic_mean("throughput_tx_per_s", "silo", 8)
+    assert f"{mean:.2f}" in text
+
+
 @pytest.mark.parametrize("designs", ["silo", "ideal"])
 def test_one_design_alone_can_be_drawn(designs):
     Page(report(graven.compare(designs, "array")))

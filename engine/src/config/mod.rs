@@ -2,13 +2,15 @@
 //!
 //! A file is TOML with one table per section. A value may be plain (`count = 8`) or say where it is
 //! from: `count = { value = 8, source = "Silo Table II" }`; what a paper leaves open is
-//! `{ value = 15.0, assumed = "why" }`. Beside the tables a file may have a `title`, and a `base`: the
-//! preset whose values hold where the file says nothing.
+//! `{ value = 15.0, assumed = "why" }`. Beside the tables a file may have a `title`, and `extends`: the
+//! preset whose values hold where the file says nothing. The table `[comparison]` holds no parameters, but
+//! what is compared on the machine ([`Comparison`]).
 //!
 //! Everything is checked before anything runs: unknown tables and keys, types, ranges, and values that
 //! do not fit each other ([`Config::validate`]).
 
 mod annotation;
+mod comparison;
 mod error;
 mod param;
 mod presets;
@@ -16,6 +18,7 @@ mod sections;
 mod validate;
 
 pub use annotation::{Annotation, Source};
+pub use comparison::{Comparison, Variation};
 pub use error::ConfigError;
 pub use param::{Field, Param, Refusal, Section, Size};
 pub use presets::{PRESETS, Preset, preset};
@@ -46,6 +49,7 @@ pub struct Config {
     sections: Vec<Box<dyn Section>>,
     settings: BTreeMap<String, Setting>,
     next_order: usize,
+    comparison: Comparison,
 }
 
 impl Clone for Config {
@@ -55,6 +59,7 @@ impl Clone for Config {
             sections: self.sections.iter().map(|s| s.boxed_clone()).collect(),
             settings: self.settings.clone(),
             next_order: self.next_order,
+            comparison: self.comparison.clone(),
         }
     }
 }
@@ -74,7 +79,13 @@ impl Config {
         sections.extend(crate::workloads::sections());
         sections.extend(crate::designs::sections());
         sections.push(Box::new(crate::stats::StatisticsConfig::default()));
-        Config { machine: "defaults".into(), sections, settings: BTreeMap::new(), next_order: 0 }
+        Config {
+            machine: "defaults".into(),
+            sections,
+            settings: BTreeMap::new(),
+            next_order: 0,
+            comparison: Comparison::default(),
+        }
     }
 
     /// The configuration of a named preset.
@@ -104,37 +115,49 @@ impl Config {
             Some(base) => Config::from_preset(base_name(file, base)?)?,
         };
         config.machine = file.into();
-        for (name, value) in &table {
+        config.overlay(&table, file)?;
+        Ok(config)
+    }
+
+    /// Takes what the tables of a file say over what is there.
+    fn overlay(&mut self, table: &Table, file: &str) -> Result<(), ConfigError> {
+        for (name, value) in table {
             match (name.as_str(), value) {
                 ("extends", _) | ("title", Value::String(_)) => {}
                 ("title", other) => {
                     return Err(ConfigError::value(file, "title", other, "a text"));
                 }
+                (comparison::TABLE, Value::Table(values)) => self.read_comparison(file, values)?,
                 (section, Value::Table(values)) => {
                     // An empty table must be of a known section, too.
-                    config.section_index(file, section)?;
+                    if self.section_index(file, section).is_err() {
+                        return Err(self.unknown_name(file, section, &[comparison::TABLE]));
+                    }
                     for (key, value) in values {
-                        config.set_from_file(file, section, key, value)?;
+                        self.set_from_file(file, section, key, value)?;
                     }
                 }
-                (name, other) => return Err(config.stray_value(file, name, other)),
+                (name, other) => return Err(self.stray_value(file, name, other)),
             }
         }
-        Ok(config)
+        self.settle_comparison(file, table)
     }
 
     /// A value at the top level of a file, where only tables belong.
     fn stray_value(&self, file: &str, name: &str, value: &Value) -> ConfigError {
-        if self.sections().any(|s| s.name() == name) {
+        if name == comparison::TABLE || self.sections().any(|s| s.name() == name) {
             return ConfigError::value(file, name, value, &format!("a table, [{name}]"));
         }
-        let homes: Vec<String> = self
+        let mut homes: Vec<String> = self
             .sections()
             .filter(|s| s.get(name).is_some())
             .map(|s| format!("[{}]", s.name()))
             .collect();
+        if comparison::KEYS.contains(&name) {
+            homes.push(format!("[{}]", comparison::TABLE));
+        }
         if homes.is_empty() {
-            return self.unknown_name(file, name, &["extends", "title"]);
+            return self.unknown_name(file, name, &["extends", "title", comparison::TABLE]);
         }
         ConfigError::UnknownKey {
             origin: file.into(),
@@ -170,17 +193,18 @@ impl Config {
     /// # Errors
     /// As [`Config::from_toml`]; the origin is named as `--set`.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), ConfigError> {
-        let origin = "--set";
+        self.set_by("--set", key, text)
+    }
+
+    /// As [`Config::set`], for another origin than `--set`.
+    ///
+    /// # Errors
+    /// As [`Config::set`].
+    pub fn set_by(&mut self, origin: &str, key: &str, text: &str) -> Result<(), ConfigError> {
         let (key, text) = (key.trim(), text.trim());
-        let Some((section, name)) = key.split_once('.') else {
-            return Err(ConfigError::UnknownKey {
-                origin: origin.into(),
-                key: key.into(),
-                allowed: "a key has the form SECTION.KEY, as in core.count".into(),
-            });
-        };
+        let (section, name) = split_key(origin, key)?;
         let source = Source::User(format!("{origin} {key}={text}"));
-        self.set_value(origin, section, name, &value_of(text), source)
+        self.set_value(origin, section, name, &read_text(text), source)
     }
 
     /// Takes over the parameter set that a design's name stands for, but for what the user has set.
@@ -192,8 +216,8 @@ impl Config {
             if matches!(self.source(key), Some(Source::User(_))) {
                 continue;
             }
-            let (section, name) = key.split_once('.').expect("keys are SECTION.KEY");
-            self.set_value(design, section, name, &value_of(text), Source::Design(design))
+            let (section, name) = split_key(design, key).expect("keys are SECTION.KEY");
+            self.set_value(design, section, name, &read_text(text), Source::Design(design))
                 .expect("a design's parameter set is declared and in range");
         }
     }
@@ -206,20 +230,25 @@ impl Config {
         value: &Value,
         source: Source,
     ) -> Result<(), ConfigError> {
-        let path = format!("{section}.{key}");
         let index = self.section_index(origin, section)?;
-        self.sections[index].set(key, value).map_err(|refusal| match refusal {
-            Refusal::UnknownKey(known) => ConfigError::UnknownKey {
-                origin: origin.into(),
-                key: path.clone(),
-                allowed: error::suggestion(key, &known),
-            },
-            Refusal::NotAllowed(allowed) => ConfigError::value(origin, &path, value, &allowed),
-        })?;
+        put(self.sections[index].as_mut(), origin, key, value)?;
         self.next_order += 1;
         let setting = Setting { source, origin: origin.into(), order: self.next_order };
-        self.settings.insert(path, setting);
+        self.settings.insert(format!("{section}.{key}"), setting);
         Ok(())
+    }
+
+    /// A value as its parameter would write it, if that accepts it; nothing is set.
+    fn accepted(
+        &self,
+        origin: &str,
+        section: &str,
+        key: &str,
+        value: &Value,
+    ) -> Result<Value, ConfigError> {
+        let mut copy = self.sections[self.section_index(origin, section)?].boxed_clone();
+        put(copy.as_mut(), origin, key, value)?;
+        Ok(copy.get(key).expect("a key that accepts a value has one"))
     }
 
     fn section_index(&self, origin: &str, name: &str) -> Result<usize, ConfigError> {
@@ -276,6 +305,44 @@ impl Config {
     }
 }
 
+/// Section and key of `SECTION.KEY`.
+fn split_key<'a>(origin: &str, key: &'a str) -> Result<(&'a str, &'a str), ConfigError> {
+    key.split_once('.').ok_or_else(|| ConfigError::UnknownKey {
+        origin: origin.into(),
+        key: key.into(),
+        allowed: "a key has the form SECTION.KEY, as in core.count".into(),
+    })
+}
+
+/// A text as a TOML value, or as a bare word.
+fn read_text(text: &str) -> Value {
+    // More than one key: the text was not one value but several lines.
+    format!("v = {text}")
+        .parse::<Table>()
+        .ok()
+        .filter(|t| t.len() == 1)
+        .and_then(|mut t| t.remove("v"))
+        .unwrap_or_else(|| Value::String(text.into()))
+}
+
+/// Replaces a value of a section, or says why not.
+fn put(
+    section: &mut dyn Section,
+    origin: &str,
+    key: &str,
+    value: &Value,
+) -> Result<(), ConfigError> {
+    let path = format!("{}.{key}", section.name());
+    section.set(key, value).map_err(|refusal| match refusal {
+        Refusal::UnknownKey(known) => ConfigError::UnknownKey {
+            origin: origin.into(),
+            key: path,
+            allowed: error::suggestion(key, &known),
+        },
+        Refusal::NotAllowed(allowed) => ConfigError::value(origin, &path, value, &allowed),
+    })
+}
+
 /// The preset that a file names as its base.
 fn base_name<'a>(file: &str, base: &'a Value) -> Result<&'a str, ConfigError> {
     let known: Vec<&str> = PRESETS.iter().map(|p| p.name).collect();
@@ -291,17 +358,6 @@ fn base_name<'a>(file: &str, base: &'a Value) -> Result<&'a str, ConfigError> {
             ))
         }
     }
-}
-
-/// The value that a text stands for: TOML, or a bare word.
-fn value_of(text: &str) -> Value {
-    // More than one key: the text was not one value but several lines.
-    format!("v = {text}")
-        .parse::<Table>()
-        .ok()
-        .filter(|t| t.len() == 1)
-        .and_then(|mut t| t.remove("v"))
-        .unwrap_or_else(|| Value::String(text.into()))
 }
 
 /// `{ value = …, source = … }` or `{ value = …, assumed = … }`.

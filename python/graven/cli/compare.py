@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from graven import output
-from graven.api import design_names, failures_text, workload_names
+from graven.api import choose, failures_text
 from graven.cli import options
 from graven.cli.tables import print_comparison
 from graven.cli.terminal import complain, note, person_console, refusing, results_console
@@ -26,11 +26,15 @@ Without options: all designs on the seven micro workloads on the `silo` machine.
 media writes, mean transaction latency and write energy relative to the baseline, and writes
 report.html, which opens without a network.
 
+A machine's file may say what is compared on it: designs, workloads, baseline, and what is varied.
+An option takes the place of what the file says about the same; a key that is --set is not varied.
+
 \b
 Examples:
   graven compare
   graven compare --designs base,fwb,silo --workloads btree,hash
   graven compare --workloads all --threads 1,2,4,8 --out results
+  graven compare --vary workload.element_bytes="64 B,4 KB" --vary pm.write_ns=150,300
   graven compare --machine fwb --set pm.write_ns=300 --report slow.html
   graven compare --machine mine.toml --format csv > mine.csv
   graven compare --format json | jq '.[].stats.cycles'
@@ -44,12 +48,14 @@ once; what had finished is printed and written all the same, and the exit code i
 @click.option(
     "--designs",
     metavar="NAMES",
-    help="Designs, separated by commas, or `all`.  [default: every one that stands for a paper]",
+    help="Designs, separated by commas, or `all`.  [default: the machine's, else every one that "
+    "stands for a paper]",
 )
 @click.option(
     "--workloads",
     metavar="NAMES",
-    help="Workloads or groups (micro, macro, all), separated by commas.  [default: micro]",
+    help="Workloads or groups (micro, macro, all), separated by commas.  [default: the "
+    "machine's, else micro]",
 )
 @options.machine
 @click.option(
@@ -61,10 +67,12 @@ once; what had finished is printed and written all the same, and the exit code i
 @options.transactions
 @options.seed
 @options.settings
+@options.vary
 @click.option(
     "--baseline",
     metavar="DESIGN",
-    help="The design that others are relative to.  [default: base, else the first safe one]",
+    help="The design that others are relative to.  [default: the machine's, else base, else the "
+    "first safe one]",
 )
 @click.option(
     "--out",
@@ -97,6 +105,7 @@ def compare(
     transactions: int | None,
     seed: int,
     settings: dict[str, str],
+    vary: dict[str, list[str]] | None,
     baseline: str | None,
     out: Path | None,
     jobs: int | None,
@@ -105,25 +114,27 @@ def compare(
     no_report: bool,
 ) -> int:
     """Checks everything, simulates, prints, writes."""
-    names = design_names(designs)
-    if baseline is not None and baseline not in names:
+    found = Machine.find(machine)
+    choice = choose(designs, workloads, found, settings, vary)
+    if baseline is not None and baseline not in choice.designs:
+        compared = ", ".join(choice.designs)
         raise click.UsageError(
-            f"--baseline: `{baseline}` is not among the designs compared: {', '.join(names)}"
+            f"--baseline: `{baseline}` is not among the designs compared: {compared}"
         )
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError(
             "--format parquet is binary: give --out FILE.parquet, or redirect standard output"
         )
-    found = Machine.find(machine)
     experiment = Experiment.prepare(
         matrix(
-            names,
-            workload_names(workloads),
+            choice.designs,
+            choice.workloads,
             found,
             threads=threads or (None,),
             transactions=transactions,
             seed=seed,
             settings=settings,
+            vary=choice.vary,
         )
     )
     targets = _targets(out, report, form, no_report=no_report)
@@ -132,6 +143,7 @@ def compare(
     with Display(person_console()) as display:
         result = experiment.run(workers=jobs, observe=display)
     comparison = Comparison(result.records)
+    baseline = baseline or choice.baseline
     if baseline is not None and result.records and baseline not in comparison.designs:
         note(f"no result of the baseline {baseline}; another design takes its place")
         baseline = None

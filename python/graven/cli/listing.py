@@ -111,6 +111,11 @@ def _machines(console: Console, *, verbose: bool) -> None:
     for machine in catalogue().machines:
         table.add_row(machine.name, Text(machine.title), Text(machine.file))
     console.print(table)
+    for machine in catalogue().machines:
+        said = machine.comparison.lines()
+        if said:
+            console.print(f"Compared on {machine.name}, unless told otherwise:", style="bold")
+            console.print(Text("\n".join(f"  {line}" for line in said)))
     if not verbose:
         return
     for machine in catalogue().machines:

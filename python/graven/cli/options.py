@@ -53,6 +53,38 @@ def _settings(
     return found
 
 
+def vary(command: F) -> F:
+    """`--vary`."""
+    return click.option(
+        "--vary",
+        multiple=True,
+        metavar="SECTION.KEY=V1,V2[,...]",
+        callback=_vary,
+        help="Compare several values of a configuration key; may be repeated, and then all "
+        "combinations are compared.  [default: the machine's]",
+    )(command)
+
+
+def _vary(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, list[str]] | None:
+    found: dict[str, list[str]] = {}
+    for text in given:
+        key, _, rest = text.partition("=")
+        key, values = key.strip(), [value.strip() for value in rest.split(",")]
+        if not key or not all(values):
+            raise click.UsageError(
+                f"--vary: `{text}` is not of the form SECTION.KEY=V1,V2, as in pm.write_ns=150,300"
+            )
+        if key in found:
+            raise click.UsageError(
+                f"--vary: `{key}` is given twice; its values go in one list, "
+                f"{key}={','.join(found[key] + values)}"
+            )
+        found[key] = values
+    return found or None
+
+
 def transactions(command: F) -> F:
     """`--transactions`."""
     return click.option(

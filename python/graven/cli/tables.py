@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
@@ -33,24 +34,32 @@ def plain_table() -> Table:
 
 
 def print_comparison(console: Console, normalised: Normalised) -> None:
-    """One table for each metric: designs down, workloads across, the geometric mean last."""
+    """Tables for each metric: designs down, workloads across, the geometric mean last.
+
+    Each combination of varied values has tables of its own.
+    """
     comparison = normalised.comparison
     names = max((len(design) for design in comparison.designs), default=0) + 12
     room = max(1, (console.width - names) // _CELL - 1)
     workloads = comparison.workloads
     chunks = [workloads[i : i + room] for i in range(0, len(workloads), room)]
+    parts = normalised.parts()
     for metric in METRICS:
-        for number, chunk in enumerate(chunks):
+        title = f"{metric.title}, relative to {normalised.baseline} ({metric.direction})"
+        for part, (number, chunk) in itertools.product(parts, enumerate(chunks)):
             last = number == len(chunks) - 1
-            title = f"{metric.title}, relative to {normalised.baseline} ({metric.direction})"
             console.print(title, style="bold")
-            console.print(_metric_table(normalised, metric, chunk, with_mean=last))
+            if part.comparison.caption:
+                console.print(part.comparison.caption, markup=False)
+            console.print(_metric_table(part, metric, chunk, with_mean=last))
     console.print(
         f"mean: geometric mean over the workloads. Last lines: {normalised.baseline}'s own value."
     )
-    deferred = comparison.deferred_note()
-    if deferred is not None:
-        console.print(deferred)
+    for part in parts:
+        deferred = part.comparison.deferred_note()
+        if deferred is not None:
+            where = part.comparison.caption
+            console.print(f"{where}: {deferred}" if where else deferred, markup=False)
     if comparison.unsafe:
         console.print(UNSAFE_NOTE)
 

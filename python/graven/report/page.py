@@ -14,8 +14,12 @@ from graven.catalogue import catalogue
 from graven.comparison import MEAN, METRICS, Comparison, Metric, Normalised
 from graven.figures import exact, ratio, scaled
 from graven.machine import Machine
+from graven.records import Value
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.palette import KIND_TITLES, KINDS, design_styles
+
+ARITHMETIC = "arithmetic mean"
+"""The last column of a table of ratios."""
 
 KIND_STAT = "media_write_requests"
 """The statistic that is split by kind: `_data`, `_log`, `_metadata`, `_gc`."""
@@ -47,18 +51,27 @@ class NumberTable:
 
 
 @dataclass(frozen=True)
+class Group:
+    """What a section of the page has for one combination of varied values; `caption` names it."""
+
+    caption: str
+    wide: Markup
+    narrow: Markup
+    table: NumberTable | None = None
+    other_threads: Sequence[NumberTable] = ()
+    absolute: Sequence[NumberTable] = ()
+    deferred: str | None = None
+
+
+@dataclass(frozen=True)
 class Part:
     """A section of the page about one metric."""
 
     key: str
     title: str
     lead: str
-    wide: Markup
-    narrow: Markup
     kinds: bool
-    table: NumberTable | None
-    other_threads: Sequence[NumberTable]
-    absolute: Sequence[NumberTable]
+    groups: Sequence[Group]
 
 
 @dataclass(frozen=True)
@@ -68,6 +81,14 @@ class Highlight:
     title: str
     design: str
     value: str
+
+
+@dataclass(frozen=True)
+class Highlights:
+    """The best safe designs of one combination."""
+
+    caption: str
+    items: Sequence[Highlight]
 
 
 @dataclass(frozen=True)
@@ -99,10 +120,11 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             record=comparison.records[0],
             transactions=_range([record.transactions for record in comparison.records]),
             threads=", ".join(str(count) for count in comparison.threads),
+            varied={key: _values(values) for key, values in comparison.varied.items()},
             designs=[(known[name], styles[name]) for name in comparison.designs],
             workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
             markers=marker_signs(),
-            highlights=_highlights(normalised),
+            highlights=[found for part in normalised.parts() if (found := _highlights(part)).items],
             parts=[_part(normalised, metric) for metric in METRICS],
             scaling=_scaling(normalised),
             kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in _kinds_present(comparison)],
@@ -119,6 +141,15 @@ def _range(values: Sequence[int]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _values(values: Sequence[Value]) -> str:
+    return ", ".join(exact(value) for value in values)
+
+
+def _with(text: str, caption: str) -> str:
+    """A text, and a combination if there are several to be told apart."""
+    return f"{text}, {caption}" if caption else text
+
+
 def _threads(count: int) -> str:
     return "1 thread" if count == 1 else f"{count} threads"
 
@@ -126,11 +157,12 @@ def _threads(count: int) -> str:
 def _missing(comparison: Comparison) -> list[str]:
     """Simulations of the matrix that have no result."""
     return [
-        f"{design} on {workload}, {_threads(threads)}"
-        for threads in comparison.threads
-        for workload in comparison.workloads
-        for design in comparison.designs
-        if comparison.find(design, workload, threads) is None
+        _with(f"{design} on {workload}, {_threads(threads)}", part.caption)
+        for part in map(comparison.at, comparison.combinations)
+        for threads in part.threads
+        for workload in part.workloads
+        for design in part.designs
+        if part.find(design, workload, threads) is None
     ]
 
 
@@ -141,7 +173,7 @@ def _kinds_present(comparison: Comparison) -> list[str]:
     ]
 
 
-def _highlights(normalised: Normalised) -> list[Highlight]:
+def _highlights(normalised: Normalised) -> Highlights:
     comparison = normalised.comparison
     threads = max(comparison.threads)
     safe = [d for d in comparison.designs if d not in comparison.unsafe]
@@ -155,29 +187,46 @@ def _highlights(normalised: Normalised) -> list[Highlight]:
             which = "Highest" if metric.higher_is_better else "Lowest"
             title = f"{which} {metric.title.lower()}"
             found.append(Highlight(title, design, f"{ratio(value)}×"))
-    return found
+    return Highlights(comparison.caption, found)
 
 
 def _part(normalised: Normalised, metric: Metric) -> Part:
+    parts = normalised.parts()
+    lead = (
+        f"{catalogue().statistic(metric.stat).description.rstrip('.')}. "
+        f"Relative to {normalised.baseline}; {metric.direction}; the mean is geometric."
+    )
+    counts = {max(part.comparison.threads) for part in parts}
+    if len(counts) == 1 and any(len(part.comparison.threads) > 1 for part in parts):
+        lead += f" The chart shows {max(counts)} threads."
+    groups = [_group(part, metric, number) for number, part in enumerate(parts)]
+    return Part(metric.stat, metric.title, lead, metric.stat == KIND_STAT, groups)
+
+
+def _group(normalised: Normalised, metric: Metric, number: int) -> Group:
     comparison = normalised.comparison
     threads = max(comparison.threads)
     kinds = metric.stat == KIND_STAT
-    chart = _bar_chart(normalised, metric, threads, kinds=kinds)
-    return Part(
-        metric.stat,
-        metric.title,
-        f"{catalogue().statistic(metric.stat).description.rstrip('.')}. "
-        f"Relative to {normalised.baseline}; {metric.direction}; the mean is geometric.",
+    chart = _bar_chart(normalised, metric, threads, _key(metric.stat, number), kinds=kinds)
+    return Group(
+        comparison.caption,
         Markup(chart.wide()),
         Markup(chart.narrow()),
-        kinds,
         _ratio_table(normalised, metric, threads),
         [_ratio_table(normalised, metric, n) for n in comparison.threads if n != threads],
         _absolute_tables(comparison, metric, kinds=kinds),
+        comparison.deferred_note() if kinds else None,
     )
 
 
-def _bar_chart(normalised: Normalised, metric: Metric, threads: int, *, kinds: bool) -> BarChart:
+def _key(stat: str, number: int) -> str:
+    """What the drawings of one combination are called in the page."""
+    return f"{stat}-{number}" if number else stat
+
+
+def _bar_chart(
+    normalised: Normalised, metric: Metric, threads: int, key: str, *, kinds: bool
+) -> BarChart:
     comparison, stat = normalised.comparison, metric.stat
     bars: dict[tuple[str, str], Bar] = {}
     for design in comparison.designs:
@@ -190,9 +239,10 @@ def _bar_chart(normalised: Normalised, metric: Metric, threads: int, *, kinds: b
         mean = normalised.mean(stat, design, threads)
         bars[design, MEAN] = Bar(mean, _split(mean, _mean_shares(shares)))
     return BarChart(
-        key=stat,
+        key=key,
         description=f"{metric.title} of each design on each workload, relative to "
-        f"{normalised.baseline}, with {_threads(threads)}. The table below has the same numbers.",
+        f"{normalised.baseline}, with {_with(_threads(threads), comparison.caption)}. "
+        "The table below has the same numbers.",
         groups=[*comparison.workloads, MEAN],
         designs=comparison.designs,
         bars=bars,
@@ -229,12 +279,13 @@ def _ratio_table(normalised: Normalised, metric: Metric, threads: int) -> Number
         design: [
             *(normalised.value(metric.stat, design, w, threads) for w in comparison.workloads),
             normalised.mean(metric.stat, design, threads),
+            normalised.arithmetic_mean(metric.stat, design, threads),
         ]
         for design in comparison.designs
     }
     safe = [row for design, row in values.items() if design not in comparison.unsafe]
     choose = max if metric.higher_is_better else min
-    columns = list(zip(*safe, strict=True)) or [()] * (len(comparison.workloads) + 1)
+    columns = list(zip(*safe, strict=True)) or [()] * (len(comparison.workloads) + 2)
     best = [choose((v for v in column if v is not None), default=None) for column in columns]
     rows = [
         TableRow(
@@ -246,8 +297,8 @@ def _ratio_table(normalised: Normalised, metric: Metric, threads: int) -> Number
         )
         for design, row in values.items()
     ]
-    caption = f"Relative to {normalised.baseline}, {_threads(threads)}"
-    return NumberTable(caption, [*comparison.workloads, MEAN], rows)
+    caption = _with(f"Relative to {normalised.baseline}, {_threads(threads)}", comparison.caption)
+    return NumberTable(caption, [*comparison.workloads, MEAN, ARITHMETIC], rows)
 
 
 def _absolute_tables(comparison: Comparison, metric: Metric, *, kinds: bool) -> list[NumberTable]:
@@ -274,16 +325,27 @@ def _absolute_table(comparison: Comparison, stat: str, threads: int) -> NumberTa
         )
         for design in comparison.designs
     ]
-    caption = f"{stat}, {catalogue().statistic(stat).unit}, {_threads(threads)}"
+    caption = _with(
+        f"{stat}, {catalogue().statistic(stat).unit}, {_threads(threads)}", comparison.caption
+    )
     return NumberTable(caption, comparison.workloads, rows)
 
 
 def _scaling(normalised: Normalised) -> Part | None:
     """Throughput over threads, if there are several counts of them."""
+    parts = [part for part in normalised.parts() if len(part.comparison.threads) > 1]
+    if not parts:
+        return None
+    fewest = {min(part.comparison.threads) for part in parts}
+    first = _threads(min(fewest)) if len(fewest) == 1 else "the fewest threads"
+    lead = f"Throughput relative to {normalised.baseline} with {first}."
+    groups = [_scaling_group(part, lead, number) for number, part in enumerate(parts)]
+    return Part("scaling", "Scaling", lead, False, groups)
+
+
+def _scaling_group(normalised: Normalised, lead: str, number: int) -> Group:
     comparison = normalised.comparison
     counts = sorted(comparison.threads)
-    if len(counts) < 2:
-        return None
     stat = METRICS[0].stat
     panels: dict[str, list[Line]] = {}
     for workload in comparison.workloads:
@@ -294,19 +356,10 @@ def _scaling(normalised: Normalised) -> Part | None:
             ratios = [None if v is None or not reference else v / reference for v in own]
             lines.append(Line(design, ratios))
         panels[workload] = lines
-    lead = f"Throughput relative to {normalised.baseline} with {_threads(counts[0])}."
-    chart = LineChart("scaling", f"{lead} One panel for each workload.", counts, panels)
-    return Part(
-        "scaling",
-        "Scaling",
-        lead,
-        Markup(chart.wide()),
-        Markup(chart.narrow()),
-        False,
-        None,
-        [],
-        [],
-    )
+    where = f" {comparison.caption}." if comparison.caption else ""
+    description = f"{lead}{where} One panel for each workload."
+    chart = LineChart(_key("scaling", number), description, counts, panels)
+    return Group(comparison.caption, Markup(chart.wide()), Markup(chart.narrow()))
 
 
 def _settings(
@@ -332,6 +385,9 @@ def _settings(
                 origin, kind = str(sources[path].source), "source"
             same = all(r.config.get(section, {}).get(key) == value for r in comparison.records)
             text = exact(value) if same else "differs between runs"
+            if path in comparison.varied:
+                text = _values(comparison.varied[path])
+                origin, kind = "varied in this comparison", "set"
             setting = Setting(path, text, units.get(path, ""), origin, kind)
             found.setdefault(section, []).append(setting)
     return found
@@ -350,12 +406,20 @@ def _command(normalised: Normalised, machine: Machine, settings: Mapping[str, st
         ",".join(comparison.workloads),
         "--machine",
         machine.name if machine.text is None else f"./{machine.name}",
-        "--threads",
-        ",".join(str(count) for count in comparison.threads),
     ]
+    counts = {tuple(comparison.at(varied).threads) for varied in comparison.combinations}
+    if len(counts) == 1:  # else there was one thread per core, and the cores are varied
+        words += ["--threads", ",".join(str(count) for count in comparison.threads)]
     if len({r.transactions for r in comparison.records}) == 1:
         words += ["--transactions", str(record.transactions)]
     words += ["--seed", str(record.seed), "--baseline", normalised.baseline]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
+    for key, values in comparison.varied.items():
+        words += ["--vary", f"{key}={','.join(_plain(value) for value in values)}"]
     return shlex.join(words)
+
+
+def _plain(value: Value) -> str:
+    """A value as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,277 @@
+//! What is compared on a machine: the table `[comparison]` of a file, and variations of parameters.
+//!
+//! As in the tests of the configuration, messages are asserted whole.
+
+use graven_engine::catalogue;
+use graven_engine::config::{Comparison, Config, PRESETS};
+use serde_json::{Value, json};
+
+const WHOLE: &str = r#"
+[comparison]
+designs = ["base", "fwb"]
+workloads = ["queue", "micro"]
+baseline = "fwb"
+vary = { "workload.element_bytes" = [64, "4096"], "controller.adr" = [true, false] }
+"#;
+
+fn read(text: &str) -> Config {
+    Config::from_toml(text, "my.toml").unwrap_or_else(|e| panic!("{e}\nfor the file:\n{text}"))
+}
+
+#[track_caller]
+fn refused(text: &str, message: &str) {
+    let text = format!("[comparison]\n{text}");
+    match Config::from_toml(&text, "my.toml") {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => assert_eq!(error.to_string(), message, "for the file:\n{text}"),
+    }
+}
+
+/// `--vary`, on the defaults and with the settings given.
+fn varied(set: &[(&str, &str)], vary: &[(&str, &[&str])]) -> Result<Value, String> {
+    let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+    let vary: Vec<_> = vary
+        .iter()
+        .map(|(key, texts)| ((*key).to_owned(), texts.iter().map(|&t| t.to_owned()).collect()))
+        .collect();
+    let found = read(WHOLE).comparison_with(&set, Some(&vary)).map_err(|e| e.to_string())?;
+    Ok(catalogue::comparison(&found)["vary"].clone())
+}
+
+fn keys(comparison: &Comparison) -> Vec<&str> {
+    comparison.vary.iter().flatten().map(|variation| variation.key.as_str()).collect()
+}
+
+#[test]
+fn a_machine_says_what_is_compared_on_it() {
+    let config = read(WHOLE);
+    config.validate().unwrap();
+    let origin = "my.toml, [comparison] vary";
+    assert_eq!(
+        catalogue::comparison(config.comparison()),
+        json!({
+            "designs": ["base", "fwb"],
+            "workloads": ["queue", "micro"],
+            "baseline": "fwb",
+            "vary": [
+                { "key": "workload.element_bytes", "values": ["64 B", "4 KB"], "origin": origin },
+                { "key": "controller.adr", "values": ["true", "false"], "origin": origin },
+            ],
+        })
+    );
+    assert_eq!(config.to_json(), Config::defaults().to_json(), "no parameter has changed");
+}
+
+#[test]
+fn a_machine_need_not_say() {
+    assert_eq!(*read("").comparison(), Comparison::default());
+    assert_eq!(*read("[comparison]").comparison(), Comparison::default());
+    assert_eq!(*Config::from_preset("silo").unwrap().comparison(), Comparison::default());
+}
+
+#[test]
+fn a_key_needs_no_quotation_marks() {
+    let quoted = read("[comparison]\nvary = { \"pm.write_ns\" = [1, 2], \"pm.read_ns\" = [3] }");
+    let plain = read("[comparison]\nvary = { pm.write_ns = [1, 2], pm.read_ns = [3] }");
+    let table = read("[comparison.vary]\npm.write_ns = [1, 2]\npm.read_ns = [3]");
+    assert_eq!(quoted.comparison(), plain.comparison());
+    assert_eq!(quoted.comparison(), table.comparison());
+    refused(
+        "vary = { pm.write_ns = [1], \"pm.write_ns\" = [2] }",
+        "my.toml, [comparison] vary: `pm.write_ns` = [2] does not fit: the same key is there before",
+    );
+}
+
+// ---- What is refused ------------------------------------------------------------------------
+
+#[test]
+fn unknown_keys_are_refused_with_a_suggestion() {
+    refused(
+        "design = [\"base\"]",
+        "my.toml: unknown key `comparison.design`; did you mean `designs`? \
+         known are designs, workloads, baseline, vary",
+    );
+    let origin = "my.toml, [comparison] vary";
+    refused(
+        "vary = { \"pm.write\" = [1] }",
+        &Config::defaults()
+            .set_by(origin, "pm.write", "1")
+            .expect_err("there is no such key")
+            .to_string(),
+    );
+    refused(
+        "vary = { workload = [1] }",
+        "my.toml, [comparison] vary: unknown key `workload`; \
+         a key has the form SECTION.KEY, as in core.count",
+    );
+}
+
+#[test]
+fn unknown_names_are_refused_with_a_suggestion() {
+    for (text, key, value, what) in [
+        ("designs = [\"base\", \"sillo\"]", "designs", "sillo", "the name of a design"),
+        ("baseline = \"sillo\"", "baseline", "sillo", "the name of a design"),
+        (
+            "workloads = [\"ques\"]",
+            "workloads",
+            "ques",
+            "the name of a workload or of a group of them",
+        ),
+    ] {
+        let error = Config::from_toml(&format!("[comparison]\n{text}"), "my.toml").unwrap_err();
+        let meant = if value == "ques" { "queue" } else { "silo" };
+        let start = format!(
+            "my.toml: `comparison.{key}` = \"{value}\" is not allowed; it must be {what}; \
+             did you mean `{meant}`? known are "
+        );
+        assert!(error.to_string().starts_with(&start), "{error}");
+    }
+}
+
+#[test]
+fn lists_have_members_and_each_once() {
+    refused(
+        "designs = []",
+        "my.toml: `comparison.designs` = [] is not allowed; it must be a list, each the name of a design",
+    );
+    refused(
+        "designs = \"base\"",
+        "my.toml: `comparison.designs` = \"base\" is not allowed; it must be a list, each the name of a design",
+    );
+    refused(
+        "workloads = [\"queue\", \"queue\"]",
+        "my.toml: `comparison.workloads` = \"queue\" is not allowed; it must be another name than those before it",
+    );
+    refused(
+        "vary = { \"pm.write_ns\" = [] }",
+        "my.toml, [comparison] vary: `pm.write_ns` = [] is not allowed; it must be a list of at least one value",
+    );
+    refused(
+        "vary = { \"pm.write_ns\" = 3 }",
+        "my.toml, [comparison] vary: `pm.write_ns` = 3 is not allowed; it must be a list of its values",
+    );
+    refused(
+        "vary = { \"workload.element_bytes\" = [\"4 KB\", 64, 4096] }",
+        "my.toml, [comparison] vary: `workload.element_bytes` = 4096 is not allowed; \
+         it must be another value than those before it, and \"4 KB\" is there",
+    );
+    refused(
+        "vary = [1]",
+        "my.toml: `comparison.vary` = [1] is not allowed; it must be a table from SECTION.KEY to the list of \
+         its values, as in { \"workload.element_bytes\" = [\"64 B\", \"4 KB\"] }",
+    );
+}
+
+#[test]
+fn a_value_that_the_parameter_does_not_accept_is_refused() {
+    refused(
+        "vary = { \"core.count\" = [1, 65] }",
+        "my.toml, [comparison] vary: `core.count` = 65 is not allowed; it must be a whole number from 1 to 64",
+    );
+}
+
+#[test]
+fn the_baseline_is_one_of_the_designs() {
+    refused(
+        "designs = [\"base\"]\nbaseline = \"silo\"",
+        "my.toml: `comparison.baseline` = \"silo\" does not fit: it is not among comparison.designs = [\"base\"]",
+    );
+    read("[comparison]\ndesigns = [\"all\"]\nbaseline = \"silo\"");
+    read("[comparison]\nbaseline = \"silo\"");
+}
+
+#[test]
+fn it_is_a_table_of_its_own_name() {
+    let message = |text| Config::from_toml(text, "my.toml").unwrap_err().to_string();
+    assert_eq!(
+        message("comparison = 3"),
+        "my.toml: `comparison` = 3 is not allowed; it must be a table, [comparison]"
+    );
+    assert_eq!(
+        message("designs = [\"base\"]"),
+        "my.toml: unknown key `designs`; it belongs in a table: [comparison]"
+    );
+    let start = "my.toml: unknown key `comparisons`; did you mean `comparison`? known are comparison, core, ";
+    assert!(message("[comparisons]").starts_with(start));
+}
+
+// ---- What overrides what --------------------------------------------------------------------
+
+#[test]
+fn what_is_set_is_not_varied() {
+    let config = read(WHOLE);
+    let set = [(" workload.element_bytes ".to_owned(), "1 KB".to_owned())];
+    let found = config.comparison_with(&set, None).unwrap();
+    assert_eq!(keys(&found), ["controller.adr"]);
+    assert_eq!(found.designs, config.comparison().designs);
+}
+
+#[test]
+fn variations_that_are_given_take_the_place_of_the_machines() {
+    assert_eq!(
+        varied(&[], &[(" workload.element_bytes ", &[" 128 ", "4 KB"])]),
+        Ok(json!([
+            { "key": "workload.element_bytes", "values": ["128 B", "4 KB"], "origin": "--vary" },
+        ]))
+    );
+    assert_eq!(varied(&[], &[]), Ok(json!([])));
+}
+
+#[test]
+fn a_variation_that_makes_no_sense_is_refused() {
+    let refused = |set: &[_], vary: &[(&str, &[&str])], message: &str| {
+        assert_eq!(varied(set, vary), Err(message.to_owned()));
+    };
+    refused(
+        &[("pm.write_ns", "1")],
+        &[("pm.write_ns", &["1", "2"])],
+        "--vary: `pm.write_ns` = 1,2 does not fit: --set gives it one value",
+    );
+    refused(
+        &[],
+        &[("pm.write_ns", &["1"]), ("pm.write_ns", &["2"])],
+        "--vary: `pm.write_ns` = [2] does not fit: the same key is there before",
+    );
+    refused(
+        &[],
+        &[("workload.element_bytes", &["4 KB", "4096"])],
+        "--vary: `workload.element_bytes` = 4096 is not allowed; \
+         it must be another value than those before it, and \"4 KB\" is there",
+    );
+    refused(
+        &[],
+        &[("core.count", &["1", "many"])],
+        "--vary: `core.count` = \"many\" is not allowed; it must be a whole number from 1 to 64",
+    );
+    refused(
+        &[],
+        &[("core.cont", &["1"])],
+        "--vary: unknown key `core.cont`; did you mean `count`? known are count, frequency_mhz, model, \
+         threads_per_core, issue_width, rob_entries, load_queue_entries, store_queue_entries, mshrs",
+    );
+    refused(
+        &[],
+        &[("count", &["1"])],
+        "--vary: unknown key `count`; a key has the form SECTION.KEY, as in core.count",
+    );
+    refused(
+        &[],
+        &[("core.count", &[])],
+        "--vary: `core.count` = [] is not allowed; it must be a list of at least one value",
+    );
+}
+
+#[test]
+fn presets_name_what_can_be_compared() {
+    for preset in PRESETS {
+        let config = Config::from_preset(preset.name).unwrap();
+        for variation in config.comparison().vary.iter().flatten() {
+            for value in &variation.values {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let mut varied = config.clone();
+                varied.set(&variation.key, &text).unwrap();
+                varied.validate().unwrap_or_else(|e| panic!("{}: {e}", preset.name));
+            }
+        }
+    }
+}
