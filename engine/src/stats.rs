@@ -205,6 +205,14 @@ counters! {
     log_entries_ignored: Count, "entries";
     /// Log entries discarded because their line had reached PM.
     log_entries_discarded: Count, "entries";
+    /// Redo entries created: redo data that left an L1, or was found there at a transaction's end.
+    log_redo_entries: Count, "entries";
+    /// Redo entries dropped because their word was stored to again.
+    redo_discarded_stored_again: Count, "entries";
+    /// Redo entries whose data need not be logged because their line had become durable at home.
+    redo_discarded_at_home: Count, "entries";
+    /// Records that tell of such lines, so that older redo data in the log is void.
+    redo_in_place_records: Count, "records";
     /// Log entries sent before their time because their line left the caches.
     log_entries_hurried: Count, "entries";
     /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
@@ -213,6 +221,8 @@ counters! {
     log_overflows: Count, "events";
     /// Records truncated from the log.
     log_records_truncated: Count, "records";
+    /// Groups of blocks truncated from a packed log.
+    log_groups_truncated: Count, "groups";
     /// In-place updates of home words from buffered log data.
     in_place_updates: Count, "words";
     /// Lines that a design's periodic scan visited and found dirty.

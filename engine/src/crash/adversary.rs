@@ -34,7 +34,8 @@ const FIRST_TRANSACTIONS: [u64; 5] = [0, 254, 65_534, 0, (1 << 32) - 2];
 
 /// The program of a seed for a design.
 pub fn schedule(design: &Entry, seed: u64) -> Litmus {
-    let mut generator = Generator { random: Pcg64::seed_from_u64(mix(seed, 0x6176)), fresh: 16 };
+    let mut generator =
+        Generator { random: Pcg64::seed_from_u64(mix(seed, 0x6176)), fresh: 16, wide: false };
     generator.litmus(design, seed)
 }
 
@@ -42,6 +43,8 @@ struct Generator {
     random: Pcg64,
     /// A value that nobody has stored yet.
     fresh: u64,
+    /// Values lie anywhere in their words, so that stores change other bytes than those before.
+    wide: bool,
 }
 
 /// A variable and who may store to it.
@@ -65,6 +68,7 @@ impl Generator {
         let threads = *[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty");
         let locks = self.random.random_range(1..=2);
         let variables = self.variables(threads, locks);
+        self.wide = self.one_in(3);
         let programs = (0..threads).map(|t| self.thread(t, &variables)).collect();
         let mut settings = Vec::new();
         for (key, values) in MACHINE.iter().chain(design.stress) {
@@ -170,18 +174,23 @@ impl Generator {
         for _ in 0..count {
             let owned = *few.choose(&mut self.random).expect("not empty");
             let word = self.word(&owned.variable);
-            let value = match self.random.random_range(0..4) {
-                0 | 1 => self.random.random_range(0..3),
-                _ => {
-                    self.fresh += 1;
-                    self.fresh
-                }
-            };
+            let value = self.value();
             steps.push(Step::Store(word, value));
             if self.one_in(if many { 12 } else { 3 }) {
                 self.disturb(all, steps);
             }
         }
+    }
+
+    fn value(&mut self) -> u64 {
+        let value = match self.random.random_range(0..4) {
+            0 | 1 => self.random.random_range(0..3),
+            _ => {
+                self.fresh += 1;
+                self.fresh
+            }
+        };
+        if self.wide { value << (8 * self.random.random_range(0..7)) } else { value }
     }
 
     fn disturb(&mut self, all: &[Owned], steps: &mut Vec<Step>) {

@@ -15,6 +15,8 @@ mod force_write_back;
 pub mod fwb;
 pub mod ideal;
 pub mod lad;
+pub mod morlog;
+mod packed_log;
 pub mod silo;
 
 use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};
@@ -148,6 +150,9 @@ pub trait Design {
     fn is_idle(&self) -> bool {
         true
     }
+
+    /// The system shuts down in order: what committed transactions still owe the log goes there now.
+    fn shut_down(&mut self, _m: &mut Machine) {}
 
     /// Power fails. What batteries or ADR save beyond the machine's own domain is written to the
     /// medium here, bounded by the capacity that the design claims; the rest is lost.
@@ -409,6 +414,8 @@ pub const REGISTRY: &[&Entry] = &[
     &fwb::LITERAL,
     &lad::ENTRY,
     &lad::LITERAL,
+    &morlog::ENTRY,
+    &morlog::LITERAL,
     &silo::ENTRY,
     &silo::LITERAL,
 ];

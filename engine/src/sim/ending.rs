@@ -34,6 +34,8 @@ impl Simulation {
     /// the program stored. Nothing of this is in the statistics.
     pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
         self.run_until_idle(&mut Unwatched)?;
+        self.design.shut_down(&mut self.machine);
+        self.run_until_idle(&mut Unwatched)?;
         for line in self.machine.caches.dirty_lines() {
             self.machine.caches.clean(line);
             self.evict(line);

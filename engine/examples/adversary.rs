@@ -1,0 +1,51 @@
+//! Seeded schedules against one design: `adversary DESIGN [SEEDS] [sabotage=NAME|all] [KEY=VALUE…]`. Prints the
+//! first conviction as a program with its timeline, or per sabotage after how many schedules it fell.
+
+use graven_engine::crash::{AdversaryCampaign, Report};
+use graven_engine::designs::{self, Entry};
+
+fn campaign(
+    design: &'static Entry,
+    sabotage: Option<&str>,
+    settings: &[(String, String)],
+    seeds: u64,
+) -> Report {
+    let sabotage = sabotage.map(str::to_owned);
+    AdversaryCampaign::new(design, sabotage, settings.to_vec(), (1, seeds), 1)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .run()
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [name, rest @ ..] = args.as_slice() else {
+        panic!("usage: adversary DESIGN [SEEDS] [sabotage=NAME|all] [KEY=VALUE…]")
+    };
+    let design = designs::find(name).unwrap_or_else(|e| panic!("{e}"));
+    let (mut seeds, mut sabotage, mut settings) = (600, None, Vec::new());
+    for argument in rest {
+        match argument.split_once('=') {
+            None => seeds = argument.parse().expect("a number of seeds"),
+            Some(("sabotage", value)) => sabotage = Some(value.to_owned()),
+            Some((key, value)) => settings.push((key.to_owned(), value.to_owned())),
+        }
+    }
+    if sabotage.as_deref() == Some("all") {
+        for named in design.sabotages {
+            let report = campaign(design, Some(named.name), &settings, seeds);
+            let what = report.findings.first().map(|f| f.conviction.what.as_str());
+            println!("{:28} {:5} schedules: {what:?}", named.name, report.runs);
+        }
+        return;
+    }
+    let report = campaign(design, sabotage.as_deref(), &settings, seeds);
+    if let Some(finding) = report.findings.first() {
+        println!("{}\n{}", finding.replay.as_ref().expect("a program"), finding.timeline);
+    }
+    let missed: Vec<&str> = report.reached.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
+    println!(
+        "{:?}\nrefused {} ({:?}), not reached {missed:?}",
+        report.tally, report.refused, report.refusal
+    );
+}

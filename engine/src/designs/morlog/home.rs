@@ -1,0 +1,125 @@
+//! Lines on their way home, and what becomes of their redo data (§III-B).
+//!
+//! When a line's content is durable at home, redo entries of its words in the redo buffer need not be logged
+//! any more. But the undo+redo entry of such a word, in the log already, holds older redo data, which recovery
+//! would write over the newer word: so a record is left that voids it, one for the words of a line, without data.
+
+use super::buffers::Place;
+use super::line_state::Line;
+use super::{Corner, DataWrite, Meaning, Morlog, Sabotage};
+use crate::designs::force_write_back::Forced;
+use crate::machine::{Machine, OrderSeq, Token};
+use crate::memory::LineAddr;
+
+impl Morlog {
+    /// What the write of a line, about to be sent, must wait for. Its undo+redo entries leave the buffer.
+    pub(super) fn order_before(&mut self, m: &mut Machine, line: LineAddr) -> OrderSeq {
+        if !self.ordered {
+            return 0;
+        }
+        let stay = self.has(Sabotage::EntriesStay);
+        let ahead = if stay { 0 } else { self.undo_redo.ahead_of_line(line) };
+        if ahead > 0 {
+            m.corner(Corner::Hurried as usize);
+            m.note(|| format!("{line} leaves the caches: {ahead} entries must leave the buffer"));
+            m.count().log_entries_hurried += self.send_undo_redo(m, ahead) as u64;
+        }
+        let reached = m.memory.shared.order.reached(self.last_undo);
+        if reached || self.has(Sabotage::DataDoesNotWait) { 0 } else { self.last_undo }
+    }
+
+    /// A line leaves its L1, and its states are lost with it.
+    pub(super) fn line_leaves_l1(&mut self, m: &mut Machine, core: u32, line: LineAddr) {
+        let Some(old) = self.states.remove(core, line) else { return };
+        if old.ulog_words().next().is_none() {
+            return;
+        }
+        m.corner(Corner::UlogLeftL1 as usize);
+        if self.has(Sabotage::EvictionLogsNothing) {
+            self.give_up_redo(&old);
+        } else {
+            self.save_redo(m, &old);
+        }
+    }
+
+    /// Redo data that only an L1 had is gone.
+    fn give_up_redo(&mut self, old: &Line) {
+        let words = old.ulog_words().count() as u32;
+        let Some((tx, late)) = self.transaction_of(old.owner) else { return };
+        self.logs.end(tx.thread).redo -= u64::from(words);
+        if late {
+            self.late_given_up(old.owner, words);
+        } else if let Some(running) = &mut self.running[tx.thread as usize] {
+            running.ulog -= words;
+        }
+    }
+
+    /// A line is about to be sent home; returns the token of its write. Its redo entries go with it.
+    pub(super) fn data_leaves(&mut self, m: &mut Machine, line: LineAddr, forced: bool) -> Token {
+        let epoch = self.data_writes.sent();
+        let number = self.data_in_flight.insert(DataWrite { epoch, forced });
+        if self.has(Sabotage::DiscardLeavesNothing) {
+            self.discard_silently(m, line);
+        }
+        let sent =
+            if self.has(Sabotage::HomeWhenSent) { Place::Home } else { Place::Leaving(number) };
+        let here = |place| place == Place::Here;
+        for redo in self.redo.iter_mut().filter(|r| r.addr.line() == line && here(r.place)) {
+            redo.place = sent;
+        }
+        Meaning::Data.token(number as u64)
+    }
+
+    /// As the paper says: the entries are just dropped.
+    fn discard_silently(&mut self, m: &mut Machine, line: LineAddr) {
+        let mut dropped = std::mem::take(&mut self.taken);
+        self.redo.take(|r| r.addr.line() == line, &mut dropped);
+        for redo in dropped.drain(..) {
+            m.count().redo_discarded_at_home += 1;
+            m.note(|| format!("the redo entry of {} is dropped", redo.addr));
+            self.logs.end(redo.tx.thread).redo -= 1;
+            if redo.late {
+                self.late_given_up(redo.owner, 1);
+            }
+        }
+        self.taken = dropped;
+    }
+
+    /// A line of data is durable.
+    pub(super) fn data_durable(&mut self, m: &mut Machine, number: usize) {
+        let DataWrite { epoch, forced } = self.data_in_flight.remove(number);
+        for redo in self.redo.iter_mut().filter(|r| r.place == Place::Leaving(number)) {
+            redo.place = Place::Home;
+            m.count().redo_discarded_at_home += 1;
+            m.corner(Corner::RedoAtHome as usize);
+            m.note(|| format!("{} is at home: its redo data need not be logged", redo.addr));
+        }
+        self.data_writes.durable(epoch);
+        if forced {
+            self.scanner.forced_durable();
+        }
+        self.try_to_truncate(m);
+    }
+
+    /// A scan forces a line home. Redo data of committed transactions that only an L1 has goes with it; that of
+    /// running ones stays there.
+    pub(super) fn force_write_back(&mut self, m: &mut Machine, Forced { line, .. }: Forced) {
+        for core in 0..self.cores {
+            let Some(states) = self.states.get(core, line).copied() else { continue };
+            let is_late = self.transaction_of(states.owner).is_some_and(|(_, late)| late);
+            if is_late && states.ulog_words().next().is_some() {
+                m.corner(Corner::LateByScan as usize);
+                self.states.remove(core, line);
+                self.save_redo(m, &states);
+            }
+        }
+        let after = self.order_before(m, line);
+        let token = self.data_leaves(m, line, true);
+        m.note(|| format!("scan forces {line} home"));
+        let was_dirty = m.write_back(line, |write| {
+            write.after = after;
+            write.token = token;
+        });
+        assert!(was_dirty, "the scan has just seen it dirty");
+    }
+}

@@ -1,0 +1,88 @@
+//! Records from the bytes that survived.
+
+use super::record::Metadata;
+use super::{Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PER_BLOCK};
+use crate::crash::Medium;
+use crate::memory::{Addr, WORD_BYTES};
+
+/// What a log holds.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// Records from the head to the first hole, each with its group.
+    pub records: Vec<(u64, Record)>,
+    /// The first group behind them.
+    pub end: u64,
+    /// Metadata blocks examined.
+    pub blocks: u64,
+}
+
+impl Log {
+    /// Reads from the head on, until a block is not there or not whole.
+    pub fn scan(&self, medium: &mut Medium) -> Scan {
+        let head = medium.load(self.head());
+        let mut scan = Scan { records: Vec::new(), end: head, blocks: 0 };
+        let mut next_word = 0;
+        for group in head..head + self.groups {
+            scan.blocks += 1;
+            let before = scan.records.len();
+            let whole = self.read_block(medium, group, &mut next_word, &mut scan.records);
+            if scan.records.len() > before {
+                scan.end = group + 1;
+            }
+            if !whole && !self.faults.holes_are_skipped {
+                break;
+            }
+        }
+        scan
+    }
+
+    /// Reads the records of a block up to the first that is not whole; returns whether all were.
+    /// `next_word`: where the next data word of the batch lies, counted from group 0.
+    fn read_block(
+        &self,
+        medium: &mut Medium,
+        group: u64,
+        next_word: &mut u64,
+        records: &mut Vec<(u64, Record)>,
+    ) -> bool {
+        let mut count = 1;
+        for place in 0..RECORDS_PER_GROUP {
+            if place >= count {
+                return true;
+            }
+            let Some(metadata) = self.read_metadata(medium, group, place) else { return false };
+            if place == 0 {
+                count = metadata.count;
+                if !metadata.continues {
+                    *next_word = group * WORDS_PER_BLOCK;
+                }
+            }
+            let mut next = || {
+                let addr = self.data_word(*next_word);
+                *next_word += 1;
+                medium.load(addr)
+            };
+            let mut record = metadata.record;
+            match record.kind {
+                Kind::UndoRedo => (record.undo, record.redo) = (next(), next()),
+                Kind::Redo => record.redo = next(),
+                Kind::Commit | Kind::InPlace => {}
+            }
+            records.push((group, record));
+        }
+        true
+    }
+
+    fn data_word(&self, word: u64) -> Addr {
+        self.data(word / WORDS_PER_BLOCK).plus(word % WORDS_PER_BLOCK * WORD_BYTES)
+    }
+
+    fn read_metadata(&self, medium: &mut Medium, group: u64, place: usize) -> Option<Metadata> {
+        let at = self.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
+        let mut words = [medium.load(at), medium.load(at.plus(WORD_BYTES))];
+        if self.faults.one_torn_bit {
+            words[1] = words[1] & !TORN | words[0] & TORN;
+        }
+        Metadata::parse(words, self.torn(group))
+    }
+}
