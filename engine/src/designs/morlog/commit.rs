@@ -69,7 +69,11 @@ impl Morlog {
             }
             if self.has(Sabotage::StatesOutliveIds) {
                 let states = self.states.get(running.core, line).expect("just seen");
-                states.ulog_words().for_each(|word| states.states[word] = State::URLog);
+                states
+                    .states
+                    .iter_mut()
+                    .filter(|s| **s == State::ULog)
+                    .for_each(|s| *s = State::URLog);
             } else {
                 self.states.remove(running.core, line);
             }
