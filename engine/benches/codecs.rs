@@ -19,8 +19,9 @@ const LINES: usize = 4096;
 type Entry = (u64, u64, u8);
 
 fn entry(rng: &mut Pcg64) -> Entry {
+    let bits = rng.random_range(4..40);
     let undo = match rng.random_range(0..10) {
-        0..3 => rng.random_range(1..1 << rng.random_range(4..40)),
+        0..3 => rng.random_range(1..1u64 << bits),
         3..6 => 0x7f00_0000_0000 + (rng.random_range(0..1u64 << 34) & !7),
         6..8 => u64::from_le_bytes(std::array::from_fn(|_| rng.random_range(b'a'..=b'z'))),
         8 => rng.random_range(0.1..1e6f64).to_bits(),

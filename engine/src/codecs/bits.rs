@@ -9,6 +9,42 @@ pub const CAPACITY_BITS: u32 = 576;
 /// One word beyond the capacity, so that a push can always touch two.
 const WORDS: usize = CAPACITY_BITS as usize / 64 + 1;
 
+/// Bits of a [`Code`] at most.
+pub const CODE_BITS: u32 = 67;
+
+/// The code of one word: a tag and its payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// Bits 0 to 63.
+    low: u64,
+    /// Bits 64 to 66.
+    high: u64,
+    len: u32,
+}
+
+impl Code {
+    /// A tag of `tag_bits` (0..=3), then a payload of `payload_bits` (0..=64); neither has further bits.
+    #[inline]
+    pub fn new(tag: u64, tag_bits: u32, payload: u64, payload_bits: u32) -> Code {
+        debug_assert!(tag_bits <= 3 && tag & !low(tag_bits) == 0, "tag {tag:#x}");
+        debug_assert!(payload & !low(payload_bits) == 0, "payload {payload:#x}");
+        let high = payload >> 1 >> (63 - tag_bits);
+        Code { low: payload << tag_bits | tag, high, len: tag_bits + payload_bits }
+    }
+
+    /// Length in bits.
+    #[inline]
+    pub const fn len(self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is nothing to store.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
 /// A bit string; zero beyond its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bits {
@@ -39,6 +75,26 @@ impl Bits {
             words[whole] = source[whole] & low(rest);
         }
         Bits { words, len }
+    }
+
+    /// Eight codes, one after another.
+    #[inline]
+    pub fn of_codes(codes: &[Code; 8]) -> Bits {
+        let (mut words, mut len) = ([0; WORDS + 1], 0);
+        let mut begun = 0;
+        for code in codes {
+            let (word, shift) = (len as usize / 64, len % 64);
+            // At most 130 bits from the begun word on; two shifts, because one by 64 is none.
+            let first = begun | code.low << shift;
+            let second = code.low >> 1 >> (63 - shift) | code.high << shift;
+            let third = code.high >> 1 >> (63 - shift);
+            words[word..word + 3].copy_from_slice(&[first, second, third]);
+            len += code.len;
+            begun = words[len as usize / 64];
+        }
+        let mut bits = Bits { words: [0; WORDS], len };
+        bits.words.copy_from_slice(&words[..WORDS]);
+        bits
     }
 
     /// Length in bits.
@@ -72,6 +128,20 @@ impl Bits {
         self.words[word + 1] |= value >> 1 >> (63 - shift);
         self.len += len;
         debug_assert!(self.len <= CAPACITY_BITS, "a bit string holds {CAPACITY_BITS} bits");
+    }
+
+    /// Appends a code.
+    #[inline]
+    pub fn push_code(&mut self, code: Code) {
+        self.push(code.low, code.len.min(64));
+        self.push(code.high, code.len.saturating_sub(64));
+    }
+
+    /// The 64 bits from `at` (0..576) on.
+    #[inline]
+    pub(super) fn window(&self, at: u32) -> u64 {
+        let (word, shift) = (at as usize / 64, at % 64);
+        self.words[word] >> shift | self.words[word + 1] << 1 << (63 - shift)
     }
 
     /// Reads from the start.
@@ -145,6 +215,33 @@ mod tests {
             }
             prop_assert_eq!(reader.position(), bits.len());
             prop_assert_eq!(reader.read(64), 0);
+        }
+
+        #[test]
+        fn codes_follow_each_other(
+            parts in prop::array::uniform8((0u64..8, 0u32..=3, any::<u64>(), 0u32..=64)),
+        ) {
+            let parts = parts.map(|(tag, tags, payload, payloads)| {
+                (tag & low(tags), tags, payload & low(payloads), payloads)
+            });
+            let codes = parts.map(|(tag, tags, payload, payloads)| {
+                Code::new(tag, tags, payload, payloads)
+            });
+            let (mut one_by_one, mut in_pieces) = (Bits::new(), Bits::new());
+            for (code, (tag, tags, payload, payloads)) in codes.into_iter().zip(parts) {
+                prop_assert_eq!(code.len(), tags + payloads);
+                one_by_one.push_code(code);
+                in_pieces.push(tag, tags);
+                in_pieces.push(payload, payloads);
+            }
+            prop_assert_eq!(Bits::of_codes(&codes), in_pieces);
+            prop_assert_eq!(one_by_one, in_pieces);
+            let mut reader = in_pieces.reader();
+            let mut at = 0;
+            while at < in_pieces.len() {
+                prop_assert_eq!(in_pieces.window(at), reader.read(64));
+                at += 64;
+            }
         }
     }
 }

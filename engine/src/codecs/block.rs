@@ -9,7 +9,7 @@
 //! data and are left as they are: a [`Block`] knows how many it uses, and [`Block::over`] is what the
 //! cells hold when it has been written. A block whose codes take 512 bits or more is stored raw.
 
-use super::bits::{Bits, Reader};
+use super::bits::{Bits, Code, Reader};
 use super::expansion::{self, BLOCK_BITS, DATA_CELLS, Level};
 use super::planes::Planes;
 use super::slde::Coding;
@@ -132,19 +132,6 @@ impl Block {
     }
 }
 
-/// Appends a word as its coding says.
-#[inline]
-fn encode_word(word: u64, coding: Coding, bits: &mut Bits) {
-    match coding {
-        Coding::Fpc => fpc::encode(word, bits),
-        Coding::Dldc { dirty } => {
-            let pattern = dldc::encode(word, dirty, bits);
-            assert!(pattern.is_some(), "{word:#x} (dirty: {dirty:#04x}) has no pattern of DLDC");
-        }
-        Coding::DldcRaw { dirty } => dldc::encode_raw(word, dirty, bits),
-    }
-}
-
 #[inline]
 fn decode_word(reader: &mut Reader<'_>, coding: Coding) -> u64 {
     match coding {
@@ -154,18 +141,28 @@ fn decode_word(reader: &mut Reader<'_>, coding: Coding) -> u64 {
     }
 }
 
-/// The codes of a line's words, one after another.
+/// The codes of a line's words, one after another. All are coded by FPC first, which is cheaper than a
+/// branch for each word.
 #[inline]
 fn compress(line: &LineData, codings: &Codings) -> Bits {
-    let mut bits = Bits::new();
-    if codings.dldc() == 0 {
-        line.iter().for_each(|&word| fpc::encode(word, &mut bits));
-    } else {
-        for (index, &word) in line.iter().enumerate() {
-            encode_word(word, codings.get(index), &mut bits);
-        }
+    let mut codes = line.map(fpc::code);
+    let mut left = codings.dldc();
+    while left != 0 {
+        let index = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let (word, dirty) = (line[index], codings.dirty(index));
+        let (code, raw) = dldc::code(word, dirty);
+        codes[index] =
+            if raw == codings.is_raw(index) { code } else { other_way(word, dirty, raw) };
     }
-    bits
+    Bits::of_codes(&codes)
+}
+
+/// A word that has a DLDC pattern and is to be stored raw all the same; the reverse cannot be.
+#[cold]
+fn other_way(word: u64, dirty: u8, raw: bool) -> Code {
+    assert!(!raw, "{word:#x} (dirty: {dirty:#04x}) has no pattern of DLDC");
+    dldc::raw_code(word, dirty)
 }
 
 /// Encodes a line: compressed as the codings say (`compress`), with the fewest states that hold the

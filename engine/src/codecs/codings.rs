@@ -55,6 +55,18 @@ impl Codings {
         self.raw = self.raw & !mask | newer.raw & mask;
     }
 
+    /// Dirty flag of a word that is coded by DLDC.
+    #[inline]
+    pub(super) const fn dirty(&self, index: usize) -> u8 {
+        self.dirty[index]
+    }
+
+    /// Whether a word is coded by DLDC without a pattern.
+    #[inline]
+    pub(super) const fn is_raw(&self, index: usize) -> bool {
+        self.raw >> index & 1 == 1
+    }
+
     /// Which words are coded by DLDC.
     #[inline]
     pub const fn dldc(&self) -> WordMask {

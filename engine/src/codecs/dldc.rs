@@ -23,7 +23,7 @@
 //! In the bit string the tag comes first and the least significant byte of the payload next; Table II
 //! prints the tag as the most significant digits ([`Pattern::code`]).
 
-use super::bits::{Bits, Reader, low};
+use super::bits::{Bits, Code, Reader, low};
 use super::bytes;
 
 /// Bits of a tag.
@@ -87,17 +87,7 @@ impl Pattern {
     /// The payload of an input that matches.
     #[inline]
     fn payload(self, input: Input) -> u64 {
-        let value = input.value;
-        match self {
-            Pattern::Zero => 0,
-            Pattern::TwoBitsEach => bytes::gather_2(value),
-            Pattern::FourBitsEach => bytes::gather_4(value),
-            Pattern::OneByte | Pattern::TwoBytes | Pattern::FourBytes => {
-                value & low(self.payload_bits(input.bytes))
-            }
-            Pattern::UpperHalves => bytes::gather_4(value >> 4),
-            Pattern::LowByteZero => value >> 8,
-        }
+        payload(self as usize, input) & low(self.payload_bits(input.bytes))
     }
 
     /// The input that had this payload.
@@ -160,15 +150,23 @@ impl Input {
             | usize::from(value as u8 == 0) << 7
     }
 
+    #[inline]
+    fn choice(self) -> Choice {
+        CHOICE[self.bytes as usize & 15][self.matching()]
+    }
+
     /// The pattern by which it is coded, if one makes it smaller, and the coded size.
     #[inline]
     pub fn measure(self) -> (Option<Pattern>, u32) {
-        let choice = CHOICE[self.bytes as usize & 15][self.matching()];
+        let choice = self.choice();
         (Pattern::ALL.get(choice.tag as usize).copied(), u32::from(choice.bits))
     }
 }
 
-/// A pattern (8: none, raw) and what it costs.
+/// In place of a tag: no pattern.
+const RAW: u8 = 8;
+
+/// A tag (or [`RAW`]) and the coded size.
 #[derive(Clone, Copy)]
 struct Choice {
     tag: u8,
@@ -179,12 +177,12 @@ struct Choice {
 static CHOICE: [[Choice; 256]; 16] = choices();
 
 const fn choices() -> [[Choice; 256]; 16] {
-    let mut table = [[Choice { tag: 8, bits: 0 }; 256]; 16];
+    let mut table = [[Choice { tag: RAW, bits: 0 }; 256]; 16];
     let mut input_bytes = 0;
     while input_bytes <= 8 {
         let mut matching = 0;
         while matching < 256 {
-            let mut best = Choice { tag: 8, bits: 8 * input_bytes as u8 };
+            let mut best = Choice { tag: RAW, bits: 8 * input_bytes as u8 };
             let mut tag = 0;
             while tag < 8 {
                 let bits = Pattern::ALL[tag].coded_bits(input_bytes as u32) as u8;
@@ -207,25 +205,63 @@ pub fn measure(word: u64, dirty: u8) -> (Option<Pattern>, u32) {
     Input::of(word, dirty).measure()
 }
 
-/// Appends the code of a word's dirty bytes; returns the pattern, `None` if they were stored raw.
-#[inline]
-pub fn encode(word: u64, dirty: u8, bits: &mut Bits) -> Option<Pattern> {
-    let input = Input::of(word, dirty);
-    let (pattern, _) = input.measure();
-    match pattern {
-        Some(pattern) => {
-            bits.push(pattern as u64, TAG_BITS);
-            bits.push(pattern.payload(input), pattern.payload_bits(input.bytes));
-        }
-        None => bits.push(input.value, 8 * input.bytes),
-    }
-    pattern
+/// Where the payload of a pattern comes from (the last: raw): the input is shifted down, then all of it
+/// is taken, or two bits of each byte, or four.
+struct Source {
+    shift: u32,
+    whole: u64,
+    twos: u64,
+    fours: u64,
 }
 
-/// Appends a word's dirty bytes as they are.
+static SOURCES: [Source; 9] = {
+    const ALL: u64 = u64::MAX;
+    const WHOLE: Source = Source { shift: 0, whole: ALL, twos: 0, fours: 0 };
+    [
+        WHOLE,
+        Source { shift: 0, whole: 0, twos: ALL, fours: 0 },
+        Source { shift: 0, whole: 0, twos: 0, fours: ALL },
+        WHOLE,
+        WHOLE,
+        WHOLE,
+        Source { shift: 4, whole: 0, twos: 0, fours: ALL },
+        Source { shift: 8, whole: ALL, twos: 0, fours: 0 },
+        WHOLE,
+    ]
+};
+
+/// The payload, without branches; it may have more bits than belong to it.
 #[inline]
-pub fn encode_raw(word: u64, dirty: u8, bits: &mut Bits) {
-    bits.push(bytes::compress(word, dirty), 8 * dirty.count_ones());
+fn payload(tag: usize, input: Input) -> u64 {
+    let Source { shift, whole, twos, fours } = SOURCES[tag];
+    let value = input.value >> shift;
+    value & whole | bytes::gather_2(value) & twos | bytes::gather_4(value) & fours
+}
+
+/// The code of a word's dirty bytes, and whether it has no pattern.
+#[inline]
+pub fn code(word: u64, dirty: u8) -> (Code, bool) {
+    let input = Input::of(word, dirty);
+    let Choice { tag, bits } = input.choice();
+    let raw = tag == RAW;
+    let tag_bits = if raw { 0 } else { TAG_BITS };
+    let payload_bits = u32::from(bits) - tag_bits;
+    let payload = payload(tag as usize, input) & low(payload_bits);
+    (Code::new(u64::from(tag) & low(tag_bits), tag_bits, payload, payload_bits), raw)
+}
+
+/// The dirty bytes of a word as they are.
+#[inline]
+pub fn raw_code(word: u64, dirty: u8) -> Code {
+    Code::new(0, 0, bytes::compress(word, dirty), 8 * dirty.count_ones())
+}
+
+/// Appends the code of a word's dirty bytes; returns whether it has no pattern.
+#[inline]
+pub fn encode(word: u64, dirty: u8, bits: &mut Bits) -> bool {
+    let (code, raw) = code(word, dirty);
+    bits.push_code(code);
+    raw
 }
 
 /// Reads the code of a word's dirty bytes; clean bytes come back zero.
@@ -317,15 +353,16 @@ mod tests {
         #[test]
         fn dirty_bytes_come_back_and_clean_ones_are_zero(word in any_word(), dirty: u8) {
             let mut bits = Bits::new();
-            let pattern = encode(word, dirty, &mut bits);
-            prop_assert_eq!((pattern, bits.len()), measure(word, dirty));
+            let raw = encode(word, dirty, &mut bits);
+            let (pattern, coded) = measure(word, dirty);
+            prop_assert_eq!((raw, bits.len()), (pattern.is_none(), coded));
             let mut reader = bits.reader();
             let expected = word & bytes::mask(dirty);
-            prop_assert_eq!(decode(&mut reader, dirty, pattern.is_none()), expected);
+            prop_assert_eq!(decode(&mut reader, dirty, raw), expected);
             prop_assert_eq!(reader.position(), bits.len());
 
             let mut raw = Bits::new();
-            encode_raw(word, dirty, &mut raw);
+            raw.push_code(raw_code(word, dirty));
             prop_assert_eq!(raw.len(), 8 * dirty.count_ones());
             prop_assert_eq!(decode(&mut raw.reader(), dirty, true), expected);
         }

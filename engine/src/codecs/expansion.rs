@@ -171,7 +171,7 @@ type Pairs<const N: usize> = [u16; N];
 static THREE: Pairs<64> = pairs::<64>(Level::Three);
 static SIX: Pairs<1024> = pairs::<1024>(Level::Six);
 
-/// Back: the states of a symbol's two cells (three bits each) to its value; 0 for states not in use.
+/// Back: the states of a symbol's two cells, two bits of each plane, to its value; 0 for states not in use.
 static THREE_INVERSE: [u8; 64] = inverse(Level::Three);
 static SIX_INVERSE: [u8; 64] = inverse(Level::Six);
 
@@ -204,26 +204,35 @@ const fn inverse(level: Level) -> [u8; 64] {
     let mut value = 0;
     while value < 1 << level.symbol_bits() {
         let [first, second] = symbol(level, value);
-        table[(first | second << 3) as usize] = value as u8;
+        let mut states = 0;
+        let mut bit = 0;
+        while bit < 3 {
+            states |= (first >> bit & 1 | (second >> bit & 1) << 1) << (2 * bit);
+            bit += 1;
+        }
+        table[states as usize] = value as u8;
         value += 1;
     }
     table
 }
 
+/// Sixteen cells at a time, in three lanes of 16 bits.
 #[inline]
 fn expand_pairs<const BITS: u32>(table: &[u16], bits: &Bits) -> Planes {
+    // Moves the nibbles of an entry 12 bits apart, to the lowest place of their lanes.
+    const SPREAD: u64 = 0x0100_1001;
     let mut planes = [[0; 3]; 3];
-    let mut reader = bits.reader();
-    for cells in 0..3 {
-        let mut at = [0u64; 3];
-        for quad in 0..16 {
-            let states = u64::from(table[reader.read(2 * BITS) as usize]);
-            at[0] |= (states & 15) << (4 * quad);
-            at[1] |= (states >> 4 & 15) << (4 * quad);
-            at[2] |= (states >> 8) << (4 * quad);
+    for group in 0..DATA_CELLS.div_ceil(16) {
+        let window = bits.window(8 * BITS * group);
+        let mut lanes = 0;
+        for quad in 0..4 {
+            let value = window >> (2 * BITS * quad) & ((1 << (2 * BITS)) - 1);
+            let states = u64::from(table[value as usize]) * SPREAD & 0x000f_000f_000f;
+            lanes |= states << (4 * quad);
         }
-        for bit in 0..3 {
-            planes[bit][cells] = at[bit];
+        let (word, shift) = (group as usize / 4, 16 * (group % 4));
+        for (bit, plane) in planes.iter_mut().enumerate() {
+            plane[word] |= (lanes >> (16 * bit) & 0xffff) << shift;
         }
     }
     planes
@@ -232,12 +241,16 @@ fn expand_pairs<const BITS: u32>(table: &[u16], bits: &Bits) -> Planes {
 #[inline]
 fn contract_pairs<const BITS: u32>(inverse: &[u8; 64], cells: &Planes) -> [u64; 9] {
     let mut bits = Bits::new();
-    for pair in 0..DATA_CELLS / 2 {
-        let (word, shift) = (2 * pair as usize / 64, 2 * pair % 64);
+    for group in 0..DATA_CELLS.div_ceil(16) {
+        let (word, shift) = (group as usize / 4, 16 * (group % 4));
         let [low, middle, high] = [0, 1, 2].map(|bit| cells[bit][word] >> shift);
-        let first = low & 1 | (middle & 1) << 1 | (high & 1) << 2;
-        let second = low >> 1 & 1 | (middle >> 1 & 1) << 1 | (high >> 1 & 1) << 2;
-        bits.push(u64::from(inverse[(first | second << 3) as usize]), BITS);
+        let mut values = 0;
+        for pair in 0..8 {
+            let of = |plane: u64| plane >> (2 * pair) & 3;
+            let states = of(low) | of(middle) << 2 | of(high) << 4;
+            values |= u64::from(inverse[states as usize]) << (BITS * pair);
+        }
+        bits.push(values, 8 * BITS);
     }
     let mut words = [0; 9];
     words.copy_from_slice(&bits.words()[..9]);

@@ -21,7 +21,7 @@
 //! version drops that of uncompressed words, and could not be decoded without a further mark); words are
 //! coded one by one, without TR1500's runs of zero words; of the two halves of 101 the lower comes first.
 
-use super::bits::{Bits, Reader, low};
+use super::bits::{Bits, Code, Reader};
 
 /// Bits of a prefix.
 pub const PREFIX_BITS: u32 = 3;
@@ -108,17 +108,26 @@ pub fn coded_bits(word: u64) -> u32 {
     PREFIX_BITS + PAYLOAD_BITS[prefix(word)]
 }
 
+/// A word's code, without branches.
+#[inline]
+pub fn code(word: u64) -> Code {
+    let prefix = prefix(word);
+    let halves = word & 0xffff | word >> 16 & 0xffff_0000;
+    let part = [word, halves, word >> 32][PART[prefix] as usize];
+    let payload = part & PAYLOAD_MASK[prefix];
+    Code::new(prefix as u64, PREFIX_BITS, payload, PAYLOAD_BITS[prefix])
+}
+
+/// By prefix: whether the payload is the low part of the word (0), two half-words (1) or the upper half (2).
+const PART: [u8; 8] = [0, 0, 0, 0, 2, 1, 0, 0];
+
+const PAYLOAD_MASK: [u64; 8] =
+    [0, 0xff, 0xffff, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, 0xffff, u64::MAX];
+
 /// Appends a word's code.
 #[inline]
 pub fn encode(word: u64, bits: &mut Bits) {
-    let prefix = prefix(word);
-    let payload = match prefix {
-        0b100 => word >> 32,
-        0b101 => word & 0xffff | word >> 16 & 0xffff_0000,
-        _ => word & low(PAYLOAD_BITS[prefix]),
-    };
-    bits.push(prefix as u64, PREFIX_BITS);
-    bits.push(payload, PAYLOAD_BITS[prefix]);
+    bits.push_code(code(word));
 }
 
 /// Reads a word's code.
