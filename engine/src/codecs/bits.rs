@@ -6,8 +6,8 @@
 /// Bits that a [`Bits`] holds at most: nine words, room for a line of eight 67-bit codes.
 pub const CAPACITY_BITS: u32 = 576;
 
-/// One word beyond the capacity, so that a push can always touch two.
-const WORDS: usize = CAPACITY_BITS as usize / 64 + 1;
+/// Two words beyond the capacity, so that a push can touch the next ones without asking.
+const WORDS: usize = CAPACITY_BITS as usize / 64 + 2;
 
 /// Bits of a [`Code`] at most.
 pub const CODE_BITS: u32 = 67;
@@ -77,26 +77,6 @@ impl Bits {
         Bits { words, len }
     }
 
-    /// Eight codes, one after another.
-    #[inline]
-    pub fn of_codes(codes: &[Code; 8]) -> Bits {
-        let (mut words, mut len) = ([0; WORDS + 1], 0);
-        let mut begun = 0;
-        for code in codes {
-            let (word, shift) = (len as usize / 64, len % 64);
-            // At most 130 bits from the begun word on; two shifts, because one by 64 is none.
-            let first = begun | code.low << shift;
-            let second = code.low >> 1 >> (63 - shift) | code.high << shift;
-            let third = code.high >> 1 >> (63 - shift);
-            words[word..word + 3].copy_from_slice(&[first, second, third]);
-            len += code.len;
-            begun = words[len as usize / 64];
-        }
-        let mut bits = Bits { words: [0; WORDS], len };
-        bits.words.copy_from_slice(&words[..WORDS]);
-        bits
-    }
-
     /// Length in bits.
     #[inline]
     pub const fn len(&self) -> u32 {
@@ -109,7 +89,7 @@ impl Bits {
         self.len == 0
     }
 
-    /// The words, zero beyond the end; the last is always zero.
+    /// The words, zero beyond the end.
     #[inline]
     pub const fn words(&self) -> &[u64; WORDS] {
         &self.words
@@ -135,6 +115,25 @@ impl Bits {
     pub fn push_code(&mut self, code: Code) {
         self.push(code.low, code.len.min(64));
         self.push(code.high, code.len.saturating_sub(64));
+    }
+
+    /// Appends eight codes, one after another.
+    #[inline]
+    pub fn push_codes(&mut self, codes: &[Code; 8]) {
+        // The word at the end of the string so far.
+        let mut last = self.words[self.len as usize / 64];
+        for code in codes {
+            let (word, shift) = (self.len as usize / 64, self.len % 64);
+            // At most 130 bits from that word on; two shifts, because one by 64 is none.
+            let first = last | code.low << shift;
+            let second = code.low >> 1 >> (63 - shift) | code.high << shift;
+            let third = code.high >> 1 >> (63 - shift);
+            self.words[word..word + 3].copy_from_slice(&[first, second, third]);
+            let end = shift + code.len;
+            last = if end < 64 { first } else { second };
+            last = if end < 128 { last } else { third };
+            self.len += code.len;
+        }
     }
 
     /// The 64 bits from `at` (0..576) on.
@@ -192,7 +191,7 @@ mod tests {
         let mut bits = Bits::new();
         bits.push(0b011, 3);
         bits.push(0x5, 4);
-        assert_eq!((bits.words()[0], bits.len()), (0b0101_011, 7));
+        assert_eq!((bits.words()[0], bits.len()), (0b10_1011, 7));
     }
 
     #[test]
@@ -234,7 +233,9 @@ mod tests {
                 in_pieces.push(tag, tags);
                 in_pieces.push(payload, payloads);
             }
-            prop_assert_eq!(Bits::of_codes(&codes), in_pieces);
+            let mut at_once = Bits::new();
+            at_once.push_codes(&codes);
+            prop_assert_eq!(at_once, in_pieces);
             prop_assert_eq!(one_by_one, in_pieces);
             let mut reader = in_pieces.reader();
             let mut at = 0;

@@ -144,7 +144,7 @@ fn decode_word(reader: &mut Reader<'_>, coding: Coding) -> u64 {
 /// The codes of a line's words, one after another. All are coded by FPC first, which is cheaper than a
 /// branch for each word.
 #[inline]
-fn compress(line: &LineData, codings: &Codings) -> Bits {
+fn compress(line: &LineData, codings: &Codings, bits: &mut Bits) {
     let mut codes = line.map(fpc::code);
     let mut left = codings.dldc();
     while left != 0 {
@@ -152,10 +152,14 @@ fn compress(line: &LineData, codings: &Codings) -> Bits {
         left &= left - 1;
         let (word, dirty) = (line[index], codings.dirty(index));
         let (code, raw) = dldc::code(word, dirty);
-        codes[index] =
-            if raw == codings.is_raw(index) { code } else { other_way(word, dirty, raw) };
+        // Two assignments, so that the code is stored from registers.
+        if raw == codings.is_raw(index) {
+            codes[index] = code;
+        } else {
+            codes[index] = other_way(word, dirty, raw);
+        }
     }
-    Bits::of_codes(&codes)
+    bits.push_codes(&codes);
 }
 
 /// A word that has a DLDC pattern and is to be stored raw all the same; the reverse cannot be.
@@ -178,7 +182,8 @@ pub fn encode(
     expand: bool,
 ) -> (Block, EncodedSize) {
     if compress {
-        let bits = self::compress(line, codings);
+        let mut bits = Bits::new();
+        self::compress(line, codings, &mut bits);
         if bits.len() < BLOCK_BITS {
             let level = if expand { Level::for_bits(bits.len()) } else { Level::Whole };
             let block = Block::new(&bits, level, 1 + level as usize);

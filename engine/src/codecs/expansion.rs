@@ -18,6 +18,7 @@
 //! The odd cell of a level that uses pairs is left alone.
 
 use super::bits::Bits;
+use super::pairs;
 use super::planes::{self, Planes};
 
 /// Cells that hold a 64 B block: ⌈512 / 3⌉ (MorLog §IV-C).
@@ -65,7 +66,7 @@ impl Level {
     /// Bits that a block's cells hold.
     #[inline]
     pub const fn capacity_bits(self) -> u32 {
-        DATA_CELLS / self.symbol_cells() * self.symbol_bits()
+        CAPACITIES[self as usize]
     }
 
     /// States in use.
@@ -94,9 +95,27 @@ impl Level {
     /// Cells that hold `q` bits.
     #[inline]
     pub const fn cells(self, q: u32) -> u32 {
-        q.div_ceil(self.symbol_bits()) * self.symbol_cells()
+        // Divisions by constants.
+        match self {
+            Level::Two => q,
+            Level::Three => q.div_ceil(3) * 2,
+            Level::Four => q.div_ceil(2),
+            Level::Six => q.div_ceil(5) * 2,
+            Level::Whole => q.div_ceil(3),
+        }
     }
 }
+
+const CAPACITIES: [u32; 5] = {
+    let mut bits = [0; 5];
+    let mut level = 0;
+    while level < 5 {
+        let symbols = DATA_CELLS / Level::ALL[level].symbol_cells();
+        bits[level] = symbols * Level::ALL[level].symbol_bits();
+        level += 1;
+    }
+    bits
+};
 
 /// Compression ratio p/q: bits before compression by bits after, tags included (MorLog §IV-B).
 pub fn ratio(p: u32, q: u32) -> f64 {
@@ -112,9 +131,9 @@ pub fn expand(level: Level, bits: &Bits) -> Planes {
     assert!(bits.len() <= level.capacity_bits(), "{} bits do not fit {level:?}", bits.len());
     let planes = match level {
         Level::Two => expand_two(bits),
-        Level::Three => expand_pairs::<3>(&THREE, bits),
+        Level::Three => pairs::expand::<3>(&pairs::THREE, bits),
         Level::Four => expand_four(bits),
-        Level::Six => expand_pairs::<5>(&SIX, bits),
+        Level::Six => pairs::expand::<5>(&pairs::SIX, bits),
         Level::Whole => return planes::split_3(bits),
     };
     let used = used_mask(level.cells(bits.len()));
@@ -129,13 +148,13 @@ pub fn contract(level: Level, cells: &Planes) -> Bits {
             let [low, _, _] = cells;
             [!low[0], !low[1], !low[2], 0, 0, 0, 0, 0, 0]
         }
-        Level::Three => contract_pairs::<3>(&THREE_INVERSE, cells),
+        Level::Three => pairs::contract::<3>(&pairs::THREE_INVERSE, cells),
         Level::Four => {
             let [low, middle, _] = cells;
             let first = std::array::from_fn(|j| !low[j]);
             planes::join_2(&[first, std::array::from_fn(|j| !(middle[j] ^ first[j]))])
         }
-        Level::Six => contract_pairs::<5>(&SIX_INVERSE, cells),
+        Level::Six => pairs::contract::<5>(&pairs::SIX_INVERSE, cells),
         Level::Whole => planes::join_3(cells),
     };
     Bits::of_words(&words, level.capacity_bits())
@@ -165,98 +184,6 @@ fn expand_four(bits: &Bits) -> Planes {
     [first.map(|word| !word), upper, upper]
 }
 
-/// Two symbols at a time: their bits to the states of their four cells, three nibbles of bit planes.
-type Pairs<const N: usize> = [u16; N];
-
-static THREE: Pairs<64> = pairs::<64>(Level::Three);
-static SIX: Pairs<1024> = pairs::<1024>(Level::Six);
-
-/// Back: the states of a symbol's two cells, two bits of each plane, to its value; 0 for states not in use.
-static THREE_INVERSE: [u8; 64] = inverse(Level::Three);
-static SIX_INVERSE: [u8; 64] = inverse(Level::Six);
-
-/// The states of the two cells of a symbol.
-const fn symbol(level: Level, value: usize) -> [u8; 2] {
-    let states = level.states() as usize;
-    [CHEAPEST_FIRST[value / states], CHEAPEST_FIRST[value % states]]
-}
-
-const fn pairs<const N: usize>(level: Level) -> Pairs<N> {
-    let one = 1 << level.symbol_bits();
-    let mut table = [0; N];
-    let mut value = 0;
-    while value < N {
-        let (first, second) = (symbol(level, value % one), symbol(level, value / one));
-        let states = [first[0], first[1], second[0], second[1]];
-        let mut cell = 0;
-        while cell < 4 {
-            let state = states[cell] as u16;
-            table[value] |= (state & 1 | (state & 2) << 3 | (state & 4) << 6) << cell;
-            cell += 1;
-        }
-        value += 1;
-    }
-    table
-}
-
-const fn inverse(level: Level) -> [u8; 64] {
-    let mut table = [0; 64];
-    let mut value = 0;
-    while value < 1 << level.symbol_bits() {
-        let [first, second] = symbol(level, value);
-        let mut states = 0;
-        let mut bit = 0;
-        while bit < 3 {
-            states |= (first >> bit & 1 | (second >> bit & 1) << 1) << (2 * bit);
-            bit += 1;
-        }
-        table[states as usize] = value as u8;
-        value += 1;
-    }
-    table
-}
-
-/// Sixteen cells at a time, in three lanes of 16 bits.
-#[inline]
-fn expand_pairs<const BITS: u32>(table: &[u16], bits: &Bits) -> Planes {
-    // Moves the nibbles of an entry 12 bits apart, to the lowest place of their lanes.
-    const SPREAD: u64 = 0x0100_1001;
-    let mut planes = [[0; 3]; 3];
-    for group in 0..DATA_CELLS.div_ceil(16) {
-        let window = bits.window(8 * BITS * group);
-        let mut lanes = 0;
-        for quad in 0..4 {
-            let value = window >> (2 * BITS * quad) & ((1 << (2 * BITS)) - 1);
-            let states = u64::from(table[value as usize]) * SPREAD & 0x000f_000f_000f;
-            lanes |= states << (4 * quad);
-        }
-        let (word, shift) = (group as usize / 4, 16 * (group % 4));
-        for (bit, plane) in planes.iter_mut().enumerate() {
-            plane[word] |= (lanes >> (16 * bit) & 0xffff) << shift;
-        }
-    }
-    planes
-}
-
-#[inline]
-fn contract_pairs<const BITS: u32>(inverse: &[u8; 64], cells: &Planes) -> [u64; 9] {
-    let mut bits = Bits::new();
-    for group in 0..DATA_CELLS.div_ceil(16) {
-        let (word, shift) = (group as usize / 4, 16 * (group % 4));
-        let [low, middle, high] = [0, 1, 2].map(|bit| cells[bit][word] >> shift);
-        let mut values = 0;
-        for pair in 0..8 {
-            let of = |plane: u64| plane >> (2 * pair) & 3;
-            let states = of(low) | of(middle) << 2 | of(high) << 4;
-            values |= u64::from(inverse[states as usize]) << (BITS * pair);
-        }
-        bits.push(values, 8 * BITS);
-    }
-    let mut words = [0; 9];
-    words.copy_from_slice(&bits.words()[..9]);
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,6 +196,7 @@ mod tests {
             let level = Level::for_bits(q);
             assert!(level.capacity_bits() >= q);
             assert!(level.cells(q) <= DATA_CELLS);
+            assert_eq!(level.cells(q), q.div_ceil(level.symbol_bits()) * level.symbol_cells());
             let smaller = Level::ALL.into_iter().filter(|l| l.states() < level.states());
             assert!(smaller.clone().all(|l| l.capacity_bits() < q), "{q} bits at {level:?}");
             assert!(last <= Some(level));

@@ -22,6 +22,7 @@
 //! coded one by one, without TR1500's runs of zero words; of the two halves of 101 the lower comes first.
 
 use super::bits::{Bits, Code, Reader};
+use super::bytes;
 
 /// Bits of a prefix.
 pub const PREFIX_BITS: u32 = 3;
@@ -92,9 +93,7 @@ const PAYLOAD_BITS: [u32; 8] = [0, 8, 16, 32, 32, 32, 16, 64];
 #[inline]
 fn prefix(word: u64) -> usize {
     let matches = u32::from(word == 0)
-        | u32::from(word as i8 as u64 == word) << 1
-        | u32::from(word as i16 as u64 == word) << 2
-        | u32::from(word as i32 as u64 == word) << 3
+        | u32::from(bytes::signed_widths(word)) << 1
         | u32::from(word as u32 == 0) << 4
         | u32::from((word ^ word << 1) & HALVES == 0) << 5
         | u32::from(word.rotate_left(16) == word) << 6
@@ -112,17 +111,28 @@ pub fn coded_bits(word: u64) -> u32 {
 #[inline]
 pub fn code(word: u64) -> Code {
     let prefix = prefix(word);
-    let halves = word & 0xffff | word >> 16 & 0xffff_0000;
-    let part = [word, halves, word >> 32][PART[prefix] as usize];
-    let payload = part & PAYLOAD_MASK[prefix];
+    let Source { shift, low, high } = SOURCES[prefix];
+    let payload = word >> shift & low | word >> 16 & high;
     Code::new(prefix as u64, PREFIX_BITS, payload, PAYLOAD_BITS[prefix])
 }
 
-/// By prefix: whether the payload is the low part of the word (0), two half-words (1) or the upper half (2).
-const PART: [u8; 8] = [0, 0, 0, 0, 2, 1, 0, 0];
+/// Where a payload comes from: bits of the word shifted down, and of the upper of two halves.
+struct Source {
+    shift: u32,
+    low: u64,
+    high: u64,
+}
 
-const PAYLOAD_MASK: [u64; 8] =
-    [0, 0xff, 0xffff, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, 0xffff, u64::MAX];
+static SOURCES: [Source; 8] = [
+    Source { shift: 0, low: 0, high: 0 },
+    Source { shift: 0, low: 0xff, high: 0 },
+    Source { shift: 0, low: 0xffff, high: 0 },
+    Source { shift: 0, low: 0xffff_ffff, high: 0 },
+    Source { shift: 32, low: 0xffff_ffff, high: 0 },
+    Source { shift: 0, low: 0xffff, high: 0xffff_0000 },
+    Source { shift: 0, low: 0xffff, high: 0 },
+    Source { shift: 0, low: u64::MAX, high: 0 },
+];
 
 /// Appends a word's code.
 #[inline]

@@ -9,7 +9,7 @@
 //! | `codings` | the choices for a line | |
 //! | `expansion` | coded bits to states of TLC cells, the cheap ones where there is room | CRADE, IDM |
 //! | `block` | a 64 B block in cells: all of the above, and back | MorLog §IV-B, Fig. 10 |
-//! | `bits`, `bytes`, `planes` | bit strings, and the bit tricks | |
+//! | `bits`, `bytes`, `pairs`, `planes` | bit strings, tables and bit tricks | |
 //!
 //! Everything here is a pure function of words, lines and dirty flags. What a cell costs to program, and
 //! the cells themselves, are in [`crate::media`]; where log data lie is the designs' business.
@@ -21,6 +21,7 @@ mod codings;
 pub mod dldc;
 pub mod expansion;
 pub mod fpc;
+mod pairs;
 mod planes;
 pub mod slde;
 #[cfg(test)]

@@ -125,11 +125,11 @@ mod tests {
             let bits = Bits::of_words(&words, len);
             let (threes, twos) = (split_3(&bits), split_2(&bits));
             for cell in 0..192 {
-                for b in 0..3 {
-                    prop_assert_eq!(bit(&threes[b], cell), bit(bits.words(), 3 * cell + b));
+                for (b, plane) in threes.iter().enumerate() {
+                    prop_assert_eq!(bit(plane, cell), bit(bits.words(), 3 * cell + b));
                 }
-                for b in 0..2 {
-                    prop_assert_eq!(bit(&twos[b], cell), bit(bits.words(), 2 * cell + b));
+                for (b, plane) in twos.iter().enumerate() {
+                    prop_assert_eq!(bit(plane, cell), bit(bits.words(), 2 * cell + b));
                 }
             }
             prop_assert_eq!(&join_3(&threes)[..], &bits.words()[..9]);

@@ -55,7 +55,7 @@ impl Coding {
         match self {
             Coding::Fpc => fpc::coded_bits(word),
             Coding::Dldc { dirty } => dldc::measure(word, dirty).1,
-            Coding::DldcRaw { dirty } => 8 * dirty.count_ones(),
+            Coding::DldcRaw { dirty } => 8 * bytes::count(dirty),
         }
     }
 }

@@ -23,8 +23,11 @@
 //! In the bit string the tag comes first and the least significant byte of the payload next; Table II
 //! prints the tag as the most significant digits ([`Pattern::code`]).
 
+mod tables;
+
 use super::bits::{Bits, Code, Reader, low};
 use super::bytes;
+use tables::{CHOICE, Choice, RAW, RECIPES};
 
 /// Bits of a tag.
 pub const TAG_BITS: u32 = 3;
@@ -87,7 +90,7 @@ impl Pattern {
     /// The payload of an input that matches.
     #[inline]
     fn payload(self, input: Input) -> u64 {
-        payload(self as usize, input) & low(self.payload_bits(input.bytes))
+        RECIPES[self as usize].payload(input) & low(self.payload_bits(input.bytes))
     }
 
     /// The input that had this payload.
@@ -125,7 +128,7 @@ impl Input {
     /// The dirty bytes of a word.
     #[inline]
     pub fn of(word: u64, dirty: u8) -> Input {
-        Input { value: bytes::compress(word, dirty), bytes: dirty.count_ones() }
+        Input { value: bytes::compress(word, dirty), bytes: bytes::count(dirty) }
     }
 
     /// Whether it matches a pattern (which may yet be no gain).
@@ -143,9 +146,7 @@ impl Input {
         usize::from(value == 0)
             | usize::from(runs & 0xfcfc_fcfc_fcfc_fcfc == 0) << 1
             | usize::from(runs & 0xf0f0_f0f0_f0f0_f0f0 == 0) << 2
-            | usize::from(signed as i8 as u64 == signed) << 3
-            | usize::from(signed as i16 as u64 == signed) << 4
-            | usize::from(signed as i32 as u64 == signed) << 5
+            | usize::from(bytes::signed_widths(signed)) << 3
             | usize::from(value & 0x0f0f_0f0f_0f0f_0f0f == 0) << 6
             | usize::from(value as u8 == 0) << 7
     }
@@ -163,79 +164,10 @@ impl Input {
     }
 }
 
-/// In place of a tag: no pattern.
-const RAW: u8 = 8;
-
-/// A tag (or [`RAW`]) and the coded size.
-#[derive(Clone, Copy)]
-struct Choice {
-    tag: u8,
-    bits: u8,
-}
-
-/// By number of bytes and matching patterns: the pattern to take. Rows 9 and up are never used.
-static CHOICE: [[Choice; 256]; 16] = choices();
-
-const fn choices() -> [[Choice; 256]; 16] {
-    let mut table = [[Choice { tag: RAW, bits: 0 }; 256]; 16];
-    let mut input_bytes = 0;
-    while input_bytes <= 8 {
-        let mut matching = 0;
-        while matching < 256 {
-            let mut best = Choice { tag: RAW, bits: 8 * input_bytes as u8 };
-            let mut tag = 0;
-            while tag < 8 {
-                let bits = Pattern::ALL[tag].coded_bits(input_bytes as u32) as u8;
-                if matching >> tag & 1 == 1 && bits < best.bits {
-                    best = Choice { tag: tag as u8, bits };
-                }
-                tag += 1;
-            }
-            table[input_bytes][matching] = best;
-            matching += 1;
-        }
-        input_bytes += 1;
-    }
-    table
-}
-
 /// The pattern (`None`: raw) by which a word's dirty bytes are coded, and the coded size.
 #[inline]
 pub fn measure(word: u64, dirty: u8) -> (Option<Pattern>, u32) {
     Input::of(word, dirty).measure()
-}
-
-/// Where the payload of a pattern comes from (the last: raw): the input is shifted down, then all of it
-/// is taken, or two bits of each byte, or four.
-struct Source {
-    shift: u32,
-    whole: u64,
-    twos: u64,
-    fours: u64,
-}
-
-static SOURCES: [Source; 9] = {
-    const ALL: u64 = u64::MAX;
-    const WHOLE: Source = Source { shift: 0, whole: ALL, twos: 0, fours: 0 };
-    [
-        WHOLE,
-        Source { shift: 0, whole: 0, twos: ALL, fours: 0 },
-        Source { shift: 0, whole: 0, twos: 0, fours: ALL },
-        WHOLE,
-        WHOLE,
-        WHOLE,
-        Source { shift: 4, whole: 0, twos: 0, fours: ALL },
-        Source { shift: 8, whole: ALL, twos: 0, fours: 0 },
-        WHOLE,
-    ]
-};
-
-/// The payload, without branches; it may have more bits than belong to it.
-#[inline]
-fn payload(tag: usize, input: Input) -> u64 {
-    let Source { shift, whole, twos, fours } = SOURCES[tag];
-    let value = input.value >> shift;
-    value & whole | bytes::gather_2(value) & twos | bytes::gather_4(value) & fours
 }
 
 /// The code of a word's dirty bytes, and whether it has no pattern.
@@ -243,17 +175,17 @@ fn payload(tag: usize, input: Input) -> u64 {
 pub fn code(word: u64, dirty: u8) -> (Code, bool) {
     let input = Input::of(word, dirty);
     let Choice { tag, bits } = input.choice();
-    let raw = tag == RAW;
-    let tag_bits = if raw { 0 } else { TAG_BITS };
+    let recipe = &RECIPES[tag as usize];
+    let tag_bits = u32::from(recipe.tag_bits);
     let payload_bits = u32::from(bits) - tag_bits;
-    let payload = payload(tag as usize, input) & low(payload_bits);
-    (Code::new(u64::from(tag) & low(tag_bits), tag_bits, payload, payload_bits), raw)
+    let payload = recipe.payload(input) & low(payload_bits);
+    (Code::new(u64::from(recipe.tag), tag_bits, payload, payload_bits), tag == RAW)
 }
 
 /// The dirty bytes of a word as they are.
 #[inline]
 pub fn raw_code(word: u64, dirty: u8) -> Code {
-    Code::new(0, 0, bytes::compress(word, dirty), 8 * dirty.count_ones())
+    Code::new(0, 0, bytes::compress(word, dirty), 8 * bytes::count(dirty))
 }
 
 /// Appends the code of a word's dirty bytes; returns whether it has no pattern.
@@ -267,7 +199,7 @@ pub fn encode(word: u64, dirty: u8, bits: &mut Bits) -> bool {
 /// Reads the code of a word's dirty bytes; clean bytes come back zero.
 #[inline]
 pub fn decode(reader: &mut Reader<'_>, dirty: u8, raw: bool) -> u64 {
-    let input_bytes = dirty.count_ones();
+    let input_bytes = bytes::count(dirty);
     let value = if raw {
         reader.read(8 * input_bytes)
     } else {
