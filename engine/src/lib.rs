@@ -7,12 +7,14 @@
 //! The engine does no I/O: no files, no terminal, no wall clock.
 
 pub mod catalogue;
+pub mod codecs;
 pub mod config;
 pub mod control;
 pub mod crash;
 pub mod designs;
 pub mod litmus;
 pub mod machine;
+pub mod media;
 pub mod memory;
 pub mod program;
 pub mod sim;

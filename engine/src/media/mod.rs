@@ -1,0 +1,15 @@
+//! Cell technology: what the cells of a PM device hold, and what it costs to change them.
+//!
+//! | file | what | source |
+//! |---|---|---|
+//! | `tlc` | TLC RRAM: latency and energy by state, data-comparison writes | MorLog §IV-C, Table III |
+//! | `cells` | the blocks of an array and their wear | MorLog §VI-C |
+//!
+//! Blocks come from [`crate::codecs`]. When a write is programmed, and what waits for it, is the machine's
+//! business.
+
+mod cells;
+mod tlc;
+
+pub use cells::{CellArray, WEAR_GROUP_CELLS};
+pub use tlc::{Programming, STATES, TlcTable, changed, program};
