@@ -185,6 +185,12 @@ counters! {
     media_bytes_written: Count, "B";
     /// Bits whose cells were programmed (data-comparison write).
     media_bits_programmed: Count, "bits";
+    /// Cells that were programmed; as many as bits, where a cell holds one.
+    media_cells_programmed: Count, "cells";
+    /// Most programmings of the cells of one group (`tlc.wear_group_cells`); 0 where cells have no states.
+    peak_cell_wear: Gauge, "cells";
+    /// Bits of log blocks as written to the media: after encoding, with its tags (MorLog Table VI).
+    log_bits_coded: Count, "bits";
     /// Reads served from the on-PM buffer.
     pm_buffer_read_hits: Count, "requests";
     /// Writes that found their 256 B line in the on-PM buffer.
@@ -213,6 +219,28 @@ counters! {
     redo_discarded_at_home: Count, "entries";
     /// Records that tell of such lines, so that older redo data in the log is void.
     redo_in_place_records: Count, "records";
+    /// Words of undo and redo data logged under SLDE.
+    log_words: Count, "words";
+    /// Entries of which one word was coded by DLDC, so that only its dirty bytes were logged.
+    log_words_differential: Count, "entries";
+    /// Log words whose dirty bytes have DLDC pattern 000 (all zero; MorLog Table II).
+    dldc_pattern_000: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 001 (a 2-bit number, sign-extended, in each byte; MorLog Table II).
+    dldc_pattern_001: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 010 (a 4-bit number, sign-extended, in each byte; MorLog Table II).
+    dldc_pattern_010: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 011 (one byte, sign-extended; MorLog Table II).
+    dldc_pattern_011: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 100 (two bytes, sign-extended; MorLog Table II).
+    dldc_pattern_100: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 101 (four bytes, sign-extended; MorLog Table II).
+    dldc_pattern_101: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 110 (the high half of each byte; MorLog Table II).
+    dldc_pattern_110: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 111 (all but the lowest byte, which is zero; MorLog Table II).
+    dldc_pattern_111: Count, "words";
+    /// Log words whose dirty bytes have no pattern.
+    dldc_pattern_none: Count, "words";
     /// Log entries sent before their time because their line left the caches.
     log_entries_hurried: Count, "entries";
     /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
@@ -355,6 +383,23 @@ impl Energy {
     /// The energy of one bit, from a parameter in pJ/bit.
     pub fn per_bit(pj: f64) -> Energy {
         Energy { femtojoule: (pj * 1000.0).round() as u64 }
+    }
+
+    /// So many femtojoule.
+    pub const fn femtojoule(femtojoule: u64) -> Energy {
+        Energy { femtojoule }
+    }
+
+    /// So many times as much.
+    #[inline]
+    pub const fn times(self, n: u64) -> Energy {
+        Energy { femtojoule: self.femtojoule * n }
+    }
+
+    /// Both.
+    #[inline]
+    pub const fn and(self, other: Energy) -> Energy {
+        Energy { femtojoule: self.femtojoule + other.femtojoule }
     }
 
     /// Adds `bits` times the energy of one bit.

@@ -14,6 +14,7 @@ use super::expansion::{self, BLOCK_BITS, DATA_CELLS, Level};
 use super::planes::Planes;
 use super::slde::Coding;
 use super::{Codings, dldc, fpc, slde};
+use crate::choice;
 use crate::memory::LineData;
 
 /// Cells of a block: its data cells and the tag cell.
@@ -26,16 +27,16 @@ const TAG_SHIFT: u32 = DATA_CELLS % 64;
 /// States of the tag cell: raw, then the levels from `Two` to `Whole`.
 const TAGS: [u8; 6] = [0b000, 0b111, 0b001, 0b110, 0b010, 0b101];
 
-/// Which compressors a memory module has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Codec {
-    /// None: data are stored as they are.
-    #[default]
-    Raw,
-    /// FPC and expansion coding.
-    Crade,
-    /// FPC or, for log data, DLDC; and expansion coding.
-    Slde,
+choice! {
+    /// Which compressors a memory module has.
+    pub enum Codec {
+        /// None: data are stored as they are.
+        Raw = "none",
+        /// FPC and expansion coding.
+        Crade = "crade",
+        /// FPC or, for log data, DLDC; and expansion coding.
+        Slde = "slde",
+    }
 }
 
 impl Codec {

@@ -18,6 +18,9 @@ pub struct Codings {
 }
 
 impl Codings {
+    /// All words by FPC.
+    pub const FPC: Codings = Codings { dirty: [0; 8], dldc: 0, raw: 0 };
+
     /// How word `index` (0..8) is coded.
     #[inline]
     pub const fn get(&self, index: usize) -> Coding {

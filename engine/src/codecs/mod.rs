@@ -1,4 +1,4 @@
-//! How words and lines are coded for memory cells: MorLog's selective log data encoding (SLDE, MICRO'20
+//! How words and lines are coded for memory cells: MorLog's selective log data encoding (SLDE, ISCA'20
 //! §IV) and what it stands on.
 //!
 //! | file | what | source |

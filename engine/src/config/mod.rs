@@ -23,8 +23,8 @@ pub use error::ConfigError;
 pub use param::{Field, Param, Refusal, Section, Size};
 pub use presets::{PRESETS, Preset, preset};
 pub use sections::{
-    ControllerConfig, CoreConfig, CoreModel, DramConfig, Interleave, L1Config, L2Config, LlcConfig,
-    PmConfig,
+    CellKind, ControllerConfig, CoreConfig, CoreModel, DramConfig, Interleave, L1Config, L2Config,
+    LlcConfig, PmConfig, TlcConfig,
 };
 
 use std::collections::BTreeMap;
@@ -74,6 +74,7 @@ impl Config {
             Box::new(LlcConfig::default()),
             Box::new(ControllerConfig::default()),
             Box::new(PmConfig::default()),
+            Box::new(TlcConfig::default()),
             Box::new(DramConfig::default()),
         ];
         sections.extend(crate::workloads::sections());

@@ -1,6 +1,7 @@
 //! The machine's own sections. Designs and workloads declare theirs in their own files.
 
 use super::Size;
+use crate::codecs::Codec;
 use crate::{choice, section};
 
 choice! {
@@ -107,6 +108,16 @@ section! {
     }
 }
 
+choice! {
+    /// What the cells of a PM are.
+    pub enum CellKind {
+        /// One bit each; every change costs the same.
+        Uniform = "uniform",
+        /// Triple-level RRAM: three bits each, every state has its own latency and energy.
+        TlcRram = "tlc-rram",
+    }
+}
+
 section! {
     /// The persistent memory device.
     pub struct PmConfig("pm") {
@@ -142,8 +153,56 @@ section! {
         array_read_pj_per_bit: f64 = 2.47, 0.0..=10_000.0, "pJ/bit";
         /// Energy of programming one bit of the cells (only changed bits are programmed).
         array_write_pj_per_bit: f64 = 16.82, 0.0..=10_000.0, "pJ/bit";
+        /// Times by which writes take longer than the cells' latencies say.
+        write_scale: f64 = 1.0, 0.01..=1000.0, "";
+        /// How cells are programmed: all alike (`write_ns`, `array_write_pj_per_bit`), or triple-level cells by their states (section `tlc`).
+        cells: CellKind = CellKind::Uniform, (), "";
+        /// Codec of the memory modules: none; FPC and expansion coding (CRADE); or the same with DLDC for log data (SLDE).
+        codec: Codec = Codec::Raw, (), "";
+        /// Whether coded blocks use only the cheapest states of triple-level cells that hold them (expansion coding).
+        expansion: bool = true, (), "";
         /// Bytes at the top of the PM that designs keep their logs in.
         log_region_bytes: Size = Size::mb(64), Size::kb(4)..=Size::gb(512), "B";
+    }
+}
+
+section! {
+    /// Triple-level cells (RRAM): latency and energy of programming one, by the state that it gets. With effect where `pm.cells` says so.
+    pub struct TlcConfig("tlc") {
+        /// Programming a cell to state 000.
+        latency_000_ns: f64 = 15.2, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 001.
+        latency_001_ns: f64 = 46.8, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 010.
+        latency_010_ns: f64 = 98.3, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 011.
+        latency_011_ns: f64 = 143.0, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 100.
+        latency_100_ns: f64 = 150.0, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 101.
+        latency_101_ns: f64 = 101.0, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 110.
+        latency_110_ns: f64 = 52.7, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 111.
+        latency_111_ns: f64 = 12.1, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 000.
+        energy_000_pj: f64 = 2.0, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 001.
+        energy_001_pj: f64 = 6.7, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 010.
+        energy_010_pj: f64 = 19.3, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 011.
+        energy_011_pj: f64 = 35.1, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 100.
+        energy_100_pj: f64 = 35.6, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 101.
+        energy_101_pj: f64 = 19.6, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 110.
+        energy_110_pj: f64 = 8.5, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 111.
+        energy_111_pj: f64 = 1.5, 0.0..=10_000.0, "pJ";
+        /// Cells that wear is counted by; a block of 64 B has 172.
+        wear_group_cells: u32 = 22, 1..=172, "cells";
     }
 }
 

@@ -165,16 +165,26 @@ impl Judge {
         }
     }
 
-    /// Its end was reached: from now on it may be there. (If the design puts the end off, it is reached
-    /// anew.)
+    /// Its end was reached: from now on it may be there.
     pub fn ending(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
         if self.promise != Promise::CommitOrder {
             slot.as_mut().expect("only an open transaction ends").ending = true;
             return;
         }
-        let again = self.ended.iter().rposition(|e| e.tx == tx).map(|at| self.ended.remove(at));
-        self.ended.extend(slot.take().or(again));
+        self.ended.extend(slot.take());
+    }
+
+    /// The design puts its end off: it has not taken effect, and will be reached anew.
+    pub fn put_off(&mut self, tx: Tx) {
+        let slot = &mut self.open[tx.thread as usize];
+        if self.promise != Promise::CommitOrder {
+            slot.as_mut().expect("it is open still").ending = false;
+            return;
+        }
+        let last = self.ended.pop();
+        assert!(last.as_ref().is_some_and(|last| last.tx == tx), "it has just ended");
+        *slot = last;
     }
 
     /// Its commit was acknowledged: from now on it must be there.

@@ -15,10 +15,11 @@ use std::collections::VecDeque;
 use super::adversary::Adversary;
 use super::clock::{Cycle, Event, EventQueue, NEVER};
 use super::device::{
-    Bank, EnergyModel, LINES_PER_MEDIA_LINE, PmBuffer, Timing, finish_direct_write, overlay,
-    position, start_direct_write,
+    Bank, EnergyModel, LINES_PER_MEDIA_LINE, PmBuffer, Timing, finish_direct_write, position,
+    start_direct_write,
 };
 use super::request::{Mapping, Order, Place, Read, ReadPurpose, Token, Write, WriteClass};
+use crate::media::{Effort, PmCells, overlay};
 use crate::memory::{Image, LineAddr, LineData, WordMask};
 use crate::stats::Stats;
 
@@ -43,6 +44,8 @@ pub struct Shared {
     pub stats: Stats,
     /// What the PM cells hold.
     pub media: Image,
+    /// The cells themselves.
+    pub cells: PmCells,
     /// What must be told to the machine, oldest first.
     pub notices: VecDeque<Notice>,
     /// Durability of ordered writes.
@@ -168,6 +171,8 @@ pub struct Channel {
     bus_free_at: Cycle,
     next_wake: Cycle,
     banks: Vec<Bank>,
+    /// What the unbuffered writes under way program, by their slots: at most one for each bank.
+    efforts: Vec<(u32, Effort)>,
     buffer: Option<PmBuffer>,
 }
 
@@ -192,6 +197,7 @@ impl Channel {
             bus_free_at: 0,
             next_wake: NEVER,
             banks: vec![Bank::default(); banks],
+            efforts: Vec::with_capacity(banks),
             buffer: (spec.buffer_lines > 0)
                 .then(|| PmBuffer::new(spec.buffer_lines, spec.buffer_spill_percent, banks)),
             spec,
@@ -376,6 +382,7 @@ impl Channel {
                 }
                 let older = &mut self.write_slots[self.writes[at].slot as usize];
                 overlay(&mut older.data, &write.data, write.mask);
+                older.codings.overlay(&write.codings, write.mask);
                 older.mask |= write.mask;
                 older.class = older.class.min(write.class);
             }
@@ -515,7 +522,7 @@ impl Channel {
             shared.now,
             &mut self.banks,
             |bank| reads[bank as usize] > 0,
-            &shared.media,
+            (&shared.media, &mut shared.cells),
             (&self.spec.timing, &self.spec.energy),
             &mut shared.stats,
         ) {
@@ -693,8 +700,10 @@ impl Channel {
         let timing = &self.spec.timing;
         let done = if self.spec.persistent {
             let write = &self.write_slots[slot as usize];
-            let write = (&write.line, write.mask, &write.data);
-            start_direct_write(bank, row, shared.now, write, &shared.media, timing)
+            let cells = (&shared.media, &mut shared.cells);
+            let (done, effort) = start_direct_write(bank, row, shared.now, write, cells, timing);
+            self.efforts.push((slot, effort));
+            done
         } else {
             bank.write_volatile(row, shared.now, timing)
         };
@@ -711,14 +720,11 @@ impl Channel {
         debug_assert!(self.writes[at].issued, "only an issued write is finished");
         let (w, _) = self.remove_write(at);
         if self.spec.persistent {
-            let write = (w.line, w.mask, &w.data);
-            finish_direct_write(
-                &mut shared.media,
-                write,
-                w.class,
-                &self.spec.energy,
-                &mut shared.stats,
-            );
+            let of_slot = |&(of, _): &(u32, Effort)| of == slot;
+            let at = self.efforts.iter().position(of_slot).expect("it was started");
+            let (_, effort) = self.efforts.swap_remove(at);
+            let (media, stats) = (&mut shared.media, &mut shared.stats);
+            finish_direct_write(media, &w, &effort, &self.spec.energy, stats);
             if !shared.adr {
                 shared.durable(&w);
             }
@@ -730,8 +736,7 @@ impl Channel {
     /// A spill of the on-PM buffer has finished.
     pub fn spill_done(&mut self, slot: u32, shared: &mut Shared) {
         let buffer = self.buffer.as_mut().expect("only a buffer spills");
-        let media_line =
-            buffer.spill_done(slot, &mut shared.media, &self.spec.energy, &mut shared.stats);
+        let media_line = buffer.spill_done(slot, &mut shared.media, &mut shared.stats);
         self.buffer_changed(media_line);
         self.wake_at(shared.now, shared);
     }

@@ -10,8 +10,10 @@
 
 use super::clock::Cycle;
 use super::request::{Place, Write, WriteClass};
+use crate::codecs::Codings;
 use crate::config::{CoreConfig, DramConfig, PmConfig};
 use crate::machine::clock::cycles;
+use crate::media::{Effort, PmCells, overlay};
 use crate::memory::{
     Image, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
 };
@@ -29,7 +31,7 @@ pub struct Timing {
     pub read: Cycle,
     /// Closing another row first.
     pub precharge: Cycle,
-    /// Programming the cells.
+    /// Write recovery of volatile cells; those of PM tell what their programming takes.
     pub write: Cycle,
     /// The data bus, per line.
     pub burst: Cycle,
@@ -45,7 +47,7 @@ impl Timing {
             row_hit: t(pm.row_hit_ns),
             read: t(pm.read_ns),
             precharge: t(pm.precharge_ns),
-            write: t(pm.write_ns),
+            write: 0,
             burst: t(pm.burst_ns).max(1),
             buffer: t(pm.buffer_ns),
         }
@@ -71,7 +73,6 @@ pub struct EnergyModel {
     row_read: Energy,
     row_write: Energy,
     array_read: Energy,
-    array_write: Energy,
 }
 
 impl EnergyModel {
@@ -81,7 +82,6 @@ impl EnergyModel {
             row_read: Energy::per_bit(pm.row_read_pj_per_bit),
             row_write: Energy::per_bit(pm.row_write_pj_per_bit),
             array_read: Energy::per_bit(pm.array_read_pj_per_bit),
-            array_write: Energy::per_bit(pm.array_write_pj_per_bit),
         }
     }
 }
@@ -146,14 +146,14 @@ impl Bank {
         stats.read_energy.add_bits(energy.row_read, MEDIA_LINE_BYTES * 8);
     }
 
-    /// Starts programming. `fetch`: read the rest of the line first; `changes`: any bit changes (if
-    /// none does, comparing is all there is to do). Returns when it is done.
+    /// Starts programming. `fetch`: read the rest of the line first; `programming`: what that takes (if no
+    /// cell changes, comparing is all there is to do). Returns when it is done.
     fn write(
         &mut self,
         row: u64,
         now: Cycle,
         fetch: bool,
-        changes: bool,
+        programming: Cycle,
         timing: &Timing,
     ) -> Cycle {
         debug_assert!(self.free_at <= now, "a busy bank is not given work");
@@ -162,10 +162,10 @@ impl Bank {
             None => timing.read,
             Some(_) => timing.precharge + timing.read,
         };
-        let latency = match (fetch, changes) {
-            (true, true) => compare + timing.write,
-            (false, true) => timing.write,
-            (_, false) => compare,
+        let latency = match (fetch, programming) {
+            (_, 0) => compare,
+            (true, _) => compare + programming,
+            (false, _) => programming,
         };
         self.open_row = Some(row);
         self.free_at = now + latency;
@@ -198,27 +198,6 @@ impl Bank {
     }
 }
 
-/// Bits that would change if `data` under `mask` were written over `old`.
-#[inline]
-pub fn changed_bits(old: &LineData, data: &LineData, mask: WordMask) -> u64 {
-    (0..WORDS_PER_LINE)
-        .map(|i| {
-            let written = u64::from(mask >> i & 1).wrapping_neg();
-            u64::from(((old[i] ^ data[i]) & written).count_ones())
-        })
-        .sum()
-}
-
-/// Copies the words of `mask` from `data` into `line`.
-#[inline]
-pub fn overlay(line: &mut LineData, data: &LineData, mask: WordMask) {
-    for i in 0..WORDS_PER_LINE {
-        if mask >> i & 1 != 0 {
-            line[i] = data[i];
-        }
-    }
-}
-
 /// One 256 B line of the on-PM buffer.
 #[derive(Clone, Debug)]
 struct BufferLine {
@@ -226,13 +205,22 @@ struct BufferLine {
     media_line: u64,
     masks: [WordMask; LINES_PER_MEDIA_LINE],
     data: [LineData; LINES_PER_MEDIA_LINE],
+    codings: [Codings; LINES_PER_MEDIA_LINE],
     class: WriteClass,
     place: Place,
-    /// What is being programmed, and as what, if a spill is under way.
-    spilling:
-        Option<([WordMask; LINES_PER_MEDIA_LINE], [LineData; LINES_PER_MEDIA_LINE], WriteClass)>,
+    /// What is being programmed, if a spill is under way.
+    spilling: Option<Spill>,
     /// Words written since the spill began.
     again: [WordMask; LINES_PER_MEDIA_LINE],
+}
+
+/// A line that is being spilled.
+#[derive(Clone, Debug)]
+struct Spill {
+    masks: [WordMask; LINES_PER_MEDIA_LINE],
+    data: [LineData; LINES_PER_MEDIA_LINE],
+    class: WriteClass,
+    effort: Effort,
 }
 
 /// The first place of a number, without a branch per element.
@@ -327,6 +315,7 @@ impl PmBuffer {
                     media_line: self.index[slot],
                     masks: [0; LINES_PER_MEDIA_LINE],
                     data: [[0; WORDS_PER_LINE]; LINES_PER_MEDIA_LINE],
+                    codings: [Codings::FPC; LINES_PER_MEDIA_LINE],
                     class,
                     place,
                     spilling: None,
@@ -337,6 +326,7 @@ impl PmBuffer {
         };
         let entry = self.lines[slot].as_mut().expect("an indexed slot is occupied");
         overlay(&mut entry.data[part], &write.data, mask);
+        entry.codings[part].overlay(&write.codings, mask);
         entry.masks[part] |= mask;
         self.slots[slot].last_use = self.clock;
         if entry.spilling.is_some() && entry.again.iter().all(|&m| m == 0) {
@@ -373,7 +363,7 @@ impl PmBuffer {
         now: Cycle,
         banks: &mut [Bank],
         avoid: impl Fn(u32) -> bool,
-        media: &Image,
+        (media, cells): (&Image, &mut PmCells),
         (timing, energy): (&Timing, &EnergyModel),
         stats: &mut Stats,
     ) -> Option<(u32, Cycle)> {
@@ -396,21 +386,24 @@ impl PmBuffer {
         self.waiting[self.slots[slot].bank as usize] -= 1;
         self.spilling += 1;
         let entry = self.lines[slot].as_mut().expect("a waiting slot is occupied");
-        entry.spilling = Some((entry.masks, entry.data, entry.class));
         let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
         let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
         // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
-        let changes = (0..LINES_PER_MEDIA_LINE).filter(|&i| entry.masks[i] != 0).any(|i| {
-            let old = media.load_line(LineAddr(first.0 + i as u64));
-            changed_bits(&old, &entry.data[i], entry.masks[i]) > 0
-        });
+        let written = (0..LINES_PER_MEDIA_LINE).filter(|&i| entry.masks[i] != 0);
+        let program = |i: usize| {
+            let line = LineAddr(first.0 + i as u64);
+            cells.program(media, line, entry.masks[i], &entry.data[i], &entry.codings[i])
+        };
+        let effort = written.map(program).fold(Effort::default(), Effort::and);
+        let (masks, data, class) = (entry.masks, entry.data, entry.class);
+        entry.spilling = Some(Spill { masks, data, class, effort });
         stats.counters.pm_buffer_spills += 1;
         let bank = &mut banks[entry.place.bank as usize];
         if partial {
             stats.counters.pm_buffer_read_modify_writes += 1;
             bank.count_fetch(entry.place.row, energy, stats);
         }
-        let done = bank.write(entry.place.row, now, partial, changes, timing);
+        let done = bank.write(entry.place.row, now, partial, effort.latency, timing);
         Some((slot as u32, done))
     }
 
@@ -430,18 +423,12 @@ impl PmBuffer {
 
     /// A spill has reached the cells: updates the media and frees the line, unless it was written
     /// again meanwhile. Returns the number of the media line.
-    pub fn spill_done(
-        &mut self,
-        slot: u32,
-        media: &mut Image,
-        energy: &EnergyModel,
-        stats: &mut Stats,
-    ) -> u64 {
+    pub fn spill_done(&mut self, slot: u32, media: &mut Image, stats: &mut Stats) -> u64 {
         let entry = self.lines[slot as usize].as_mut().expect("a spilling slot is occupied");
         let media_line = entry.media_line;
         let first = media_line * LINES_PER_MEDIA_LINE as u64;
-        let (masks, data, class) = entry.spilling.take().expect("a spill was under way");
-        program(media, LineAddr(first), &masks, &data, class, energy, stats);
+        let Spill { masks, data, class, effort } = entry.spilling.take().expect("it was under way");
+        programmed(media, LineAddr(first), (&masks, &data), class, &effort, stats);
         self.spilling -= 1;
         if entry.again.iter().all(|&m| m == 0) {
             self.lines[slot as usize] = None;
@@ -467,33 +454,28 @@ impl PmBuffer {
     }
 }
 
-/// Programs up to one media line, data-comparison write, and counts what that took.
-fn program(
+/// Up to one media line has been programmed: the cells have the content, and what it took is counted.
+fn programmed(
     media: &mut Image,
     first: LineAddr,
-    masks: &[WordMask],
-    data: &[LineData],
+    (masks, data): (&[WordMask], &[LineData]),
     class: WriteClass,
-    energy: &EnergyModel,
+    effort: &Effort,
     stats: &mut Stats,
 ) {
-    let (mut bits, mut words) = (0, 0);
-    for (i, (&mask, data)) in masks.iter().zip(data).enumerate() {
-        if mask == 0 {
-            continue;
-        }
+    let mut words = 0;
+    for (i, (&mask, data)) in masks.iter().zip(data).enumerate().filter(|(_, (m, _))| **m != 0) {
+        words += u64::from(mask.count_ones());
         let line = LineAddr(first.0 + i as u64);
         let mut content = media.load_line(line);
-        let changed = changed_bits(&content, data, mask);
-        words += u64::from(mask.count_ones());
-        if changed > 0 {
-            bits += changed;
-            overlay(&mut content, data, mask);
+        let old = content;
+        overlay(&mut content, data, mask);
+        if content != old {
             media.store_line(line, &content);
         }
     }
     let c = &mut stats.counters;
-    if bits == 0 {
+    if effort.cells == 0 {
         c.media_writes_suppressed += 1;
         return;
     }
@@ -504,35 +486,38 @@ fn program(
         WriteClass::Metadata => c.media_write_requests_metadata += 1,
         WriteClass::Gc => c.media_write_requests_gc += 1,
     }
+    if matches!(class, WriteClass::Log | WriteClass::Metadata) {
+        c.log_bits_coded += effort.coded_bits;
+    }
     c.media_bytes_written += words * 8;
-    c.media_bits_programmed += bits;
-    stats.write_energy.add_bits(energy.array_write, bits);
+    c.media_bits_programmed += effort.bits;
+    c.media_cells_programmed += effort.cells;
+    stats.write_energy = stats.write_energy.and(effort.energy);
     stats.wear.record(first);
 }
 
-/// Starts an unbuffered write of one line; returns when the cells have it.
+/// Starts an unbuffered write of one line; returns when the cells have it, and what that takes.
 pub fn start_direct_write(
     bank: &mut Bank,
     row: u64,
     now: Cycle,
-    write: (&LineAddr, WordMask, &LineData),
-    media: &Image,
+    write: &Write,
+    (media, cells): (&Image, &mut PmCells),
     timing: &Timing,
-) -> Cycle {
-    let (line, mask, data) = write;
-    let changes = changed_bits(&media.load_line(*line), data, mask) > 0;
-    bank.write(row, now, false, changes, timing)
+) -> (Cycle, Effort) {
+    let effort = cells.program(media, write.line, write.mask, &write.data, &write.codings);
+    (bank.write(row, now, false, effort.latency, timing), effort)
 }
 
 /// An unbuffered write has reached the cells.
 pub fn finish_direct_write(
     media: &mut Image,
-    write: (LineAddr, WordMask, &LineData),
-    class: WriteClass,
+    write: &Write,
+    effort: &Effort,
     energy: &EnergyModel,
     stats: &mut Stats,
 ) {
-    let (line, mask, data) = write;
+    let Write { line, mask, class, .. } = *write;
     stats.write_energy.add_bits(energy.row_write, u64::from(mask.count_ones()) * 64);
-    program(media, line, &[mask], std::slice::from_ref(data), class, energy, stats);
+    programmed(media, line, (&[mask], std::slice::from_ref(&write.data)), class, effort, stats);
 }

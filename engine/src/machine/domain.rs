@@ -90,7 +90,7 @@ impl Domain {
     ) -> LineData {
         let old = self.image.load_line(line);
         let mut now = old;
-        super::device::overlay(&mut now, data, mask);
+        crate::media::overlay(&mut now, data, mask);
         if (self.start..self.end).contains(&line.addr()) {
             let arch = arch.load_line(line);
             for word in 0..WORDS_PER_LINE {

@@ -8,7 +8,10 @@ use super::clock::{Cycle, Event, EventQueue};
 use super::controller::{Channel, ChannelSpec, Notice, Shared};
 use super::device::{EnergyModel, Timing};
 use super::request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Write};
-use crate::config::{Config, ControllerConfig, CoreConfig, DramConfig, Interleave, PmConfig};
+use crate::config::{
+    Config, ControllerConfig, CoreConfig, DramConfig, Interleave, PmConfig, TlcConfig,
+};
+use crate::media::{PmCells, overlay};
 use crate::memory::{Addr, Image, LineAddr, LineData, WordMask};
 use crate::stats::{Counters, Stats};
 
@@ -117,6 +120,7 @@ impl MemorySystem {
                 events: EventQueue::default(),
                 stats: Stats::default(),
                 media: Image::new(),
+                cells: PmCells::new(pm, config.get::<TlcConfig>(), core),
                 notices: Default::default(),
                 order: Order::default(),
                 adr: controller.adr,
@@ -222,7 +226,7 @@ impl MemorySystem {
         if self.recorder.is_some() && self.is_pm(write.line.addr()) {
             let old = self.content(write.line);
             let mut data = old;
-            super::device::overlay(&mut data, &write.data, write.mask);
+            overlay(&mut data, &write.data, write.mask);
             self.record(true, write.line, data, old);
         }
         let channel = self.channel_of(write.line);
@@ -293,7 +297,7 @@ impl MemorySystem {
             let mut coming: Vec<&InTransit> = self.in_transit(line).collect();
             coming.sort_unstable_by_key(|t| (t.arrives, t.sequence));
             for t in coming {
-                super::device::overlay(&mut content, &t.write.data, t.write.mask);
+                overlay(&mut content, &t.write.data, t.write.mask);
             }
         }
         content

@@ -1,6 +1,7 @@
 //! Requests to memory.
 
 use super::clock::Cycle;
+use crate::codecs::Codings;
 use crate::memory::{
     Addr, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
 };
@@ -35,6 +36,8 @@ pub struct Write {
     pub mask: WordMask,
     /// Their new content; words outside the mask are ignored.
     pub data: LineData,
+    /// How log data is to be coded, if the module knows DLDC.
+    pub codings: Codings,
     /// Reported to the design's `persisted` when the write is durable.
     pub token: Token,
     /// Its place among ordered writes, from [`super::MemorySystem::order`]; 0 if none waits for it.
@@ -46,7 +49,16 @@ pub struct Write {
 impl Write {
     /// A whole line, unordered and unreported.
     pub const fn line(class: WriteClass, line: LineAddr, data: LineData) -> Write {
-        Write { class, line, mask: WordMask::MAX, data, token: 0, order: 0, after: 0 }
+        Write {
+            class,
+            line,
+            mask: WordMask::MAX,
+            data,
+            codings: Codings::FPC,
+            token: 0,
+            order: 0,
+            after: 0,
+        }
     }
 
     /// Consecutive words within one line, unordered and unreported.
@@ -58,7 +70,7 @@ impl Write {
         let mut data = [0; WORDS_PER_LINE];
         data[first..first + words.len()].copy_from_slice(words);
         let mask = (((1u16 << words.len()) - 1) << first) as WordMask;
-        Write { class, line: addr.line(), mask, data, token: 0, order: 0, after: 0 }
+        Write { mask, ..Write::line(class, addr.line(), data) }
     }
 }
 

@@ -4,12 +4,15 @@
 //! |---|---|---|
 //! | `tlc` | TLC RRAM: latency and energy by state, data-comparison writes | MorLog §IV-C, Table III |
 //! | `cells` | the blocks of an array and their wear | MorLog §VI-C |
+//! | `pm` | the cells of a PM device: what a write programs | MorLog §IV-B |
 //!
 //! Blocks come from [`crate::codecs`]. When a write is programmed, and what waits for it, is the machine's
 //! business.
 
 mod cells;
+mod pm;
 mod tlc;
 
 pub use cells::{CellArray, WEAR_GROUP_CELLS};
+pub use pm::{Effort, PmCells, overlay};
 pub use tlc::{Programming, STATES, TlcTable, changed, program};

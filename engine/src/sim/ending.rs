@@ -15,6 +15,7 @@ impl Simulation {
         };
         let dirty = self.machine.caches.dirty_lines();
         let residual = dirty.into_iter().filter(not_in_pm).count() as u64;
+        let peak_cell_wear = self.machine.memory.shared.cells.peak_wear();
         let stats = &mut self.machine.memory.shared.stats;
         stats.core_instructions = vec![0; cores];
         stats.core_cycles = vec![0; cores];
@@ -27,6 +28,7 @@ impl Simulation {
         stats.counters.instructions = stats.core_instructions.iter().sum();
         stats.counters.residual_dirty_lines = residual;
         stats.counters.peak_wear = stats.wear.peak();
+        stats.counters.peak_cell_wear = peak_cell_wear;
         self.control.report(stats.counters.committed_transactions);
     }
 

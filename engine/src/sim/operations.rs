@@ -207,6 +207,9 @@ impl Simulation {
         }
         let flow = self.design.tx_end(&mut self.machine, tx);
         if flow == Flow::Retry {
+            if let Some(judge) = &mut self.judge {
+                judge.put_off(tx);
+            }
             return self.block(thread, Cause::Commit, Some(op));
         }
         let running = self.threads[thread].running.as_mut().expect("it is still running");

@@ -144,6 +144,7 @@ impl Replay {
         let mut stats = std::mem::take(&mut self.memory.shared.stats);
         stats.counters.cycles = now;
         stats.counters.peak_wear = stats.wear.peak();
+        stats.counters.peak_cell_wear = self.memory.shared.cells.peak_wear();
         Record {
             config: self.config,
             requests,
@@ -327,11 +328,13 @@ pub const COUNTERS: &[&str] = &[
     "media_writes_suppressed",
     "media_bytes_written",
     "media_bits_programmed",
+    "media_cells_programmed",
     "pm_buffer_read_hits",
     "pm_buffer_write_hits",
     "pm_buffer_spills",
     "pm_buffer_read_modify_writes",
     "peak_wear",
+    "peak_cell_wear",
 ];
 
 impl Record {

@@ -118,8 +118,8 @@ pub struct LogEnd {
 }
 
 impl LogEnd {
-    pub fn new(log: Log) -> LogEnd {
-        LogEnd { packer: Packer::new(log), head: 0, undo_redo: 0, redo: 0, open: 0 }
+    pub fn new(log: Log, slde: bool) -> LogEnd {
+        LogEnd { packer: Packer::new(log, slde), head: 0, undo_redo: 0, redo: 0, open: 0 }
     }
 
     /// Groups that may be written and are not spoken for. An undo+redo entry may leave by itself; redo data
@@ -144,7 +144,8 @@ pub struct Logs {
 impl Logs {
     pub fn new(site: &Site) -> Logs {
         let places = Places::of(site);
-        let ends = places.logs.into_iter().map(LogEnd::new).collect();
+        let slde = site.config.get::<PmConfig>().codec.has_dldc();
+        let ends = places.logs.into_iter().map(|log| LogEnd::new(log, slde)).collect();
         Logs { ends, horizon: places.horizon, commits: 0 }
     }
 

@@ -131,6 +131,8 @@ pub const ENTRY: Entry = Entry {
         ("morlog.redo_entries", &["1", "2", "8", "32"]),
         ("morlog.delay_persistence", &["false", "true"]),
         ("morlog.dirty_flags", &["false", "true"]),
+        ("pm.codec", &["none", "crade", "slde", "slde"]),
+        ("pm.cells", &["uniform", "tlc-rram"]),
         ("morlog.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("morlog.transaction_id_bits", &["2", "8", "16"]),
     ],

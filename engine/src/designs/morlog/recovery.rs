@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::logs::Places;
 use super::{MorlogConfig, Sabotage};
 use crate::crash::Medium;
-use crate::designs::packed_log::{Kind, Record};
+use crate::designs::packed_log::{Kind, Record, bytes_of};
 use crate::designs::{RecoveryReport, Site};
 use crate::memory::Addr;
 
@@ -114,7 +114,7 @@ fn undo_value(record: &Record, site: &Site, medium: &mut Medium) -> u64 {
     if !site.sabotages.has(Sabotage::UndoInDirtyBytes) {
         return record.undo;
     }
-    let mask = bytes(record.dirty);
+    let mask = bytes_of(record.dirty);
     medium.load(record.addr) & !mask | record.undo & mask
 }
 
@@ -201,7 +201,7 @@ fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, medium: &mut Medium) 
         match record.kind {
             Kind::UndoRedo => _ = redo.insert(record.addr, record.redo),
             Kind::Redo => {
-                let mask = if record.partial { bytes(record.dirty) } else { u64::MAX };
+                let mask = if record.partial { bytes_of(record.dirty) } else { u64::MAX };
                 let below = match redo.get(&record.addr) {
                     Some(&value) => value,
                     None if record.partial => medium.load(record.addr),
@@ -217,9 +217,4 @@ fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, medium: &mut Medium) 
             Kind::Commit => {}
         }
     }
-}
-
-/// The bytes of a dirty flag.
-fn bytes(dirty: u8) -> u64 {
-    (0..8).fold(0, |mask, i| mask | (u64::from(dirty >> i & 1) * 0xff) << (8 * i))
 }

@@ -34,6 +34,11 @@
 //! encoding type flag. Places, counts and the last two flags are ours. An undo+redo record has two words of data,
 //! undo first; a redo record one; the others none.
 //!
+//! **Encoding** (MorLog §IV). Where the memory modules know DLDC, the words of a record are coded by it if that is
+//! shorter, and then only their dirty bytes are there when they are read back. Of an undo+redo record at most
+//! one word is, so that both can be had whole; the clean bytes of a lone redo word must come from what it
+//! is redone over.
+//!
 //! **Order.** A batch's metadata waits until its data is durable, so data needs no torn bits, and a record
 //! that is whole has its words. All writes are ordered writes: whatever waits for a record waits for
 //! all before it, so that recovery may stop at the first hole.
@@ -42,6 +47,7 @@ mod read;
 mod record;
 mod send;
 
+pub use read::bytes_of;
 pub use record::{Kind, Record, ULOG_MAX};
 pub use send::Packer;
 
@@ -73,7 +79,7 @@ pub struct Faults {
     pub metadata_first: bool,
     /// Reading goes on behind a hole.
     pub holes_are_skipped: bool,
-    /// Undo and redo word of an entry may both be without their clean bytes.
+    /// The undo and the redo word of an entry are both without their clean bytes.
     pub both_differential: bool,
 }
 

@@ -2,6 +2,8 @@
 
 use super::record::Metadata;
 use super::{Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PER_BLOCK};
+use crate::codecs::Coding;
+use crate::codecs::slde::{pair_of_flag, redo_of_flag};
 use crate::crash::Medium;
 use crate::memory::{Addr, WORD_BYTES};
 
@@ -14,6 +16,22 @@ pub struct Scan {
     pub end: u64,
     /// Metadata blocks examined.
     pub blocks: u64,
+}
+
+/// The words of an entry: if one has come back without its clean bytes, it takes them from the other, for
+/// they are the same.
+fn completed((undo, redo): (u64, u64), encoding: u8, dirty: u8) -> (u64, u64) {
+    let mask = bytes_of(dirty);
+    match pair_of_flag(encoding, dirty) {
+        Some((undo_coding, _)) if undo_coding.is_dldc() => (redo & !mask | undo & mask, redo),
+        Some((_, redo_coding)) if redo_coding.is_dldc() => (undo, undo & !mask | redo & mask),
+        _ => (undo, redo),
+    }
+}
+
+/// The bytes that a dirty flag names.
+pub fn bytes_of(dirty: u8) -> u64 {
+    (0..8).fold(0, |mask, i| mask | (u64::from(dirty >> i & 1) * 0xff) << (8 * i))
 }
 
 impl Log {
@@ -64,8 +82,15 @@ impl Log {
             };
             let mut record = metadata.record;
             match record.kind {
-                Kind::UndoRedo => (record.undo, record.redo) = (next(), next()),
-                Kind::Redo => record.redo = next(),
+                Kind::UndoRedo => {
+                    let words = (next(), next());
+                    (record.undo, record.redo) = completed(words, metadata.encoding, record.dirty);
+                }
+                Kind::Redo => {
+                    record.redo = next();
+                    let coding = redo_of_flag(metadata.encoding, record.dirty);
+                    record.partial = coding.is_some_and(Coding::is_dldc);
+                }
                 Kind::Commit | Kind::InPlace => {}
             }
             records.push((group, record));

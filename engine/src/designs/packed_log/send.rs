@@ -1,7 +1,10 @@
 //! Records into blocks, blocks into writes.
 
+use super::read::bytes_of;
 use super::record::Metadata;
-use super::{Log, METADATA_WORDS, RECORDS_PER_GROUP, Record};
+use super::{Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record};
+use crate::codecs::slde::{pair_flag, redo_flag};
+use crate::codecs::{Coding, Codings, choose, choose_pair, dldc, kept};
 use crate::machine::{Machine, OrderSeq, Token, Write, WriteClass};
 use crate::memory::{Addr, WORDS_PER_LINE};
 
@@ -18,6 +21,8 @@ pub struct Sent {
 #[derive(Debug)]
 pub struct Packer {
     log: Log,
+    /// Whether the memory modules know DLDC.
+    slde: bool,
     /// The next group.
     tail: u64,
     /// Metadata of the batch at hand; kept for its memory.
@@ -25,9 +30,9 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// The beginning of an empty log.
-    pub fn new(log: Log) -> Packer {
-        Packer { log, tail: 0, metadata: Vec::new() }
+    /// The beginning of an empty log. `slde`: whether its words may be coded by DLDC.
+    pub fn new(log: Log, slde: bool) -> Packer {
+        Packer { log, slde, tail: 0, metadata: Vec::new() }
     }
 
     /// The log.
@@ -84,32 +89,89 @@ impl Packer {
         token: impl Fn(OrderSeq) -> Token,
     ) -> OrderSeq {
         self.metadata.clear();
-        let (mut line, mut used, mut group, mut order) = ([0; WORDS_PER_LINE], 0, self.tail, 0);
-        let mut flush = |m: &mut Machine, line: &mut [u64; WORDS_PER_LINE], used: &mut usize| {
-            let mut write = Write::line(WriteClass::Log, self.log.data(group).line(), *line);
+        let mut block = DataBlock { line: [0; WORDS_PER_LINE], codings: Codings::FPC, used: 0 };
+        let (mut group, mut order) = (self.tail, 0);
+        let mut flush = |m: &mut Machine, block: &mut DataBlock| {
+            let mut write = Write::line(WriteClass::Log, self.log.data(group).line(), block.line);
             order = m.order();
-            (write.order, write.token) = (order, token(order));
+            (write.order, write.token, write.codings) = (order, token(order), block.codings);
             m.write(write, m.path());
-            (*line, *used, group) = ([0; WORDS_PER_LINE], 0, group + 1);
+            *block = DataBlock { line: [0; WORDS_PER_LINE], codings: Codings::FPC, used: 0 };
+            group += 1;
         };
         for (i, &record) in records.iter().enumerate() {
             let place = i % RECORDS_PER_GROUP;
             let count = (records.len() - (i - place)).min(RECORDS_PER_GROUP);
+            let (encoding, codings) = self.code(m, &record);
             let continues = place != i;
-            self.metadata.push(Metadata { record, encoding: 0, count, continues });
-            for word in
-                [record.undo, record.redo].into_iter().skip(2 - Record::data_words(record.kind))
-            {
-                line[used] = word;
-                used += 1;
-                if used == WORDS_PER_LINE {
-                    flush(m, &mut line, &mut used);
+            self.metadata.push(Metadata { record, encoding, count, continues });
+            let words = [(record.undo, codings.0), (record.redo, codings.1)];
+            for (word, coding) in words.into_iter().skip(2 - Record::data_words(record.kind)) {
+                block.line[block.used] = kept(word, coding);
+                if self.log.faults.both_differential && (codings.0.is_dldc() || codings.1.is_dldc())
+                {
+                    block.line[block.used] &= bytes_of(record.dirty);
+                }
+                block.codings.set(block.used, coding);
+                block.used += 1;
+                if block.used == WORDS_PER_LINE {
+                    flush(m, &mut block);
                 }
             }
         }
-        if used > 0 {
-            flush(m, &mut line, &mut used);
+        if block.used > 0 {
+            flush(m, &mut block);
         }
         order
     }
+
+    /// How a record's words are coded, and the encoding type flag that tells so.
+    fn code(&self, m: &mut Machine, record: &Record) -> (u8, (Coding, Coding)) {
+        let Record { kind, undo, redo, dirty, .. } = *record;
+        if !self.slde {
+            return (0, (Coding::Fpc, Coding::Fpc));
+        }
+        match kind {
+            Kind::UndoRedo => {
+                count(m, undo, dirty);
+                count(m, redo, dirty);
+                let codings = choose_pair(undo, redo, dirty);
+                m.count().log_words_differential +=
+                    u64::from(codings.0.is_dldc() || codings.1.is_dldc());
+                (pair_flag(codings.0, codings.1), codings)
+            }
+            Kind::Redo => {
+                count(m, redo, dirty);
+                let (coding, _) = choose(redo, dirty);
+                m.count().log_words_differential += u64::from(coding.is_dldc());
+                (redo_flag(coding), (Coding::Fpc, coding))
+            }
+            Kind::Commit | Kind::InPlace => (0, (Coding::Fpc, Coding::Fpc)),
+        }
+    }
+}
+
+/// A data block that is being filled.
+struct DataBlock {
+    line: [u64; WORDS_PER_LINE],
+    codings: Codings,
+    used: usize,
+}
+
+/// Counts which pattern the dirty bytes of a log word have (Table II, last column).
+fn count(m: &mut Machine, word: u64, dirty: u8) {
+    let c = m.count();
+    c.log_words += 1;
+    let pattern = dldc::measure(word, dirty).0;
+    *match pattern {
+        Some(dldc::Pattern::Zero) => &mut c.dldc_pattern_000,
+        Some(dldc::Pattern::TwoBitsEach) => &mut c.dldc_pattern_001,
+        Some(dldc::Pattern::FourBitsEach) => &mut c.dldc_pattern_010,
+        Some(dldc::Pattern::OneByte) => &mut c.dldc_pattern_011,
+        Some(dldc::Pattern::TwoBytes) => &mut c.dldc_pattern_100,
+        Some(dldc::Pattern::FourBytes) => &mut c.dldc_pattern_101,
+        Some(dldc::Pattern::UpperHalves) => &mut c.dldc_pattern_110,
+        Some(dldc::Pattern::LowByteZero) => &mut c.dldc_pattern_111,
+        None => &mut c.dldc_pattern_none,
+    } += 1;
 }
