@@ -215,7 +215,7 @@ mod tests {
     /// Claims morlog-dirty-flag-undoredo, -redo and -l1, for m = 1 and, as the formulas have it, any m.
     #[test]
     fn overheads_of_the_dirty_flag() {
-        // Entries of 202 and 138 bits (Fig. 7 of the paper), L1 lines of 512.
+        // Entries of 202 and 138 bits (the denominators of §IV-C), L1 lines of 512.
         for m in [1u32, 2, 4, 8] {
             let flag = DIRTY_FLAG_BITS / m;
             assert_eq!(flag * 101 * m, 4 * 202, "4 / (101 m)");
