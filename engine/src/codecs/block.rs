@@ -146,7 +146,10 @@ fn decode_word(reader: &mut Reader<'_>, coding: Coding) -> u64 {
 /// branch for each word.
 #[inline]
 fn compress(line: &LineData, codings: &Codings, bits: &mut Bits) {
-    let mut codes = line.map(fpc::code);
+    let mut codes = [Code::default(); 8];
+    for (code, &word) in codes.iter_mut().zip(line) {
+        *code = fpc::code(word);
+    }
     let mut left = codings.dldc();
     while left != 0 {
         let index = left.trailing_zeros() as usize;

@@ -1,6 +1,6 @@
 //! The codings of a line's eight words, in ten bytes.
 
-use super::slde::Coding;
+use super::slde::{self, Coding};
 use crate::memory::{WORDS_PER_LINE, WordMask};
 
 /// How each word of a line is coded; by default all by FPC.
@@ -35,15 +35,14 @@ impl Codings {
     /// Says how word `index` (0..8) is coded.
     #[inline]
     pub const fn set(&mut self, index: usize, coding: Coding) {
-        let bit = 1 << index;
-        let (dirty, dldc, raw) = match coding {
-            Coding::Fpc => (0, 0, 0),
-            Coding::Dldc { dirty } => (dirty, bit, 0),
-            Coding::DldcRaw { dirty } => (dirty, bit, bit),
+        let flag = slde::redo_flag(coding);
+        let (dldc, raw) = ((flag != 0) as u8, (flag == 2) as u8);
+        self.dirty[index] = match coding {
+            Coding::Fpc => 0,
+            Coding::Dldc { dirty } | Coding::DldcRaw { dirty } => dirty,
         };
-        self.dirty[index] = dirty;
-        self.dldc = self.dldc & !bit | dldc;
-        self.raw = self.raw & !bit | raw;
+        self.dldc = self.dldc & !(1 << index) | dldc << index;
+        self.raw = self.raw & !(1 << index) | raw << index;
     }
 
     /// Takes over the words of the mask from a newer write to the line.

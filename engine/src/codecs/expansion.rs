@@ -129,7 +129,7 @@ pub fn ratio(p: u32, q: u32) -> f64 {
 #[inline]
 pub fn expand(level: Level, bits: &Bits) -> Planes {
     assert!(bits.len() <= level.capacity_bits(), "{} bits do not fit {level:?}", bits.len());
-    let planes = match level {
+    let mut planes = match level {
         Level::Two => expand_two(bits),
         Level::Three => pairs::expand::<3>(&pairs::THREE, bits),
         Level::Four => expand_four(bits),
@@ -137,7 +137,12 @@ pub fn expand(level: Level, bits: &Bits) -> Planes {
         Level::Whole => return planes::split_3(bits),
     };
     let used = used_mask(level.cells(bits.len()));
-    planes.map(|plane| std::array::from_fn(|j| plane[j] & used[j]))
+    for plane in &mut planes {
+        for (cells, used) in plane.iter_mut().zip(used) {
+            *cells &= used;
+        }
+    }
+    planes
 }
 
 /// The string that a block's cells hold, zeros after its end included; only states of the level count.

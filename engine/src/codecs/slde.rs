@@ -16,6 +16,7 @@
 
 use super::bytes;
 use super::{dldc, fpc};
+use std::hint::select_unpredictable;
 
 /// Bits of a word's dirty flag, one for each byte (§IV-A, §VI-A).
 pub const DIRTY_FLAG_BITS: u32 = 8;
@@ -60,15 +61,22 @@ impl Coding {
     }
 }
 
-/// DLDC's coding of a word and its size with the dirty flag.
+/// DLDC's coding of a word, as a redo entry's flag, and its size with the dirty flag.
 #[inline]
-fn by_dldc(word: u64, dirty: u8) -> (Coding, u32) {
-    let (pattern, bits) = dldc::measure(word, dirty);
-    let coding = match pattern {
-        Some(_) => Coding::Dldc { dirty },
-        None => Coding::DldcRaw { dirty },
-    };
-    (coding, bits + DIRTY_FLAG_BITS)
+fn by_dldc(word: u64, dirty: u8) -> (u8, u32) {
+    let (raw, bits) = dldc::size(word, dirty);
+    (1 + u8::from(raw), bits + DIRTY_FLAG_BITS)
+}
+
+/// The coding of a redo entry's flag. Choices are made on flags, by arithmetic: a branch on what cannot be
+/// predicted costs more than both ways.
+#[inline]
+const fn coding(flag: u8, dirty: u8) -> Coding {
+    match flag {
+        0 => Coding::Fpc,
+        1 => Coding::Dldc { dirty },
+        _ => Coding::DldcRaw { dirty },
+    }
 }
 
 /// The coding of the word of a redo entry, and its size (with the dirty flag, if that is stored).
@@ -77,24 +85,24 @@ fn by_dldc(word: u64, dirty: u8) -> (Coding, u32) {
 #[inline]
 pub fn choose(word: u64, dirty: u8) -> (Coding, u32) {
     let whole = fpc::coded_bits(word);
-    let (coding, bits) = by_dldc(word, dirty);
-    if dirty != 0 && bits < whole { (coding, bits) } else { (Coding::Fpc, whole) }
+    let (flag, bits) = by_dldc(word, dirty);
+    let gains = (dirty != 0) & (bits < whole);
+    (coding(flag * u8::from(gains), dirty), select_unpredictable(gains, bits, whole))
 }
 
 /// The codings of the undo and redo words of one entry.
 #[inline]
 pub fn choose_pair(undo: u64, redo: u64, dirty: u8) -> (Coding, Coding) {
     let (undo_whole, redo_whole) = (fpc::coded_bits(undo), fpc::coded_bits(redo));
-    let (undo_coding, undo_bits) = by_dldc(undo, dirty);
-    let (redo_coding, redo_bits) = by_dldc(redo, dirty);
+    let (undo_flag, undo_bits) = by_dldc(undo, dirty);
+    let (redo_flag, redo_bits) = by_dldc(redo, dirty);
     let (with_undo, with_redo) = (undo_bits + redo_whole, undo_whole + redo_bits);
-    if dirty == 0 || with_undo.min(with_redo) >= undo_whole + redo_whole {
-        (Coding::Fpc, Coding::Fpc)
-    } else if with_redo <= with_undo {
-        (Coding::Fpc, redo_coding)
-    } else {
-        (undo_coding, Coding::Fpc)
-    }
+    let gains = (dirty != 0) & (with_undo.min(with_redo) < undo_whole + redo_whole);
+    let by_redo = with_redo <= with_undo;
+    (
+        coding(undo_flag * u8::from(gains & !by_redo), dirty),
+        coding(redo_flag * u8::from(gains & by_redo), dirty),
+    )
 }
 
 /// What is read back of a word: all of it, or its dirty bytes with zeros in the clean ones.
@@ -119,12 +127,7 @@ pub const fn redo_flag(redo: Coding) -> u8 {
 /// The coding that a redo entry's flag and dirty flag tell; `None` if there is no such flag.
 #[inline]
 pub const fn redo_of_flag(flag: u8, dirty: u8) -> Option<Coding> {
-    match flag {
-        0 => Some(Coding::Fpc),
-        1 => Some(Coding::Dldc { dirty }),
-        2 => Some(Coding::DldcRaw { dirty }),
-        _ => None,
-    }
+    if flag <= 2 { Some(coding(flag, dirty)) } else { None }
 }
 
 /// The encoding type flag of an undo+redo entry.
@@ -212,7 +215,7 @@ mod tests {
     /// Claims morlog-dirty-flag-undoredo, -redo and -l1, for m = 1 and, as the formulas have it, any m.
     #[test]
     fn overheads_of_the_dirty_flag() {
-        // Entries of 202 and 138 bits (Fig. 7 of the paper), L1 lines of 512.
+        // Entries of 202 and 138 bits (the denominators of §IV-C), L1 lines of 512.
         for m in [1u32, 2, 4, 8] {
             let flag = DIRTY_FLAG_BITS / m;
             assert_eq!(flag * 101 * m, 4 * 202, "4 / (101 m)");
@@ -256,8 +259,8 @@ mod tests {
             let chosen = total(u, r);
             prop_assert!(chosen <= total(Coding::Fpc, Coding::Fpc));
             if dirty != 0 {
-                prop_assert!(chosen <= total(by_dldc(undo, dirty).0, Coding::Fpc));
-                prop_assert!(chosen <= total(Coding::Fpc, by_dldc(redo, dirty).0));
+                prop_assert!(chosen <= total(coding(by_dldc(undo, dirty).0, dirty), Coding::Fpc));
+                prop_assert!(chosen <= total(Coding::Fpc, coding(by_dldc(redo, dirty).0, dirty)));
             }
         }
 

@@ -188,6 +188,13 @@ pub fn raw_code(word: u64, dirty: u8) -> Code {
     Code::new(0, 0, bytes::compress(word, dirty), 8 * bytes::count(dirty))
 }
 
+/// Whether a word's dirty bytes have no pattern (are stored raw), and the coded size.
+#[inline]
+pub fn size(word: u64, dirty: u8) -> (bool, u32) {
+    let Choice { tag, bits } = Input::of(word, dirty).choice();
+    (tag == RAW, u32::from(bits))
+}
+
 /// Appends the code of a word's dirty bytes; returns whether it has no pattern.
 #[inline]
 pub fn encode(word: u64, dirty: u8, bits: &mut Bits) -> bool {
@@ -288,6 +295,7 @@ mod tests {
             let raw = encode(word, dirty, &mut bits);
             let (pattern, coded) = measure(word, dirty);
             prop_assert_eq!((raw, bits.len()), (pattern.is_none(), coded));
+            prop_assert_eq!(size(word, dirty), (raw, coded));
             let mut reader = bits.reader();
             let expected = word & bytes::mask(dirty);
             prop_assert_eq!(decode(&mut reader, dirty, raw), expected);
