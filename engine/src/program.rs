@@ -74,6 +74,14 @@ pub enum Op {
         /// The new word.
         value: u64,
     },
+    /// The same, with the hint that the word will not be used again soon (movnti): where the design has a way
+    /// for such stores, it bypasses the caches.
+    StoreNonTemporal {
+        /// Where.
+        at: Ptr,
+        /// The new word.
+        value: u64,
+    },
     /// `instructions` instructions that touch no memory.
     Compute {
         /// How many.
@@ -142,6 +150,11 @@ pub trait Load {
 pub trait Memory: Load {
     /// Stores a word.
     fn store(&mut self, at: Ptr, value: u64);
+
+    /// Stores a word that will not be used again soon.
+    fn store_non_temporal(&mut self, at: Ptr, value: u64) {
+        self.store(at, value);
+    }
 
     /// Stores a pointer.
     fn store_ptr(&mut self, at: Ptr, value: Ptr) {
@@ -280,6 +293,11 @@ impl Memory for Thread<'_> {
     #[inline]
     fn store(&mut self, at: Ptr, value: u64) {
         self.issue(Op::Store { at, value });
+    }
+
+    #[inline]
+    fn store_non_temporal(&mut self, at: Ptr, value: u64) {
+        self.issue(Op::StoreNonTemporal { at, value });
     }
 }
 

@@ -101,6 +101,8 @@ counters! {
     words_written: Count, "words";
     /// Of these, those that it stored to more than once.
     words_written_again: Count, "words";
+    /// Transactional stores that bypassed the caches.
+    non_temporal_stores: Count, "operations";
     /// Loads served by a store still in the thread's own store queue.
     store_forwards: Count, "operations";
     /// Accesses that hit in the L1.

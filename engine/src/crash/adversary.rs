@@ -34,8 +34,12 @@ const FIRST_TRANSACTIONS: [u64; 5] = [0, 254, 65_534, 0, (1 << 32) - 2];
 
 /// The program of a seed for a design.
 pub fn schedule(design: &Entry, seed: u64) -> Litmus {
-    let mut generator =
-        Generator { random: Pcg64::seed_from_u64(mix(seed, 0x6176)), fresh: 16, wide: false };
+    let mut generator = Generator {
+        random: Pcg64::seed_from_u64(mix(seed, 0x6176)),
+        fresh: 16,
+        wide: false,
+        streams: false,
+    };
     generator.litmus(design, seed)
 }
 
@@ -45,6 +49,8 @@ struct Generator {
     fresh: u64,
     /// Values lie anywhere in their words, so that stores change other bytes than those before.
     wide: bool,
+    /// Some stores are non-temporal.
+    streams: bool,
 }
 
 /// A variable and who may store to it.
@@ -69,6 +75,7 @@ impl Generator {
         let locks = self.random.random_range(1..=2);
         let variables = self.variables(threads, locks);
         self.wide = self.one_in(3);
+        self.streams = self.one_in(4);
         let programs = (0..threads).map(|t| self.thread(t, &variables)).collect();
         let mut settings = Vec::new();
         for (key, values) in MACHINE.iter().chain(design.stress) {
@@ -175,7 +182,9 @@ impl Generator {
             let owned = *few.choose(&mut self.random).expect("not empty");
             let word = self.word(&owned.variable);
             let value = self.value();
-            steps.push(Step::Store(word, value));
+            let non_temporal = self.streams && self.one_in(4);
+            let store = if non_temporal { Step::StoreNonTemporal } else { Step::Store };
+            steps.push(store(word, value));
             if self.one_in(if many { 12 } else { 3 }) {
                 self.disturb(all, steps);
             }

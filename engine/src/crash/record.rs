@@ -99,6 +99,10 @@ impl Log {
                         touched.insert(at.addr);
                         steps.push(Step::Store(name(at.addr), value));
                     }
+                    Op::StoreNonTemporal { at, value } => {
+                        touched.insert(at.addr);
+                        steps.push(Step::StoreNonTemporal(name(at.addr), value));
+                    }
                     Op::Compute { instructions } => steps.push(Step::Compute(instructions)),
                     Op::TxBegin | Op::TxEnd => {
                         open = *op == Op::TxBegin;

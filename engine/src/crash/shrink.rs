@@ -260,7 +260,7 @@ fn is_isolated(litmus: &Litmus) -> bool {
             match step {
                 Step::Lock(name) => drop(held.insert(name)),
                 Step::Unlock(name) => drop(held.remove(name.as_str())),
-                Step::Store(word, _) => {
+                Step::Store(word, _) | Step::StoreNonTemporal(word, _) => {
                     let (by, locks) = known.entry(word).or_insert((Some(thread), held.clone()));
                     if *by != Some(thread) {
                         *by = None;
@@ -289,9 +289,11 @@ fn nth_run(steps: &[Step], nth: usize, length: usize) -> Option<(usize, usize)> 
 
 fn word_of(step: &Step) -> Option<&Word> {
     match step {
-        Step::Store(word, _) | Step::Load(word) | Step::Evict(word, _) | Step::WriteBack(word) => {
-            Some(word)
-        }
+        Step::Store(word, _)
+        | Step::StoreNonTemporal(word, _)
+        | Step::Load(word)
+        | Step::Evict(word, _)
+        | Step::WriteBack(word) => Some(word),
         _ => None,
     }
 }

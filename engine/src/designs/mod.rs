@@ -105,6 +105,18 @@ pub trait Design {
         Flow::Continue
     }
 
+    /// Whether a non-temporal store of a transaction to a line may bypass the caches now. If not, it goes
+    /// through them like any other.
+    fn takes_non_temporal(&mut self, _m: &mut Machine, _tx: Tx, _line: LineAddr) -> bool {
+        false
+    }
+
+    /// It does: no cache has its line. Architectural memory changes right after this returns (unless it
+    /// returns [`Flow::Retry`]), and the design answers for what is read of the line.
+    fn store_non_temporal(&mut self, _m: &mut Machine, _store: &Store) -> Flow {
+        unreachable!("only a design that takes them gets them")
+    }
+
     /// A transaction ends; all its stores have been performed. The commit is acknowledged when this
     /// lets the thread go on. ([`Flow::Retry`] is allowed, too.)
     fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Flow {
@@ -416,6 +428,9 @@ pub const REGISTRY: &[&Entry] = &[
     &lad::LITERAL,
     &morlog::ENTRY,
     &morlog::LITERAL,
+    &morlog::CRADE,
+    &morlog::SLDE,
+    &morlog::DP,
     &silo::ENTRY,
     &silo::LITERAL,
 ];

@@ -65,7 +65,7 @@ impl Thread {
             Step::Commit if self.transaction.take().is_none() => {
                 Err(place.error("`commit` outside a transaction; `begin` comes first"))
             }
-            Step::Store(..) if self.transaction.is_none() => Err(place.error(
+            Step::Store(..) | Step::StoreNonTemporal(..) if self.transaction.is_none() => Err(place.error(
                 "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first",
             )),
             Step::Lock(name) => self.lock(name, place),

@@ -190,6 +190,8 @@ pub enum Step {
     Commit,
     /// `A = 5`: a store.
     Store(Word, u64),
+    /// `movnt A = 5`: a store with the hint that it need not go through the caches.
+    StoreNonTemporal(Word, u64),
     /// `load A`.
     Load(Word),
     /// `compute 20`: instructions that touch no memory.

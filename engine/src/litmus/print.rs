@@ -105,6 +105,7 @@ impl Display for Step {
             Step::Begin => write!(f, "begin"),
             Step::Commit => write!(f, "commit"),
             Step::Store(word, value) => write!(f, "{word} = {}", Number(*value)),
+            Step::StoreNonTemporal(word, value) => write!(f, "movnt {word} = {}", Number(*value)),
             Step::Load(word) => write!(f, "load {word}"),
             Step::Compute(instructions) => write!(f, "compute {}", Number((*instructions).into())),
             Step::Lock(name) => write!(f, "lock {name}"),

@@ -195,6 +195,9 @@ impl Names {
             Step::Begin => Op::TxBegin,
             Step::Commit => Op::TxEnd,
             Step::Store(word, value) => Op::Store { at: at(word), value: *value },
+            Step::StoreNonTemporal(word, value) => {
+                Op::StoreNonTemporal { at: at(word), value: *value }
+            }
             Step::Load(word) => Op::Load { at: at(word) },
             Step::Compute(instructions) => Op::Compute { instructions: *instructions },
             Step::Lock(name) => Op::Lock { lock: number(&mut self.locks, name) },

@@ -5,9 +5,10 @@ use super::tokens::{Kind, Line, ParseError, Token};
 use super::{Level, Step, Word};
 
 /// What steps begin with, but for stores.
-pub const STEPS: [&str; 13] = [
+pub const STEPS: [&str; 14] = [
     "begin",
     "commit",
+    "movnt",
     "load",
     "compute",
     "lock",
@@ -34,6 +35,11 @@ pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseErr
     match first.text {
         "begin" => Ok(Step::Begin),
         "commit" => Ok(Step::Commit),
+        "movnt" => {
+            let word = word(line, variables)?;
+            line.sign("=")?;
+            Ok(Step::StoreNonTemporal(word, value(line)?))
+        }
         "load" => Ok(Step::Load(word(line, variables)?)),
         "compute" => compute(line),
         "lock" => Ok(Step::Lock(name(line, "the name of a lock")?)),

@@ -40,7 +40,7 @@ use crate::memory::{Addr, Image, LineAddr, LineData};
 use crate::stats::Counters;
 
 /// Most corners that a design may declare.
-pub const CORNERS_MAX: usize = 16;
+pub const CORNERS_MAX: usize = 24;
 
 /// Caches and memory with their content: all of the machine but the cores.
 pub struct Machine {

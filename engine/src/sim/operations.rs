@@ -50,7 +50,8 @@ impl Simulation {
         };
         match op {
             Op::Load { at } => self.load(thread, op, at),
-            Op::Store { at, value } => self.store(thread, op, at, value),
+            Op::Store { at, value } => self.store(thread, op, at, value, false),
+            Op::StoreNonTemporal { at, value } => self.store(thread, op, at, value, true),
             Op::Compute { instructions } => {
                 self.issue(thread, op, instructions.into());
             }

@@ -15,7 +15,7 @@ use crate::program::{Op, Ptr};
 
 impl Simulation {
     /// Stores: into the thread's queue; performed in order, as lines and design allow.
-    pub(super) fn store(&mut self, thread: usize, op: Op, at: Ptr, value: u64) {
+    pub(super) fn store(&mut self, thread: usize, op: Op, at: Ptr, value: u64, non_temporal: bool) {
         let t = &self.threads[thread];
         if t.stores.len() >= t.stores_max {
             return self.block_on_stores(thread, op);
@@ -35,10 +35,13 @@ impl Simulation {
             addr: at.addr,
             value,
             in_transaction: t.running.is_some(),
+            non_temporal,
             after_load: t.pipeline.last_load(),
         });
         if t.stores.len() > 1 || t.head != Head::Free {
-            self.prefetch_for_store(thread, at.addr.line());
+            if !non_temporal {
+                self.prefetch_for_store(thread, at.addr.line());
+            }
         } else if t.store_port_free_at > now {
             t.head = Head::Scheduled;
             let at = t.store_port_free_at;
@@ -81,11 +84,14 @@ impl Simulation {
         if wait > now {
             return self.schedule_store(thread, wait);
         }
+        if store.non_temporal && store.in_transaction && self.try_beside_caches(thread, store) {
+            return;
+        }
         if self.machine.caches.is_writable(core, line) {
             if !self.threads[thread].head_counted {
                 self.machine.caches.access(core, line, true, self.machine.memory.counters());
             }
-            return self.perform(thread, store);
+            return self.perform(thread, store, true);
         }
         if self.must_wait_for_mshr(core, line) {
             self.threads[thread].head = Head::Mshr;
@@ -95,7 +101,9 @@ impl Simulation {
         match self.access(core, line, true) {
             // It had the line before and lost it while it waited out the latency: two that contend would
             // take it from each other for ever.
-            Access::Hit(_) if self.threads[thread].head_granted => self.perform(thread, store),
+            Access::Hit(_) if self.threads[thread].head_granted => {
+                self.perform(thread, store, true)
+            }
             Access::Hit(latency) => {
                 self.threads[thread].head_granted = true;
                 self.schedule_store(thread, now + latency);
@@ -108,23 +116,49 @@ impl Simulation {
         }
     }
 
+    /// A non-temporal store, if the design has a way for it now: no cache keeps its line, and it is performed
+    /// without it. Returns whether it was, or is to be tried again.
+    fn try_beside_caches(&mut self, thread: usize, store: QueuedStore) -> bool {
+        let (line, t) = (store.addr.line(), &self.threads[thread]);
+        let tx = t.running.expect("the end waits for the queue to drain").tx;
+        if !self.machine.memory.is_pm(store.addr)
+            || !self.design.takes_non_temporal(&mut self.machine, tx, line)
+        {
+            return false;
+        }
+        if let Some(slot) = self.fill_of(line) {
+            let waiter = Waiter::StoreHead(t.id);
+            self.fills[slot].waiters.push(waiter);
+            self.threads[thread].head = Head::Fill;
+            return true;
+        }
+        if self.machine.caches.evict(line, 3) {
+            self.handle_departures();
+        }
+        self.perform(thread, store, false);
+        true
+    }
+
     pub(super) fn schedule_store(&mut self, thread: usize, at: Cycle) {
         self.threads[thread].head = Head::Scheduled;
         self.machine.memory.shared.events.push(at, Event::StoreDrain(thread as u32));
     }
 
-    /// The line is there and exclusive: architectural memory changes now, if the design agrees.
-    pub(super) fn perform(&mut self, thread: usize, store: QueuedStore) {
+    /// The line is there and exclusive, or not needed (`cached`): architectural memory changes now, if the
+    /// design agrees.
+    pub(super) fn perform(&mut self, thread: usize, store: QueuedStore, cached: bool) {
         let now = self.machine.now();
         let core = self.threads[thread].core;
         let mut flow = Flow::Continue;
         if store.in_transaction && self.machine.memory.is_pm(store.addr) {
             let tx = self.threads[thread].running.expect("the end waits for the queue to drain").tx;
             let old = self.machine.load(store.addr);
-            flow = self.design.store(
-                &mut self.machine,
-                &Store { tx, core, addr: store.addr, old, new: store.value },
-            );
+            let of_design = Store { tx, core, addr: store.addr, old, new: store.value };
+            flow = if cached {
+                self.design.store(&mut self.machine, &of_design)
+            } else {
+                self.design.store_non_temporal(&mut self.machine, &of_design)
+            };
             if flow == Flow::Retry {
                 self.threads[thread].head = Head::HeldBefore;
                 return;
@@ -140,7 +174,11 @@ impl Simulation {
                 self.machine.tell(|| Happening::Store { tx, addr, old, new });
             }
         }
-        self.machine.caches.mark_dirty(core, store.addr.line());
+        if cached {
+            self.machine.caches.mark_dirty(core, store.addr.line());
+        } else {
+            self.machine.count().non_temporal_stores += 1;
+        }
         self.machine.perform_store(store.addr, store.value);
         let t = &mut self.threads[thread];
         t.stores.pop_front();
@@ -165,7 +203,7 @@ impl Simulation {
         let t = &self.threads[thread];
         let State::Blocked(Cause::Store | Cause::Log, _) = t.state else { return };
         let ready = match t.op {
-            Some(Op::Store { .. }) => t.stores.len() < t.stores_max,
+            Some(Op::Store { .. } | Op::StoreNonTemporal { .. }) => t.stores.len() < t.stores_max,
             Some(Op::TxBegin) if t.begun => false,
             _ => t.stores.is_empty() && t.head == Head::Free,
         };

@@ -47,6 +47,8 @@ pub struct QueuedStore {
     pub value: u64,
     /// Whether it belongs to the transaction that the thread is in.
     pub in_transaction: bool,
+    /// It need not go through the caches.
+    pub non_temporal: bool,
     /// The load before it in program order; it is performed when that and all older ones are complete.
     pub after_load: u32,
 }

@@ -70,6 +70,7 @@ pub fn run(
                     runner.value = image.load(at.addr);
                     counts.loads += 1;
                 }
+                Op::StoreNonTemporal { .. } => unreachable!("no workload has them"),
                 Op::Store { at, value } => {
                     owns(&in_flight, at.addr);
                     let writes = runner.writes.as_mut().expect("a store outside a transaction");

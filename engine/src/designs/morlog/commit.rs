@@ -78,6 +78,9 @@ impl Morlog {
                 self.states.remove(running.core, line);
             }
         }
+        if self.has(Sabotage::ParkedWordsHurry) {
+            self.send_parked_home(m, tx);
+        }
         let waits = !self.has(Sabotage::CommitDoesNotWait);
         let number = self.ends(tx, running.first_group, 0, waits);
         self.pack_commit(tx, number, 0);
@@ -172,11 +175,13 @@ impl Morlog {
             && ended.to_come == 0
             && m.memory.shared.order.reached(ended.order)
         {
-            if ended.waits {
-                m.release(ended.tx.thread);
-            }
-            m.note(|| format!("commit {} is persistent", ended.number));
+            let Ended { tx, number, waits, .. } = *ended;
             self.ended.pop_front();
+            m.note(|| format!("commit {number} is persistent"));
+            self.send_parked_home(m, tx);
+            if waits {
+                m.release(tx.thread);
+            }
         }
     }
 

@@ -30,6 +30,7 @@ corners! {
     OwnerChanged = "owner-changed", "a line's states passed to another transaction";
     LateRedo = "late-redo", "redo data was logged after its transaction had committed";
     LateByScan = "late-by-scan", "a scan forced a line home that held redo data of a committed transaction";
+    Parked = "parked", "a non-temporal store was parked in DRAM";
     HeadMoved = "head-moved", "the log was truncated";
     TruncationWaits = "truncation-waits", "a truncation waited for data to become durable";
 }

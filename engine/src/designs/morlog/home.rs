@@ -4,12 +4,17 @@
 //! any more. But the undo+redo entry of such a word, in the log already, holds older redo data, which recovery
 //! would write over the newer word: so a record is left that voids it, one for the words of a line, without data.
 
-use super::buffers::Place;
+use super::buffers::{Place, Redo};
 use super::line_state::Line;
 use super::{Corner, DataWrite, Meaning, Morlog, Sabotage};
 use crate::designs::force_write_back::Forced;
 use crate::machine::{Machine, OrderSeq, Token};
-use crate::memory::LineAddr;
+use crate::memory::{Addr, LineAddr, WordMask};
+
+/// Whether a word is among those of a line.
+fn is_among(addr: Addr, line: LineAddr, mask: WordMask) -> bool {
+    addr.line() == line && mask >> addr.word_in_line() & 1 != 0
+}
 
 impl Morlog {
     /// What the write of a line, about to be sent, must wait for. Its undo+redo entries leave the buffer.
@@ -54,26 +59,33 @@ impl Morlog {
         }
     }
 
-    /// A line is about to be sent home; returns the token of its write. Its redo entries go with it.
-    pub(super) fn data_leaves(&mut self, m: &mut Machine, line: LineAddr, forced: bool) -> Token {
+    /// Words of a line are about to be sent home; returns the token of the write. Their redo entries go
+    /// with it.
+    pub(super) fn data_leaves(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        mask: WordMask,
+        forced: bool,
+    ) -> Token {
         let epoch = self.data_writes.sent();
         let number = self.data_in_flight.insert(DataWrite { epoch, forced });
         if self.has(Sabotage::DiscardLeavesNothing) {
-            self.discard_silently(m, line);
+            self.discard_silently(m, line, mask);
         }
         let sent =
             if self.has(Sabotage::HomeWhenSent) { Place::Home } else { Place::Leaving(number) };
-        let here = |place| place == Place::Here;
-        for redo in self.redo.iter_mut().filter(|r| r.addr.line() == line && here(r.place)) {
+        let goes = |r: &&mut Redo| r.place == Place::Here && is_among(r.addr, line, mask);
+        for redo in self.redo.iter_mut().filter(goes) {
             redo.place = sent;
         }
         Meaning::Data.token(number as u64)
     }
 
     /// As the paper says: the entries are just dropped.
-    fn discard_silently(&mut self, m: &mut Machine, line: LineAddr) {
+    fn discard_silently(&mut self, m: &mut Machine, line: LineAddr, mask: WordMask) {
         let mut dropped = std::mem::take(&mut self.taken);
-        self.redo.take(|r| r.addr.line() == line, &mut dropped);
+        self.redo.take(|r| is_among(r.addr, line, mask), &mut dropped);
         for redo in dropped.drain(..) {
             m.count().redo_discarded_at_home += 1;
             m.note(|| format!("the redo entry of {} is dropped", redo.addr));
@@ -114,11 +126,15 @@ impl Morlog {
             }
         }
         let after = self.order_before(m, line);
-        let token = self.data_leaves(m, line, true);
+        let mask = !self.parking.mask(line);
+        if mask == 0 {
+            // It stays dirty; once its words go home, a scan finds it again.
+            return self.scanner.forced_durable();
+        }
+        let token = self.data_leaves(m, line, mask, true);
         m.note(|| format!("scan forces {line} home"));
         let was_dirty = m.write_back(line, |write| {
-            write.after = after;
-            write.token = token;
+            (write.after, write.token, write.mask) = (after, token, mask);
         });
         assert!(was_dirty, "the scan has just seen it dirty");
     }

@@ -17,6 +17,9 @@ impl Morlog {
             m.count().log_entries_ignored += 1;
             return Flow::Continue;
         }
+        if self.parking.holds(store.tx, store.addr) {
+            return self.park(m, store);
+        }
         let (line, word) = (store.addr.line(), store.addr.word_in_line());
         let owner = self.owner(store.tx);
         self.take_over_line(m, store.core, line, owner);
@@ -108,7 +111,7 @@ impl Morlog {
     }
 
     /// The store's transaction, which has records from now on.
-    fn running_of(&mut self, store: &Store) -> &mut Running {
+    pub(super) fn running_of(&mut self, store: &Store) -> &mut Running {
         let Store { tx, core, .. } = *store;
         let log = self.logs.end(tx.thread);
         let running = &mut self.running[tx.thread as usize];
@@ -118,7 +121,7 @@ impl Morlog {
     }
 
     /// Redo data of the word in the redo buffer is superseded (§III-B). Returns whether there was any.
-    fn discard_stored_again(&mut self, m: &mut Machine, store: &Store) -> bool {
+    pub(super) fn discard_stored_again(&mut self, m: &mut Machine, store: &Store) -> bool {
         if self.has(Sabotage::RedoOutlivesStore) {
             return false;
         }
@@ -153,10 +156,7 @@ impl Morlog {
                 let running = self.running[tx.thread as usize].as_mut();
                 running.expect("it is not late").ulog -= 1;
             }
-            if self.redo.is_full() {
-                m.corner(Corner::RedoBufferFull as usize);
-                self.send_oldest_redo(m);
-            }
+            self.make_room_for_redo(m);
             let (value, dirty) = (m.load(addr), old.dirty[word]);
             m.note(|| format!("redo entry of {addr}: {value:#x}"));
             m.count().log_redo_entries += 1;
@@ -327,8 +327,12 @@ impl Morlog {
         sent.order
     }
 
-    /// Sends the oldest of the redo buffer, because it is full.
-    fn send_oldest_redo(&mut self, m: &mut Machine) {
+    /// If the redo buffer is full, its oldest entries leave.
+    pub(super) fn make_room_for_redo(&mut self, m: &mut Machine) {
+        if !self.redo.is_full() {
+            return;
+        }
+        m.corner(Corner::RedoBufferFull as usize);
         let mut taken = std::mem::take(&mut self.taken);
         self.redo.take_oldest(TOGETHER, &mut taken);
         self.send_redo(m, &mut taken);
@@ -404,7 +408,7 @@ impl Morlog {
     }
 
     /// Whether a transaction's log has room for so many groups more.
-    fn has_space(&self, tx: Tx, groups: u64) -> bool {
+    pub(super) fn has_space(&self, tx: Tx, groups: u64) -> bool {
         self.logs.ends[self.logs.of(tx.thread)].free_groups() >= groups
     }
 }

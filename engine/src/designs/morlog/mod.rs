@@ -8,6 +8,7 @@
 //! | `logging` | stores; entries into buffers, out of them, into the log | §III-B |
 //! | `commit` | the end of a transaction: strict, or delay-persistence | §III-B, §III-C |
 //! | `home` | lines on their way home; what becomes of their redo data | §III-B |
+//! | `non_temporal` | stores that bypass the caches | §III-F |
 //! | `logs` | where logs lie, and their room | §III-A, §III-F |
 //! | `truncation` | scans, truncation, logs that are full | §III-F |
 //! | `recovery` | recovery | §III-E |
@@ -56,6 +57,7 @@ mod home;
 mod line_state;
 mod logging;
 mod logs;
+mod non_temporal;
 mod recovery;
 mod truncation;
 
@@ -63,10 +65,12 @@ use std::collections::VecDeque;
 
 use super::force_write_back::{self, DataWrites, Scanner};
 use super::packed_log::Record;
-use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx};
+use super::{
+    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
+};
 use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
-use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token};
-use crate::memory::{Addr, LineAddr, LineData};
+use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token, Write, WriteClass};
+use crate::memory::{Addr, LineAddr, LineData, WordMask};
 use crate::{choice, sabotages, section};
 
 use buffers::{Redo, RedoBuffer, UndoRedoBuffer};
@@ -74,6 +78,7 @@ use commit::Ended;
 use corners::{CORNERS, Corner};
 use line_state::{LineStates, Owner};
 use logs::Logs;
+use non_temporal::Parking;
 use truncation::Truncation;
 
 choice! {
@@ -105,6 +110,8 @@ section! {
         dirty_flags: bool = false, (), "";
         /// Sets of the L1 that a transaction's end looks through per cycle, for words whose redo data is to be logged.
         walk_sets_per_cycle: u32 = 1, 1..=1024, "sets/cycle";
+        /// Lines of the DRAM region that keeps non-temporal stores until their transactions have committed; 0: there is none, and they go through the caches.
+        dram_lines: u32 = 64, 0..=65_536, "lines";
         /// From the beginning of one scan of the caches to that of the next; 0: derived from log size and write bandwidth.
         scan_interval_cycles: u64 = 3_000_000, 0..=1_000_000_000_000, "cycles";
         /// Bits of a transaction's id in its records and in the L1.
@@ -129,6 +136,7 @@ pub const ENTRY: Entry = Entry {
         ("morlog.log_type", &["centralised", "per-thread"]),
         ("morlog.undo_redo_entries", &["1", "2", "4", "16"]),
         ("morlog.redo_entries", &["1", "2", "8", "32"]),
+        ("morlog.dram_lines", &["0", "1", "64"]),
         ("morlog.delay_persistence", &["false", "true"]),
         ("morlog.dirty_flags", &["false", "true"]),
         ("pm.codec", &["none", "crade", "slde", "slde"]),
@@ -138,6 +146,17 @@ pub const ENTRY: Entry = Entry {
     ],
     ..PLAIN
 };
+
+/// Parameters under stress where a parameter set says the rest.
+const STRESS: &[(&str, &[&str])] = &[
+    ("morlog.log_bytes", &["3 KB", "4 KB", "8 KB", "16 KB", "64 KB"]),
+    ("morlog.log_type", &["centralised", "per-thread"]),
+    ("morlog.undo_redo_entries", &["1", "2", "4", "16"]),
+    ("morlog.redo_entries", &["1", "2", "8", "32"]),
+    ("pm.cells", &["uniform", "tlc-rram"]),
+    ("morlog.scan_interval_cycles", &["0", "200", "2000", "50000"]),
+    ("morlog.transaction_id_bits", &["2", "8", "16"]),
+];
 
 sabotages! {
     /// A redo entry is discarded when its line leaves the LLC, and nothing tells that (literal, §III-B).
@@ -179,6 +198,10 @@ sabotages! {
     RedoOutlivesStore = "redo-outlives-store";
     /// Redo data counts as home when its line has been sent.
     HomeWhenSent = "home-when-sent";
+    /// Parked words leave the caches with their line.
+    ParkedWordsLeave = "parked-words-leave";
+    /// Parked words go home at the end of their transaction, whether its commit is durable or not.
+    ParkedWordsHurry = "parked-words-hurry";
     /// Recovery takes every transaction with a commit record for whole.
     CounterIsIgnored = "counter-is-ignored";
     /// Recovery redoes whole transactions behind one that is not.
@@ -240,6 +263,65 @@ pub const LITERAL: Entry = Entry {
     ]),
     ..ENTRY
 };
+
+/// `morlog` in a parameter set of the paper's evaluation (§VI-A).
+const fn evaluated(
+    name: &'static str,
+    summary: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+) -> Entry {
+    Entry {
+        name,
+        summary,
+        paper: "MorLog (ISCA'20) §VI-A",
+        default: false,
+        settings,
+        stress: STRESS,
+        ..ENTRY
+    }
+}
+
+/// MorLog-CRADE.
+pub const CRADE: Entry = evaluated(
+    "morlog-crade",
+    "morlog with CRADE's codec",
+    &[
+        ("pm.codec", "crade"),
+        ("morlog.dirty_flags", "false"),
+        ("morlog.delay_persistence", "false"),
+        ("morlog.undo_redo_entries", "16"),
+        ("morlog.redo_entries", "32"),
+        ("morlog.scan_interval_cycles", "3000000"),
+    ],
+);
+
+/// MorLog-SLDE.
+pub const SLDE: Entry = evaluated(
+    "morlog-slde",
+    "morlog with selective log data encoding",
+    &[
+        ("pm.codec", "slde"),
+        ("morlog.dirty_flags", "true"),
+        ("morlog.delay_persistence", "false"),
+        ("morlog.undo_redo_entries", "16"),
+        ("morlog.redo_entries", "32"),
+        ("morlog.scan_interval_cycles", "3000000"),
+    ],
+);
+
+/// MorLog-DP.
+pub const DP: Entry = evaluated(
+    "morlog-dp",
+    "morlog with selective log data encoding and delay-persistence commit",
+    &[
+        ("pm.codec", "slde"),
+        ("morlog.dirty_flags", "true"),
+        ("morlog.delay_persistence", "true"),
+        ("morlog.undo_redo_entries", "16"),
+        ("morlog.redo_entries", "32"),
+        ("morlog.scan_interval_cycles", "3000000"),
+    ],
+);
 
 /// The cycles that a store needs to fall through the caches; N must be smaller (§II-B, §III-B).
 fn traversal_cycles(config: &Config) -> u32 {
@@ -347,6 +429,7 @@ struct Morlog {
     last_commit: OrderSeq,
     /// When the timer of the undo+redo buffer fires.
     drain_at: Cycle,
+    parking: Parking,
     waiting_for_buffer: Vec<ThreadId>,
     waiting_for_space: Vec<ThreadId>,
     /// When the program last did anything that this design sees.
@@ -402,6 +485,7 @@ impl Morlog {
             last_undo: 0,
             last_commit: 0,
             drain_at: NEVER,
+            parking: Parking::new(morlog.dram_lines, config),
             waiting_for_buffer: Vec::new(),
             waiting_for_space: Vec::new(),
             last_seen: 0,
@@ -448,6 +532,15 @@ impl Design for Morlog {
         self.log_store(m, store)
     }
 
+    fn takes_non_temporal(&mut self, _m: &mut Machine, tx: Tx, line: LineAddr) -> bool {
+        self.can_park(tx, line)
+    }
+
+    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        self.last_seen = m.now();
+        self.park(m, store)
+    }
+
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
         self.last_seen = m.now();
         if self.delay_persistence { self.commit_at_once(m, tx) } else { self.begin_commit(m, tx) }
@@ -461,10 +554,26 @@ impl Design for Morlog {
         self.line_leaves_l1(m, core, line);
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
         let after = self.order_before(m, line);
-        let token = self.data_leaves(m, line, false);
+        let mask = !self.parking.mask(line);
+        if mask == 0 {
+            return Eviction::Keep;
+        }
+        let token = self.data_leaves(m, line, mask, false);
+        if mask != WordMask::MAX && !self.has(Sabotage::ParkedWordsLeave) {
+            let write = Write::line(WriteClass::Data, line, *content);
+            m.write(Write { mask, after, token, ..write }, 0);
+            return Eviction::Keep;
+        }
         Eviction::WriteBack { after, token }
+    }
+
+    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr) -> Fill {
+        match self.read_parked(m, line) {
+            Some((content, latency)) => Fill::Buffer(content, latency),
+            None => Fill::Home,
+        }
     }
 
     fn persisted(&mut self, m: &mut Machine, token: Token) {
