@@ -379,6 +379,17 @@ impl Hierarchy {
         true
     }
 
+    /// Whether some cache holds changes of a line.
+    pub fn is_dirty(&self, line: LineAddr) -> bool {
+        let dirty = |cache: &Cache| cache.find(line).is_some_and(|at| cache.state(at) & DIRTY != 0);
+        let Some(slot) = self.llc.find(line) else { return false };
+        let private = |core: u32| {
+            let private = &self.cores[core as usize];
+            dirty(&private.l1) || private.l2.as_ref().is_some_and(dirty)
+        };
+        dirty(&self.llc) || bits(self.sharers[slot]).any(private)
+    }
+
     /// Marks a line clean in all caches, as a write-back without eviction does (clwb). Returns how long
     /// its content takes from the innermost dirty copy to memory; `None` if no copy was dirty.
     pub fn clean(&mut self, line: LineAddr) -> Option<Cycle> {

@@ -170,6 +170,7 @@ impl Morlog {
 
     /// Transactions whose records are durable leave, in the order of their commits.
     pub(super) fn retire(&mut self, m: &mut Machine) {
+        let before = self.ended.len();
         while let Some(ended) = self.ended.front()
             && ended.order != 0
             && ended.to_come == 0
@@ -179,9 +180,15 @@ impl Morlog {
             self.ended.pop_front();
             m.note(|| format!("commit {number} is persistent"));
             self.send_parked_home(m, tx);
+            if self.table.as_mut().is_some_and(|table| table.persistent(tx, number)) {
+                self.table_moved(m);
+            }
             if waits {
                 m.release(tx.thread);
             }
+        }
+        if self.ended.len() < before && self.table.is_some() && !self.waiting_for_space.is_empty() {
+            self.press(m);
         }
     }
 

@@ -31,6 +31,7 @@ corners! {
     LateRedo = "late-redo", "redo data was logged after its transaction had committed";
     LateByScan = "late-by-scan", "a scan forced a line home that held redo data of a committed transaction";
     Parked = "parked", "a non-temporal store was parked in DRAM";
+    PressedHome = "pressed-home", "a line was forced home because a log or the transaction table was full";
     HeadMoved = "head-moved", "the log was truncated";
     TruncationWaits = "truncation-waits", "a truncation waited for data to become durable";
 }

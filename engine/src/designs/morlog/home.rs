@@ -6,6 +6,7 @@
 
 use super::buffers::{Place, Redo};
 use super::line_state::Line;
+use super::table::Holder;
 use super::{Corner, DataWrite, Meaning, Morlog, Sabotage};
 use crate::designs::force_write_back::Forced;
 use crate::machine::{Machine, OrderSeq, Token};
@@ -110,6 +111,9 @@ impl Morlog {
         if forced {
             self.scanner.forced_durable();
         }
+        if self.table.as_mut().is_some_and(|table| table.durable(number)) {
+            self.table_moved(m);
+        }
         self.try_to_truncate(m);
     }
 
@@ -125,17 +129,42 @@ impl Morlog {
                 self.save_redo(m, &states);
             }
         }
+        m.note(|| format!("scan forces {line} home"));
+        if !self.write_line_back(m, line, true) {
+            // It stays dirty; once its words go home, a scan finds it again.
+            self.scanner.forced_durable();
+        }
+    }
+
+    /// Writes a dirty line back that stays where it is. Returns whether there was anything to write.
+    pub(super) fn write_line_back(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        forced: bool,
+    ) -> bool {
         let after = self.order_before(m, line);
         let mask = !self.parking.mask(line);
         if mask == 0 {
-            // It stays dirty; once its words go home, a scan finds it again.
-            return self.scanner.forced_durable();
+            return false;
         }
-        let token = self.data_leaves(m, line, mask, true);
-        m.note(|| format!("scan forces {line} home"));
+        let token = self.data_leaves(m, line, mask, forced);
+        self.cached_leaves(line, token);
         let was_dirty = m.write_back(line, |write| {
             (write.after, write.token, write.mask) = (after, token, mask);
         });
-        assert!(was_dirty, "the scan has just seen it dirty");
+        assert!(was_dirty, "it has just been seen dirty");
+        true
+    }
+
+    /// The transaction table hears that what caches have of a line leaves, in the write of this token.
+    pub(super) fn cached_leaves(&mut self, line: LineAddr, token: Token) {
+        if let Some(table) = &mut self.table {
+            let number = Meaning::of(token).1 as usize;
+            table.leaves(Holder::Cached(line), number);
+            if self.sabotages.has(Sabotage::TableCountsSent) {
+                table.durable(number);
+            }
+        }
     }
 }

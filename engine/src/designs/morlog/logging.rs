@@ -2,6 +2,7 @@
 
 use super::buffers::{Place, Redo, UndoRedo, Waiting};
 use super::line_state::{Line, Owner, State, dirty_bytes};
+use super::table::Holder;
 use super::{Corner, DRAIN, InFlight, Meaning, Morlog, Running, Sabotage};
 use crate::designs::packed_log::{Kind, Record};
 use crate::designs::{Flow, Store, Tx};
@@ -54,6 +55,7 @@ impl Morlog {
         }
         line.states[word] = State::ULog;
         line.dirty[word] |= changed;
+        self.touched(store.tx, Holder::Cached(store.addr.line()));
     }
 
     /// The dirty flag of a change; all bytes where there are no flags.
@@ -72,6 +74,7 @@ impl Morlog {
         if takes_undo {
             *undo = store.old;
         }
+        self.touched(store.tx, Holder::Cached(store.addr.line()));
         m.count().log_entries_merged += 1;
         m.corner(Corner::Merged as usize);
         m.note(|| {
@@ -83,8 +86,7 @@ impl Morlog {
     /// The first store to a word, or the first since its states were lost: an undo+redo entry.
     fn new_entry(&mut self, m: &mut Machine, store: &Store) -> Flow {
         let Store { tx, core, addr, old, new } = *store;
-        let is_first = self.running[tx.thread as usize].is_none();
-        if !self.has_space(tx, if is_first { 3 } else { 1 }) {
+        if !self.has_space_for_first(tx) {
             return self.wait_for_space(m, tx.thread);
         }
         if !self.has_place(m, tx.thread) {
@@ -101,6 +103,7 @@ impl Morlog {
         }
         let states = self.states.get(core, line).expect("it has been added");
         states.states[addr.word_in_line()] = State::Dirty;
+        self.touched(tx, Holder::Cached(line));
         m.note(|| format!("undo+redo entry of {addr}: {old:#x} -> {new:#x}"));
         self.undo_redo.push(tx, core, Waiting::Entry { addr, undo: old, redo: new, owes }, m.now());
         m.count().log_entries += 1;
@@ -114,9 +117,14 @@ impl Morlog {
     pub(super) fn running_of(&mut self, store: &Store) -> &mut Running {
         let Store { tx, core, .. } = *store;
         let log = self.logs.end(tx.thread);
-        let running = &mut self.running[tx.thread as usize];
-        log.open += u64::from(running.is_none());
         let first_group = log.packer.tail();
+        let running = &mut self.running[tx.thread as usize];
+        if running.is_none() {
+            log.open += 1;
+            if let Some(table) = &mut self.table {
+                table.add(tx, first_group);
+            }
+        }
         running.get_or_insert_with(|| Running { tx, core, first_group, ulog: 0, lines: Vec::new() })
     }
 
@@ -404,6 +412,14 @@ impl Morlog {
             && states.states[word] == State::Dirty
         {
             states.states[word] = State::URLog;
+        }
+    }
+
+    /// Whether a transaction's log has room for an entry, and if it is the first, for what comes with that.
+    pub(super) fn has_space_for_first(&self, tx: Tx) -> bool {
+        match self.running[tx.thread as usize] {
+            Some(_) => self.has_space(tx, 1),
+            None => self.has_space(tx, 3) && self.has_table_entry(),
         }
     }
 

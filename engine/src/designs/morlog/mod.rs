@@ -11,6 +11,7 @@
 //! | `non_temporal` | stores that bypass the caches | §III-F |
 //! | `logs` | where logs lie, and their room | §III-A, §III-F |
 //! | `truncation` | scans, truncation, logs that are full | §III-F |
+//! | `table` | truncation by a transaction table | §III-F |
 //! | `recovery` | recovery | §III-E |
 //! | `corners` | states worth reaching | |
 //!
@@ -59,6 +60,7 @@ mod logging;
 mod logs;
 mod non_temporal;
 mod recovery;
+mod table;
 mod truncation;
 
 use std::collections::VecDeque;
@@ -79,6 +81,7 @@ use corners::{CORNERS, Corner};
 use line_state::{LineStates, Owner};
 use logs::Logs;
 use non_temporal::Parking;
+use table::TransactionTable;
 use truncation::Truncation;
 
 choice! {
@@ -91,6 +94,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What tells which records may go (§III-F).
+    pub enum Truncate {
+        /// Scans of the caches that force old dirty lines home, as FWB's.
+        Scans = "scans",
+        /// A table that counts each transaction's lines that are not home.
+        Table = "transaction-table",
+    }
+}
+
 section! {
     /// MorLog: morphable logging.
     pub struct MorlogConfig("morlog") {
@@ -98,6 +111,10 @@ section! {
         log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
         /// One log for all threads, or one for each.
         log_type: LogType = LogType::Centralised, (), "";
+        /// What tells which records may be truncated.
+        truncation: Truncate = Truncate::Scans, (), "";
+        /// Transactions that a transaction table holds.
+        transaction_table_entries: u32 = 64, 1..=65_536, "transactions";
         /// Entries of the undo+redo buffer. Fewer than the cycles of a way through the caches.
         undo_redo_entries: u32 = 16, 1..=256, "entries";
         /// Entries of the redo buffer.
@@ -134,6 +151,8 @@ pub const ENTRY: Entry = Entry {
     stress: &[
         ("morlog.log_bytes", &["3 KB", "4 KB", "8 KB", "16 KB", "64 KB"]),
         ("morlog.log_type", &["centralised", "per-thread"]),
+        ("morlog.truncation", &["scans", "transaction-table"]),
+        ("morlog.transaction_table_entries", &["4", "8", "64"]),
         ("morlog.undo_redo_entries", &["1", "2", "4", "16"]),
         ("morlog.redo_entries", &["1", "2", "8", "32"]),
         ("morlog.dram_lines", &["0", "1", "64"]),
@@ -218,6 +237,10 @@ sabotages! {
     NothingIsForced = "nothing-is-forced";
     /// Groups are used again when the new head has been sent, not when it is durable.
     GroupsFreeEarly = "groups-free-early";
+    /// A transaction's lines count as home when they have been sent (transaction table).
+    TableCountsSent = "table-counts-sent";
+    /// Transactions leave the table in any order (several logs).
+    TableInAnyOrder = "table-in-any-order";
     /// The torn bit is the same in every pass over the log.
     TornBitStays = "torn-bit-stays";
     /// Only the first word of a record has a torn bit.
@@ -439,6 +462,7 @@ struct Morlog {
     data_writes: DataWrites,
     data_in_flight: slab::Slab<DataWrite>,
     truncation: Option<Truncation>,
+    table: Option<TransactionTable>,
     sabotages: Sabotages,
     cores: u32,
     /// Per thread, the core on which it was last seen to store.
@@ -468,6 +492,10 @@ impl Morlog {
         let states = LineStates::new(config, cores);
         let logs = Logs::new(site);
         let cut = truncation::Cut::first(&logs);
+        let table = (morlog.truncation == Truncate::Table).then(|| {
+            let in_order = logs.ends.len() > 1 && !has(Sabotage::TableInAnyOrder);
+            TransactionTable::new(morlog.transaction_table_entries, in_order)
+        });
         Ok(Morlog {
             id_mask: ((1u32 << morlog.transaction_id_bits) - 1) as u16,
             delay_persistence: morlog.delay_persistence,
@@ -494,6 +522,7 @@ impl Morlog {
             data_writes: DataWrites::new(),
             data_in_flight: slab::Slab::new(),
             truncation: None,
+            table,
             sabotages: site.sabotages,
             cores,
             core_of: vec![0; site.threads as usize],
@@ -513,7 +542,9 @@ impl Morlog {
 
 impl Design for Morlog {
     fn start(&mut self, m: &mut Machine) {
-        self.scanner.start(m);
+        if self.table.is_none() {
+            self.scanner.start(m);
+        }
     }
 
     fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
@@ -561,6 +592,7 @@ impl Design for Morlog {
             return Eviction::Keep;
         }
         let token = self.data_leaves(m, line, mask, false);
+        self.cached_leaves(line, token);
         if mask != WordMask::MAX && !self.has(Sabotage::ParkedWordsLeave) {
             let write = Write::line(WriteClass::Data, line, *content);
             m.write(Write { mask, after, token, ..write }, 0);
@@ -597,7 +629,10 @@ impl Design for Morlog {
     }
 
     fn background(&mut self, m: &mut Machine) {
-        self.scanner.hasten(m);
+        match self.table {
+            Some(_) => self.press(m),
+            None => self.scanner.hasten(m),
+        }
     }
 
     fn shut_down(&mut self, m: &mut Machine) {

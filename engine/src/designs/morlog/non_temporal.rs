@@ -12,7 +12,8 @@
 //! back). A cached store to a parked word of its own transaction goes to the region, too.
 
 use super::buffers::{Place, Redo};
-use super::{Corner, Morlog};
+use super::table::Holder;
+use super::{Corner, Meaning, Morlog};
 use crate::config::{Config, CoreConfig, DramConfig, PmConfig};
 use crate::designs::{Flow, Store, Tx};
 use crate::machine::clock::cycles;
@@ -86,8 +87,7 @@ impl Morlog {
     /// Parks a word, and makes its redo entry.
     pub(super) fn park(&mut self, m: &mut Machine, store: &Store) -> Flow {
         let Store { tx, addr, new, .. } = *store;
-        let is_first = self.running[tx.thread as usize].is_none();
-        if !self.has_space(tx, if is_first { 3 } else { 1 }) {
+        if !self.has_space_for_first(tx) {
             return self.wait_for_space(m, tx.thread);
         }
         let line = addr.line();
@@ -102,6 +102,7 @@ impl Morlog {
         m.write(Write::words(WriteClass::Data, place, &[new]), m.path());
 
         self.running_of(store);
+        self.touched(tx, Holder::Parked(line, tx.thread));
         self.discard_stored_again(m, store);
         self.make_room_for_redo(m);
         let owner = self.owner(tx);
@@ -138,6 +139,10 @@ impl Morlog {
             self.parking.lines[at] = None;
             m.note(|| format!("parked words of {} go home", parked.line));
             let token = self.data_leaves(m, parked.line, parked.mask, false);
+            let holder = Holder::Parked(parked.line, tx.thread);
+            if let Some(table) = &mut self.table {
+                table.leaves(holder, Meaning::of(token).1 as usize);
+            }
             let write = Write::line(WriteClass::Data, parked.line, parked.data);
             m.write(Write { mask: parked.mask, token, ..write }, m.path());
         }

@@ -37,8 +37,8 @@ pub struct Truncation {
     heads: Vec<u64>,
     /// The new horizon.
     horizon: u64,
-    /// Data writes up to the end of this epoch must be durable first.
-    after_epoch: u64,
+    /// Data writes up to the end of this epoch must be durable first, if any.
+    after_epoch: Option<u64>,
     sent: bool,
     /// Heads that are not durable.
     left: usize,
@@ -69,24 +69,17 @@ impl Morlog {
     }
 
     fn end_scan(&mut self, m: &mut Machine, at: Cycle) {
-        self.release_clean_lines(m);
-        let mut late = std::mem::take(&mut self.taken);
-        self.redo.take(|r| r.late, &mut late);
-        self.send_redo(m, &mut late);
-        self.taken = late;
+        // Late redo data in lines that were forced home before the commit: no scan will see them again.
+        self.send_late_redo(m, self.cuts[0].commits);
         let after_epoch = self.data_writes.close();
         let cut = &self.cuts[usize::from(self.has(Sabotage::OneScanIsEnough))];
         let unfinished = |log| self.oldest_unfinished(log).unwrap_or(u64::MAX);
         let heads: Vec<u64> =
             cut.tails.iter().enumerate().map(|(log, &tail)| tail.min(unfinished(log))).collect();
-        let persistent = self.ended.front().map_or(u64::MAX, |ended| ended.number - 1);
-        let horizon = cut.commits.min(persistent);
+        let horizon = cut.commits.min(self.persistent_commits());
         m.note(|| format!("scan ends; the heads may move to groups {heads:?}"));
-        let moves = heads.iter().zip(&self.logs.ends).filter(|(new, end)| **new > end.head).count();
-        if self.truncation.is_none() && moves > 0 {
-            self.truncation =
-                Some(Truncation { heads, horizon, after_epoch, sent: false, left: moves });
-            self.try_to_truncate(m);
+        if self.truncation.is_none() {
+            self.truncate(m, heads, horizon, Some(after_epoch));
         }
         let waits = !self.waiting_for_space.is_empty();
         if waits {
@@ -95,10 +88,28 @@ impl Morlog {
         self.scanner.schedule_next(m, at, waits);
     }
 
-    /// Redo data of transactions that committed before the previous scan, and that L1s still have, is in lines
-    /// that were forced home before the commit and are clean: no scan will see them again.
-    fn release_clean_lines(&mut self, m: &mut Machine) {
-        let before = self.cuts[0].commits;
+    /// Moves heads, as far as these lie behind the old ones, once the data is durable.
+    pub(super) fn truncate(
+        &mut self,
+        m: &mut Machine,
+        heads: Vec<u64>,
+        horizon: u64,
+        after_epoch: Option<u64>,
+    ) {
+        let left = heads.iter().zip(&self.logs.ends).filter(|(new, end)| **new > end.head).count();
+        if left > 0 {
+            self.truncation = Some(Truncation { heads, horizon, after_epoch, sent: false, left });
+            self.try_to_truncate(m);
+        }
+    }
+
+    /// Commits of which all records are durable, and of all before.
+    pub(super) fn persistent_commits(&self) -> u64 {
+        self.ended.front().map_or(self.logs.commits, |ended| ended.number - 1)
+    }
+
+    /// Late redo data of the first so-many commits goes to the log, and what is in the redo buffer of others.
+    pub(super) fn send_late_redo(&mut self, m: &mut Machine, before: u64) {
         let owes = |e: &&Ended| e.number <= before && e.to_come > 0;
         let owners: Vec<_> = self.ended.iter().filter(owes).map(|e| self.owner(e.tx)).collect();
         for owner in owners {
@@ -110,6 +121,10 @@ impl Morlog {
                 }
             }
         }
+        let mut late = std::mem::take(&mut self.taken);
+        self.redo.take(|r| r.late, &mut late);
+        self.send_redo(m, &mut late);
+        self.taken = late;
     }
 
     /// The first group of the oldest transaction of a log that is not persistent.
@@ -131,7 +146,8 @@ impl Morlog {
         if truncation.sent {
             return;
         }
-        if !self.data_writes.all_durable(truncation.after_epoch) && !does_not_wait {
+        let is_durable = |epoch| self.data_writes.all_durable(epoch);
+        if !truncation.after_epoch.is_none_or(is_durable) && !does_not_wait {
             m.corner(Corner::TruncationWaits as usize);
             return;
         }
@@ -191,7 +207,12 @@ impl Morlog {
         m.note(|| format!("thread {thread} waits for room in its log"));
         self.waiting_for_space.push(thread);
         self.give_up_if_stuck(m);
-        self.scanner.hasten(m);
+        if self.table.is_some() {
+            self.press(m);
+            self.move_heads_by_table(m);
+        } else {
+            self.scanner.hasten(m);
+        }
         Flow::Retry
     }
 
