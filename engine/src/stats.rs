@@ -224,7 +224,7 @@ counters! {
     /// Words of undo and redo data logged under SLDE.
     log_words: Count, "words";
     /// Entries of which one word was coded by DLDC, so that only its dirty bytes were logged.
-    log_words_differential: Count, "entries";
+    log_entries_differential: Count, "entries";
     /// Log words whose dirty bytes have DLDC pattern 000 (all zero; MorLog Table II).
     dldc_pattern_000: Count, "words";
     /// Log words whose dirty bytes have DLDC pattern 001 (a 2-bit number, sign-extended, in each byte; MorLog Table II).

@@ -50,41 +50,47 @@ fn every_statistic_is_documented_and_nothing_else() {
 const TABLES: [&str; 5] =
     ["Silo Table II", "MorLog Table III", "FWB Table II", "HOOP Table II", "LALEA Table I"];
 
-fn machine(name: &str) -> Vec<Annotation> {
-    let config = Config::from_preset(name).unwrap_or_else(|e| panic!("{e}"));
-    let mut all = config.annotations();
-    all.retain(|a| matches!(a.source, Source::Paper(_) | Source::Assumed(_)));
-    all
+/// What the papers' machines set, in the order of declaration: per parameter that any of them sets, its
+/// annotation on each machine that does.
+fn parameters() -> Vec<Vec<Option<Annotation>>> {
+    let load = |p: &Preset| Config::from_preset(p.name).unwrap_or_else(|e| panic!("{e}"));
+    let machines: Vec<Vec<Annotation>> = papers().map(|p| load(p).annotations()).collect();
+    let is_set = |a: &Annotation| matches!(a.source, Source::Paper(_) | Source::Assumed(_));
+    let of = |i: usize| machines.iter().map(|m| Some(m[i].clone()).filter(is_set)).collect();
+    let all = (0..machines[0].len()).map(of);
+    all.filter(|of: &Vec<Option<Annotation>>| of.iter().any(Option::is_some)).collect()
 }
 
-/// One row per parameter: the values of all machines, those that were assumed in italics.
+fn key(of: &[Option<Annotation>]) -> &Annotation {
+    of.iter().flatten().next().expect("some machine sets it")
+}
+
+/// One row per parameter: the values of all machines, those that were assumed in italics, nothing for those
+/// that leave the default.
 fn values() -> Vec<String> {
-    let machines: Vec<Vec<Annotation>> = papers().map(|p| machine(p.name)).collect();
-    let value = |a: &Annotation| match a.source {
-        Source::Assumed(_) => format!("*{}*", a.value),
-        _ => a.value.clone(),
+    let value = |a: &Option<Annotation>| match a {
+        None => String::new(),
+        Some(a) if matches!(a.source, Source::Assumed(_)) => format!("*{}*", a.value),
+        Some(a) => a.value.clone(),
     };
-    let keys = machines[0].iter().enumerate();
-    keys.map(|(i, first)| {
-        assert!(machines.iter().all(|m| m[i].key == first.key), "presets set the same keys");
-        let mut cells = vec![format!("`{}`", first.key), first.unit.to_owned()];
-        cells.extend(machines.iter().map(|m| value(&m[i])));
+    let line = |of: &Vec<Option<Annotation>>| {
+        let mut cells = vec![format!("`{}`", key(of).key), key(of).unit.to_owned()];
+        cells.extend(of.iter().map(value));
         row(cells.iter().map(String::as_str))
-    })
-    .collect()
+    };
+    parameters().iter().map(line).collect()
 }
 
 /// Rows of key, machines and words, for each different text; `pick` selects it.
 fn texts(pick: impl Fn(&Source) -> Option<&str>) -> Vec<String> {
-    let machines: Vec<Vec<Annotation>> = papers().map(|p| machine(p.name)).collect();
     let mut out = Vec::new();
-    for (i, first) in machines[0].iter().enumerate() {
-        let of = |m: usize| pick(&machines[m][i].source);
-        let different: BTreeSet<&str> = (0..machines.len()).filter_map(of).collect();
+    for parameter in parameters() {
+        let of = |m: usize| parameter[m].as_ref().and_then(|a| pick(&a.source));
+        let different: BTreeSet<&str> = (0..parameter.len()).filter_map(of).collect();
         for text in different {
             let said = papers().enumerate().filter(|&(m, _)| of(m) == Some(text));
             let said: Vec<&str> = said.map(|(_, p)| p.name).collect();
-            let (key, said) = (format!("`{}`", first.key), said.join(", "));
+            let (key, said) = (format!("`{}`", key(&parameter).key), said.join(", "));
             out.push(row([key.as_str(), said.as_str(), text]));
         }
     }

@@ -136,14 +136,14 @@ impl Packer {
                 count(m, undo, dirty);
                 count(m, redo, dirty);
                 let codings = choose_pair(undo, redo, dirty);
-                m.count().log_words_differential +=
+                m.count().log_entries_differential +=
                     u64::from(codings.0.is_dldc() || codings.1.is_dldc());
                 (pair_flag(codings.0, codings.1), codings)
             }
             Kind::Redo => {
                 count(m, redo, dirty);
                 let (coding, _) = choose(redo, dirty);
-                m.count().log_words_differential += u64::from(coding.is_dldc());
+                m.count().log_entries_differential += u64::from(coding.is_dldc());
                 (redo_flag(coding), (Coding::Fpc, coding))
             }
             Kind::Commit | Kind::InPlace => (0, (Coding::Fpc, Coding::Fpc)),
