@@ -172,6 +172,7 @@ def catalogue():
                     "sound": safe,
                     "promise": "durable" if safe else "nothing",
                     "default": name != "hoop",
+                    "settings": [],
                     "sabotages": _named(SABOTAGES) if name == "silo" else [],
                     "corners": _named(CORNERS) if name == "silo" else [],
                     "parameters": [],
