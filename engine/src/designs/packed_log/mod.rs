@@ -46,6 +46,8 @@
 mod read;
 mod record;
 mod send;
+#[cfg(test)]
+mod tests;
 
 pub use read::bytes_of;
 pub use record::{Kind, Record, ULOG_MAX};
