@@ -372,8 +372,7 @@ impl Morlog {
                 continue;
             }
             let home = Record { kind: Kind::InPlace, addr: addr.line().addr(), dirty: 0, ..of };
-            let same = |r: &&mut Record| Record { dirty: 0, ..**r } == home;
-            let at = match batch.iter_mut().position(|mut r| same(&&mut r)) {
+            let at = match batch.iter().position(|r| Record { dirty: 0, ..*r } == home) {
                 Some(at) => at,
                 None => {
                     m.count().redo_in_place_records += 1;
