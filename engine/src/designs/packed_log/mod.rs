@@ -48,7 +48,7 @@ mod record;
 mod send;
 
 pub use read::bytes_of;
-pub use record::{Kind, Record, ULOG_MAX};
+pub use record::{Kind, Record, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 
 use crate::crash::Medium;
