@@ -81,7 +81,8 @@ impl Generator {
         for (key, values) in MACHINE.iter().chain(design.stress) {
             if self.one_in(2) {
                 let value = values.choose(&mut self.random).expect("a table has values");
-                settings.push(((*key).into(), (*value).into()));
+                let together = key.split('+').zip(value.split('+'));
+                settings.extend(together.map(|(key, value)| (key.into(), value.into())));
             }
         }
         let first = *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty");

@@ -361,7 +361,8 @@ pub struct Entry {
     pub inherent: Sabotages,
     /// States worth reaching in a campaign; [`Machine::corner`] counts them.
     pub corners: &'static [Named],
-    /// Parameters under stress: values from which an adversary draws.
+    /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
+    /// keys that are joined by `+` get values that are.
     pub stress: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -424,6 +425,9 @@ pub const REGISTRY: &[&Entry] = &[
     &base::ENTRY,
     &fwb::ENTRY,
     &fwb::LITERAL,
+    &fwb::CRADE,
+    &fwb::UNSAFE,
+    &fwb::SLDE,
     &lad::ENTRY,
     &lad::LITERAL,
     &morlog::ENTRY,

@@ -18,9 +18,12 @@ macro_rules! corners {
 corners! {
     LogWrapped = "log-wrapped", "the log came round, and the torn bit turned";
     LogFull = "log-full", "a store or a new transaction waited for room in the log";
+    RoomBySending = "room-by-sending", "records left the buffer together, and so made room for who waited for it";
     BufferFull = "buffer-full", "a record found the log buffer full";
     Merged = "merged", "a store was merged into an entry in the buffer";
-    CommitSharesWrite = "commit-shares-write", "a commit record left in one write with an entry";
+    CommitSharesWrite = "commit-shares-write", "a commit record left together with an entry";
+    GroupFilled = "group-filled", "more than two records left together, into one packed group";
+    EntryDropped = "entry-dropped", "an entry left whose word had got its old value again";
     Hurried = "hurried-entry", "a line left the caches while an entry of it was in the buffer";
     HurriedLate = "late-entry", "the same, and the write queue had kept the entry there for too long";
     ScanWhileOpen = "scan-while-open", "a scan began while a transaction was open";

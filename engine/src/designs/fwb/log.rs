@@ -1,162 +1,111 @@
-//! The circular log: where its records lie, and their bits.
+//! The circular log in either format: a slot for each record, or blocks that several records share
+//! ([`crate::designs::packed_log`]).
 //!
-//! Records are numbered from 0 in the order of the stores, over all passes. Record `n` lies in slot
-//! `n mod slots`; its torn bit is 1 in even passes and 0 in odd ones, so that neither zeroes (a log that
-//! was just created) nor what the pass before left can be taken for it.
+//! A record lies in a *place*: a slot, or a group of blocks. Places are numbered from 0 over all passes, and
+//! whatever the design keeps of the log (head, cuts, the first record of a transaction) is a place.
 
+use super::slots::Slots;
 use super::{FwbConfig, Sabotage};
 use crate::config::{Config, PmConfig, Size};
 use crate::crash::Medium;
+use crate::designs::Site;
 use crate::designs::force_write_back::log_bytes_for;
-use crate::designs::{Sabotages, Site};
-use crate::memory::{Addr, LINE_BYTES, WORD_BYTES};
+use crate::designs::packed_log::{self, Faults, Record};
+use crate::memory::{Addr, LINE_BYTES};
 
-/// Bytes of a packed record.
-pub const RECORD_BYTES: u64 = 32;
-/// Words of a packed record.
-pub const RECORD_WORDS: usize = (RECORD_BYTES / WORD_BYTES) as usize;
-
-const TORN: u64 = 1 << 63;
-const LOW_63: u64 = TORN - 1;
-const ADDR_MASK: u64 = (1 << 48) - 1;
-const UNDO_TOP: u32 = 26;
-const REDO_TOP: u32 = 27;
-
-/// What a record says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A word was stored.
-    Entry = 1,
-    /// The thread's transaction has ended.
-    Commit = 2,
+/// Where the log of a site lies: a header line at the start of the log region, whose word 0 is the head,
+/// then the places.
+#[derive(Clone, Copy, Debug)]
+pub enum Log {
+    Slots(Slots),
+    Packed(packed_log::Log),
 }
 
-/// A log record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Entry or commit.
-    pub kind: Kind,
-    /// Which thread.
-    pub thread: u8,
-    /// Id of its transaction.
-    pub tx: u16,
-    /// Home address of the word; 0 in a commit record.
-    pub addr: Addr,
-    /// The old word.
-    pub undo: u64,
-    /// The new word.
-    pub redo: u64,
-}
-
-impl Record {
-    /// Its bytes, with every word's torn bit as given.
-    pub fn words(&self, torn: bool) -> [u64; RECORD_WORDS] {
-        debug_assert!(self.addr.0 <= ADDR_MASK, "home addresses have 48 bits");
-        let first = u64::from(self.tx)
-            | u64::from(self.thread) << 16
-            | (self.kind as u64) << 24
-            | (self.undo >> 63) << UNDO_TOP
-            | (self.redo >> 63) << REDO_TOP;
-        let bit = if torn { TORN } else { 0 };
-        [first, self.addr.0, self.undo & LOW_63, self.redo & LOW_63].map(|word| word | bit)
-    }
-
-    /// The record, if it is one and all its words carry this torn bit.
-    pub fn parse(words: [u64; RECORD_WORDS], torn: bool) -> Option<Record> {
-        if words.iter().any(|word| (word & TORN != 0) != torn) {
-            return None;
-        }
-        let [first, addr, undo, redo] = words;
-        let kind = match first >> 24 & 3 {
-            1 => Kind::Entry,
-            2 => Kind::Commit,
-            _ => return None,
-        };
-        Some(Record {
-            kind,
-            thread: (first >> 16) as u8,
-            tx: first as u16,
-            addr: Addr(addr & ADDR_MASK),
-            undo: undo & LOW_63 | (first >> UNDO_TOP & 1) << 63,
-            redo: redo & LOW_63 | (first >> REDO_TOP & 1) << 63,
-        })
-    }
-}
-
-impl std::fmt::Display for Record {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Record { kind, thread, tx, addr, undo, redo } = self;
-        match kind {
-            Kind::Entry => {
-                write!(f, "transaction {tx} of thread {thread}, {addr}: {undo:#x} -> {redo:#x}")
-            }
-            Kind::Commit => write!(f, "commit of transaction {tx} of thread {thread}"),
-        }
-    }
-}
-
-/// Where the log lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Log {
-    start: Addr,
-    /// Records that it holds.
-    pub slots: u64,
-    /// Bytes from one record to the next.
-    pub slot_bytes: u64,
-    sabotages: Sabotages,
+/// What is left of a log.
+#[derive(Debug)]
+pub struct Remains {
+    /// The records from the head to the first hole, each with its place.
+    pub records: Vec<(u64, Record)>,
+    /// The first place behind them.
+    pub end: u64,
+    /// Records and holes that were looked at.
+    pub examined: u64,
 }
 
 impl Log {
-    /// The log of a site: a header line at the start of the log region, then the slots.
     pub fn of(site: &Site) -> Log {
-        let slot_bytes = u64::from(site.config.get::<FwbConfig>().slot_bytes);
-        let slots = lines(&site.config).saturating_sub(1) * LINE_BYTES / slot_bytes;
-        Log { start: site.log_start, slots, slot_bytes, sabotages: site.sabotages }
+        if !site.config.get::<FwbConfig>().log_packing {
+            return Log::Slots(Slots::of(site, lines(&site.config)));
+        }
+        let has = |sabotage| site.sabotages.has(sabotage);
+        let faults = Faults {
+            torn_bit_stays: has(Sabotage::TornBitStays),
+            one_torn_bit: has(Sabotage::OneTornBit),
+            not_cleared: has(Sabotage::LogNotCleared),
+            metadata_first: has(Sabotage::MetadataFirst),
+            holes_are_skipped: has(Sabotage::HolesAreSkipped),
+            both_differential: false,
+        };
+        Log::Packed(packed_log::Log::new(site.log_start, bytes(&site.config), faults))
     }
 
-    /// Where the number of the oldest live record is kept (the head pointer).
+    /// How many places it has.
+    #[inline]
+    pub fn places(&self) -> u64 {
+        match self {
+            Log::Slots(slots) => slots.count,
+            Log::Packed(log) => log.groups,
+        }
+    }
+
+    /// The same, in words.
+    pub fn capacity(&self) -> String {
+        match self {
+            Log::Slots(slots) => format!("{} records", slots.count),
+            Log::Packed(log) => format!("{} groups of records", log.groups),
+        }
+    }
+
+    /// Where the number of the oldest place that matters is kept (the head pointer).
     pub fn head(&self) -> Addr {
-        self.start
-    }
-
-    /// Where a record lies.
-    #[inline]
-    pub fn slot(&self, number: u64) -> Addr {
-        self.start.plus(LINE_BYTES + number % self.slots * self.slot_bytes)
-    }
-
-    /// The torn bit of a record.
-    #[inline]
-    pub fn torn(&self, number: u64) -> bool {
-        (number / self.slots).is_multiple_of(2) || self.sabotages.has(Sabotage::TornBitStays)
-    }
-
-    /// Reads a record; `None` if the slot does not hold it (whole).
-    pub fn read(&self, medium: &mut Medium, number: u64) -> Option<Record> {
-        let slot = self.slot(number);
-        let mut words: [u64; RECORD_WORDS] =
-            std::array::from_fn(|i| medium.load(slot.plus(i as u64 * WORD_BYTES)));
-        if self.sabotages.has(Sabotage::OneTornBit) {
-            let bit = words[0] & TORN;
-            words = words.map(|word| word & LOW_63 | bit);
+        match self {
+            Log::Slots(slots) => slots.head(),
+            Log::Packed(log) => log.head(),
         }
-        Record::parse(words, self.torn(number))
     }
 
-    /// Makes an empty log of whatever the region holds (`log_create`, §IV-A): the head is 0, and no slot
-    /// has a word that could belong to the first pass, so that nothing there completes a torn record.
+    /// Makes an empty log of whatever the region holds (`log_create`, §IV-A).
     pub fn create(&self, medium: &mut Medium) {
-        medium.store(self.head(), 0);
-        if self.sabotages.has(Sabotage::LogNotCleared) {
-            return;
+        match self {
+            Log::Slots(slots) => slots.create(medium),
+            Log::Packed(log) => log.create(medium),
         }
-        for slot in (0..self.slots).map(|number| self.slot(number)) {
-            for addr in (0..RECORD_WORDS as u64).map(|i| slot.plus(i * WORD_BYTES)) {
-                if medium.load(addr) & TORN != 0 {
-                    medium.store(addr, 0);
-                }
+    }
+
+    /// Reads the records that matter.
+    pub fn scan(&self, medium: &mut Medium) -> Remains {
+        match self {
+            Log::Slots(slots) => {
+                let head = medium.load(slots.head());
+                let (records, examined) = slots.scan(medium, head);
+                let end = records.last().map_or(head, |(number, _)| number + 1);
+                Remains { records, end, examined }
+            }
+            Log::Packed(log) => {
+                let scan = log.scan(medium);
+                let hole = u64::from(scan.blocks < log.groups);
+                let examined = scan.records.len() as u64 + hole;
+                Remains { records: scan.records, end: scan.end, examined }
             }
         }
+    }
+
+    /// Leaves the log empty, with its head at the end of what was read.
+    pub fn empty(&self, medium: &mut Medium, end: u64) {
+        if let Log::Packed(log) = self {
+            log.seal(medium, end);
+        }
+        medium.store(self.head(), end);
     }
 }
 
@@ -177,96 +126,4 @@ pub fn bytes(config: &Config) -> u64 {
 /// Lines of the log, its header's included.
 pub fn lines(config: &Config) -> u64 {
     bytes(config) / LINE_BYTES
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn any_record() -> impl Strategy<Value = Record> {
-        let kind = prop_oneof![Just(Kind::Entry), Just(Kind::Commit)];
-        (kind, any::<u8>(), any::<u16>(), 0..=ADDR_MASK, any::<u64>(), any::<u64>()).prop_map(
-            |(kind, thread, tx, addr, undo, redo)| Record {
-                kind,
-                thread,
-                tx,
-                addr: Addr(addr),
-                undo,
-                redo,
-            },
-        )
-    }
-
-    #[test]
-    fn every_bit_lies_where_the_table_says() {
-        let record = Record {
-            kind: Kind::Commit,
-            thread: 0xa5,
-            tx: 0xbeef,
-            addr: Addr(0x1234_5678_9abc),
-            undo: 1 << 63 | 7,
-            redo: 9,
-        };
-        assert_eq!(record.words(false), [0x6a5_beef, 0x1234_5678_9abc, 7, 9]);
-        assert_eq!(Record { redo: 1 << 63, ..record }.words(true)[0], 1 << 63 | 0xea5_beef);
-        assert_eq!(Record { redo: 1 << 63, ..record }.words(true)[3], 1 << 63);
-    }
-
-    proptest! {
-        #[test]
-        fn a_record_comes_back_from_its_bytes(record in any_record(), torn: bool) {
-            prop_assert_eq!(Record::parse(record.words(torn), torn), Some(record));
-            prop_assert_eq!(Record::parse(record.words(torn), !torn), None);
-        }
-
-        #[test]
-        fn a_record_that_is_partly_written_is_none(
-            new in any_record(), old in any_record(), written in 0u8..15, torn: bool,
-        ) {
-            let (new, old) = (new.words(torn), old.words(!torn));
-            let words = std::array::from_fn(|i| if written >> i & 1 == 1 { new[i] } else { old[i] });
-            prop_assert_eq!(Record::parse(words, torn), None);
-        }
-
-        #[test]
-        fn flipping_any_used_bit_changes_the_record(record in any_record(), bit in 0usize..256) {
-            let mut words = record.words(true);
-            words[bit / 64] ^= 1 << (bit % 64);
-            let unused = matches!(bit, 28..63 | 112..127);
-            prop_assert_eq!(Record::parse(words, true) == Some(record), unused);
-        }
-    }
-
-    #[test]
-    fn zeroes_are_no_record_in_any_pass() {
-        assert_eq!(Record::parse([0; 4], false), None);
-        assert_eq!(Record::parse([0; 4], true), None);
-    }
-
-    #[test]
-    fn a_new_log_holds_no_word_of_the_first_pass() {
-        let sabotages = Sabotages::NONE;
-        let log = Log { start: Addr(4096), slots: 3, slot_bytes: 64, sabotages };
-        let mut medium = Medium::default();
-        (0..32).for_each(|word| medium.store(Addr(4096 + word * 8), !word));
-        log.create(&mut medium);
-        assert_eq!(medium.peek(log.head()), 0);
-        for number in 0..3 {
-            let words = (0..4).map(|word| medium.peek(log.slot(number).plus(word * 8)));
-            assert!(words.fold(0, |any, word| any | word) & TORN == 0, "slot {number}");
-        }
-    }
-
-    #[test]
-    fn passes_alternate_and_slots_come_round() {
-        let sabotages = Sabotages::NONE;
-        let log = Log { start: Addr(4096), slots: 3, slot_bytes: 32, sabotages };
-        assert_eq!(log.head(), Addr(4096));
-        let places: Vec<(u64, bool)> = (0..7).map(|n| (log.slot(n).0, log.torn(n))).collect();
-        let [a, b, c] = [4096 + 64, 4096 + 96, 4096 + 128];
-        let expected =
-            [(a, true), (b, true), (c, true), (a, false), (b, false), (c, false), (a, true)];
-        assert_eq!(places, expected);
-    }
 }

@@ -74,24 +74,32 @@
 
 mod buffer;
 mod corners;
+mod end;
 mod log;
+mod logging;
 mod recovery;
 mod room;
 mod scan;
+mod slots;
+mod variants;
 
 use std::collections::VecDeque;
 
 use super::force_write_back::{self, DataWrites, Faults, Scanner};
+use super::packed_log::Record;
 use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx};
-use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
+use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, PmConfig, Size};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token};
-use crate::memory::{Addr, LineAddr, LineData};
+use crate::memory::{LineAddr, LineData};
 use crate::{sabotages, section};
 
 use buffer::LogBuffer;
 use corners::{CORNERS, Corner};
-use log::{Kind, Log, RECORD_BYTES, Record};
+use end::LogEnd;
+use log::Log;
 use scan::Truncation;
+use slots::RECORD_BYTES;
+pub use variants::{CRADE, SLDE, UNSAFE};
 
 section! {
     /// FWB: hardware undo+redo logging with force write-back.
@@ -100,6 +108,10 @@ section! {
         log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
         /// Size of a record's slot: 32 packs two into a line, 64 is the paper's own.
         slot_bytes: u32 = 32, 32..=64, "B";
+        /// Packs metadata and words of several records into blocks of their own (ReDU's log packing), as MorLog's comparison has it; `slot_bytes` has no effect then.
+        log_packing: bool = false, (), "";
+        /// Keeps a dirty flag with every entry, as SLDE needs; entries without a changed byte are dropped. Only with `log_packing`.
+        dirty_flags: bool = false, (), "";
         /// Entries of the volatile log buffer; 0: none. At most the cycles of a way through the caches.
         log_buffer_entries: u32 = 15, 0..=256, "entries";
         /// Accepts a larger log buffer, without any order between log and data then: not crash-safe.
@@ -130,6 +142,9 @@ pub const ENTRY: Entry = Entry {
         ("fwb.slot_bytes", &["32", "64"]),
         ("fwb.log_buffer_entries", &["0", "1", "4", "15"]),
         ("fwb.instant_commit", &["false", "true"]),
+        ("fwb.log_packing+fwb.dirty_flags", &["false+false", "true+false", "true+true"]),
+        ("pm.codec", &["none", "crade", "slde"]),
+        ("pm.cells", &["uniform", "tlc-rram"]),
         ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
     ],
@@ -193,7 +208,7 @@ sabotages! {
     HeadDoesNotWait = "head-does-not-wait";
     /// The head waits for lines that scans wrote back, not for evicted ones.
     HeadIgnoresEvictions = "head-ignores-evictions";
-    /// Slots are used again when the new head has been sent, not when it is durable.
+    /// Places are used again when the new head has been sent, not when it is durable.
     SlotsFreeEarly = "slots-free-early";
     /// Recovery takes entries whose homes do not hold the new word for uncommitted ones.
     HomeTellsCommit = "home-tells-commit";
@@ -209,6 +224,12 @@ sabotages! {
     UndoOldestFirst = "undo-oldest-first";
     /// Recovery moves the head before it writes words.
     RecoveryMovesHeadFirst = "recovery-moves-head-first";
+    /// Records in the buffer need no room in the log until they leave.
+    BufferNeedsNoRoom = "buffer-needs-no-room";
+    /// Packed: metadata does not wait for its data.
+    MetadataFirst = "metadata-first";
+    /// An entry's dirty flag is that of the store that made it (literal, MorLog §VI-A).
+    FlagOfFirstStore = "flag-of-first-store";
 }
 
 fn promise(config: &Config) -> Promise {
@@ -222,9 +243,9 @@ fn promise(config: &Config) -> Promise {
     }
 }
 
-/// Fewest records per thread for which a log is worth its name: an entry and a commit record each for
+/// Fewest places per thread for which a log is worth its name: an entry and a commit record each for
 /// a transaction and the next.
-const RECORDS_PER_THREAD_MIN: u64 = 4;
+const PLACES_PER_THREAD_MIN: u64 = 4;
 
 /// How long threads may wait for room in the log while no thread does anything that FWB sees.
 const STUCK_CYCLES: Cycle = 20_000_000;
@@ -268,23 +289,22 @@ impl Meaning {
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     thread: ThreadId,
-    first_record: u64,
+    /// Of its first record, or one before.
+    first_place: u64,
     /// Of its commit record; 0: still in the buffer.
     order: OrderSeq,
 }
 
 struct Fwb {
-    log: Log,
     buffer: LogBuffer,
+    end: LogEnd,
+    /// Whether stores that change nothing make no entry.
+    dirty_flags: bool,
     strict: bool,
     /// Whether data waits for its records; not with an unsafe buffer.
     ordered: bool,
     id_mask: u16,
-    /// Number of the next record.
-    tail: u64,
-    /// Number of the oldest record that must be kept; durable.
-    head: u64,
-    /// Per thread, the first record of its running transaction, once there is one.
+    /// Per thread, the place of its running transaction's first record (or one before), once there is one.
     running: Vec<Option<u64>>,
     /// Commit records that must still find room.
     reserved: u64,
@@ -299,6 +319,8 @@ struct Fwb {
     /// When the program last did anything that this design sees.
     last_seen: Cycle,
     scanner: Scanner,
+    /// Records that are being sent; kept for its memory.
+    batch: Vec<Record>,
     /// Where the log ended when the previous scan began, and this one.
     cuts: [u64; 2],
     data_writes: DataWrites,
@@ -323,13 +345,16 @@ fn check(site: &Site) -> Result<(), ConfigError> {
         let why = format!("fwb.log_bytes must fit into pm.log_region_bytes = {region}");
         return Err(config.inconsistent(&["fwb.log_bytes", "pm.log_region_bytes"], why));
     }
-    let (slots, threads) = (Log::of(site).slots, u64::from(site.threads));
-    if slots < RECORDS_PER_THREAD_MIN * threads {
-        let why = format!(
-            "the log holds {slots} records; {threads} threads need at least {}",
-            RECORDS_PER_THREAD_MIN * threads
-        );
-        return Err(config.inconsistent(&["fwb.log_bytes", "fwb.slot_bytes"], why));
+    if fwb.dirty_flags && !fwb.log_packing {
+        let why = "slots have no room for dirty flags; packed records have".into();
+        return Err(config.inconsistent(&["fwb.dirty_flags", "fwb.log_packing"], why));
+    }
+    let (log, needed) = (Log::of(site), PLACES_PER_THREAD_MIN * u64::from(site.threads));
+    if log.places() < needed {
+        let (threads, capacity) = (site.threads, log.capacity());
+        let why = format!("the log holds {capacity}; {threads} threads need at least {needed}");
+        let format = if fwb.log_packing { "fwb.log_packing" } else { "fwb.slot_bytes" };
+        return Err(config.inconsistent(&["fwb.log_bytes", format], why));
     }
     let bound = buffer_entries_max(config);
     if fwb.log_buffer_entries > bound && !fwb.allow_unsafe_buffer {
@@ -344,6 +369,10 @@ fn check(site: &Site) -> Result<(), ConfigError> {
 }
 
 impl Fwb {
+    fn has(&self, sabotage: Sabotage) -> bool {
+        self.sabotages.has(sabotage)
+    }
+
     fn new(site: &Site) -> Result<Fwb, ConfigError> {
         check(site)?;
         let config = &site.config;
@@ -360,13 +389,12 @@ impl Fwb {
             nothing_is_forced: has(Sabotage::NothingIsForced),
         };
         Ok(Fwb {
-            log: Log::of(site),
-            buffer: LogBuffer::new(fwb.log_buffer_entries, site.sabotages),
+            buffer: LogBuffer::new(fwb.log_buffer_entries, fwb.dirty_flags, site.sabotages),
+            end: LogEnd::new(Log::of(site), config.get::<PmConfig>().codec.has_dldc()),
+            dirty_flags: fwb.dirty_flags,
             strict: !fwb.instant_commit && !site.sabotages.has(Sabotage::CommitDoesNotWait),
             ordered: fwb.log_buffer_entries <= buffer_entries_max(config),
             id_mask: ((1u32 << fwb.transaction_id_bits) - 1) as u16,
-            tail: 0,
-            head: 0,
             running: vec![None; site.threads as usize],
             reserved: 0,
             ended: VecDeque::new(),
@@ -376,145 +404,12 @@ impl Fwb {
             waiting_for_space: Vec::new(),
             last_seen: 0,
             scanner: Scanner::new(config, interval, SCAN, faults),
+            batch: Vec::new(),
             cuts: [0; 2],
             data_writes: DataWrites::new(),
             truncation: None,
             sabotages: site.sabotages,
         })
-    }
-
-    // ---- the log buffer -----------------------------------------------------------------------
-
-    /// Whether a record finds a place in the buffer; if not, the thread waits for one.
-    fn has_place(&mut self, m: &mut Machine, thread: ThreadId) -> bool {
-        if self.buffer.is_full() {
-            m.corner(Corner::BufferFull as usize);
-            self.drain(m);
-        }
-        let full = self.buffer.is_full();
-        if full {
-            self.waiting_for_buffer.push(thread);
-        }
-        !full
-    }
-
-    fn append(&mut self, m: &mut Machine, kind: Kind, store: &Store) -> u64 {
-        let number = self.tail;
-        self.tail += 1;
-        debug_assert!(
-            self.tail - self.head <= self.log.slots || self.sabotages != Sabotages::NONE,
-            "there was room"
-        );
-        let record = Record {
-            kind,
-            thread: store.tx.thread as u8,
-            tx: store.tx.number as u16 & self.id_mask,
-            addr: store.addr,
-            undo: store.old,
-            redo: store.new,
-        };
-        self.buffer.push(record, store.tx, number, m.now());
-        m.note(|| format!("record {number} enters the buffer: {record}"));
-        let max = &mut m.count().log_buffer_max;
-        *max = (*max).max(self.buffer.len() as u64);
-        number
-    }
-
-    /// Sends what is due, as far as the write queue has places, and sets the timer for the rest.
-    fn drain(&mut self, m: &mut Machine) {
-        let now = m.now();
-        while let Some(due) = self.buffer.due() {
-            if due > now {
-                return self.drain_by(m, due);
-            }
-            let number = self.buffer.oldest().expect("one is due");
-            let line = self.log.slot(number).line();
-            if !m.memory.channel(line).has_room_for_write() {
-                // A place becomes free by some event, so it is enough to look after the next one.
-                let next = m.memory.shared.events.next_at();
-                let at = if next == NEVER { now + 1 } else { next.max(now + 1) };
-                return self.drain_by(m, at);
-            }
-            self.send_oldest(m);
-        }
-    }
-
-    fn drain_by(&mut self, m: &mut Machine, at: Cycle) {
-        if at < self.drain_at || self.drain_at <= m.now() {
-            self.drain_at = at;
-            m.set_timer(at, DRAIN);
-        }
-    }
-
-    fn send_oldest(&mut self, m: &mut Machine) -> usize {
-        let batch = self.buffer.take(&self.log, m.now()).expect("the caller saw a record");
-        let mut write = batch.write;
-        write.order = m.order();
-        write.token = Meaning::Log.token(write.order);
-        self.last_order = write.order;
-        let unsent = self.ended.iter_mut().filter(|e| e.order == 0);
-        for ended in unsent.take(batch.commits) {
-            ended.order = write.order;
-        }
-        if batch.commits == 1 && batch.records == 2 {
-            m.corner(Corner::CommitSharesWrite as usize);
-        }
-        if batch.first > 0 && write.line == self.log.slot(0).line() {
-            m.corner(Corner::LogWrapped as usize);
-        }
-        m.note(|| {
-            let last = batch.first + batch.records as u64 - 1;
-            format!(
-                "records {} to {last} leave the buffer: ordered write {}",
-                batch.first, write.order
-            )
-        });
-        m.write(write, m.path());
-        for thread in self.waiting_for_buffer.drain(..) {
-            m.release(thread);
-        }
-        batch.records
-    }
-
-    /// What the write of a line, about to be sent, must wait for. Entries of the line leave the buffer.
-    fn order_before(&mut self, m: &mut Machine, line: LineAddr) -> OrderSeq {
-        if !self.ordered {
-            return 0;
-        }
-        let stay = self.sabotages.has(Sabotage::EntriesStay);
-        let mut ahead = if stay { 0 } else { self.buffer.ahead_of_line(line) };
-        if ahead > 0 {
-            m.corner(Corner::Hurried as usize);
-            if self.buffer.is_late(m.now()) {
-                m.corner(Corner::HurriedLate as usize);
-            }
-            m.note(|| format!("{line} leaves the caches: {ahead} records must leave the buffer"));
-        }
-        while ahead > 0 {
-            let sent = self.send_oldest(m);
-            m.count().log_entries_hurried += sent as u64;
-            ahead = ahead.saturating_sub(sent);
-        }
-        let reached = m.memory.shared.order.reached(self.last_order)
-            || self.sabotages.has(Sabotage::DataDoesNotWait);
-        if reached { 0 } else { self.last_order }
-    }
-
-    /// An ordered write of records is durable: acknowledges commits.
-    fn retire_commits(&mut self, m: &mut Machine, durable: OrderSeq) {
-        while let Some(ended) = self.ended.front() {
-            let itself =
-                ended.order == durable && self.sabotages.has(Sabotage::CommitWaitsForItself);
-            let reached = m.memory.shared.order.reached(ended.order) || itself;
-            if ended.order == 0 || !reached {
-                return;
-            }
-            m.note(|| format!("thread {}: its commit record is durable", ended.thread));
-            if self.strict {
-                m.release(ended.thread);
-            }
-            self.ended.pop_front();
-        }
     }
 }
 
@@ -526,7 +421,7 @@ impl Design for Fwb {
     fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
         self.last_seen = m.now();
         // What is running goes first: it may need room to end.
-        if self.waiting_for_space.is_empty() && self.free_slots() > self.log.slots / 8 {
+        if self.waiting_for_space.is_empty() && self.free_places() > self.end.log().places() / 8 {
             return Flow::Continue;
         }
         self.wait_for_space(m, tx.thread)
@@ -534,47 +429,12 @@ impl Design for Fwb {
 
     fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
         self.last_seen = m.now();
-        if let Some(number) = self.buffer.merge(store) {
-            m.count().log_entries_merged += 1;
-            m.corner(Corner::Merged as usize);
-            m.note(|| format!("a store of {:#x} is merged into record {number}", store.new));
-            return Flow::Continue;
-        }
-        let thread = store.tx.thread as usize;
-        let is_first = self.running[thread].is_none();
-        let reserves = !self.sabotages.has(Sabotage::NothingReserved);
-        let reserved = if reserves { self.reserved + u64::from(is_first) } else { 0 };
-        if self.free_slots() < 1 + reserved {
-            return self.wait_for_space(m, store.tx.thread);
-        }
-        if !self.has_place(m, store.tx.thread) {
-            return Flow::Retry;
-        }
-        let number = self.append(m, Kind::Entry, store);
-        if is_first {
-            self.running[thread] = Some(number);
-            self.reserved += 1;
-        }
-        m.count().log_entries += 1;
-        self.drain(m);
-        Flow::Continue
+        self.log_store(m, store)
     }
 
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
         self.last_seen = m.now();
-        let Some(first_record) = self.running[tx.thread as usize] else { return Flow::Continue };
-        if !self.has_place(m, tx.thread) {
-            return Flow::Retry;
-        }
-        self.append(m, Kind::Commit, &Store { tx, core: 0, addr: Addr(0), old: 0, new: 0 });
-        self.running[tx.thread as usize] = None;
-        self.reserved -= 1;
-        self.ended.push_back(Ended { thread: tx.thread, first_record, order: 0 });
-        if self.strict {
-            self.buffer.hurry();
-        }
-        self.drain(m);
-        if self.strict { Flow::Wait } else { Flow::Continue }
+        self.log_commit(m, tx)
     }
 
     fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {

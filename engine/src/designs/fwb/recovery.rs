@@ -1,7 +1,7 @@
 //! Recovery (§IV-F), from the bytes of the log alone.
 //!
-//! From the head on, records are read until a slot does not hold the record that it should: its torn
-//! bits are mixed or those of the pass before. Nothing after that first hole matters, even if whole
+//! From the head on, records are read until one is not there that should be: its torn bits are mixed or those
+//! of the pass before. In either format the records are the same, and what is done with them, too. Nothing after that first hole matters, even if whole
 //! records lie there, because three things wait until every record before them is durable: a line's
 //! write to its home (for the records of its stores), the acknowledgement of a commit, and the head.
 //! So the stores after a hole have reached no home, and their transactions were not acknowledged. (To
@@ -16,31 +16,30 @@
 //! records of a word that are left are its newest ones, and the last committed one of them is the
 //! newest committed value. The head moves last, so a recovery that is cut short starts over and does
 //! the same; one that completed leaves an empty log. Before the system uses that log again, it creates
-//! it anew (`log_create`, §IV-A), which clears the slots: whole records may lie behind the hole.
+//! it anew (`log_create`, §IV-A), which clears it: whole records may lie behind the hole.
 
 use std::collections::BTreeSet;
 
 use super::Sabotage;
-use super::log::{Kind, Log, Record};
+use super::log::{Log, Remains};
 use crate::crash::Medium;
+use crate::designs::packed_log::{Kind, Record};
 use crate::designs::{RecoveryReport, Site};
 
 pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
     let has = |sabotage| site.sabotages.has(sabotage);
     let log = Log::of(site);
     let mut report = RecoveryReport::default();
-    let head = medium.load(log.head());
-    let (records, scanned) = live_records(&log, head, site, medium);
-    report.records_scanned = scanned;
-    for (number, record) in (head..).zip(&records) {
-        medium.note(|| format!("record {number}: {record}"));
+    let Remains { records, end, examined } = log.scan(medium);
+    report.records_scanned = examined;
+    for (place, record) in &records {
+        medium.note(|| format!("place {place}: {record}"));
     }
     if records.is_empty() {
         return report;
     }
-    let new_head = head + records.len() as u64;
     if has(Sabotage::RecoveryMovesHeadFirst) {
-        medium.store(log.head(), new_head);
+        log.empty(medium, end);
     }
 
     let (mut redo, mut undo) = split(&records, site, medium);
@@ -61,27 +60,28 @@ pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> Recovery
         medium.store(record.addr, record.undo);
         report.words_undone += 1;
     }
-    medium.store(log.head(), new_head);
+    log.empty(medium, end);
     report
 }
 
 /// The entries of committed transactions and those of others, each in their order.
 fn split<'a>(
-    records: &'a [Record],
+    records: &'a [(u64, Record)],
     site: &Site,
     medium: &mut Medium,
 ) -> (Vec<&'a Record>, Vec<&'a Record>) {
     let has = |sabotage| site.sabotages.has(sabotage);
     let mut committed_until = [0; 1 << u8::BITS];
     let mut committed_ids = BTreeSet::new();
-    for (i, record) in records.iter().enumerate().filter(|(_, r)| r.kind == Kind::Commit) {
+    let of = |kind| records.iter().map(|(_, r)| r).enumerate().filter(move |(_, r)| r.kind == kind);
+    for (i, record) in of(Kind::Commit) {
         committed_until[usize::from(record.thread)] = i;
         if has(Sabotage::IdTellsCommit) {
             committed_ids.insert((record.thread, record.tx));
         }
     }
     let (mut redo, mut undo) = (Vec::new(), Vec::new());
-    for (i, record) in records.iter().enumerate().filter(|(_, r)| r.kind == Kind::Entry) {
+    for (i, record) in of(Kind::UndoRedo) {
         let is_committed = if has(Sabotage::WholeMeansCommitted) {
             true
         } else if has(Sabotage::HomeTellsCommit) {
@@ -94,17 +94,4 @@ fn split<'a>(
         (if is_committed { &mut redo } else { &mut undo }).push(record);
     }
     (redo, undo)
-}
-
-/// The records from the head to the first hole, and the number of slots read.
-fn live_records(log: &Log, head: u64, site: &Site, medium: &mut Medium) -> (Vec<Record>, u64) {
-    let mut records = Vec::new();
-    for number in head..head + log.slots {
-        match log.read(medium, number) {
-            Some(record) => records.push(record),
-            None if site.sabotages.has(Sabotage::HolesAreSkipped) => {}
-            None => return (records, number - head + 1),
-        }
-    }
-    (records, log.slots)
 }

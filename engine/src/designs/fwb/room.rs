@@ -5,32 +5,42 @@ use crate::designs::{Flow, ThreadId};
 use crate::machine::Machine;
 
 impl Fwb {
-    /// Slots that may be written: those behind the durable head.
-    pub(super) fn free_slots(&self) -> u64 {
-        if self.sabotages.has(Sabotage::LogGoesRound) {
-            return self.log.slots;
+    /// Places that may be written: those behind the durable head that the buffer's records do not need.
+    pub(super) fn free_places(&self) -> u64 {
+        if self.has(Sabotage::LogGoesRound) {
+            return self.end.log().places();
         }
-        self.log.slots.saturating_sub(self.tail - self.head)
+        let needs_none = self.has(Sabotage::BufferNeedsNoRoom);
+        self.end.free(if needs_none { 0 } else { self.buffer.len() })
     }
 
-    /// The thread waits until the head moves, which scans bring about.
+    /// The thread waits until the head moves, which scans bring about, or records in the buffer turn out to
+    /// need less than was kept for them.
     pub(super) fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Flow {
         if self.waiting_for_space.is_empty() {
             m.count().log_overflows += 1;
             m.corner(Corner::LogFull as usize);
         }
-        m.note(|| format!("thread {thread} waits for room: {} slots are free", self.free_slots()));
+        m.note(|| {
+            format!("thread {thread} waits for room: {} places are free", self.free_places())
+        });
         self.waiting_for_space.push(thread);
         self.give_up_if_stuck(m);
         self.scanner.hasten(m);
         Flow::Retry
     }
 
-    /// First record of the oldest transaction that is not durably committed.
+    pub(super) fn release_waiting_for_space(&mut self, m: &mut Machine) {
+        for thread in self.waiting_for_space.drain(..) {
+            m.release(thread);
+        }
+    }
+
+    /// First place of the oldest transaction that is not durably committed.
     pub(super) fn oldest_unfinished(&self) -> Option<u64> {
         let counts = |sabotage| !self.sabotages.has(sabotage);
         let running = self.running.iter().flatten().copied();
-        let ended = self.ended.iter().map(|e| e.first_record);
+        let ended = self.ended.iter().map(|e| e.first_place);
         running
             .filter(|_| counts(Sabotage::HeadPassesRunning))
             .chain(ended.filter(|_| counts(Sabotage::HeadPassesEnding)))
@@ -39,16 +49,19 @@ impl Fwb {
 
     /// Ends the run if no truncation can ever make room.
     pub(super) fn give_up_if_stuck(&self, m: &mut Machine) {
-        let slots = self.log.slots;
-        let owns_oldest = |&&thread: &&ThreadId| self.running[thread as usize] == Some(self.head);
+        if !self.buffer.is_empty() {
+            return;
+        }
+        let (capacity, head) = (self.end.log().capacity(), self.end.head());
+        let owns_oldest = |&&thread: &&ThreadId| self.running[thread as usize] == Some(head);
         if let Some(thread) = self.waiting_for_space.iter().find(owns_oldest) {
             m.fail(format!(
-                "the log of {slots} records is full, and its oldest record belongs to the running transaction of \
+                "the log of {capacity} is full, and its oldest record belongs to the running transaction of \
                  thread {thread}, which needs more: it does not fit beside the others; raise fwb.log_bytes"
             ));
         } else if m.now() > self.last_seen + STUCK_CYCLES {
             m.fail(format!(
-                "the log of {slots} records is full, and for {STUCK_CYCLES} cycles no transaction has gone on, \
+                "the log of {capacity} is full, and for {STUCK_CYCLES} cycles no transaction has gone on, \
                  so that nothing can be truncated; raise fwb.log_bytes"
             ));
         }

@@ -3,13 +3,13 @@
 //! At the end of a scan, stores logged before the *previous* scan began are home, or their lines'
 //! writes are on their way ([`crate::designs::force_write_back`]). Once these are durable too, the head
 //! may pass the records; it stops at the first record of the oldest transaction whose commit is not
-//! durable. The slots behind it are used again when the new head itself is durable. (Entries that a scan's beginning finds in the log buffer
-//! count as younger than it. That is more careful than need be: a line that leaves takes its entries out of
-//! the buffer, so no store merges into them afterwards.)
+//! durable. The places behind it are used again when the new head itself is durable. (Entries that a scan's
+//! beginning finds in the log buffer count as younger than it. That is more careful than need be: a line that
+//! leaves takes its entries out of the buffer, so no store merges into them afterwards.)
 
 use super::{Corner, Fwb, Meaning, Sabotage};
 use crate::designs::force_write_back::{Forced, Progress};
-use crate::machine::{Cycle, Machine, Write, WriteClass};
+use crate::machine::{Cycle, Machine};
 
 /// A move of the head that is waiting for data, or under way itself.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +42,11 @@ impl Fwb {
     }
 
     fn begin_scan(&mut self, m: &mut Machine) {
-        let cut = self.buffer.oldest().unwrap_or(self.tail);
+        let cut = self.end.next();
         if self.running.iter().any(Option::is_some) {
             m.corner(Corner::ScanWhileOpen as usize);
         }
-        m.note(|| format!("scan begins; the log ends before record {cut}"));
+        m.note(|| format!("scan begins; the log ends before place {cut}"));
         self.cuts = [self.cuts[1], cut];
         self.scanner.begin(m);
     }
@@ -75,8 +75,8 @@ impl Fwb {
         let after_epoch = self.data_writes.close();
         let cut = self.cuts[usize::from(self.sabotages.has(Sabotage::OneScanIsEnough))];
         let head = cut.min(self.oldest_unfinished().unwrap_or(u64::MAX));
-        m.note(|| format!("scan ends; the head may move to record {head}"));
-        if self.truncation.is_none() && head > self.head {
+        m.note(|| format!("scan ends; the head may move to place {head}"));
+        if self.truncation.is_none() && head > self.end.head() {
             self.truncation = Some(Truncation { head, after_epoch, sent: false });
             self.try_to_truncate(m);
         }
@@ -106,24 +106,19 @@ impl Fwb {
             self.free_before(m, head);
         }
         m.note(|| format!("the head, {head}, is sent"));
-        let mut write = Write::words(WriteClass::Metadata, self.log.head(), &[head]);
-        write.token = Meaning::Head.token(0);
-        m.write(write, m.path());
+        m.write(self.end.head_write(head), m.path());
     }
 
-    /// The new head is durable: the slots before it are free.
+    /// The new head is durable: the places before it are free.
     pub(super) fn head_durable(&mut self, m: &mut Machine) {
         let truncation = self.truncation.take().expect("a head was on its way");
         m.corner(Corner::HeadMoved as usize);
-        m.note(|| format!("the head has moved to record {}", truncation.head));
+        m.note(|| format!("the head has moved to place {}", truncation.head));
         self.free_before(m, truncation.head);
     }
 
     fn free_before(&mut self, m: &mut Machine, head: u64) {
-        m.count().log_records_truncated += head - self.head;
-        self.head = head;
-        for thread in self.waiting_for_space.drain(..) {
-            m.release(thread);
-        }
+        self.end.free_before(m, head);
+        self.release_waiting_for_space(m);
     }
 }

@@ -50,7 +50,7 @@ mod send;
 mod tests;
 
 pub use read::bytes_of;
-pub use record::{Kind, Record, ULOG_MAX};
+pub use record::{Kind, Record, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 
 use crate::crash::Medium;

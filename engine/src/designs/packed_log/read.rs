@@ -54,6 +54,16 @@ impl Log {
         scan
     }
 
+    /// Makes sure that nothing is there from a group on to which the head is about to move, behind what was
+    /// read. The first hole may lie in the middle of a block, and the blocks behind that one may be whole.
+    pub fn seal(&self, medium: &mut Medium, group: u64) {
+        let at = self.metadata(group);
+        let word = medium.load(at);
+        if word & TORN == self.torn(group) {
+            medium.store(at, word ^ TORN);
+        }
+    }
+
     /// Reads the records of a block up to the first that is not whole; returns whether all were.
     /// `next_word`: where the next data word of the batch lies, counted from group 0.
     fn read_block(
@@ -109,5 +119,56 @@ impl Log {
             words[1] = words[1] & !TORN | words[0] & TORN;
         }
         Metadata::parse(words, self.torn(group))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Faults, LINE_BYTES};
+    use super::*;
+
+    const LOG_BYTES: u64 = LINE_BYTES + 4 * super::super::GROUP_BYTES;
+
+    /// Writes a block of commit records.
+    fn write_block(log: &Log, medium: &mut Medium, group: u64, count: usize) {
+        for place in 0..count {
+            let record = Record { kind: Kind::Commit, thread: place as u8, ..Record::BLANK };
+            let metadata = Metadata { record, encoding: 0, count, continues: false };
+            let at = log.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
+            for (word, value) in (0..).zip(metadata.words(log.torn(group))) {
+                medium.store(at.plus(word * WORD_BYTES), value);
+            }
+        }
+    }
+
+    /// The first block has a torn record in it, the one behind is whole: what recovery has left out once it
+    /// must not find later, when the head has moved behind the torn block.
+    #[test]
+    fn a_whole_block_behind_a_torn_one_is_never_read() {
+        let log = Log::new(Addr(4096), LOG_BYTES, Faults::default());
+        let mut medium = Medium::default();
+        log.create(&mut medium);
+        write_block(&log, &mut medium, 0, 4);
+        write_block(&log, &mut medium, 1, 2);
+        medium.store(log.metadata(0).plus(4 * WORD_BYTES), 0);
+        let scan = log.scan(&mut medium);
+        assert_eq!((scan.records.len(), scan.end, scan.blocks), (2, 1, 1));
+        log.seal(&mut medium, scan.end);
+        assert_eq!(log.scan(&mut medium).records, scan.records, "until the head moves");
+        medium.store(log.head(), scan.end);
+        assert_eq!(log.scan(&mut medium).records, []);
+    }
+
+    #[test]
+    fn what_is_a_hole_already_is_not_written() {
+        let log = Log::new(Addr(4096), LOG_BYTES, Faults::default());
+        let mut medium = Medium::default();
+        log.create(&mut medium);
+        (0..4).for_each(|group| write_block(&log, &mut medium, group, 4));
+        let written = medium.written().len();
+        let scan = log.scan(&mut medium);
+        assert_eq!((scan.records.len(), scan.end), (16, 4), "the log is full");
+        log.seal(&mut medium, scan.end);
+        assert_eq!(medium.written().len(), written);
     }
 }

@@ -70,6 +70,13 @@ impl Record {
     }
 }
 
+/// Bytes in which two words differ, as a dirty flag names them: bit i is byte i.
+#[inline]
+pub fn dirty_bytes(undo: u64, redo: u64) -> u8 {
+    let changed = undo ^ redo;
+    (0..8).fold(0, |flag, i| flag | u8::from(changed >> (8 * i) & 0xff != 0) << i)
+}
+
 /// What a record's metadata holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Metadata {
