@@ -1065,7 +1065,7 @@ fn small_logs_keep_every_promise_on_hostile_machines() {
     ];
     let codecs = ["", "morlog.dirty_flags=true pm.codec=slde"];
     // Logs just large enough for the largest transactions.
-    let workloads = [(&CHURN, ["16KB", "32KB"]), (&SHARED_LINES, ["32KB", "64KB"])];
+    let workloads = [(&CHURN, ["32KB", "32KB"]), (&SHARED_LINES, ["32KB", "64KB"])];
     let mut seed = 0;
     for (machine, design, codec) in all(machines, designs, codecs) {
         seed += 1;
