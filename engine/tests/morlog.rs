@@ -935,6 +935,20 @@ fn a_transaction_that_the_log_cannot_hold_ends_the_run() {
     assert!(why.contains("24 groups") && why.contains("morlog.log_bytes"), "{why}");
 }
 
+/// Redo entries that leave a buffer of one take a group each, and room for all of them is kept.
+#[test]
+fn a_full_log_is_not_run_over_by_redo_entries() {
+    let text = "graven litmus 1\ntitle \"six groups\"\nset morlog.log_bytes = 832\nset morlog.redo_entries = 1\n\
+        A[8] = 1\nthread\nbegin\nA[0] = 2\nA[1] = 2\nA[2] = 2\nA[3] = 2\ncompute 1000\n\
+        A[4] = 2\nA[5] = 2\nA[6] = 2\ncompute 1000\n\
+        A[0] = 3\nA[1] = 3\nA[2] = 3\nA[3] = 3\nA[4] = 3\nevict A[0] from l1\ncommit\n";
+    let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(&litmus, find("morlog").expect("registered"));
+    let outcome = case.unwrap_or_else(|e| panic!("{e}")).run().expect("not cancelled");
+    assert_eq!(outcome.convictions, []);
+    assert!(outcome.refused.is_some_and(|why| why.contains("6 groups")));
+}
+
 /// Claims morlog-tab1-log-registers, -l1-extension, -undoredo-buffer, -redo-buffer and -ulog-counters, morlog-ulog-counter-width.
 #[test]
 fn table_1_follows_from_the_fields_of_figure_7() {
