@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod campaign;
+pub mod churn;
 pub mod memory;
 pub mod script;
 pub mod shared_lines;

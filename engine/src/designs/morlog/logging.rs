@@ -311,8 +311,10 @@ impl Morlog {
         let several = self.logs.ends.len() > 1 && self.delay_persistence;
         let several = several && !self.has(Sabotage::RecordsPassCommits);
         let after = if several { self.last_commit } else { 0 };
+        let head = self.logs.ends[log].head;
         let packer = &mut self.logs.ends[log].packer;
         let sent = packer.send(m, batch, after, |order| Meaning::Log.token(order));
+        debug_assert!(packer.tail() - head <= packer.log().groups, "room was kept");
         if sent.group > 0 && sent.group.is_multiple_of(packer.log().groups) {
             m.corner(Corner::LogWrapped as usize);
         }

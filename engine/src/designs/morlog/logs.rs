@@ -122,12 +122,12 @@ impl LogEnd {
         LogEnd { packer: Packer::new(log, slde), head: 0, undo_redo: 0, redo: 0, open: 0 }
     }
 
-    /// Groups that may be written and are not spoken for. An undo+redo entry may leave by itself; redo data
-    /// leaves by fours, but for what each transaction's end leaves over.
+    /// Groups that may be written and are not spoken for. Any entry may leave by itself: an undo+redo entry by its
+    /// age, a redo entry out of a small buffer, or late redo data at the end of a scan.
     pub fn free_groups(&self) -> u64 {
         let log = self.packer.log();
         let used = self.packer.tail() - self.head;
-        let reserved = self.undo_redo + self.redo.div_ceil(4) + 2 * self.open;
+        let reserved = self.undo_redo + self.redo + 2 * self.open;
         log.groups.saturating_sub(used + reserved)
     }
 }

@@ -66,13 +66,13 @@ mod truncation;
 use std::collections::VecDeque;
 
 use super::force_write_back::{self, DataWrites, Scanner};
-use super::packed_log::Record;
+use super::packed_log::{Record, ULOG_MAX};
 use super::{
     Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
 };
 use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token, Write, WriteClass};
-use crate::memory::{Addr, LineAddr, LineData, WordMask};
+use crate::memory::{Addr, LineAddr, LineData, WORD_BYTES, WordMask};
 use crate::{choice, sabotages, section};
 
 use buffers::{Redo, RedoBuffer, UndoRedoBuffer};
@@ -363,6 +363,14 @@ fn check(site: &Site) -> Result<(), ConfigError> {
              overtake its log entry; morlog.allow_unsafe_buffer = true accepts that"
         );
         let keys = ["morlog.undo_redo_entries", "morlog.allow_unsafe_buffer"];
+        return Err(config.inconsistent(&keys, why));
+    }
+    // What a transaction may leave to be logged after its commit record: all words of an L1, and a redo buffer.
+    let l1_words = config.get::<L1Config>().bytes.0 / WORD_BYTES;
+    let words = l1_words + u64::from(morlog.redo_entries);
+    if morlog.delay_persistence && words > ULOG_MAX.into() {
+        let why = format!("a commit record can announce {ULOG_MAX} words, and these hold {words}");
+        let keys = ["l1.bytes", "morlog.redo_entries", "morlog.delay_persistence"];
         return Err(config.inconsistent(&keys, why));
     }
     Ok(())
