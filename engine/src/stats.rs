@@ -209,7 +209,7 @@ counters! {
     log_entries: Count, "entries";
     /// Stores merged into a log entry that was still buffered.
     log_entries_merged: Count, "entries";
-    /// Stores for which the design made no entry because the word did not change.
+    /// Stores for which the design made no entry, and entries that it dropped, because the word did not change.
     log_entries_ignored: Count, "entries";
     /// Log entries discarded because their line had reached PM.
     log_entries_discarded: Count, "entries";

@@ -183,9 +183,12 @@ fn what_a_power_failure_leaves_changes_at_crash_points_only() {
 #[test]
 fn unsafe_designs_are_convicted() {
     for design in REGISTRY.iter().filter(|d| !d.is_safe(&Config::defaults())) {
-        let mut simulation = simulation(&tiny_config(&[]), design.name, &CELLS, 4, 60, 1);
-        let (_, broken) = crash_often(&mut simulation, 1, 3000);
-        assert!(!broken.is_empty(), "{} was never caught", design.name);
+        // On some machine: a line that overtakes its record does so for a few cycles only.
+        let is_caught = |(_, config): (&str, Config)| {
+            let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, 1);
+            !crash_often(&mut simulation, 1, 500).1.is_empty()
+        };
+        assert!(variants().into_iter().any(is_caught), "{} was never caught", design.name);
     }
 }
 

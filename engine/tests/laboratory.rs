@@ -62,10 +62,11 @@ fn program_for(design: &Entry, sabotage: &str) -> Option<Litmus> {
     programs.into_iter().find(|p| p.sabotage.as_deref() == Some(sabotage))
 }
 
+/// Parameter sets of another design share its sabotages, which are convicted there.
 #[test]
 fn every_sabotage_is_convicted() {
     let mut blind = Vec::new();
-    for design in sound() {
+    for design in sound().filter(|design| design.settings.is_empty()) {
         if design.sabotages.len() < 6 {
             blind.push(format!("{} has too few sabotages", design.name));
         }

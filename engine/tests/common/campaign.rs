@@ -48,7 +48,7 @@ impl Campaign {
     pub fn examine(&self, design: &'static designs::Entry, sabotages: Sabotages) -> Found {
         let mut found = Found { corners: vec![0; design.corners.len()], ..Found::default() };
         for seed in 1..=self.runs {
-            let config = tiny_config(self.settings);
+            let config = design.configured(tiny_config(self.settings));
             config.validate().unwrap_or_else(|e| panic!("{e}"));
             let (threads, transactions, workload) = (4, self.transactions, self.workload);
             let trial = Trial {

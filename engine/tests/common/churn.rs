@@ -13,10 +13,21 @@ use rand_pcg::Pcg64;
 pub static CHURN: Entry =
     Entry { name: "churn", group: "test", summary: "few words, stored often", build: churn };
 
-struct Churn(Request);
+/// The same, but the values lie in any of four bytes of their words.
+pub static WIDE_CHURN: Entry = Entry {
+    name: "wide-churn",
+    summary: "few words, stored often, byte by byte",
+    build: |request| Ok(Box::new(Churn { request: request.clone(), bytes: 4 })),
+    ..CHURN
+};
+
+struct Churn {
+    request: Request,
+    bytes: u32,
+}
 
 fn churn(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    Ok(Box::new(Churn(request.clone())))
+    Ok(Box::new(Churn { request: request.clone(), bytes: 1 }))
 }
 
 const CHURN_LINES: u64 = 16;
@@ -25,10 +36,15 @@ impl Workload for Churn {
     fn populate(&mut self, _image: &mut Image) {}
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
-        let transactions = self.0.transactions_of(thread);
-        let near = Ptr::known(self.0.start.plus(u64::from(thread) * CHURN_LINES * 64));
-        let far = Ptr::known(self.0.start.plus(1 << 20));
-        let mut random = Pcg64::seed_from_u64(self.0.seed << 8 | u64::from(thread));
+        let transactions = self.request.transactions_of(thread);
+        let near = Ptr::known(self.request.start.plus(u64::from(thread) * CHURN_LINES * 64));
+        let far = Ptr::known(self.request.start.plus(1 << 20));
+        let mut random = Pcg64::seed_from_u64(self.request.seed << 8 | u64::from(thread));
+        let bytes = self.bytes;
+        let value = move |random: &mut Pcg64| {
+            let value = random.random_range(0..4u64);
+            if bytes == 1 { value } else { value << (8 * random.random_range(0..bytes)) }
+        };
         spawn(move |memory| {
             for number in 1..=transactions {
                 memory.tx_begin();
@@ -36,9 +52,9 @@ impl Workload for Churn {
                 for store in 0..stores {
                     let line = random.random_range(0..CHURN_LINES);
                     let at = near.word(line * 8 + random.random_range(0..2));
-                    memory.store(at, random.random_range(0..4));
+                    memory.store(at, value(&mut random));
                     match random.random_range(0..8) {
-                        0 | 1 => memory.store(at, random.random_range(0..4)),
+                        0 | 1 => memory.store(at, value(&mut random)),
                         2 | 3 => drop(memory.load(far.word(random.random_range(0..2048) * 8))),
                         _ => {}
                     }

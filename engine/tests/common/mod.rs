@@ -51,16 +51,10 @@ pub fn simulation(
 }
 
 fn spec(config: &Config, design: &str, threads: u32, transactions: u64, seed: u64) -> Spec {
+    let design = graven_engine::designs::find(design).expect("a registered design");
+    let config = design.configured(config.clone());
     config.validate().unwrap_or_else(|e| panic!("{e}"));
-    Spec {
-        config: config.clone(),
-        design: graven_engine::designs::find(design).expect("a registered design"),
-        workload: &CELLS,
-        threads,
-        transactions,
-        seed,
-        trial: Trial::default(),
-    }
+    Spec { config, design, workload: &CELLS, threads, transactions, seed, trial: Trial::default() }
 }
 
 /// Transactions that add to random words of an array of 4,096 words, each thread in a part of its own;

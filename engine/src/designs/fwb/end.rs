@@ -86,7 +86,7 @@ impl LogEnd {
     /// How many records may be sent together now.
     pub fn together(&self) -> usize {
         match &self.appender {
-            Appender::Slots(slots, next) => slots.to_end_of_line(*next),
+            Appender::Slots(slots, next) => slots.rest_of_line(*next),
             Appender::Packed(_) => RECORDS_PER_GROUP,
         }
     }

@@ -2,12 +2,16 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | hardware logging (HWL), order, commit; sabotages | §III-B, §III-D, §III-E |
-//! | `log` | the circular log and its records | §III-A, §IV-A |
+//! | `mod` | the design's parameters, state and events; sabotages | |
+//! | `logging` | hardware logging (HWL), order, commit | §III-B, §III-D, §III-E |
 //! | `buffer` | the volatile log buffer | §IV-C |
+//! | `end` | the end of the log: appending, and room | §III-A |
+//! | `log` | the circular log in either format | §III-A, §IV-A |
+//! | `slots` | a slot for each record | §III-A, §IV-A |
 //! | `scan` | force write-back (FWB, shared with others: `designs/force_write_back`) and truncation | §III-C, §IV-D, Fig. 5 |
 //! | `room` | a log that is full | §II-C, §IV-A |
 //! | `recovery` | recovery | §IV-F |
+//! | `variants` | the designs that MorLog compares with | MorLog §VI-A |
 //! | `corners` | states worth reaching | |
 //!
 //! Every transactional store sends a record with the old and the new word past the caches to one
@@ -32,6 +36,19 @@
 //!
 //! The fields are §III-A's (201 bits); kind is ours. Every word carries the torn bit, so a record of which
 //! only some words were written is not taken for one ("incomplete entries have mixed values").
+//!
+//! With `log_packing` the log has [`super::packed_log`]'s groups instead (the tables are there; of its records,
+//! *undo+redo* and *commit* occur), and the head pointer is the number of a group. What leaves the buffer takes along
+//! up to three records behind it, which share its group. Which group that is turns out when they leave, so what
+//! is kept of a record in the buffer is the group that is next when it enters, a lower bound, and each one in
+//! the buffer may need a group of its own.
+//!
+//! **Dirty flags** (`dirty_flags`, MorLog §IV-A, §VI-A): an entry has a flag that says in which bytes its words differ;
+//! memory modules that know SLDE code by it. A store that changes nothing makes no entry. Nor is one sent whose word
+//! has its old value again after merges: had the line left the caches meanwhile, the entry would have gone before it. So
+//! recovery finds the word as the transaction's records before that entry, or the transactions before, say it
+//! was. A commit record is sent even if all entries before it are dropped. MorLog sets the flag "when the log entry is
+//! created"; here it follows merges, or bytes that only a merged store changed would be lost (`flag-of-first-store`).
 //!
 //! **Order.** Undo before steal: an entry leaves the log buffer after N cycles, and N may not exceed the
 //! cycles that a store needs to fall through the caches. The machine moves evicted lines at once, and its
@@ -63,7 +80,7 @@
 //! - Slots are of 32 B, as those who compare with FWB pack them, or of 64 B for the paper's own
 //!   figures. Two records that share a log line are sent in one write if both are in the buffer.
 //! - Stores merge per word, and within one transaction only.
-//! - Each open transaction has a slot reserved for its commit record. If the log is full, stores and new
+//! - Each open transaction has a place (slot or group) reserved for its commit record. If the log is full, stores and new
 //!   transactions wait, and scans follow each other until there is room. A transaction that owns the oldest
 //!   record and needs yet another ends the run with an error; `log_grow` is not modelled.
 //! - The log is created anew after a recovery, which leaves it empty, but not clear.
@@ -228,7 +245,7 @@ sabotages! {
     BufferNeedsNoRoom = "buffer-needs-no-room";
     /// Packed: metadata does not wait for its data.
     MetadataFirst = "metadata-first";
-    /// An entry's dirty flag is that of the store that made it (literal, MorLog §VI-A).
+    /// An entry's dirty flag is that of the store that made it (MorLog §VI-A, at its word).
     FlagOfFirstStore = "flag-of-first-store";
 }
 
@@ -346,7 +363,8 @@ fn check(site: &Site) -> Result<(), ConfigError> {
         return Err(config.inconsistent(&["fwb.log_bytes", "pm.log_region_bytes"], why));
     }
     if fwb.dirty_flags && !fwb.log_packing {
-        let why = "slots have no room for dirty flags; packed records have".into();
+        let why =
+            "slots have no room for dirty flags; records have with fwb.log_packing = true".into();
         return Err(config.inconsistent(&["fwb.dirty_flags", "fwb.log_packing"], why));
     }
     let (log, needed) = (Log::of(site), PLACES_PER_THREAD_MIN * u64::from(site.threads));

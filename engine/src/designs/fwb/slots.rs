@@ -103,13 +103,13 @@ impl Slots {
 
     /// How many records from this one on share its log line.
     #[inline]
-    pub fn to_end_of_line(&self, number: u64) -> usize {
+    pub fn rest_of_line(&self, number: u64) -> usize {
         ((LINE_BYTES - self.slot(number).0 % LINE_BYTES) / self.bytes) as usize
     }
 
     /// The write of records that share a log line; the first has this number.
     pub fn write(&self, first: u64, records: &[Record]) -> Write {
-        debug_assert!(records.len() <= self.to_end_of_line(first), "they share a line");
+        debug_assert!(records.len() <= self.rest_of_line(first), "they share a line");
         let slot_words = (self.bytes / WORD_BYTES) as usize;
         let mut words = [0; WORDS_PER_LINE];
         for ((record, slot), number) in
@@ -264,8 +264,8 @@ mod tests {
             |bytes| Slots { start: Addr(4096), count: 4, bytes, sabotages: Sabotages::NONE };
         let entry = |undo| Record { kind: Kind::UndoRedo, undo, ..Record::BLANK };
         let (wide, narrow) = (slots(64), slots(32));
-        assert_eq!([0, 1, 2, 3].map(|n| narrow.to_end_of_line(n)), [2, 1, 2, 1]);
-        assert_eq!([0, 1, 2, 3].map(|n| wide.to_end_of_line(n)), [1; 4]);
+        assert_eq!([0, 1, 2, 3].map(|n| narrow.rest_of_line(n)), [2, 1, 2, 1]);
+        assert_eq!([0, 1, 2, 3].map(|n| wide.rest_of_line(n)), [1; 4]);
         let write = narrow.write(2, &[entry(2), entry(3)]);
         assert_eq!((write.line, write.mask), (narrow.slot(2).line(), 0xff));
         assert_eq!(write.data[..4], words_of(&entry(2), true));
