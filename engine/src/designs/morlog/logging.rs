@@ -363,7 +363,7 @@ impl Morlog {
             }
             let home = Record { kind: Kind::InPlace, addr: addr.line().addr(), dirty: 0, ..of };
             let same = |r: &&mut Record| Record { dirty: 0, ..**r } == home;
-            let at = match batch.iter_mut().position(|mut r| same(&&mut r)) {
+            let at = match batch.iter_mut().position(|r| same(&r)) {
                 Some(at) => at,
                 None => {
                     m.count().redo_in_place_records += 1;
