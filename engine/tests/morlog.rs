@@ -176,7 +176,7 @@ fn read_log(peek: &impl Fn(Addr) -> u64, log: usize, start: Addr, groups: u64) -
             let metadata = block(group).plus(place * 16);
             let [first, second] = [metadata, metadata.plus(8)].map(peek);
             let torn = first >> 63 == 1;
-            let expected = group / groups % 2 == 0;
+            let expected = (group / groups).is_multiple_of(2);
             if torn != expected || (second >> 63 == 1) != expected {
                 return records;
             }
@@ -433,20 +433,20 @@ fn a_line_that_leaves_the_l1_loses_its_states() {
     let a = at(0, 0);
     // URLog: nothing; the next store is the first again, with an undo value of the transaction's own.
     let urlog = "begin; A=1; wait 40; l1 A; load A; A=2; end";
-    let seen = told(&[], &urlog);
+    let seen = told(&[], urlog);
     assert_eq!(seen.entries(), (2, 0, 0));
     assert_eq!(seen.log()[..2], [(UNDO_REDO, a, vec![0, 1]), (UNDO_REDO, a, vec![1, 2])]);
     // Undone newest first, that is harmless.
     let open = "begin; A=1; wait 40; l1 A; load A; A=2; evict A; wait 500; look; end";
-    let seen = watch(&[], &[&open]);
+    let seen = watch(&[], &[open]);
     assert_eq!((seen[0].survives[&a], seen[0].recovered[&a]), (2, 0));
     // Dirty, its entry in the buffer: nothing either; a store that comes soon is merged all the same.
     let dirty = "begin; A=1; l1 A; load A; A=2; end";
-    let seen = told(&[("morlog.undo_redo_entries", "43")], &dirty);
+    let seen = told(&[("morlog.undo_redo_entries", "43")], dirty);
     assert_eq!(seen.entries(), (1, 1, 0));
     // ULog: a redo entry of the newest value, and not of the word beside it, which is URLog.
     let ulog = "begin; A=1; A1=5; wait 40; A=2; l1 A; wait 9; look; end";
-    let seen = watch(&[], &[&ulog]);
+    let seen = watch(&[], &[ulog]);
     assert!(seen[0].says("redo entry of 0x1000: 0x2"), "{:?}", seen[0].notes);
     assert_eq!(seen[0].entries(), (2, 0, 1));
     assert_eq!(seen[0].kinds(), [UNDO_REDO, UNDO_REDO], "it waits in the redo buffer");
@@ -459,7 +459,7 @@ fn a_line_that_leaves_the_l1_loses_its_states() {
 fn another_transaction_finds_no_valid_state() {
     let a = at(0, 0);
     let steps = "begin; A=1; wait 40; A=2; end; begin; A=3; wait 40; look; A=4; end; settle";
-    let strict = watch(&[], &[&steps]);
+    let strict = watch(&[], &[steps]);
     let first = vec![(UNDO_REDO, a, vec![0, 1]), (REDO, a, vec![2]), (COMMIT, Addr(1), vec![])];
     let second = vec![(UNDO_REDO, a, vec![2, 3]), (REDO, a, vec![4]), (COMMIT, Addr(2), vec![])];
     let without_commits = |log: Vec<(u64, Addr, Vec<u64>)>| -> Vec<_> {
@@ -472,7 +472,7 @@ fn another_transaction_finds_no_valid_state() {
     assert_eq!(without_commits(strict[1].log()), without_commits([first, second].concat()));
     assert_eq!(strict[0].recovered[&a], 2);
     // The first's word is ULog when the second stores to it: a redo entry, late, and a new undo+redo entry.
-    let delayed = watch(&[DELAYED], &[&steps]);
+    let delayed = watch(&[DELAYED], &[steps]);
     assert!(delayed[0].says("redo entry of 0x1000: 0x2"));
     assert!(delayed[0].says("undo+redo entry of 0x1000: 0x2 -> 0x3"));
     assert_eq!(delayed[0].recovered[&a], 0, "the redo entry is in the buffer only");
@@ -485,7 +485,7 @@ fn a_line_that_another_core_takes_leaves_its_redo_data() {
     let (a, b) = (at(0, 0), at(0, 1));
     let one = "begin; A=1; wait 40; A=2; signal 1; await 2; A=3; end; settle";
     let other = "await 1; begin; A1=7; end; signal 2; look";
-    let seen = watch(&[], &[&one, &other]);
+    let seen = watch(&[], &[one, other]);
     assert!(seen[0].says("redo entry of 0x1000: 0x2"), "{:?}", seen[0].notes);
     assert_eq!((seen[0].recovered[&a], seen[0].recovered[&b]), (0, 7));
     // The first core's line has no states any more: a second entry, and the redo entry is superseded.
@@ -500,7 +500,7 @@ fn threads_of_one_core_take_lines_over_from_each_other() {
     let (a, b) = (at(0, 0), at(0, 1));
     let one = "begin; A=1; wait 40; A=2; signal 1; await 2; A=3; end; settle";
     let other = "await 1; begin; A1=7; wait 40; A1=8; signal 2; end";
-    let seen = watch(&[("core.count", "1"), ("core.threads_per_core", "2")], &[&one, &other]);
+    let seen = watch(&[("core.count", "1"), ("core.threads_per_core", "2")], &[one, other]);
     let end = seen.last().expect("an end");
     assert_eq!((end.recovered[&a], end.recovered[&b]), (3, 8));
     assert_eq!(end.counters.log_entries, 3, "0 -> 1, 2 -> 3; 0 -> 7");
@@ -513,7 +513,7 @@ fn threads_of_one_core_take_lines_over_from_each_other() {
 fn figure_2_logs_neither_undo_a1_nor_redo_a1() {
     let (a, b) = (at(0, 0), at(1, 0));
     let steps = "load B; begin; A=0xa1; A=0xa2; B=0xb1; look; end; settle";
-    let seen = watch(&[], &[&steps]);
+    let seen = watch(&[], &[steps]);
     assert_eq!((seen[0].recovered[&a], seen[0].recovered[&b]), (0, 0));
     assert_eq!((seen[1].recovered[&a], seen[1].recovered[&b]), (0xa2, 0xb1));
     let expected = [(UNDO_REDO, a, vec![0, 0xa2]), (UNDO_REDO, b, vec![0, 0xb1])];
@@ -586,11 +586,11 @@ fn figure_11_step_by_step() {
 fn dirty_flags_add_up_until_they_are_logged() {
     let a = at(0, 0);
     let steps = "begin; A=0x5b; wait 40; A=0x2_0000_0000; A=0x5d_0000_0000_0000; end; settle";
-    let seen = told(&[FLAGS, SLDE], &steps);
+    let seen = told(&[FLAGS, SLDE], steps);
     assert_eq!((seen.records[0].dirty, seen.records[1].dirty), (0b1, 0b0101_0001));
     assert_eq!(seen.recovered[&a], 0x005d_0000_0000_0000);
     // Without flags all bytes are dirty.
-    let seen = told(&[], &steps);
+    let seen = told(&[], steps);
     assert_eq!((seen.records[0].dirty, seen.records[1].dirty), (0xff, 0xff));
 }
 
@@ -599,16 +599,16 @@ fn dirty_flags_add_up_until_they_are_logged() {
 fn silent_stores_are_not_logged() {
     let c = at(2, 0);
     let silent = "begin; C=3; C1=3; end; settle";
-    let seen = told(&[FLAGS, SLDE], &silent);
+    let seen = told(&[FLAGS, SLDE], silent);
     assert_eq!((seen.records.len(), seen.counters.log_entries), (0, 0));
     assert_eq!((seen.counters.log_entries_ignored, seen.counters.log_words), (2, 0));
     // An entry that becomes silent in the buffer: its word is as if it had not been stored to.
     let returned = "begin; C=4; C=3; wait 40; look; C=5; end; settle";
-    let seen = watch(&[FLAGS, SLDE], &[&returned]);
+    let seen = watch(&[FLAGS, SLDE], &[returned]);
     assert_eq!(seen[0].records.len(), 0);
     assert_eq!(seen[1].log()[0], (UNDO_REDO, c, vec![3, 5]));
     // Without flags nobody sees that.
-    let seen = told(&[], &silent);
+    let seen = told(&[], silent);
     assert_eq!(seen.kinds(), [UNDO_REDO, UNDO_REDO, COMMIT]);
     assert_eq!(seen.log()[0], (UNDO_REDO, c, vec![3, 3]));
 }
@@ -650,7 +650,7 @@ fn redo_entries_that_are_superseded_never_reach_the_log() {
 fn an_entry_pays_the_debt_of_the_one_that_was_dropped_for_it() {
     let a = at(0, 0);
     let steps = "begin; A=2; wait 40; A=3; l1 A; load A; A=4; A=3; wait 40; end; settle";
-    let seen = told(&[FLAGS, SLDE], &steps);
+    let seen = told(&[FLAGS, SLDE], steps);
     assert_eq!(seen.log()[..2], [(UNDO_REDO, a, vec![0, 2]), (UNDO_REDO, a, vec![3, 3])]);
     assert_eq!((seen.records[1].dirty, seen.recovered[&a]), (0, 3));
 }
@@ -676,7 +676,7 @@ fn a_commit_flushes_its_own_entries_and_no_others() {
     // In the redo buffer, in the L1, in the undo+redo buffer.
     let own = "begin; A=1; B=1; wait 40; A=2; B=2; l1 A; signal 1; await 2; B1=5; end; look; signal 3; settle";
     let others = "await 1; begin; C=1; D=1; wait 40; C=2; D=2; l1 C; signal 2; await 3; end";
-    let seen = watch(&[], &[&own, &others]);
+    let seen = watch(&[], &[own, others]);
     let of = |thread: u64, seen: &Seen| -> Vec<u64> {
         seen.records.iter().filter(|r| r.thread == thread).map(|r| r.kind).collect()
     };
@@ -694,7 +694,7 @@ fn a_strict_commit_takes_a_walk_through_the_l1() {
     let run = |sets: &str| {
         let settings = [("morlog.walk_sets_per_cycle", sets)];
         let workload = "begin; A=1; end";
-        told(&settings, &workload).cycle
+        told(&settings, workload).cycle
     };
     // The machine's L1 has 64 sets.
     let (slow, fast) = (run("1"), run("64"));
@@ -808,7 +808,7 @@ fn truncation_takes_two_scans_and_stops_at_what_is_open() {
     let commits = "begin; A=1; end; signal 1; await 2";
     let more = "begin; A=2; end; scan; scan; scan; scan; signal 3";
     let thread = format!("{commits}; {more}");
-    let seen = watch(&[], &[&thread, &open]);
+    let seen = watch(&[], &[&thread, open]);
     assert_eq!(seen[0].heads, [1]);
     let kinds: Vec<(u64, u64)> = seen[0].records.iter().map(|r| (r.thread, r.kind)).collect();
     assert_eq!(kinds, [(1, UNDO_REDO), (0, UNDO_REDO), (0, COMMIT)]);
@@ -839,7 +839,7 @@ fn logs_per_thread_number_their_commits() {
     let other = "await 1; begin; B=1; end; signal 2";
     for settings in [&[PER_THREAD][..], &[PER_THREAD, DELAYED]] {
         let one = format!("{one}; settle");
-        let seen = watch(settings, &[&one, &other]);
+        let seen = watch(settings, &[&one, other]);
         let end = seen.last().expect("an end");
         let commits: Vec<(usize, u64, Addr)> = end
             .records

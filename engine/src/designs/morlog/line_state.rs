@@ -103,23 +103,3 @@ impl LineStates {
         of_core.filter(|l| l.owner.thread == thread).map(|l| l.line).collect()
     }
 }
-
-/// Bytes in which two words differ: bit i is byte i.
-#[inline]
-pub fn dirty_bytes(old: u64, new: u64) -> u8 {
-    let changed = old ^ new;
-    (0..8).fold(0, |flag, i| flag | u8::from(changed >> (8 * i) & 0xff != 0) << i)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dirty_flag_has_a_bit_per_changed_byte() {
-        assert_eq!(dirty_bytes(0, 0), 0);
-        assert_eq!(dirty_bytes(0x00aa_00bb_00cc_00dd, 0), 0x55, "the flag of Fig. 11");
-        assert_eq!(dirty_bytes(0x0100, 0x0200), 0b10);
-        assert_eq!(dirty_bytes(1 << 63, 0), 0x80);
-    }
-}

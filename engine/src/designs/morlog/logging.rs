@@ -1,10 +1,10 @@
 //! Stores into entries, entries into buffers, and out of them into the log (§III-B, Fig. 8).
 
 use super::buffers::{Place, Redo, UndoRedo, Waiting};
-use super::line_state::{Line, Owner, State, dirty_bytes};
+use super::line_state::{Line, Owner, State};
 use super::table::Holder;
 use super::{Corner, DRAIN, InFlight, Meaning, Morlog, Running, Sabotage};
-use crate::designs::packed_log::{Kind, Record};
+use crate::designs::packed_log::{Kind, Record, dirty_bytes};
 use crate::designs::{Flow, Store, Tx};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq};
 use crate::memory::LineAddr;

@@ -54,6 +54,7 @@ pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> Recovery
         }
         for (log, scan) in places.logs.iter().zip(&scans) {
             if medium.load(log.head()) != scan.end {
+                log.seal(medium, scan.end);
                 medium.store(log.head(), scan.end);
             }
         }

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::record::Metadata;
-use super::{Faults, GROUP_BYTES, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of};
+use super::{
+    Faults, GROUP_BYTES, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of, dirty_bytes,
+};
 use crate::config::Config;
 use crate::crash::Medium;
 use crate::machine::Machine;
@@ -166,6 +168,14 @@ proptest! {
             prop_assert_eq!(read, sent);
         }
     }
+}
+
+#[test]
+fn a_dirty_flag_has_a_bit_per_changed_byte() {
+    assert_eq!(dirty_bytes(0, 0), 0);
+    assert_eq!(dirty_bytes(0x00aa_00bb_00cc_00dd, 0), 0x55, "the flag of Fig. 11");
+    assert_eq!(dirty_bytes(0x0100, 0x0200), 0b10);
+    assert_eq!(dirty_bytes(1 << 63, 0), 0x80);
 }
 
 #[test]
