@@ -9,7 +9,7 @@ use super::{Expectation, Litmus, When, Word};
 use crate::config::{Config, ConfigError};
 use crate::control::Control;
 use crate::crash::{Crash, Exhaustion, Expect, Outcome, Thoroughness};
-use crate::designs::{self, Entry, Sabotages};
+use crate::designs::{self, Entry, Promise, Sabotages};
 use crate::memory::{Addr, Image};
 use crate::sim::{SimError, Spec, Trial};
 
@@ -44,8 +44,13 @@ pub struct Case {
 pub fn designs_of(litmus: &Litmus) -> Result<Vec<(&'static Entry, bool)>, ConfigError> {
     let find = |name: &String| designs::find(name);
     let mut all: Vec<(&Entry, bool)> = if litmus.designs.is_empty() && litmus.convicts.is_empty() {
-        let sound = |d: &&&Entry| d.is_sound(&Config::defaults());
-        designs::REGISTRY.iter().filter(sound).map(|&d| (d, false)).collect()
+        // What is expected at some point is there if commits are durable.
+        let fits = |d: &Entry, config: &Config| {
+            d.is_sound(config)
+                && (litmus.expectations.is_empty() || d.promise_in(config) == Promise::Durable)
+        };
+        let config = Config::defaults();
+        designs::REGISTRY.iter().filter(|d| fits(d, &config)).map(|&d| (d, false)).collect()
     } else {
         let found: Result<Vec<_>, _> = litmus.designs.iter().map(find).collect();
         found?.into_iter().map(|d| (d, false)).collect()
