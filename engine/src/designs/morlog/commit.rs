@@ -84,6 +84,7 @@ impl Morlog {
         let waits = !self.has(Sabotage::CommitDoesNotWait);
         let number = self.ends(tx, running.first_group, 0, waits);
         self.pack_commit(tx, number, 0);
+        self.fill_block();
         self.send_batches(m);
         if !waits {
             m.release(thread);

@@ -226,9 +226,21 @@ impl Morlog {
         let mut left = count;
         while left > 0 {
             left = self.pack_undo_redo(left);
+            if left == 0 {
+                self.fill_block();
+            }
             self.send_batches(m);
         }
         count
+    }
+
+    /// The batch at hand takes along the undo+redo entries behind it that its last metadata block has room for.
+    /// (With several logs they could be of another.)
+    pub(super) fn fill_block(&mut self) {
+        if let [batch] = &self.batches[..] {
+            let room = batch.len().next_multiple_of(TOGETHER) - batch.len();
+            self.pack_undo_redo(room.min(self.undo_redo.len()));
+        }
     }
 
     /// Moves the oldest so many of the undo+redo buffer into the batches at hand; with several logs, up to
