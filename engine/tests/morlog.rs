@@ -1180,23 +1180,3 @@ const LITERAL: &[(&str, &str)] = &[
     ("redo-before-the-commit", "lines-are-counted"),
     ("states-outlive-ids", "states-outlive-ids"),
 ];
-
-/// On this machine two of the sabotages break nothing. `urlog-when-sent`: data waits for the undo+redo records that
-/// have been sent, and recovery reads the log up to its first hole. `records-pass-commits`: a record with data
-/// waits for its data block, and waiting for one ordered write waits for all before it.
-#[test]
-fn what_waits_for_the_log_waits_for_all_of_it() {
-    for settings in [
-        "controller.adr=false adversary=1 morlog.delay_persistence=true morlog.log_bytes=32KB",
-        "controller.adr=false controller.channels=4 controller.interleave=line adversary=2 \
-         morlog.delay_persistence=true morlog.log_type=per-thread morlog.log_bytes=64KB",
-    ] {
-        for name in ["urlog-when-sent", "records-pass-commits"] {
-            let sabotage = find("morlog").expect("registered").sabotage(name);
-            let sabotage = sabotage.unwrap_or_else(|e| panic!("{e}"));
-            let outcome = exhaust(&SHARED_LINES, sabotage, settings, 1);
-            assert_eq!(outcome.convictions, [], "{name}");
-            assert!(outcome.tally.crash_points > 500);
-        }
-    }
-}

@@ -114,7 +114,7 @@ impl LogEnd {
                 Sent { first, order }
             }
             Appender::Packed(packer) => {
-                let sent = packer.send(m, records, 0, |order| Meaning::Log.token(order));
+                let sent = packer.send(m, records, |order| Meaning::Log.token(order));
                 Sent { first: sent.group, order: sent.order }
             }
         }

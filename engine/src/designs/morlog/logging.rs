@@ -266,7 +266,7 @@ impl Morlog {
                 }
                 Waiting::Commit { ulog, number } => {
                     self.pack_commit(tx, number, ulog);
-                    if self.logs.ends.len() > 1 {
+                    if self.logs.ends.len() > 1 && !self.has(Sabotage::RecordsPassCommits) {
                         return left;
                     }
                 }
@@ -314,18 +314,12 @@ impl Morlog {
         for thread in self.waiting_for_buffer.drain(..) {
             m.release(thread);
         }
-        if self.has(Sabotage::UrlogWhenSent) {
-            self.undo_durable(OrderSeq::MAX);
-        }
     }
 
     fn send_batch(&mut self, m: &mut Machine, log: usize, batch: &[Record]) -> OrderSeq {
-        let several = self.logs.ends.len() > 1 && self.delay_persistence;
-        let several = several && !self.has(Sabotage::RecordsPassCommits);
-        let after = if several { self.last_commit } else { 0 };
         let head = self.logs.ends[log].head;
         let packer = &mut self.logs.ends[log].packer;
-        let sent = packer.send(m, batch, after, |order| Meaning::Log.token(order));
+        let sent = packer.send(m, batch, |order| Meaning::Log.token(order));
         debug_assert!(packer.tail() - head <= packer.log().groups, "room was kept");
         if sent.group > 0 && sent.group.is_multiple_of(packer.log().groups) {
             m.corner(Corner::LogWrapped as usize);
@@ -338,7 +332,6 @@ impl Morlog {
                 Kind::InPlace if record.late => late(record.dirty.count_ones()),
                 Kind::Commit => {
                     self.commit_sent(record.thread.into(), record.tx, sent.order);
-                    self.last_commit = sent.order;
                     continue;
                 }
                 _ => continue,
@@ -408,14 +401,6 @@ impl Morlog {
             self.word_is_urlog(&sent);
         }
         self.retire(m);
-    }
-
-    /// All records up to this place count as durable.
-    fn undo_durable(&mut self, order: OrderSeq) {
-        while self.in_flight.front().is_some_and(|sent| sent.order != 0 && sent.order <= order) {
-            let sent = self.in_flight.pop_front().expect("just seen");
-            self.word_is_urlog(&sent);
-        }
     }
 
     fn word_is_urlog(&mut self, sent: &InFlight) {

@@ -36,7 +36,7 @@
 //! | a redo entry is dropped when its word is stored to again (§III-B), an undo+redo entry without a changed byte is dropped, too (§IV-A) | not if both come together: the undo+redo entry then has the only newest redo data | `debt-is-forgotten` |
 //! | "dirty flags indicate which bytes of the in-place data need to be written" (§IV-A) | undo restores the whole word, whose clean bytes the redo data of its entry has | `undo-in-dirty-bytes` |
 //! | the ulog counter counts L1 lines in state ULog (§III-C) | it counts words, and those of the transaction that wait in the redo buffer | `lines-are-counted` |
-//! | with a log per thread, numbers in commit records tell the order of transactions (§III-F) | with delay-persistence, records wait until the commit records sent before them are durable: otherwise two transactions that wrote a word could both be without one, and nothing tells which to undo first | `records-pass-commits` |
+//! | with a log per thread, numbers in commit records tell the order of transactions (§III-F) | with delay-persistence, commit records and the records behind them are sent in their order, whichever log they go to: otherwise two transactions that stored a word could both be without one, and nothing tells which to undo first | `records-pass-commits` |
 //! | states belong to the transaction with the line's ids (§III-B) | the end of a strict transaction clears them, and so does a thread whose ids come round | `states-outlive-ids` |
 //!
 //! **Left open by the paper**, and decided here:
@@ -186,8 +186,8 @@ sabotages! {
     UndoInDirtyBytes = "undo-in-dirty-bytes";
     /// The ulog counter counts L1 lines, and not what waits in the redo buffer (literal, §III-C).
     LinesAreCounted = "lines-are-counted";
-    /// With a log per thread, records may be durable before the commit records that were sent before them
-    /// (literal, §III-F).
+    /// With a log per thread, records that leave the buffer together are sent log by log, some before the
+    /// commit records that are before them in the buffer (literal, §III-F).
     RecordsPassCommits = "records-pass-commits";
     /// Word states are not cleared when ids come round (literal, §III-B).
     StatesOutliveIds = "states-outlive-ids";
@@ -201,8 +201,6 @@ sabotages! {
     EntriesStay = "entries-stay";
     /// A merge takes the undo word of the later store.
     MergeTakesUndo = "merge-takes-undo";
-    /// A word counts as URLog as soon as its entry has been sent.
-    UrlogWhenSent = "urlog-when-sent";
     /// Another transaction's store finds the line's states valid.
     OwnersAreNotCompared = "owners-are-not-compared";
     /// A line that leaves its L1 takes its redo data along.
@@ -456,8 +454,6 @@ struct Morlog {
     in_flight: VecDeque<InFlight>,
     /// Order of the last undo+redo records sent.
     last_undo: OrderSeq,
-    /// Order of the last commit record sent.
-    last_commit: OrderSeq,
     /// When the timer of the undo+redo buffer fires.
     drain_at: Cycle,
     parking: Parking,
@@ -519,7 +515,6 @@ impl Morlog {
             ended: VecDeque::new(),
             in_flight: VecDeque::new(),
             last_undo: 0,
-            last_commit: 0,
             drain_at: NEVER,
             parking: Parking::new(morlog.dram_lines, config),
             waiting_for_buffer: Vec::new(),

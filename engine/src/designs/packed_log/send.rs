@@ -51,19 +51,17 @@ impl Packer {
         room(self.log.metadata(self.tail)) && room(self.log.data(self.tail))
     }
 
-    /// Sends a batch, whose records are durable only after the ordered writes up to `after`. `token`: what each
-    /// of its writes is to be reported with, from its order.
+    /// Sends a batch. `token`: what each of its writes is to be reported with, from its order.
     pub fn send(
         &mut self,
         m: &mut Machine,
         records: &[Record],
-        after: OrderSeq,
         token: impl Fn(OrderSeq) -> Token,
     ) -> Sent {
         debug_assert!(!records.is_empty());
         let group = self.tail;
         let data = self.send_data(m, records, &token);
-        let after = if self.log.faults.metadata_first { after } else { data.max(after) };
+        let after = if self.log.faults.metadata_first { 0 } else { data };
         let mut order = 0;
         for block in self.metadata.chunks(RECORDS_PER_GROUP) {
             let torn = self.log.torn(self.tail);

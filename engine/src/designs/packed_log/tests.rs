@@ -89,7 +89,7 @@ fn a_batch_is_packed() {
     ] {
         let mut m = machine("none");
         let mut packer = Packer::new(log(8), false);
-        packer.send(&mut m, &records, 0, |_| 0);
+        packer.send(&mut m, &records, |_| 0);
         m.memory.run_until_idle();
         let c = &m.memory.shared.stats.counters;
         let sent = (c.controller_write_requests_metadata, c.controller_write_requests_log);
@@ -130,7 +130,7 @@ proptest! {
             }
             m.memory.run_until_idle();
             m.memory.shared.media.store(log.head(), head);
-            let group = packer.send(&mut m, batch, 0, |_| 0).group;
+            let group = packer.send(&mut m, batch, |_| 0).group;
             sent.extend(batch.iter().map(|&record| (group, record)));
         }
         let mut medium = durable(&mut m);
@@ -155,7 +155,7 @@ proptest! {
         let log = log(9);
         let mut m = machine("none");
         m.memory.shared.durable_writes = Some(Vec::new());
-        Packer::new(log, false).send(&mut m, &batch, 0, |_| 0);
+        Packer::new(log, false).send(&mut m, &batch, |_| 0);
         m.memory.run_until_idle();
         let writes = m.memory.shared.durable_writes.take().expect("they are kept");
         let mut medium = Medium::default();
