@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 
-use common::churn::CHURN;
+use common::churn::{CHURN, STREAMING_CHURN};
 use common::shared_lines::SHARED_LINES;
 use common::{CELLS, tiny_config};
 use graven_engine::config::{Config, ConfigError};
@@ -46,7 +46,7 @@ fn at(line: u64, word: u64) -> Addr {
 
 /// Steps from a text: `A`, `B`, `C` and `D` are the first four lines, `A1` the second word of the first. A store or
 /// load has been performed when the next step comes, but for `A:=1`. `l1 A` and `evict A`: the line leaves
-/// the L1, or all caches. `scan`: one, and the time that it takes.
+/// the L1, or all caches. `nt A=1`: a non-temporal store. `scan`: one, and the time that it takes.
 fn steps(text: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let disturb = |what| Step::Do(Op::Disturb(what));
@@ -71,8 +71,10 @@ fn steps(text: &str) -> Vec<Step> {
             }
             "look" => steps.push(Step::Look),
             _ => {
-                let (name, value) =
-                    step.split_once('=').unwrap_or_else(|| panic!("{step}: a step"));
+                let (name, value) = step
+                    .trim_start_matches("nt ")
+                    .split_once('=')
+                    .unwrap_or_else(|| panic!("{step}: a step"));
                 let at = Ptr::known(word(name.trim_end_matches(':')));
                 let digits = value.replace('_', "");
                 let value = match digits.strip_prefix("0x") {
@@ -80,7 +82,10 @@ fn steps(text: &str) -> Vec<Step> {
                     None => digits.parse(),
                 };
                 let value = value.unwrap_or_else(|e| panic!("{step}: {e}"));
-                steps.push(Step::Do(Op::Store { at, value }));
+                steps.push(Step::Do(match what {
+                    "nt" => Op::StoreNonTemporal { at, value },
+                    _ => Op::Store { at, value },
+                }));
                 if !name.ends_with(':') {
                     steps.push(barrier);
                 }
@@ -1011,6 +1016,102 @@ fn the_machine_of_table_3() {
     }
 }
 
+/// Claim morlog-nontemporal-redo-only: no undo data, all bytes dirty, and no word at home before the commit;
+/// what is read of the line meanwhile has the word all the same.
+#[test]
+fn non_temporal_stores_are_parked_until_the_commit() {
+    let (a, a1) = (at(0, 0), at(0, 1));
+    let steps =
+        "begin; A1=5; wait 60; nt A=7; look; load A; evict A; wait 600; look; end; wait 600; look";
+    let seen = watch(&[FLAGS, SLDE], &[steps]);
+    let c = &seen[1].counters;
+    assert_eq!((c.non_temporal_stores, c.log_entries, c.log_redo_entries), (1, 1, 1));
+    assert_eq!(c.dram_writes, 1);
+    assert_eq!(c.dram_reads, 1, "the load finds the word in DRAM");
+    // The line went home for the store, and again from the caches: without the word each time.
+    assert_eq!((seen[0].survives[&a], seen[1].survives[&a], seen[1].survives[&a1]), (0, 0, 5));
+    assert_eq!((seen[1].recovered[&a], seen[1].recovered[&a1]), (0, 0));
+    let last = &seen[2];
+    assert_eq!((last.survives[&a], last.recovered[&a]), (7, 7), "it goes home after the commit");
+    assert_eq!(last.kinds(), [UNDO_REDO, REDO, COMMIT]);
+    assert_eq!((last.records[1].addr, last.records[1].dirty), (a, 0xff));
+}
+
+/// Where there is no room in DRAM, and where nothing waits for a commit's record, they are stores like others.
+#[test]
+fn non_temporal_stores_go_through_the_caches_where_they_must() {
+    for settings in [[("morlog.dram_lines", "0")], [DELAYED]] {
+        let c = told(&settings, "begin; nt A=7; end; settle").counters;
+        assert_eq!((c.non_temporal_stores, c.log_entries, c.log_redo_entries), (0, 1, 0));
+    }
+    let c =
+        told(&[("morlog.dram_lines", "1")], "begin; nt A=7; nt A1=8; nt B=9; end; settle").counters;
+    assert_eq!((c.non_temporal_stores, c.log_entries), (2, 1), "B finds the only line taken");
+}
+
+/// §III-F's second option: records go when their transaction's lines are home, without scans.
+#[test]
+fn a_transaction_table_knows_when_records_may_go() {
+    let table = [("morlog.truncation", "transaction-table"), ("morlog.log_bytes", "2 KB")];
+    // 15 groups; each of these takes one. The lines of the first go home, those of the second do not.
+    let fill = (0..8).map(|i| format!("begin; C={i}; end; ")).collect::<String>();
+    let steps = format!(
+        "begin; A=1; end; begin; B=1; end; evict A; wait 600; {fill} evict C; wait 600; look"
+    );
+    let seen = watch(&table, &[&steps]);
+    assert_eq!(seen[0].counters.scans, 0);
+    assert_eq!(seen[0].heads, [1], "behind A's transaction; B's is not home");
+    assert_eq!(seen[0].survives[&at(1, 0)], 0);
+    let steps = format!("{steps}; evict B; wait 600; look");
+    let seen = watch(&table, &[&steps]);
+    assert!(seen[1].heads[0] > 1, "{:?}", seen[1].heads);
+    assert_eq!(seen[1].recovered[&at(1, 0)], 1);
+}
+
+/// A log that is full forces lines of the oldest transactions home.
+#[test]
+fn a_full_log_presses_lines_home() {
+    let table = [("morlog.truncation", "transaction-table"), ("morlog.log_bytes", "2 KB")];
+    let steps = (0..60).map(|i| format!("begin; A={i}; B={i}; end; ")).collect::<String>();
+    let seen = told(&table, &steps);
+    assert!(seen.counters.log_overflows > 0 && seen.counters.forced_writebacks > 0);
+    assert_eq!(seen.recovered[&at(0, 0)], 59);
+}
+
+/// Claims morlog-cfg-buffer-sizes, morlog-cfg-fwb-crade-buffer, morlog-cfg-fwb-interval, morlog-cfg-micro-threads,
+/// morlog-cfg-dataset-sizes, and §VI-A's list of designs.
+#[test]
+fn the_six_designs_are_what_their_names_say() {
+    let machine = Config::from_preset("morlog").expect("the preset loads");
+    for (name, codec, promise) in [
+        ("fwb-crade", "crade", Promise::Durable),
+        ("fwb-unsafe", "crade", Promise::Nothing),
+        ("fwb-slde", "slde", Promise::Durable),
+        ("morlog-crade", "crade", Promise::Durable),
+        ("morlog-slde", "slde", Promise::Durable),
+        ("morlog-dp", "slde", Promise::CommitOrder),
+    ] {
+        let design = find(name).expect("registered");
+        let config = design.configured(machine.clone()).to_json();
+        assert_eq!(config["pm"]["codec"], codec, "{name}");
+        assert_eq!(design.promise_in(&machine), promise, "{name}");
+        let of = if name.starts_with("fwb") { &config["fwb"] } else { &config["morlog"] };
+        assert_eq!(of["scan_interval_cycles"], 3_000_000, "{name}");
+        assert_eq!(of["dirty_flags"], codec == "slde", "{name}");
+        let buffers = match name {
+            "fwb-unsafe" => (of["log_buffer_entries"].as_u64(), Some(48)),
+            "fwb-crade" | "fwb-slde" => (of["log_buffer_entries"].as_u64(), Some(16)),
+            _ => (of["undo_redo_entries"].as_u64(), Some(16)),
+        };
+        assert_eq!(buffers.0, buffers.1, "{name}");
+        // What a user sets goes before the name.
+        let mut own = machine.clone();
+        own.set("pm.codec", "none").expect("a codec");
+        assert_eq!(design.configured(own).to_json()["pm"]["codec"], "none");
+    }
+    assert_eq!(machine.to_json()["core"]["count"], 8, "one thread per core");
+}
+
 // ---- small logs -----------------------------------------------------------------------------------------
 
 /// A run that is crashed wherever it can be. Settings are `KEY=VALUE` with keys of the configuration, `adversary`,
@@ -1050,7 +1151,7 @@ fn exhaust(
 
 type Choice = (&'static str, &'static str, &'static str);
 
-fn all(a: [&'static str; 9], b: [&'static str; 4], c: [&'static str; 2]) -> Vec<Choice> {
+fn all(a: [&'static str; 11], b: [&'static str; 4], c: [&'static str; 2]) -> Vec<Choice> {
     let pairs = |a| b.into_iter().flat_map(move |b| c.into_iter().map(move |c| (a, b, c)));
     a.into_iter().flat_map(pairs).collect()
 }
@@ -1070,6 +1171,8 @@ fn small_logs_keep_every_promise_on_hostile_machines() {
         "morlog.undo_redo_entries=43 morlog.redo_entries=4 llc.bytes=1KB l2.bytes=512 adversary=5",
         "morlog.transaction_id_bits=2 first=65530",
         "core.count=2 core.threads_per_core=2 morlog.scan_interval_cycles=0",
+        "morlog.truncation=transaction-table",
+        "morlog.truncation=transaction-table morlog.transaction_table_entries=4 adversary=6",
     ];
     let designs = [
         "morlog.log_type=centralised morlog.delay_persistence=false",
@@ -1079,7 +1182,7 @@ fn small_logs_keep_every_promise_on_hostile_machines() {
     ];
     let codecs = ["", "morlog.dirty_flags=true pm.codec=slde"];
     // Logs just large enough for the largest transactions.
-    let workloads = [(&CHURN, ["32KB", "32KB"]), (&SHARED_LINES, ["32KB", "64KB"])];
+    let workloads = [(&STREAMING_CHURN, ["32KB", "32KB"]), (&SHARED_LINES, ["32KB", "64KB"])];
     let mut seed = 0;
     for (machine, design, codec) in all(machines, designs, codecs) {
         seed += 1;

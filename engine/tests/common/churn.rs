@@ -17,17 +17,27 @@ pub static CHURN: Entry =
 pub static WIDE_CHURN: Entry = Entry {
     name: "wide-churn",
     summary: "few words, stored often, byte by byte",
-    build: |request| Ok(Box::new(Churn { request: request.clone(), bytes: 4 })),
+    build: |request| Ok(Box::new(Churn { request: request.clone(), bytes: 4, streams: false })),
+    ..CHURN
+};
+
+/// The same as [`CHURN`], with non-temporal stores among others.
+pub static STREAMING_CHURN: Entry = Entry {
+    name: "streaming-churn",
+    summary: "few words, stored often, some beside the caches",
+    build: |request| Ok(Box::new(Churn { request: request.clone(), bytes: 1, streams: true })),
     ..CHURN
 };
 
 struct Churn {
     request: Request,
     bytes: u32,
+    /// Some stores are non-temporal.
+    streams: bool,
 }
 
 fn churn(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    Ok(Box::new(Churn { request: request.clone(), bytes: 1 }))
+    Ok(Box::new(Churn { request: request.clone(), bytes: 1, streams: false }))
 }
 
 const CHURN_LINES: u64 = 16;
@@ -40,7 +50,7 @@ impl Workload for Churn {
         let near = Ptr::known(self.request.start.plus(u64::from(thread) * CHURN_LINES * 64));
         let far = Ptr::known(self.request.start.plus(1 << 20));
         let mut random = Pcg64::seed_from_u64(self.request.seed << 8 | u64::from(thread));
-        let bytes = self.bytes;
+        let (bytes, streams) = (self.bytes, self.streams);
         let value = move |random: &mut Pcg64| {
             let value = random.random_range(0..4u64);
             if bytes == 1 { value } else { value << (8 * random.random_range(0..bytes)) }
@@ -52,7 +62,11 @@ impl Workload for Churn {
                 for store in 0..stores {
                     let line = random.random_range(0..CHURN_LINES);
                     let at = near.word(line * 8 + random.random_range(0..2));
-                    memory.store(at, value(&mut random));
+                    if streams && number % 4 == 1 && store % 5 == 4 {
+                        memory.store_non_temporal(at, value(&mut random));
+                    } else {
+                        memory.store(at, value(&mut random));
+                    }
                     match random.random_range(0..8) {
                         0 | 1 => memory.store(at, value(&mut random)),
                         2 | 3 => drop(memory.load(far.word(random.random_range(0..2048) * 8))),

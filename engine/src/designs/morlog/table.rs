@@ -130,11 +130,12 @@ impl TransactionTable {
         of_log.map(|e| e.first_group).min()
     }
 
-    /// Cached lines of the oldest persistent transactions.
+    /// Cached lines of the persistent transactions that committed first, of those that are not home.
     fn lines_of_oldest(&self) -> Vec<LineAddr> {
         let mut oldest: Vec<(u64, usize)> = Vec::new();
         for (at, entry) in self.entries.iter().enumerate() {
-            oldest.extend(entry.filter(|e| e.commit.is_some()).map(|e| (e.first_group, at)));
+            let not_home = entry.filter(|e| e.counter > 0);
+            oldest.extend(not_home.and_then(|e| e.commit).map(|commit| (commit, at)));
         }
         oldest.sort_unstable();
         oldest.truncate(FORCED_AT_A_TIME);
