@@ -489,6 +489,31 @@ fn scans_that_never_end_do_not_hide_a_deadlock() {
     assert!(matches!(error, SimError::Deadlock { .. }), "{error}");
 }
 
+/// While a log is full, lines may come home slowly, one after another: that is no standstill.
+#[test]
+fn slow_cells_are_not_taken_for_a_standstill() {
+    let settings = [
+        ("fwb.scan_interval_cycles", "1000000000"),
+        ("controller.adr", "false"),
+        ("pm.buffer_lines", "0"),
+        ("pm.banks", "1"),
+        ("pm.write_ns", "100000"),
+        ("pm.write_scale", "25"),
+        ("l1.bytes", "32 KB"),
+        ("l2.bytes", "64 KB"),
+        ("llc.bytes", "1 MB"),
+    ];
+    let mut simulation = simulation(&small(&settings), &CELLS, 150, 1);
+    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let c = &simulation.stats().counters;
+    assert!(
+        c.log_overflows > 0 && c.forced_writebacks > 4,
+        "{} {}",
+        c.log_overflows,
+        c.forced_writebacks
+    );
+}
+
 // ---- every crash point --------------------------------------------------------------------------
 
 /// A run that is crashed wherever it can be, on a machine that is smaller still. Settings are `KEY=VALUE`

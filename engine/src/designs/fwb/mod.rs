@@ -333,7 +333,7 @@ struct Fwb {
     drain_at: Cycle,
     waiting_for_buffer: Vec<ThreadId>,
     waiting_for_space: Vec<ThreadId>,
-    /// When the program last did anything that this design sees.
+    /// When the program last did anything that this design sees, or data came home.
     last_seen: Cycle,
     scanner: Scanner,
     /// Records that are being sent; kept for its memory.
@@ -471,6 +471,7 @@ impl Design for Fwb {
             Meaning::Evicted => {}
             Meaning::Forced => self.scanner.forced_durable(),
         }
+        self.last_seen = m.now();
         self.data_writes.durable(number);
         self.try_to_truncate(m);
     }

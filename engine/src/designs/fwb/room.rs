@@ -61,7 +61,7 @@ impl Fwb {
             ));
         } else if m.now() > self.last_seen + STUCK_CYCLES {
             m.fail(format!(
-                "the log of {capacity} is full, and for {STUCK_CYCLES} cycles no transaction has gone on, \
+                "the log of {capacity} is full, and for {STUCK_CYCLES} cycles no transaction has gone on and no data has come home, \
                  so that nothing can be truncated; raise fwb.log_bytes"
             ));
         }

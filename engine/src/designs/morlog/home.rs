@@ -107,6 +107,7 @@ impl Morlog {
             m.corner(Corner::RedoAtHome as usize);
             m.note(|| format!("{} is at home: its redo data need not be logged", redo.addr));
         }
+        self.last_seen = m.now();
         self.data_writes.durable(epoch);
         if forced {
             self.scanner.forced_durable();

@@ -459,7 +459,7 @@ struct Morlog {
     parking: Parking,
     waiting_for_buffer: Vec<ThreadId>,
     waiting_for_space: Vec<ThreadId>,
-    /// When the program last did anything that this design sees.
+    /// When the program last did anything that this design sees, or data came home.
     last_seen: Cycle,
     scanner: Scanner,
     cuts: [truncation::Cut; 2],

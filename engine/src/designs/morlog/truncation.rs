@@ -13,7 +13,7 @@ use crate::designs::force_write_back::Progress;
 use crate::designs::{Flow, ThreadId};
 use crate::machine::{Cycle, Machine, Write, WriteClass};
 
-/// How long threads may wait for room in the log while no thread does anything that MorLog sees.
+/// How long threads may wait for room in the log while no data comes home and no thread does anything that MorLog sees.
 const STUCK_CYCLES: Cycle = 20_000_000;
 
 /// Where the logs ended when a scan began.
@@ -231,7 +231,7 @@ impl Morlog {
             ));
         } else if m.now() > self.last_seen + STUCK_CYCLES {
             m.fail(format!(
-                "a log of {groups} groups is full, and for {STUCK_CYCLES} cycles no transaction has gone on, \
+                "a log of {groups} groups is full, and for {STUCK_CYCLES} cycles no transaction has gone on and no data has come home, \
                  so that nothing can be truncated; raise morlog.log_bytes"
             ));
         }
