@@ -75,7 +75,8 @@ impl Maker<'_> {
         let level = [Level::L1, Level::L2, Level::Llc][pick as usize % 3];
         let name = format!("n{}", pick % 3);
         let step = match kind % 16 {
-            0..4 if *in_transaction => Step::Store(word, value),
+            0..3 if *in_transaction => Step::Store(word, value),
+            3 if *in_transaction => Step::StoreNonTemporal(word, value),
             0..6 => {
                 *in_transaction = !*in_transaction;
                 if *in_transaction { Step::Begin } else { Step::Commit }
