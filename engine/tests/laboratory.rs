@@ -51,7 +51,7 @@ fn sound_designs_keep_their_promise_under_the_adversary() {
 }
 
 /// Schedules by which each sabotage must be convicted, if no program of the library is for it.
-const SCHEDULES_FOR_SABOTAGE: u64 = 1000;
+const SCHEDULES_FOR_SABOTAGE: u64 = 2000;
 
 /// A program of the library that is for a sabotage of a design.
 fn program_for(design: &Entry, sabotage: &str) -> Option<Litmus> {

@@ -8,7 +8,7 @@ mod common;
 use common::script::{load, script, store};
 use common::tiny_config;
 use graven_engine::config::Config;
-use graven_engine::designs;
+use graven_engine::designs::{self, Sabotages};
 use graven_engine::program::Op;
 use graven_engine::stats::Counters;
 
@@ -127,7 +127,9 @@ fn every_design_counts_the_same_stores() {
     {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
-    let counts = designs::REGISTRY.iter().map(|design| {
+    // Literal readings may lose data in an orderly shutdown, even.
+    let repaired = designs::REGISTRY.iter().filter(|d| d.inherent == Sabotages::NONE);
+    let counts = repaired.map(|design| {
         let workload = graven_engine::workloads::find("btree").expect("registered");
         let mut simulation = common::simulation(&config, design.name, workload, 4, 200, 1);
         simulation.run().unwrap_or_else(|e| panic!("{}: {e}", design.name));
