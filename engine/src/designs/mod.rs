@@ -331,6 +331,22 @@ macro_rules! sabotages {
     };
 }
 
+/// Declares the states of a design that are worth reaching, in the order of `CORNERS`, for [`Entry::corners`].
+#[macro_export]
+macro_rules! corners {
+    ($($variant:ident = $name:literal, $summary:literal;)+) => {
+        /// A state worth reaching.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Corner {
+            $(#[doc = $summary] $variant,)+
+        }
+
+        /// All of them.
+        pub const CORNERS: &[$crate::designs::Named] =
+            &[$($crate::designs::Named { name: $name, summary: $summary },)+];
+    };
+}
+
 /// A design that users can name.
 pub struct Entry {
     /// What users call it.

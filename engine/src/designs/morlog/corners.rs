@@ -1,19 +1,6 @@
 //! States of this design that a campaign should reach.
 
-use crate::designs::Named;
-
-macro_rules! corners {
-    ($($variant:ident = $name:literal, $summary:literal;)+) => {
-        /// A state worth reaching.
-        #[derive(Clone, Copy, Debug)]
-        pub enum Corner {
-            $(#[doc = $summary] $variant,)+
-        }
-
-        /// All of them.
-        pub const CORNERS: &[Named] = &[$(Named { name: $name, summary: $summary },)+];
-    };
-}
+use crate::corners;
 
 corners! {
     LogWrapped = "log-wrapped", "the log came round, and the torn bit turned";
