@@ -1,44 +1,14 @@
-//! States worth reaching.
+//! States of this design that a campaign should reach.
 
-use crate::designs::Named;
+use crate::corners;
 
-#[derive(Clone, Copy, Debug)]
-pub enum Corner {
-    Overflow,
-    MergeAfterFlush,
-    MergeUnderLine,
-    LineSettlesCommitted,
-    TwinDropped,
-    WaitsForCommitted,
-    AreaWrapped,
-    AgainAfterOverflow,
+corners! {
+    Overflow = "overflow", "undo records of an open transaction left for the log area";
+    MergeAfterFlush = "merge-after-flush", "a store was merged into an entry with the flush-bit set";
+    MergeUnderLine = "merge-under-line", "a store was merged while its line was on its way home";
+    LineSettlesCommitted = "line-settles-committed", "an evicted line settled an entry of a committed transaction";
+    TwinDropped = "twin-dropped", "a new entry dropped a committed one of the same word";
+    WaitsForCommitted = "waits-for-committed", "a store waited for committed entries to go home";
+    AreaWrapped = "area-wrapped", "the log area came round";
+    AgainAfterOverflow = "again-after-overflow", "a word was logged again by the transaction that had overflowed it";
 }
-
-pub const CORNERS: &[Named] = &[
-    Named {
-        name: "overflow",
-        summary: "undo records of an open transaction left for the log area",
-    },
-    Named {
-        name: "merge-after-flush",
-        summary: "a store was merged into an entry with the flush-bit set",
-    },
-    Named {
-        name: "merge-under-line",
-        summary: "a store was merged while its line was on its way home",
-    },
-    Named {
-        name: "line-settles-committed",
-        summary: "an evicted line settled an entry of a committed transaction",
-    },
-    Named { name: "twin-dropped", summary: "a new entry dropped a committed one of the same word" },
-    Named {
-        name: "waits-for-committed",
-        summary: "a store waited for committed entries to go home",
-    },
-    Named { name: "area-wrapped", summary: "the log area came round" },
-    Named {
-        name: "again-after-overflow",
-        summary: "a word was logged again by the transaction that had overflowed it",
-    },
-];
