@@ -821,6 +821,18 @@ fn truncation_takes_two_scans_and_stops_at_what_is_open() {
     assert_eq!(seen[0].recovered[&a], 2);
 }
 
+/// Scans force a line home while its transaction runs; its redo data stays in the L1, in a clean line that no
+/// scan will look at again. After the commit that must not hold up the log for ever.
+#[test]
+fn late_redo_data_in_clean_lines_does_not_hold_up_the_log() {
+    let steps = "begin; A=1; wait 60; A=2; scan; scan; look; end; scan; scan; scan; scan; look";
+    let seen = watch(&[DELAYED], &[steps]);
+    assert_eq!((seen[0].survives[&at(0, 0)], seen[0].counters.log_redo_entries), (2, 0));
+    assert_eq!(seen[1].counters.log_redo_entries, 1);
+    assert!(seen[1].heads[0] > 0, "{:?}", seen[1].heads);
+    assert_eq!(seen[1].recovered[&at(0, 0)], 2);
+}
+
 /// Logs come round, and the torn bit turns.
 #[test]
 fn the_torn_bit_turns_with_each_pass() {

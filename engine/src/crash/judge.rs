@@ -418,4 +418,23 @@ mod tests {
         }
         assert!(verdict(&judge, &now, &[0, 1]).is_err());
     }
+
+    #[test]
+    fn an_end_that_is_put_off_is_reached_anew() {
+        let mut judge = judge(Promise::CommitOrder);
+        let [first, second] = [0, 1].map(|thread| Tx { thread, number: 0 });
+        for tx in [first, second] {
+            judge.begin(tx);
+            judge.store(tx, Addr(u64::from(tx.thread) * 8), 0);
+        }
+        judge.ending(first);
+        judge.put_off(first);
+        judge.ending(second);
+        let now = image(&[1, 1]);
+        assert_eq!(verdict(&judge, &now, &[0, 1]), Ok(()), "the first has not ended");
+        assert!(verdict(&judge, &now, &[1, 1]).is_err(), "so it must leave no trace");
+        judge.ending(first);
+        assert!(verdict(&judge, &now, &[1, 0]).is_err(), "it comes second now");
+        assert_eq!(verdict(&judge, &now, &[1, 1]), Ok(()));
+    }
 }
