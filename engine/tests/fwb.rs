@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::churn::{CHURN, WIDE_CHURN};
-use common::{CELLS, tiny_config};
+use common::{CELLS, refusal, tiny_config};
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
 use graven_engine::designs::{Promise, RecoveryReport, Sabotages, find};
@@ -226,23 +226,8 @@ fn an_unsafe_buffer_is_refused_unless_asked_for_and_then_convicted() {
     let allowed = small(&[unsafe_buffer[0], ("fwb.allow_unsafe_buffer", "true")]);
     let broken: usize = (0..3).map(|seed| crash_often(&allowed, 200, seed, 300).1.len()).sum();
     assert!(broken > 0, "data never overtook its log entry");
-    let why = refusal(&small(&unsafe_buffer));
+    let why = refusal(&small(&unsafe_buffer), "fwb");
     assert!(why.contains("44 cycles") && why.contains("allow_unsafe_buffer"), "{why}");
-}
-
-fn refusal(config: &Config) -> String {
-    let spec = Spec {
-        config: config.clone(),
-        design: find("fwb").expect("registered"),
-        workload: &CELLS,
-        threads: 4,
-        transactions: 1,
-        seed: 0,
-        trial: Trial::default(),
-    };
-    let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };
-    assert!(matches!(error, ConfigError::Inconsistent { .. }), "{error}");
-    error.to_string()
 }
 
 #[test]
@@ -252,12 +237,13 @@ fn configurations_that_cannot_work_are_refused() {
         ([("fwb.log_bytes", "512")], "at least 16"),
         ([("fwb.slot_bytes", "48")], "32 or 64"),
     ] {
-        let why = refusal(&tiny_config(&settings));
+        let why = refusal(&tiny_config(&settings), "fwb");
         assert!(why.contains(word), "{why}");
     }
-    let why = refusal(&tiny_config(&[("fwb.dirty_flags", "true")]));
+    let why = refusal(&tiny_config(&[("fwb.dirty_flags", "true")]), "fwb");
     assert!(why.contains("fwb.dirty_flags") && why.contains("fwb.log_packing"), "{why}");
-    let why = refusal(&tiny_config(&[("fwb.log_bytes", "2 KB"), ("fwb.log_packing", "true")]));
+    let why =
+        refusal(&tiny_config(&[("fwb.log_bytes", "2 KB"), ("fwb.log_packing", "true")]), "fwb");
     assert!(why.contains("15 groups"), "{why}");
 }
 
@@ -269,7 +255,7 @@ fn the_bound_of_the_log_buffer_is_the_way_through_the_caches() {
             config.set("fwb.log_buffer_entries", &n.to_string()).expect("in range");
             config.clone()
         };
-        assert!(refusal(&entries(bound + 1)).contains(&format!("in {bound} cycles")));
+        assert!(refusal(&entries(bound + 1), "fwb").contains(&format!("in {bound} cycles")));
         let simulation = simulation(&entries(bound), &CELLS, 1, 0);
         assert_eq!(simulation.machine().caches.traversal(), u64::from(bound));
     }

@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use common::churn::{CHURN, STREAMING_CHURN};
 use common::shared_lines::SHARED_LINES;
-use common::{CELLS, tiny_config};
-use graven_engine::config::{Config, ConfigError};
+use common::{CELLS, refusal, tiny_config};
+use graven_engine::config::Config;
 use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
 use graven_engine::designs::morlog::{LogType, MorlogConfig};
 use graven_engine::designs::{Promise, Sabotages, find};
@@ -872,28 +872,13 @@ fn logs_per_thread_number_their_commits() {
 
 // ---- configurations ----------------------------------------------------------------------------------
 
-fn refusal(config: &Config) -> String {
-    let spec = Spec {
-        config: config.clone(),
-        design: find("morlog").expect("registered"),
-        workload: &CELLS,
-        threads: 4,
-        transactions: 1,
-        seed: 0,
-        trial: Trial::default(),
-    };
-    let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };
-    assert!(matches!(error, ConfigError::Inconsistent { .. }), "{error}");
-    error.to_string()
-}
-
 /// Claims morlog-safe-n-bound and morlog-cfg-fwb-unsafe-buffer: N < 4 + 12 + 28; 16 + 32 entries are too many.
 #[test]
 fn a_buffer_as_deep_as_the_caches_is_refused() {
     let mut config = Config::from_preset("morlog").expect("the preset loads");
     for entries in ["44", "48", "256"] {
         config.set("morlog.undo_redo_entries", entries).expect("in range");
-        let why = refusal(&config);
+        let why = refusal(&config, "morlog");
         assert!(why.contains("44 cycles") && why.contains("allow_unsafe_buffer"), "{why}");
     }
     config.set("morlog.undo_redo_entries", "43").expect("in range");
@@ -918,7 +903,7 @@ fn configurations_that_cannot_work_are_refused() {
         (&[("morlog.log_bytes", "2 KB"), PER_THREAD], "need at least 6"),
         (&[("morlog.log_bytes", "4 MB"), PER_THREAD], "pm.log_region_bytes"),
     ] {
-        let why = refusal(&tiny_config(settings));
+        let why = refusal(&tiny_config(settings), "morlog");
         assert!(why.contains(word), "{why}");
     }
 }
@@ -934,7 +919,7 @@ fn an_l1_with_more_words_than_the_ulog_counter_counts_is_refused() {
     ];
     let strict = Simulation::new(&spec_of(&tiny_config(&large)));
     assert!(strict.is_ok(), "{:?}: strict commits do not count", strict.err());
-    let why = refusal(&tiny_config(&[&large[..], &[DELAYED]].concat()));
+    let why = refusal(&tiny_config(&[&large[..], &[DELAYED]].concat()), "morlog");
     assert!(why.contains("8191 words"), "{why}");
 }
 

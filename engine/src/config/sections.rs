@@ -1,6 +1,6 @@
 //! The machine's own sections. Designs and workloads declare theirs in their own files.
 
-use super::Size;
+use super::{Config, Size};
 use crate::codecs::Codec;
 use crate::{choice, section};
 
@@ -229,5 +229,15 @@ section! {
         read_queue_entries: u32 = 64, 1..=1024, "requests";
         /// Writes that the controller holds.
         write_queue_entries: u32 = 64, 1..=1024, "requests";
+    }
+}
+
+impl Config {
+    /// The cycles that a store needs to fall through the caches. A log buffer that holds an entry for longer
+    /// lets it be overtaken by its data (FWB §IV-C; MorLog §II-B, §III-B).
+    pub fn traversal_cycles(&self) -> u32 {
+        let l2 = self.get::<L2Config>();
+        let l2_latency = if l2.bytes.0 > 0 { l2.latency_cycles } else { 0 };
+        self.get::<L1Config>().latency_cycles + l2_latency + self.get::<LlcConfig>().latency_cycles
     }
 }

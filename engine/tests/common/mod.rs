@@ -50,6 +50,22 @@ pub fn simulation(
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// Why a machine of such a configuration is not built for a design.
+pub fn refusal(config: &Config, design: &str) -> String {
+    let spec = Spec {
+        config: config.clone(),
+        design: graven_engine::designs::find(design).expect("registered"),
+        workload: &CELLS,
+        threads: 4,
+        transactions: 1,
+        seed: 0,
+        trial: Trial::default(),
+    };
+    let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };
+    assert!(matches!(error, ConfigError::Inconsistent { .. }), "{error}");
+    error.to_string()
+}
+
 fn spec(config: &Config, design: &str, threads: u32, transactions: u64, seed: u64) -> Spec {
     let design = graven_engine::designs::find(design).expect("a registered design");
     let config = design.configured(config.clone());

@@ -105,7 +105,7 @@ use std::collections::VecDeque;
 use super::force_write_back::{self, DataWrites, Faults, Scanner};
 use super::packed_log::Record;
 use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx};
-use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, PmConfig, Size};
+use crate::config::{Config, ConfigError, PmConfig, Size};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token};
 use crate::memory::{LineAddr, LineData};
 use crate::{sabotages, section};
@@ -251,7 +251,7 @@ sabotages! {
 
 fn promise(config: &Config) -> Promise {
     let fwb = config.get::<FwbConfig>();
-    if fwb.log_buffer_entries > buffer_entries_max(config) {
+    if fwb.log_buffer_entries > config.traversal_cycles() {
         Promise::Nothing
     } else if fwb.instant_commit {
         Promise::CommitOrder
@@ -345,13 +345,6 @@ struct Fwb {
     sabotages: Sabotages,
 }
 
-/// The largest safe log buffer (§IV-C): the cycles that a store needs to fall through the caches.
-fn buffer_entries_max(config: &Config) -> u32 {
-    let l2 = config.get::<L2Config>();
-    let l2_latency = if l2.bytes.0 > 0 { l2.latency_cycles } else { 0 };
-    config.get::<L1Config>().latency_cycles + l2_latency + config.get::<LlcConfig>().latency_cycles
-}
-
 fn check(site: &Site) -> Result<(), ConfigError> {
     let (config, fwb) = (&site.config, site.config.get::<FwbConfig>());
     if !matches!(fwb.slot_bytes, 32 | 64) {
@@ -374,7 +367,7 @@ fn check(site: &Site) -> Result<(), ConfigError> {
         let format = if fwb.log_packing { "fwb.log_packing" } else { "fwb.slot_bytes" };
         return Err(config.inconsistent(&["fwb.log_bytes", format], why));
     }
-    let bound = buffer_entries_max(config);
+    let bound = config.traversal_cycles();
     if fwb.log_buffer_entries > bound && !fwb.allow_unsafe_buffer {
         let why = format!(
             "a store can fall through the caches in {bound} cycles, and with more than {bound} entries \
@@ -411,7 +404,7 @@ impl Fwb {
             end: LogEnd::new(Log::of(site), config.get::<PmConfig>().codec.has_dldc()),
             dirty_flags: fwb.dirty_flags,
             strict: !fwb.instant_commit && !site.sabotages.has(Sabotage::CommitDoesNotWait),
-            ordered: fwb.log_buffer_entries <= buffer_entries_max(config),
+            ordered: fwb.log_buffer_entries <= config.traversal_cycles(),
             id_mask: ((1u32 << fwb.transaction_id_bits) - 1) as u16,
             running: vec![None; site.threads as usize],
             reserved: 0,

@@ -62,9 +62,9 @@ impl UndoRedoBuffer {
 
     /// The entry of a transaction for a word.
     #[inline]
-    pub fn find(&mut self, addr: Addr, is_of: impl Fn(Tx) -> bool) -> Option<&mut UndoRedo> {
+    pub fn find(&mut self, addr: Addr, tx: Tx) -> Option<&mut UndoRedo> {
         let same = |e: &&mut UndoRedo| {
-            matches!(e.what, Waiting::Entry { addr: a, .. } if a == addr) && is_of(e.tx)
+            matches!(e.what, Waiting::Entry { addr: a, .. } if a == addr) && e.tx == tx
         };
         self.fifo.iter_mut().rev().find(same)
     }

@@ -18,6 +18,8 @@ use crate::memory::Addr;
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     pub tx: Tx,
+    /// The ids that its records and lines bear.
+    pub owner: Owner,
     /// No record of it lies before this group.
     pub first_group: u64,
     /// The how-manieth commit it is.
@@ -128,7 +130,8 @@ impl Morlog {
     fn ends(&mut self, tx: Tx, first_group: u64, to_come: u32, waits: bool) -> u64 {
         self.logs.commits += 1;
         let number = self.logs.commits;
-        self.ended.push_back(Ended { tx, first_group, number, order: 0, to_come, waits });
+        let owner = self.owner(tx);
+        self.ended.push_back(Ended { tx, owner, first_group, number, order: 0, to_come, waits });
         number
     }
 
@@ -143,30 +146,28 @@ impl Morlog {
     }
 
     /// The oldest unsent commit record of a thread has been sent.
-    pub(super) fn commit_sent(&mut self, thread: u32, id: u16, order: OrderSeq) {
-        let owner = Owner { thread, id };
-        let mask = self.id_mask;
-        let of = |tx: Tx| Owner { thread: tx.thread, id: tx.number as u16 & mask };
-        let unsent = self.ended.iter_mut().find(|e| e.order == 0 && of(e.tx) == owner);
+    pub(super) fn commit_sent(&mut self, owner: Owner, order: OrderSeq) {
+        let unsent = self.ended.iter_mut().find(|e| e.order == 0 && e.owner == owner);
         unsent.expect("a commit record has its transaction").order = order;
     }
 
     /// Late redo data of a transaction has been sent.
     pub(super) fn late_sent(&mut self, owner: Owner, words: u32, order: OrderSeq) {
-        let mask = self.id_mask;
-        let of = |tx: Tx| Owner { thread: tx.thread, id: tx.number as u16 & mask };
-        let Some(ended) = self.ended.iter_mut().rev().find(|e| of(e.tx) == owner) else { return };
-        ended.to_come = ended.to_come.saturating_sub(words);
-        ended.order = order;
+        if let Some(ended) = self.ended_owing(owner, words) {
+            ended.order = order;
+        }
     }
 
     /// Late redo data will never be sent: its transaction must not hold up the log for it.
     pub(super) fn late_given_up(&mut self, owner: Owner, words: u32) {
-        let mask = self.id_mask;
-        let of = |tx: Tx| Owner { thread: tx.thread, id: tx.number as u16 & mask };
-        if let Some(ended) = self.ended.iter_mut().rev().find(|e| of(e.tx) == owner) {
-            ended.to_come = ended.to_come.saturating_sub(words);
-        }
+        self.ended_owing(owner, words);
+    }
+
+    /// The newest ended transaction of these ids, which owes so many words less from now on.
+    fn ended_owing(&mut self, owner: Owner, words: u32) -> Option<&mut Ended> {
+        let ended = self.ended.iter_mut().rev().find(|e| e.owner == owner)?;
+        ended.to_come = ended.to_come.saturating_sub(words);
+        Some(ended)
     }
 
     /// Transactions whose records are durable leave, in the order of their commits.
@@ -196,20 +197,24 @@ impl Morlog {
     /// Whatever redo data L1s and the redo buffer have goes to the log.
     pub(super) fn send_all_redo(&mut self, m: &mut Machine) {
         for thread in 0..self.core_of.len() as u32 {
-            self.release_states(m, thread);
+            self.release_states(m, thread, |_| true);
         }
-        let mut taken = std::mem::take(&mut self.taken);
-        self.redo.take(|_| true, &mut taken);
-        self.send_redo(m, &mut taken);
-        self.taken = taken;
+        self.send_redo_where(m, |_| true);
     }
 
-    /// A thread's lines lose their states; redo data that only they had is saved.
-    fn release_states(&mut self, m: &mut Machine, thread: u32) {
+    /// A thread's lines lose their states where the owner is such; redo data that only they had is saved.
+    pub(super) fn release_states(
+        &mut self,
+        m: &mut Machine,
+        thread: u32,
+        which: impl Fn(Owner) -> bool,
+    ) {
         let core = self.core_of[thread as usize];
         for line in self.states.owned_by(core, thread) {
-            let old = self.states.remove(core, line).expect("just listed");
-            self.save_redo(m, &old);
+            if self.states.get(core, line).is_some_and(|states| which(states.owner)) {
+                let old = self.states.remove(core, line).expect("just seen");
+                self.save_redo(m, &old);
+            }
         }
     }
 
@@ -218,10 +223,7 @@ impl Morlog {
         if self.owner(tx).id != 0 || self.has(Sabotage::StatesOutliveIds) {
             return;
         }
-        self.release_states(m, tx.thread);
-        let mut taken = std::mem::take(&mut self.taken);
-        self.redo.take(|r| r.late && r.tx.thread == tx.thread, &mut taken);
-        self.send_redo(m, &mut taken);
-        self.taken = taken;
+        self.release_states(m, tx.thread, |_| true);
+        self.send_redo_where(m, |r| r.late && r.tx.thread == tx.thread);
     }
 }

@@ -4,13 +4,13 @@ use super::buffers::{Place, Redo, UndoRedo, Waiting};
 use super::line_state::{Line, Owner, State};
 use super::table::Holder;
 use super::{Corner, DRAIN, InFlight, Meaning, Morlog, Running, Sabotage};
-use crate::designs::packed_log::{Kind, Record, dirty_bytes};
+use crate::designs::packed_log::{Kind, RECORDS_PER_GROUP, Record, dirty_bytes};
 use crate::designs::{Flow, Store, Tx};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq};
 use crate::memory::LineAddr;
 
 /// Entries that leave a buffer together: as many as a metadata block holds.
-const TOGETHER: usize = 4;
+const TOGETHER: usize = RECORDS_PER_GROUP;
 
 impl Morlog {
     pub(super) fn log_store(&mut self, m: &mut Machine, store: &Store) -> Flow {
@@ -66,7 +66,7 @@ impl Morlog {
     /// Puts a store into the undo+redo entry that its transaction has in the buffer for the word.
     fn merge(&mut self, m: &mut Machine, store: &Store) -> bool {
         let takes_undo = self.has(Sabotage::MergeTakesUndo);
-        let Some(entry) = self.undo_redo.find(store.addr, |tx| tx == store.tx) else {
+        let Some(entry) = self.undo_redo.find(store.addr, store.tx) else {
             return false;
         };
         let Waiting::Entry { undo, redo, .. } = &mut entry.what else { return false };
@@ -179,8 +179,7 @@ impl Morlog {
         if let Some(tx) = running.filter(|&tx| self.owner(tx) == owner) {
             return Some((tx, false));
         }
-        let ended = self.ended.iter().rev().map(|ended| ended.tx);
-        ended.into_iter().find(|&tx| self.owner(tx) == owner).map(|tx| (tx, true))
+        self.ended.iter().rev().find(|e| e.owner == owner).map(|e| (e.tx, true))
     }
 
     /// Whether an entry finds a place in the undo+redo buffer; if not, the thread waits for one.
@@ -326,18 +325,18 @@ impl Morlog {
         }
         for record in batch {
             m.note(|| format!("log {log}, group {}: {record}", sent.group));
-            let late = |count: u32| (record.thread, record.tx, count);
-            let (thread, id, words) = match record.kind {
-                Kind::Redo if record.late => late(1),
-                Kind::InPlace if record.late => late(record.dirty.count_ones()),
+            let owner = Owner { thread: record.thread.into(), id: record.tx };
+            let words = match record.kind {
+                Kind::Redo if record.late => 1,
+                Kind::InPlace if record.late => record.dirty.count_ones(),
                 Kind::Commit => {
-                    self.commit_sent(record.thread.into(), record.tx, sent.order);
+                    self.commit_sent(owner, sent.order);
                     continue;
                 }
                 _ => continue,
             };
             m.corner(Corner::LateRedo as usize);
-            self.late_sent(Owner { thread: thread.into(), id }, words, sent.order);
+            self.late_sent(owner, words, sent.order);
         }
         sent.order
     }
@@ -350,6 +349,14 @@ impl Morlog {
         m.corner(Corner::RedoBufferFull as usize);
         let mut taken = std::mem::take(&mut self.taken);
         self.redo.take_oldest(TOGETHER, &mut taken);
+        self.send_redo(m, &mut taken);
+        self.taken = taken;
+    }
+
+    /// Such entries leave the redo buffer for the log.
+    pub(super) fn send_redo_where(&mut self, m: &mut Machine, which: impl Fn(&Redo) -> bool) {
+        let mut taken = std::mem::take(&mut self.taken);
+        self.redo.take(which, &mut taken);
         self.send_redo(m, &mut taken);
         self.taken = taken;
     }

@@ -70,7 +70,7 @@ use super::packed_log::{Record, ULOG_MAX};
 use super::{
     Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
 };
-use crate::config::{Config, ConfigError, L1Config, L2Config, LlcConfig, Size};
+use crate::config::{Config, ConfigError, L1Config, Size};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token, Write, WriteClass};
 use crate::memory::{Addr, LineAddr, LineData, WORD_BYTES, WordMask};
 use crate::{choice, sabotages, section};
@@ -259,7 +259,7 @@ sabotages! {
 
 fn promise(config: &Config) -> Promise {
     let morlog = config.get::<MorlogConfig>();
-    if morlog.undo_redo_entries >= traversal_cycles(config) {
+    if morlog.undo_redo_entries >= config.traversal_cycles() {
         Promise::Nothing
     } else if morlog.delay_persistence {
         Promise::CommitOrder
@@ -344,17 +344,10 @@ pub const DP: Entry = evaluated(
     ],
 );
 
-/// The cycles that a store needs to fall through the caches; N must be smaller (§II-B, §III-B).
-fn traversal_cycles(config: &Config) -> u32 {
-    let l2 = config.get::<L2Config>();
-    let l2_latency = if l2.bytes.0 > 0 { l2.latency_cycles } else { 0 };
-    config.get::<L1Config>().latency_cycles + l2_latency + config.get::<LlcConfig>().latency_cycles
-}
-
 fn check(site: &Site) -> Result<(), ConfigError> {
     let (config, morlog) = (&site.config, site.config.get::<MorlogConfig>());
     logs::check(site)?;
-    let bound = traversal_cycles(config);
+    let bound = config.traversal_cycles();
     if morlog.undo_redo_entries >= bound && !morlog.allow_unsafe_buffer {
         let why = format!(
             "a store can fall through the caches in {bound} cycles, and with {bound} entries or more \
@@ -504,7 +497,7 @@ impl Morlog {
             id_mask: ((1u32 << morlog.transaction_id_bits) - 1) as u16,
             delay_persistence: morlog.delay_persistence,
             dirty_flags: morlog.dirty_flags,
-            ordered: morlog.undo_redo_entries < traversal_cycles(config),
+            ordered: morlog.undo_redo_entries < config.traversal_cycles(),
             walk_cycles: (states.sets() as u64).div_ceil(morlog.walk_sets_per_cycle.into()),
             states,
             undo_redo: UndoRedoBuffer::new(morlog.undo_redo_entries),

@@ -177,9 +177,7 @@ impl Morlog {
     /// Entries of the table are free: heads may move, and whoever waits for an entry goes on.
     pub(super) fn table_moved(&mut self, m: &mut Machine) {
         self.move_heads_by_table(m);
-        for thread in self.waiting_for_space.drain(..) {
-            m.release(thread);
-        }
+        self.release_waiting_for_space(m);
     }
 
     pub(super) fn move_heads_by_table(&mut self, m: &mut Machine) {

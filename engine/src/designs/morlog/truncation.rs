@@ -111,20 +111,11 @@ impl Morlog {
     /// Late redo data of the first so-many commits goes to the log, and what is in the redo buffer of others.
     pub(super) fn send_late_redo(&mut self, m: &mut Machine, before: u64) {
         let owes = |e: &&Ended| e.number <= before && e.to_come > 0;
-        let owners: Vec<_> = self.ended.iter().filter(owes).map(|e| self.owner(e.tx)).collect();
+        let owners: Vec<_> = self.ended.iter().filter(owes).map(|e| e.owner).collect();
         for owner in owners {
-            let core = self.core_of[owner.thread as usize];
-            for line in self.states.owned_by(core, owner.thread) {
-                if self.states.get(core, line).is_some_and(|states| states.owner == owner) {
-                    let old = self.states.remove(core, line).expect("just seen");
-                    self.save_redo(m, &old);
-                }
-            }
+            self.release_states(m, owner.thread, |of| of == owner);
         }
-        let mut late = std::mem::take(&mut self.taken);
-        self.redo.take(|r| r.late, &mut late);
-        self.send_redo(m, &mut late);
-        self.taken = late;
+        self.send_redo_where(m, |r| r.late);
     }
 
     /// The first group of the oldest transaction of a log that is not persistent.
@@ -193,6 +184,10 @@ impl Morlog {
             m.count().log_groups_truncated += head - end.head;
             end.head = head;
         }
+        self.release_waiting_for_space(m);
+    }
+
+    pub(super) fn release_waiting_for_space(&mut self, m: &mut Machine) {
         for thread in self.waiting_for_space.drain(..) {
             m.release(thread);
         }
