@@ -15,6 +15,7 @@
 //! | `stores` | the store queue |
 //! | `distances` | how far apart the stores of a transaction to the same word are |
 //! | `fills` | misses and the check of what was read |
+//! | `software` | code of a design among the operations of a program |
 //! | `ending`, `record` | the end of a run and its record |
 //! | `crash` | power failures |
 
@@ -28,6 +29,7 @@ mod locks;
 mod operations;
 mod record;
 mod run;
+mod software;
 mod spec;
 mod stores;
 mod threads;

@@ -273,6 +273,32 @@ counters! {
     stall_log_cycles: Count, "cycles";
     /// Cycles threads waited for locks.
     stall_lock_cycles: Count, "cycles";
+    /// Interrupts that the design sent to threads (TLB shootdowns).
+    interrupts: Count, "interrupts";
+    /// Cycles that threads spent in them.
+    stall_interrupt_cycles: Count, "cycles";
+    /// PM lines that missed in all caches and were asked for.
+    fills: Count, "lines";
+    /// Reads of memory, PM and DRAM, that serve them.
+    fill_reads: Count, "requests";
+    /// Of the lines, those read from their home and from elsewhere in parallel.
+    fills_parallel: Count, "lines";
+    /// Of the lines, those that a buffer of the design's in the controller served.
+    fills_from_buffer: Count, "lines";
+    /// Collections of a design's out-of-place data or checkpoints of its log.
+    gc_passes: Count, "passes";
+    /// Of these, those that began because something had run full.
+    gc_on_demand: Count, "passes";
+    /// Words that committed transactions had written and collections found.
+    gc_words_found: Count, "words";
+    /// Of these, the words written to their homes; the others had been overwritten by later ones.
+    gc_words_migrated: Count, "words";
+    /// Cycles threads waited because a table or region was full until a collection had made room.
+    gc_stall_cycles: Count, "cycles";
+    /// Largest number of entries in a design's mapping table.
+    mapping_entries_max: Gauge, "entries";
+    /// Largest number of lines in a design's eviction buffer or victim cache.
+    eviction_buffer_max: Gauge, "lines";
     /// Reads of DRAM.
     dram_reads: Count, "requests";
     /// Writes of DRAM.
@@ -454,6 +480,21 @@ pub const DERIVED: &[Declaration] = &[
         "cycles",
         "From the end of a transaction's last instruction to its acknowledgement, mean.",
     ),
+    derived(
+        "reads_per_fill",
+        "requests/line",
+        "Reads of memory per PM line that missed in all caches (HOOP §IV-C).",
+    ),
+    derived(
+        "fills_parallel_share",
+        "",
+        "Share of the fills that read a line's home and another place in parallel.",
+    ),
+    derived(
+        "gc_data_reduction",
+        "",
+        "Share of the words found by collections that were not written home (HOOP Table IV).",
+    ),
     derived("commit_latency_cycles_p50", "cycles", "Commit latency, median."),
     derived("commit_latency_cycles_p99", "cycles", "Commit latency, 99th percentile."),
     derived("commit_latency_cycles_max", "cycles", "Commit latency, largest."),
@@ -544,6 +585,10 @@ impl Stats {
         let seconds = c.cycles as f64 / (f64::from(frequency_mhz) * 1e6);
         let rate = if c.cycles == 0 { 0.0 } else { c.committed_transactions as f64 / seconds };
         push("throughput_tx_per_s", Value::Number(rate));
+        push("reads_per_fill", Value::Number(ratio(c.fill_reads, c.fills)));
+        push("fills_parallel_share", Value::Number(ratio(c.fills_parallel, c.fills)));
+        let coalesced = c.gc_words_found.saturating_sub(c.gc_words_migrated);
+        push("gc_data_reduction", Value::Number(ratio(coalesced, c.gc_words_found)));
         for (name, latency) in [
             ("commit_latency_cycles", &self.commit_latency),
             ("transaction_latency_cycles", &self.transaction_latency),

@@ -11,6 +11,7 @@
 //! To add a design, write one file and one line in [`REGISTRY`]; `docs/designs.md` walks through one.
 
 pub mod base;
+pub mod code;
 mod force_write_back;
 pub mod fwb;
 pub mod ideal;
@@ -23,6 +24,9 @@ use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token};
 use crate::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES};
+use crate::program::Op;
+
+pub use code::Code;
 
 /// A hardware thread's number, from 0.
 pub type ThreadId = u32;
@@ -87,6 +91,8 @@ pub enum Fill {
     Home,
     /// A buffer of the design's in the controller, which delivers it after so many cycles.
     Buffer(LineData, Cycle),
+    /// The design reads it, from wherever its newest words are, and hands it over ([`Machine::deliver`]).
+    Design,
 }
 
 /// A persistence design. Every hook has a default that does nothing.
@@ -136,10 +142,19 @@ pub trait Design {
         Eviction::WriteBack { after: 0, token: 0 }
     }
 
-    /// A PM line is about to be read into the caches.
-    fn llc_fill(&mut self, _m: &mut Machine, _line: LineAddr) -> Fill {
+    /// A PM line is about to be read into the caches; the request reaches the controller after `delay`.
+    fn llc_fill(&mut self, _m: &mut Machine, _line: LineAddr, _delay: Cycle) -> Fill {
         Fill::Home
     }
+
+    /// Whether [`Design::software`] is to be called.
+    fn has_software(&self) -> bool {
+        false
+    }
+
+    /// What the design has its thread execute before an operation of the program, if part of the design is
+    /// software: lookups, appends, updates of an index in DRAM ([`crate::machine::MemorySystem::dram_heap`]).
+    fn software(&mut self, _m: &mut Machine, _thread: ThreadId, _before: &Op, _code: &mut Code) {}
 
     /// A whole line of data, evicted or written back, has been accepted by a write queue.
     fn line_written_back(&mut self, _m: &mut Machine, _line: LineAddr) {}

@@ -12,7 +12,7 @@ use super::clock::{Cycle, NEVER};
 use crate::config::{CoreConfig, CoreModel};
 
 /// Loads whose completion is remembered for those that depend on them.
-const REMEMBERED_LOADS: usize = 256;
+pub const REMEMBERED_LOADS: usize = 256;
 
 /// A thread must wait for a load whose data has no known time yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,6 +49,7 @@ pub struct MemorySystem {
     mapping: Mapping,
     pm_channels: usize,
     pm_end: Addr,
+    dram_bytes: u64,
     /// Requests between a sender and their controller.
     reads_in_transit: slab::Slab<Read>,
     writes_in_transit: slab::Slab<InTransit>,
@@ -133,6 +134,7 @@ impl MemorySystem {
             mapping,
             pm_channels: controller.channels as usize,
             pm_end: Addr(pm.capacity_bytes.0),
+            dram_bytes: dram.capacity_bytes.0,
             reads_in_transit: slab::Slab::new(),
             writes_in_transit: slab::Slab::new(),
             transit_sequence: 0,
@@ -154,6 +156,11 @@ impl MemorySystem {
     #[inline]
     pub fn is_pm(&self, addr: Addr) -> bool {
         addr < self.pm_end
+    }
+
+    /// The second half of the DRAM: for structures that designs keep there.
+    pub fn dram_heap(&self) -> Addr {
+        self.pm_end.plus(self.dram_bytes / 2)
     }
 
     /// First address of the DRAM.

@@ -54,6 +54,10 @@ pub struct Machine {
     domain: Option<Domain>,
     path: Cycle,
     released: Vec<ThreadId>,
+    /// Lines that the design has read, and when they leave the controller.
+    delivered: Vec<(LineAddr, LineData, Cycle)>,
+    /// Threads that are to be interrupted, and for how long.
+    interrupted: Vec<(ThreadId, Cycle)>,
     failure: Option<String>,
     corners: [u64; CORNERS_MAX],
     /// What happened since somebody asked, if anybody wants to know.
@@ -74,6 +78,8 @@ impl Machine {
             domain: None,
             path: config.get::<ControllerConfig>().path_cycles.into(),
             released: Vec::new(),
+            delivered: Vec::new(),
+            interrupted: Vec::new(),
             failure: None,
             corners: [0; CORNERS_MAX],
             happenings: None,
@@ -210,6 +216,8 @@ impl Machine {
     pub(crate) fn has_news(&self) -> bool {
         !self.memory.shared.notices.is_empty()
             || !self.released.is_empty()
+            || !self.delivered.is_empty()
+            || !self.interrupted.is_empty()
             || self.caches.has_departures()
             || self.failure.is_some()
     }
@@ -260,6 +268,27 @@ impl Machine {
     /// How often the design's corners were reached.
     pub fn corners(&self) -> &[u64] {
         &self.corners
+    }
+
+    /// Hands over a line that the design has read for a miss ([`crate::designs::Fill::Design`]); it leaves the
+    /// controller after so many cycles.
+    pub fn deliver(&mut self, line: LineAddr, content: LineData, after: Cycle) {
+        let at = self.now() + after;
+        self.delivered.push((line, content, at));
+    }
+
+    pub(crate) fn take_delivered(&mut self) -> Option<(LineAddr, LineData, Cycle)> {
+        if self.delivered.is_empty() { None } else { Some(self.delivered.remove(0)) }
+    }
+
+    /// Makes a thread's core do something else for so many cycles (an inter-processor interrupt), after what
+    /// it is doing at this instant.
+    pub fn interrupt(&mut self, thread: ThreadId, cycles: Cycle) {
+        self.interrupted.push((thread, cycles));
+    }
+
+    pub(crate) fn take_interrupted(&mut self) -> Option<(ThreadId, Cycle)> {
+        if self.interrupted.is_empty() { None } else { Some(self.interrupted.remove(0)) }
     }
 
     /// Lets a thread go on that a hook made wait.

@@ -51,17 +51,32 @@ impl Simulation {
         let slot =
             self.fills.insert(Fill { line, core, waiters: waiter.into_iter().collect() }) as u32;
         if self.machine.memory.is_pm(line.addr()) {
-            if let designs::Fill::Buffer(content, latency) =
-                self.design.llc_fill(&mut self.machine, line)
-            {
-                self.check_read(line, &content)
-                    .unwrap_or_else(|e| self.machine.fail(e.to_string()));
-                let at = self.machine.now() + delay + latency;
-                return self.machine.memory.shared.events.push(at, Event::BufferedFill(slot));
+            self.machine.count().fills += 1;
+            match self.design.llc_fill(&mut self.machine, line, delay) {
+                designs::Fill::Buffer(content, latency) => {
+                    self.machine.count().fills_from_buffer += 1;
+                    let at = self.machine.now() + delay + latency;
+                    return self.fill_comes(slot, &content, at);
+                }
+                designs::Fill::Design => return,
+                designs::Fill::Home => self.machine.count().fill_reads += 1,
             }
             self.machine.memory.shared.media.prefetch(line);
         }
         self.machine.memory.read(line, ReadPurpose::Fill(slot), delay);
+    }
+
+    /// The design has the content of a line that is missed; it comes out of the controller at a time.
+    fn fill_comes(&mut self, slot: u32, content: &[u64; 8], at: Cycle) {
+        let line = self.fills[slot as usize].line;
+        self.check_read(line, content).unwrap_or_else(|e| self.machine.fail(e.to_string()));
+        self.machine.memory.shared.events.push(at, Event::BufferedFill(slot));
+    }
+
+    /// The design hands over a line that it has read.
+    pub(super) fn delivered(&mut self, line: LineAddr, content: &[u64; 8], at: Cycle) {
+        let slot = self.fill_of(line).expect("a design delivers lines that are missed");
+        self.fill_comes(slot as u32, content, at);
     }
 
     pub(super) fn check_read(

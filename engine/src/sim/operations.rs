@@ -46,6 +46,7 @@ impl Simulation {
         self.machine.memory.shared.now = t.pipeline.time;
         let op = match t.op.take() {
             Some(op) => op,
+            None if t.software.is_some() => self.next_with_software(thread),
             None => t.program.next(std::mem::take(&mut t.value)),
         };
         match op {

@@ -130,6 +130,9 @@ impl Simulation {
             control: Arc::default(),
             spec: spec.clone(),
         };
+        if simulation.design.has_software() {
+            simulation.threads.iter_mut().for_each(|t| t.software = Some(Box::default()));
+        }
         simulation.design.start(&mut simulation.machine);
         Ok(simulation)
     }
@@ -337,6 +340,10 @@ impl Simulation {
                         ReadPurpose::Trace => {}
                     },
                 }
+            } else if let Some((line, content, at)) = self.machine.take_delivered() {
+                self.delivered(line, &content, at);
+            } else if let Some((thread, cycles)) = self.machine.take_interrupted() {
+                self.interrupt(thread as usize, cycles);
             } else if let Some(thread) = self.machine.take_released() {
                 self.go_on(thread as usize);
             } else if let Some(why) = self.machine.failure() {
@@ -408,6 +415,24 @@ impl Simulation {
         }
     }
 
+    /// A thread's core does something else for a while: what it would issue next, it issues afterwards.
+    fn interrupt(&mut self, thread: usize, cycles: Cycle) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        if t.state == State::Finished {
+            return;
+        }
+        let from = t.pipeline.time.max(now);
+        t.pipeline.wait_until(from + cycles);
+        if t.state == State::Ready {
+            self.ready_at[thread] = t.pipeline.time;
+            self.woken = true;
+        }
+        let c = self.machine.count();
+        c.interrupts += 1;
+        c.stall_interrupt_cycles += cycles;
+    }
+
     /// A thread that the design made wait goes on.
     pub(super) fn go_on(&mut self, thread: usize) {
         let now = self.machine.now();
@@ -448,5 +473,6 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         begun: false,
         head_counted: false,
         head_granted: false,
+        software: None,
     }
 }

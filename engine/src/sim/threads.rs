@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::software::Software;
 use crate::designs::{ThreadId, Tx};
 use crate::machine::Cycle;
 use crate::machine::core::Pipeline;
@@ -121,6 +122,8 @@ pub struct Thread {
     pub head_counted: bool,
     /// The oldest store had its line, exclusively, and has been waiting out the access since.
     pub head_granted: bool,
+    /// The design's software, if it has any.
+    pub software: Option<Box<Software>>,
 }
 
 impl Thread {

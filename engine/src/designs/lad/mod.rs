@@ -347,7 +347,7 @@ impl Design for Lad {
         Eviction::Keep
     }
 
-    fn llc_fill(&mut self, _m: &mut Machine, line: LineAddr) -> Fill {
+    fn llc_fill(&mut self, _m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
         let coming = self.coming.get(line).map(|c| c.data);
         match coming.or_else(|| self.gathered.get(line).map(|g| g.data)) {
             Some(data) => Fill::Buffer(data, self.config.pool_read_cycles.into()),

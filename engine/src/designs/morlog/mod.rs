@@ -597,7 +597,7 @@ impl Design for Morlog {
         Eviction::WriteBack { after, token }
     }
 
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr) -> Fill {
+    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
         match self.read_parked(m, line) {
             Some((content, latency)) => Fill::Buffer(content, latency),
             None => Fill::Home,

@@ -1,0 +1,52 @@
+//! What a design that is partly software has a thread execute: loads and stores of DRAM, and instructions.
+
+use crate::memory::Addr;
+
+/// One instruction, or several that touch no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    /// So many that touch no memory.
+    Compute(u32),
+    /// A load of an address that is known.
+    Load(Addr),
+    /// A load of an address that the load before it returned: a step along a chain.
+    Chase(Addr),
+    /// A store.
+    Store(Addr, u64),
+}
+
+/// A piece of code, in program order.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    instructions: Vec<Instruction>,
+}
+
+impl Code {
+    /// Instructions that touch no memory.
+    pub fn compute(&mut self, instructions: u32) {
+        if instructions > 0 {
+            self.instructions.push(Instruction::Compute(instructions));
+        }
+    }
+
+    /// Loads a word whose address is known.
+    pub fn load(&mut self, addr: Addr) {
+        self.instructions.push(Instruction::Load(addr));
+    }
+
+    /// Loads a word whose address the load before this one returned; for the first, the address that the
+    /// program's own operation is about. The program's operation then waits for the last of them.
+    pub fn chase(&mut self, addr: Addr) {
+        self.instructions.push(Instruction::Chase(addr));
+    }
+
+    /// Stores a word.
+    pub fn store(&mut self, addr: Addr, value: u64) {
+        self.instructions.push(Instruction::Store(addr, value));
+    }
+
+    /// Takes everything out, in order.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Instruction> + '_ {
+        self.instructions.drain(..)
+    }
+}
