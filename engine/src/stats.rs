@@ -285,6 +285,10 @@ counters! {
     fills_parallel: Count, "lines";
     /// Of the lines, those that a buffer of the design's in the controller served.
     fills_from_buffer: Count, "lines";
+    /// Memory slices written to an OOP region.
+    slices_written: Count, "slices";
+    /// Words packed into them.
+    slice_words: Count, "words";
     /// Collections of a design's out-of-place data or checkpoints of its log.
     gc_passes: Count, "passes";
     /// Of these, those that began because something had run full.

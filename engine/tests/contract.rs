@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use common::{CELLS, simulation, tiny_config};
 use graven_engine::config::Config;
-use graven_engine::designs::REGISTRY;
+use graven_engine::designs::{REGISTRY, Sabotages};
 use graven_engine::machine::NEVER;
 use graven_engine::memory::Addr;
-use graven_engine::sim::{Simulation, Watch};
+use graven_engine::sim::{SimError, Simulation, Watch};
 use graven_engine::workloads;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -199,14 +199,18 @@ fn every_design_leaves_the_same_data_and_the_same_run_twice_is_the_same() {
         for design in REGISTRY {
             let run = || {
                 let mut simulation = simulation(&config, design.name, &CELLS, 4, 80, 7);
-                let digest =
-                    simulation.run().unwrap_or_else(|e| panic!("{} on {name}: {e}", design.name));
-                (digest, simulation.stats().counters.clone())
+                simulation.run().map(|digest| (digest, simulation.stats().counters.clone()))
             };
-            let (digest, counters) = run();
+            let first = run();
+            assert_eq!(first, run(), "{} on {name}: two runs differ", design.name);
+            let (digest, counters) = match first {
+                Ok(left) => left,
+                // What is published may lose data in any run.
+                Err(SimError::ReadCheck { .. }) if design.inherent != Sabotages::NONE => continue,
+                Err(error) => panic!("{} on {name}: {error}", design.name),
+            };
             assert_eq!(counters.committed_transactions, 80, "{} on {name}", design.name);
             assert!(counters.reads_checked > 0, "{} on {name}", design.name);
-            assert_eq!((digest, counters), run(), "{} on {name}: two runs differ", design.name);
             digests.push(digest);
         }
         assert!(

@@ -15,6 +15,50 @@ pub struct Written {
     pub new: u64,
 }
 
+/// What a [`Reader`] did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Used {
+    words_read: u64,
+    astray: Option<Addr>,
+}
+
+/// The bytes that survived, for one of several threads that read them.
+#[derive(Clone)]
+pub struct Reader<'a> {
+    image: &'a Image,
+    end: Addr,
+    used: Used,
+}
+
+impl Reader<'_> {
+    /// The word at an aligned address.
+    #[inline]
+    pub fn load(&mut self, addr: Addr) -> u64 {
+        self.used.words_read += 1;
+        if is_word(addr, self.end) {
+            return self.image.load(addr);
+        }
+        self.used.astray.get_or_insert(addr);
+        0
+    }
+
+    /// The eight words of a line.
+    pub fn load_line(&mut self, line: LineAddr) -> LineData {
+        std::array::from_fn(|word| self.load(line.word(word)))
+    }
+
+    /// What it did.
+    pub fn used(&self) -> Used {
+        self.used
+    }
+}
+
+/// Whether an address is that of a word of a PM that ends there (0: nowhere).
+#[inline]
+fn is_word(addr: Addr, end: Addr) -> bool {
+    addr.is_word_aligned() && (end.0 == 0 || addr < end)
+}
+
 /// The PM after a power failure. Every write is remembered and can be taken back, so that one image
 /// serves any number of failures, at a cost proportional to what is written. Reads and writes are counted.
 #[derive(Default)]
@@ -51,7 +95,7 @@ impl Medium {
 
     #[inline]
     fn is_word(&mut self, addr: Addr) -> bool {
-        let is_word = addr.is_word_aligned() && (self.end.0 == 0 || addr < self.end);
+        let is_word = is_word(addr, self.end);
         if !is_word {
             self.astray.get_or_insert(addr);
         }
@@ -107,6 +151,42 @@ impl Medium {
             rest[..n].copy_from_slice(&word[offset..offset + n]);
             rest = &mut rest[n..];
             at += n as u64;
+        }
+    }
+
+    /// Zeroes everything in `[start, end)` that is not zero.
+    pub fn clear(&mut self, start: Addr, end: Addr) {
+        let zero = Image::new();
+        let set: Vec<Addr> =
+            self.image.differences(&zero, start, end).map(|(addr, ..)| addr).collect();
+        set.into_iter().for_each(|addr| self.store(addr, 0));
+    }
+
+    /// For a thread that reads beside others; what it did is to be told to [`Medium::account`].
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { image: &self.image, end: self.end, used: Used::default() }
+    }
+
+    /// Counts what a reader did.
+    pub fn account(&mut self, used: Used) {
+        self.words_read += used.words_read;
+        self.astray = self.astray.or(used.astray);
+    }
+
+    /// Writes words on as many threads as there are batches. Each batch is in the order of its addresses, and
+    /// batch `i` of `n` has those of part `i` ([`Image::part_of`]).
+    pub fn store_parallel(&mut self, batches: &[Vec<(Addr, u64)>]) {
+        let mut words = batches.iter().flatten();
+        let all_are_words = words.all(|&(addr, _)| self.is_word(addr));
+        if batches.len() <= 1 || self.power.is_some() || !all_are_words {
+            batches.iter().flatten().for_each(|&(addr, value)| self.store(addr, value));
+            return;
+        }
+        let old = self.image.store_parallel(batches);
+        for (batch, old) in batches.iter().zip(old) {
+            self.words_written += batch.len() as u64;
+            let pairs = batch.iter().zip(old);
+            self.journal.extend(pairs.map(|(&(addr, new), old)| Written { addr, old, new }));
         }
     }
 
@@ -202,6 +282,31 @@ mod tests {
         assert_eq!(medium.words_written(), 2);
         assert_eq!(medium.words_read(), 2);
         assert_eq!(medium.written().len(), 2);
+    }
+
+    #[test]
+    fn threads_write_what_one_would() {
+        let words: Vec<(Addr, u64)> = (0..4000u64).map(|n| (Addr(n * 4096), n + 1)).collect();
+        let mut one = Medium::default();
+        words.iter().for_each(|&(addr, value)| one.store(addr, value));
+        let mut several = Medium::default();
+        let mut batches = vec![Vec::new(); 3];
+        words.iter().for_each(|&w| batches[Image::part_of(w.0, 3)].push(w));
+        several.store(words[7].0, 99);
+        several.store_parallel(&batches);
+        assert_eq!(several.words_written(), 4001);
+        let end = Addr(4000 * 4096);
+        assert_eq!(one.image().first_difference(several.image(), Addr(0), end), None);
+        several.rewind(1);
+        assert_eq!(several.peek(words[7].0), 99);
+        assert_eq!(several.image().nonzero_lines(), 1);
+        several.clear(Addr(0), end);
+        assert_eq!(several.image().nonzero_lines(), 0);
+        let mut reader = several.reader();
+        assert_eq!(reader.load_line(LineAddr(0)), [0; 8]);
+        let used = reader.used();
+        several.account(used);
+        assert_eq!(several.words_read(), 8);
     }
 
     #[test]

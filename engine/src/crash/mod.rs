@@ -34,7 +34,7 @@ pub use campaign::{
 };
 pub use exhaust::{Exhaustion, Outcome};
 pub use judge::{Judge, Verdict};
-pub use medium::{Medium, Written};
+pub use medium::{Medium, Reader, Written};
 pub use points::{Aftermath, Conviction, Expect, Laboratory, Tally, Thoroughness};
 pub use reached::{Reached, STATES, State};
 pub use shrink::{Shrunk, shrink};

@@ -14,6 +14,7 @@ pub mod base;
 pub mod code;
 mod force_write_back;
 pub mod fwb;
+pub mod hoop;
 pub mod ideal;
 pub mod lad;
 pub mod morlog;
@@ -459,6 +460,8 @@ pub const REGISTRY: &[&Entry] = &[
     &fwb::CRADE,
     &fwb::UNSAFE,
     &fwb::SLDE,
+    &hoop::ENTRY,
+    &hoop::LITERAL,
     &lad::ENTRY,
     &lad::LITERAL,
     &morlog::ENTRY,

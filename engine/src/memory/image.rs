@@ -16,6 +16,9 @@ pub struct Image {
     chunks: Vec<Option<Box<[u64]>>>,
 }
 
+/// A chunk, if it has been written, with its number.
+type Numbered<'a> = (usize, &'a mut Option<Box<[u64]>>);
+
 impl Image {
     /// An all-zero image. It grows with the addresses that are written.
     pub fn new() -> Self {
@@ -46,6 +49,51 @@ impl Image {
         debug_assert!(addr.is_word_aligned(), "unaligned store at {addr}");
         let (chunk, word) = Self::locate(addr);
         std::mem::replace(&mut self.chunk_mut(chunk)[word], value)
+    }
+
+    /// Which of so many parts of an image an address lies in, for [`Image::store_parallel`].
+    pub fn part_of(addr: Addr, parts: usize) -> usize {
+        Self::locate(addr).0 % parts
+    }
+
+    /// Stores words, each batch on a thread of its own, and returns what was there. Batch `i` has the words of
+    /// part `i` ([`Image::part_of`]), in the order of their addresses.
+    pub fn store_parallel(&mut self, batches: &[Vec<(Addr, u64)>]) -> Vec<Vec<u64>> {
+        let last = batches.iter().filter_map(|b| b.last()).map(|&(addr, _)| Self::locate(addr).0);
+        let needed = last.max().map_or(0, |chunk| chunk + 1);
+        if needed > self.chunks.len() {
+            self.chunks.resize_with(needed, || None);
+        }
+        let mut parts: Vec<Vec<Numbered<'_>>> = Vec::new();
+        parts.resize_with(batches.len(), Vec::new);
+        for (number, chunk) in self.chunks.iter_mut().enumerate() {
+            parts[number % batches.len()].push((number, chunk));
+        }
+        let store = |batch: &[(Addr, u64)], part: Vec<Numbered<'_>>| {
+            let mut chunks = part.into_iter();
+            let (mut number, mut words): (usize, &mut [u64]) = (usize::MAX, &mut []);
+            let mut old = Vec::with_capacity(batch.len());
+            for &(addr, value) in batch {
+                let (chunk, word) = Self::locate(addr);
+                if chunk != number {
+                    let found = chunks.find(|&(number, _)| number == chunk);
+                    let (_, slot) = found.expect("a batch is in order, and in its part");
+                    words = slot.get_or_insert_with(|| vec![0; CHUNK_WORDS].into_boxed_slice());
+                    number = chunk;
+                }
+                old.push(std::mem::replace(&mut words[word], value));
+            }
+            old
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = batches
+                .iter()
+                .zip(parts)
+                .map(|(batch, part)| scope.spawn(move || store(batch, part)))
+                .collect();
+            let joined = threads.into_iter().map(|t| t.join().expect("storing does not fail"));
+            joined.collect()
+        })
     }
 
     /// The eight words of a line.

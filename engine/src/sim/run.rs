@@ -61,6 +61,8 @@ pub struct Simulation {
     /// threads because it is scanned at every turn.
     pub(super) ready_at: Vec<Cycle>,
     pub(super) fills: slab::Slab<Fill>,
+    /// A design has answered a miss with what was not stored there.
+    pub(super) misread: Option<SimError>,
     pub(super) mshrs_max: u32,
     pub(super) mshrs_used: Vec<u32>,
     pub(super) locks: Locks,
@@ -114,6 +116,7 @@ impl Simulation {
             threads,
             ready_at: vec![0; spec.threads as usize],
             fills: slab::Slab::new(),
+            misread: None,
             mshrs_max: core.mshrs,
             mshrs_used: vec![0; core.count as usize],
             locks: Locks::new(dram.plus(4096)),
@@ -346,6 +349,8 @@ impl Simulation {
                 self.interrupt(thread as usize, cycles);
             } else if let Some(thread) = self.machine.take_released() {
                 self.go_on(thread as usize);
+            } else if let Some(error) = self.misread.take() {
+                return Err(error);
             } else if let Some(why) = self.machine.failure() {
                 return Err(SimError::Design {
                     design: self.spec.design.name,

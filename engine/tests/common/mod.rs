@@ -29,6 +29,7 @@ pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
         ("pm.capacity_bytes", "64 MB"),
         ("pm.log_region_bytes", "4 MB"),
         ("dram.capacity_bytes", "1 MB"),
+        ("hoop.block_bytes", "16 KB"),
     ];
     for (key, value) in tiny.iter().chain(settings) {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
