@@ -57,11 +57,9 @@ impl Lines {
         &mut self.lines[self.last]
     }
 
-    /// The L1 forgets what it remembers of a line.
-    pub(super) fn forget(&mut self, line: LineAddr) {
-        if let Some(stored) = self.find_mut(line) {
-            stored.known = 0;
-        }
+    /// The L1 forgets what it remembers of a line; returns whether that was anything.
+    pub(super) fn forget(&mut self, line: LineAddr) -> bool {
+        self.find_mut(line).is_some_and(|stored| std::mem::take(&mut stored.known) != 0)
     }
 }
 
@@ -77,7 +75,9 @@ mod tests {
         }
         let all: Vec<u64> = lines.all().iter().map(|l| l.line.0).collect();
         assert_eq!(all, [1, 5, 10]);
-        lines.forget(LineAddr(5));
+        assert!(
+            lines.forget(LineAddr(5)) && !lines.forget(LineAddr(5)) && !lines.forget(LineAddr(2))
+        );
         let known = |line| lines.find(LineAddr(line)).map(|l| l.known);
         assert_eq!([1, 5, 10, 2].map(known), [Some(1), Some(0), Some(1), None]);
         lines.clear();

@@ -12,7 +12,9 @@ impl OptUndo {
     /// logged, as it is before the store.
     pub(super) fn log(&mut self, m: &mut Machine, store: &Store) {
         let (t, line) = (store.tx.thread as usize, store.addr.line());
-        self.own(t, line);
+        if self.own(t, line) && self.sabotages.has(Sabotage::OwnerIgnored) {
+            return;
+        }
         let mut words: WordMask = 1 << store.addr.word_in_line();
         if self.sabotages.has(Sabotage::LinesLoggedWhole) {
             words = WordMask::MAX;
@@ -41,17 +43,15 @@ impl OptUndo {
         self.append(m, t, Logged { home: line, words });
     }
 
-    /// What the L1 remembers of the line is this thread's from now on.
-    fn own(&mut self, t: usize, line: LineAddr) {
-        if self.sabotages.has(Sabotage::MemoryOutlivesOwner) {
-            return;
-        }
-        let core = self.threads[t].core;
+    /// What the L1 remembers of the line is this thread's from now on. Returns whether it was another's.
+    fn own(&mut self, t: usize, line: LineAddr) -> bool {
+        let (core, mut others) = (self.threads[t].core, false);
         for (other, thread) in self.threads.iter_mut().enumerate() {
             if other != t && thread.core == core {
-                thread.lines.forget(line);
+                others |= thread.lines.forget(line);
             }
         }
+        others
     }
 
     fn append(&mut self, m: &mut Machine, t: usize, logged: Logged) {
