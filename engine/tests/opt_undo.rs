@@ -13,6 +13,7 @@ use common::shared_lines::SHARED_LINES;
 use common::{CELLS, refusal, tiny_config};
 use graven_engine::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig, PmConfig};
 use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
+use graven_engine::designs::opt_undo::OptUndoConfig;
 use graven_engine::designs::{Sabotages, find};
 use graven_engine::litmus::{designs_of, parse};
 use graven_engine::memory::Addr;
@@ -402,4 +403,12 @@ fn a_log_region_too_small_for_all_threads_is_refused() {
         config.set("opt-undo.entries_per_record", "8").is_err(),
         "a header has seven addresses"
     );
+}
+
+#[test]
+fn its_parameters_are_set_in_a_file() {
+    let text = "[opt-undo]\nentries_per_record = 3\nlog_bytes_per_thread = \"64 KB\"\n";
+    let config = Config::from_toml(text, "my.toml").unwrap_or_else(|e| panic!("{e}"));
+    let section = config.get::<OptUndoConfig>();
+    assert_eq!((section.entries_per_record, section.log_bytes_per_thread.0), (3, 64 << 10));
 }

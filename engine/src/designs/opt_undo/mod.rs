@@ -23,7 +23,7 @@
 //! - **Commit.** The core asks the controller for the last header and writes all dirty lines of the transaction back. When
 //!   they and those that were evicted before are durable, the controller answers; a second message removes the log
 //!   (the commit point), a third acknowledges it. Each message takes the path to the controller.
-//! - **Log removal** (HOOP §IV-D). A non-volatile register of the controller for each thread (Silo §VII: ATOM keeps
+//! - **Log removal** (HOOP §IV-D). A non-volatile register of the controller for each thread (Silo §V: ATOM keeps
 //!   "the metadata to manage logs" in an on-chip persistent buffer) has the number of the thread's first transaction that
 //!   has not committed; transactions without stores do not count. Headers of any other number are void. Nothing is written.
 //!
