@@ -16,6 +16,7 @@ pub mod fwb;
 pub mod ideal;
 pub mod lad;
 pub mod morlog;
+pub mod opt_redo;
 mod packed_log;
 pub mod silo;
 
@@ -451,6 +452,8 @@ pub const REGISTRY: &[&Entry] = &[
     &morlog::CRADE,
     &morlog::SLDE,
     &morlog::DP,
+    &opt_redo::ENTRY,
+    &opt_redo::LITERAL,
     &silo::ENTRY,
     &silo::LITERAL,
 ];
