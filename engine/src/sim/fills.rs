@@ -54,8 +54,10 @@ impl Simulation {
             if let designs::Fill::Buffer(content, latency) =
                 self.design.llc_fill(&mut self.machine, line)
             {
-                self.check_read(line, &content)
-                    .unwrap_or_else(|e| self.machine.fail(e.to_string()));
+                if let Err(misread) = self.check_read(line, &content) {
+                    self.machine.fail(misread.to_string());
+                    self.misread.get_or_insert(misread);
+                }
                 let at = self.machine.now() + delay + latency;
                 return self.machine.memory.shared.events.push(at, Event::BufferedFill(slot));
             }

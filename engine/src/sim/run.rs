@@ -70,6 +70,8 @@ pub struct Simulation {
     pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
     pub(super) woken: bool,
+    /// A design has handed out stale bytes: not a refusal to go on, but a broken promise.
+    pub(super) misread: Option<SimError>,
     /// Timers since a thread could go on or memory had something to do.
     pub(super) fruitless_timers: u32,
     pub(super) control: Arc<Control>,
@@ -126,6 +128,7 @@ impl Simulation {
                 .then(|| Distances::new(spec.threads)),
             footprint_bytes,
             woken: false,
+            misread: None,
             fruitless_timers: 0,
             control: Arc::default(),
             spec: spec.clone(),
@@ -339,6 +342,8 @@ impl Simulation {
                 }
             } else if let Some(thread) = self.machine.take_released() {
                 self.go_on(thread as usize);
+            } else if let Some(misread) = self.misread.take() {
+                return Err(misread);
             } else if let Some(why) = self.machine.failure() {
                 return Err(SimError::Design {
                     design: self.spec.design.name,

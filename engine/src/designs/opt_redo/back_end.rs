@@ -153,7 +153,7 @@ impl OptRedo {
         m.count().log_words_combined += updated - words;
         let stores_to = |line| self.threads.iter().any(|t| t.updates > 0 && t.last == Some(line));
         if batch.updates.iter().any(|u| stores_to(u.line)) {
-            m.corner(Corner::SharedLine as usize);
+            m.corner(Corner::OpenLineUpdated as usize);
         }
     }
 

@@ -12,7 +12,7 @@ corners! {
     Pressed = "pressed", "the back end began before its batch was full and before its time";
     Combined = "combined", "two transactions of a batch had updated one word";
     BatchOfThreads = "batch-of-threads", "a batch held transactions of several threads";
-    SharedLine = "shared-line", "the back end updated a line that an open transaction had stored to";
+    OpenLineUpdated = "open-line-updated", "the back end updated a line that an open transaction had stored to";
     VictimServed = "victim-served", "a miss was served from the victim cache";
     VictimReplaced = "victim-replaced", "a line left the LLC again while the victim cache had older content of it";
     VictimUncommitted = "victim-uncommitted", "a line was parked for a transaction that was open";
