@@ -81,3 +81,64 @@ fn replay(site: &Site, area: &Area, number: u64, medium: &mut Medium) -> u64 {
     }
     u64::from(words.count_ones())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Addr, Image, LineAddr, LineData};
+
+    fn site() -> Site {
+        let mut config = crate::config::Config::defaults();
+        config.set("opt_redo.log_bytes_per_thread", "640").expect("a valid size");
+        Site::new(config, 2, Addr(1 << 20), Addr(2 << 20))
+    }
+
+    /// Writes a record, and its line of data if it is an update.
+    fn put(image: &mut Image, thread: ThreadId, number: u64, kind: Kind, data: &LineData) {
+        let area = Area::of(&site(), thread);
+        let metadata = Metadata { kind, thread: thread as u8, tx: 0, number };
+        image.store_line(area.metadata(number), &metadata.line(area.torn(number)));
+        if let Kind::Update { .. } = kind {
+            image.store_line(area.data(number), data);
+        }
+    }
+
+    const fn update(words: WordMask) -> Kind {
+        Kind::Update { home: LineAddr(4), words }
+    }
+
+    /// Four slots per thread. The first thread's log has come round: record 3 is the update of commit 2, record 4 (in
+    /// the first slot) its commit; what follows is older, or open.
+    #[test]
+    fn commits_that_are_not_at_home_are_replayed_in_their_order_and_words_of_others_are_not() {
+        let mut image = Image::new();
+        put(&mut image, 0, 1, update(0xff), &[91; 8]);
+        put(&mut image, 0, 2, Kind::Commit { sequence: 1, updates: 1 }, &[0; 8]);
+        put(&mut image, 0, 3, update(0b0011), &[31; 8]);
+        put(&mut image, 0, 4, Kind::Commit { sequence: 3, updates: 1 }, &[0; 8]);
+        put(&mut image, 1, 0, update(0b0110), &[20; 8]);
+        put(&mut image, 1, 1, Kind::Commit { sequence: 2, updates: 1 }, &[0; 8]);
+        put(&mut image, 1, 2, update(0b1000), &[77; 8]);
+        image.store(Area::of(&site(), 0).header(), 1);
+        let mut medium = Medium::new(image);
+        let report = recover(&site(), &[], &mut medium);
+        assert_eq!((report.records_scanned, report.words_redone), (8, 4));
+        let home: Vec<u64> = (0..5).map(|word| medium.peek(LineAddr(4).word(word))).collect();
+        assert_eq!(home, [31, 31, 20, 0, 0]);
+        let once = medium.newest(0);
+        recover(&site(), &[], &mut medium);
+        assert_eq!(medium.newest(0), once);
+    }
+
+    #[test]
+    fn noise_of_before_is_cleared() {
+        let mut image = Image::new();
+        put(&mut image, 1, 0, update(0xff), &[91; 8]);
+        put(&mut image, 1, 1, Kind::Commit { sequence: 9, updates: 1 }, &[0; 8]);
+        image.store(Area::of(&site(), 0).header(), 1 << 50);
+        let mut medium = Medium::new(image);
+        format(&site(), &mut medium);
+        assert_eq!(recover(&site(), &[], &mut medium).words_redone, 0);
+        assert_eq!(medium.peek(Area::of(&site(), 0).header()), 0);
+    }
+}
