@@ -219,14 +219,18 @@ fn an_update_takes_two_lines_of_log() {
 
 /// The granularity of an update is a parameter.
 #[test]
-fn stores_to_one_line_that_follow_each_other_can_share_a_record() {
+fn stores_to_a_line_can_share_a_record_as_long_as_it_is_buffered() {
     let merging = [NEVER_DUE[0], NEVER_DUE[1], ("opt_redo.merge_updates", "true")];
     let words: Vec<(u64, u64)> = (0..8).map(|word| (at(0, word), word + 1)).collect();
     let c = counters(&merging, &[&transaction(&words)]);
     assert_eq!((c.log_entries, c.log_entries_merged), (1, 7));
     assert_eq!(c.log_bytes_written, (2 + 1) * 64);
-    // Another line closes the record: 0 1 0 are three.
-    let c = counters(&merging, &[&transaction(&[(at(0, 0), 1), (at(1, 0), 2), (at(0, 1), 3)])]);
+    let alternating = transaction(&[(at(0, 0), 1), (at(1, 0), 2), (at(0, 1), 3)]);
+    let c = counters(&merging, &[&alternating]);
+    assert_eq!((c.log_entries, c.log_entries_merged), (2, 1));
+    // The second record takes the last entry, so that the first is sent.
+    let two = [merging[0], merging[1], merging[2], ("opt_redo.log_buffer_entries", "2")];
+    let c = counters(&two, &[&alternating]);
     assert_eq!((c.log_entries, c.log_entries_merged), (3, 0));
 }
 

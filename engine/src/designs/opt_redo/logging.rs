@@ -7,31 +7,41 @@ use crate::designs::{Store, Tx};
 use crate::machine::{Cycle, Machine, Write, WriteClass};
 use crate::memory::{LineAddr, LineData, WordMask};
 
-/// A record of the log buffer that stores can still be merged into.
+/// A record that was not sent: stores can be merged into it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenRecord {
-    pub(super) home: LineAddr,
+    home: LineAddr,
     words: WordMask,
     data: LineData,
     number: u64,
-    entry: usize,
+}
+
+/// An entry of a thread's log buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LogEntry {
+    /// Lines of its record that are not durable; 0: it is free.
+    lines: u8,
+    open: Option<OpenRecord>,
+}
+
+impl LogEntry {
+    const fn is_free(&self) -> bool {
+        self.lines == 0
+    }
 }
 
 impl OptRedo {
-    /// Whether a store belongs into the record that was made last.
-    pub(super) fn merges(&self, store: &Store) -> bool {
-        let open = &self.threads[store.tx.thread as usize].open;
-        open.is_some_and(|open| open.home == store.addr.line())
-    }
-
-    pub(super) fn merge(&mut self, m: &mut Machine, store: &Store) {
-        let open = &mut self.threads[store.tx.thread as usize].open;
-        let open = open.as_mut().expect("the caller saw it");
+    /// Puts a store into a record of its line that was not sent. Returns whether there is one.
+    pub(super) fn merge(&mut self, m: &mut Machine, store: &Store) -> bool {
+        let entries = &mut self.threads[store.tx.thread as usize].entries;
+        let mut open = entries.iter_mut().filter_map(|entry| entry.open.as_mut());
+        let Some(open) = open.find(|open| open.home == store.addr.line()) else { return false };
         let word = store.addr.word_in_line();
         open.data[word] = store.new;
         open.words |= 1 << word;
         m.corner(Corner::UpdateMerged as usize);
         m.count().log_entries_merged += 1;
+        true
     }
 
     /// Why a store must wait before it can have a record of its own.
@@ -46,7 +56,7 @@ impl OptRedo {
             ));
             return Some(Hold::Area);
         }
-        if thread.entries.iter().all(|&lines| lines != 0) {
+        if thread.entries.iter().all(|entry| !entry.is_free()) {
             return Some(Hold::Buffer);
         }
         if thread.number + 2 - thread.head > slots {
@@ -57,44 +67,46 @@ impl OptRedo {
 
     /// Makes a store's record.
     pub(super) fn log(&mut self, m: &mut Machine, store: &Store) {
+        let t = store.tx.thread as usize;
         let mut data = m.line(store.addr.line());
         data[store.addr.word_in_line()] = store.new;
-        let thread = &mut self.threads[store.tx.thread as usize];
-        let free = thread.entries.iter().position(|&lines| lines == 0);
+        let thread = &mut self.threads[t];
+        let free = thread.entries.iter().position(LogEntry::is_free);
         let entry = free.expect("the caller has seen that there is one");
         let number = thread.number;
         thread.number += 1;
         thread.updates += 1;
         thread.tx = store.tx.number;
-        // Its two lines have to become durable.
-        thread.entries[entry] = 2;
-        thread.lines_on_their_way += 2;
         let words = 1 << store.addr.word_in_line();
-        let record = OpenRecord { home: store.addr.line(), words, data, number, entry };
-        let used = thread.entries.iter().filter(|&&lines| lines != 0).count() as u64;
+        let record = OpenRecord { home: store.addr.line(), words, data, number };
+        // Its two lines have to become durable.
+        thread.entries[entry] = LogEntry { lines: 2, open: Some(record) };
+        thread.lines_on_their_way += 2;
+        let used = thread.entries.iter().filter(|entry| !entry.is_free()).count();
         if number >= thread.area.slots {
             m.corner(Corner::AreaWrapped as usize);
         }
         let c = m.count();
         c.log_entries += 1;
-        c.log_buffer_max = c.log_buffer_max.max(used);
-        if self.config.merge_updates {
-            thread.open = Some(record);
-        } else {
-            self.send(m, store.tx.thread as usize, &record);
+        c.log_buffer_max = c.log_buffer_max.max(used as u64);
+        if !self.config.merge_updates || used == thread.entries.len() {
+            self.send_oldest(m, t);
         }
     }
 
-    /// The record that was made last takes no more stores and is sent.
-    pub(super) fn close(&mut self, m: &mut Machine, t: usize) {
-        if let Some(open) = self.threads[t].open.take() {
-            self.send(m, t, &open);
-        }
+    /// All records that were not sent are.
+    pub(super) fn send_all(&mut self, m: &mut Machine, t: usize) {
+        while self.send_oldest(m, t) {}
     }
 
-    fn send(&mut self, m: &mut Machine, t: usize, record: &OpenRecord) {
-        let &OpenRecord { home, words, data, number, entry } = record;
-        let thread = &self.threads[t];
+    /// Sends the oldest record that was not. Returns whether there was one.
+    fn send_oldest(&mut self, m: &mut Machine, t: usize) -> bool {
+        let thread = &mut self.threads[t];
+        let entries = thread.entries.iter_mut().enumerate();
+        let open = entries.filter_map(|(at, e)| e.open.map(|open| (open.number, at)));
+        let Some((number, entry)) = open.min() else { return false };
+        let open = thread.entries[entry].open.take();
+        let OpenRecord { home, words, data, .. } = open.expect("it was found");
         let kind = Kind::Update { home, words };
         let metadata = Metadata { kind, thread: t as u8, tx: thread.tx, number };
         let metadata = metadata.line(thread.area.torn(number));
@@ -106,14 +118,15 @@ impl OptRedo {
         m.write(Write { token, ..data }, m.path());
         let metadata = Write::line(WriteClass::Metadata, thread.area.metadata(number), metadata);
         m.write(Write { token, ..metadata }, m.path());
+        true
     }
 
     /// A line of a record is durable.
     pub(super) fn record_durable(&mut self, m: &mut Machine, t: usize, entry: usize) {
         let thread = &mut self.threads[t];
-        thread.entries[entry] -= 1;
+        thread.entries[entry].lines -= 1;
         thread.lines_on_their_way -= 1;
-        if thread.entries[entry] == 0 && thread.held == Some(Hold::Buffer) {
+        if thread.entries[entry].is_free() && thread.held == Some(Hold::Buffer) {
             thread.held = None;
             m.release(t as u32);
         }

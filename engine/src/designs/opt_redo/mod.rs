@@ -5,8 +5,9 @@
 //!   Each transactional store makes a record of two lines, which stream to the log past the caches. The store does
 //!   not wait, unless its thread's log buffer in the controller has no entry left: an entry is occupied until both
 //!   lines are durable. An update is a store of a word, as the comparison in the same paragraph has it (eight updates
-//!   and their metadata in two lines of HOOP's): nothing is merged. With `merge_updates`, stores to one line that
-//!   follow each other share a record; it is sent when another line is stored to, or at the transaction's end.
+//!   and their metadata in two lines of HOOP's): nothing is merged. With `merge_updates`, stores to a line share a record
+//!   as long as it is in the log buffer, and the oldest is sent when that is full, and all at the transaction's end: an
+//!   update is a line then.
 //! - **Commit.** A message tells the controller of the transaction's end; when all its records are durable it writes a
 //!   commit record with the next commit sequence number; when that is durable, a message acknowledges it. Updated
 //!   data is not waited for. Two ordering points per transaction (Fig. 4b: "one for the redo logs and another for
@@ -86,7 +87,7 @@ use std::collections::VecDeque;
 
 use back_end::Batch;
 use corners::{CORNERS, Corner};
-use logging::OpenRecord;
+use logging::LogEntry;
 use record::Area;
 use recovery::{format, recover};
 use victims::{Parked, ThreadSet, Victim, Victims};
@@ -106,7 +107,7 @@ section! {
         log_bytes_per_thread: Size = Size::kb(192), Size(384)..=Size::mb(64), "B";
         /// Update records of each thread that are on their way to PM at a time.
         log_buffer_entries: u32 = 8, 1..=256, "records";
-        /// Whether stores to one line that follow each other share a record.
+        /// Whether stores to a line share a record as long as the log buffer can keep it; if not, it is sent at once.
         merge_updates: bool = false, (), "";
         /// Lines that left the LLC and wait in the controller until their transactions are at home.
         victim_cache_lines: u32 = 2048, 1..=1_048_576, "lines";
@@ -217,12 +218,11 @@ struct Thread {
     tx: u64,
     /// Its update records.
     updates: u64,
-    /// Its record that stores can be merged into.
-    open: Option<OpenRecord>,
     /// The line of its latest store.
     last: Option<LineAddr>,
-    /// Of each entry of the log buffer, the lines that are not durable; 0: it is free.
-    entries: Vec<u8>,
+    /// The log buffer.
+    entries: Vec<LogEntry>,
+    /// Lines of its records that are not durable.
     lines_on_their_way: u32,
     /// The controller knows that the transaction has ended and waits for its records.
     ending: bool,
@@ -290,9 +290,8 @@ impl OptRedo {
             head: 0,
             tx: 0,
             updates: 0,
-            open: None,
             last: None,
-            entries: vec![0; config.log_buffer_entries as usize],
+            entries: vec![LogEntry::default(); config.log_buffer_entries as usize],
             lines_on_their_way: 0,
             ending: false,
             held: None,
@@ -362,11 +361,9 @@ impl OptRedo {
 impl Design for OptRedo {
     fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
         let t = store.tx.thread as usize;
-        if self.merges(store) {
-            self.merge(m, store);
+        if self.merge(m, store) {
             return Flow::Continue;
         }
-        self.close(m, t);
         let Some(hold) = self.must_wait(m, store.tx) else {
             self.threads[t].last = Some(store.addr.line());
             self.log(m, store);
@@ -388,7 +385,7 @@ impl Design for OptRedo {
         if self.threads[t].updates == 0 {
             return Flow::Continue;
         }
-        self.close(m, t);
+        self.send_all(m, t);
         m.set_timer(m.now() + m.path(), About::End.of(t));
         Flow::Wait
     }
