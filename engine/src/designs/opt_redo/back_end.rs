@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::corners::Corner;
 use super::record::{Kind, Metadata};
-use super::{About, Committed, Hold, OptRedo, Sabotage};
+use super::{About, Committed, Hold, OptRedo, Phase, Sabotage, Thread};
 use crate::designs::ThreadId;
 use crate::machine::{Machine, Write, WriteClass};
 use crate::media::overlay;
@@ -47,9 +47,10 @@ pub(super) struct Batch {
 }
 
 impl OptRedo {
-    /// Whether transactions that have ended wait for the back end, or for their commit records.
+    /// Whether transactions that have ended wait for the back end, or to be committed.
     pub(super) fn back_end_has_work(&self) -> bool {
-        self.batch.is_some() || !self.committed.is_empty() || self.threads.iter().any(|t| t.ending)
+        let ending = |t: &Thread| t.phase != Phase::Running;
+        self.batch.is_some() || !self.committed.is_empty() || self.threads.iter().any(ending)
     }
 
     /// Begins a batch if one is full, if somebody waits for it, or if the oldest transaction has waited long enough.
@@ -58,10 +59,12 @@ impl OptRedo {
             return;
         }
         let early = self.sabotages.has(Sabotage::CheckpointBeforeCommit);
+        let most = self.config.checkpoint_transactions as usize;
         // Those before a commit record that is not durable: they are the first in commit order.
-        let ready = self.committed.iter().take_while(|c| early || c.due.is_some()).count();
+        let durable = self.committed.iter().take_while(|c| early || c.due.is_some());
+        let ready = durable.take(most).count();
         let Some(oldest) = self.committed.front().filter(|_| ready > 0) else { return };
-        let full = ready >= self.config.checkpoint_transactions as usize;
+        let full = ready == most;
         let due = oldest.due.is_none_or(|due| due <= m.now());
         let waits = self.threads.iter().any(|t| t.held == Some(Hold::Area));
         let pressed = waits || self.victims.has_waiting() || oldest.sequence <= self.requested;
@@ -71,8 +74,7 @@ impl OptRedo {
         if !full && !due {
             m.corner(Corner::Pressed as usize);
         }
-        let count = ready.min(self.config.checkpoint_transactions as usize);
-        let transactions: Vec<Committed> = self.committed.drain(..count).collect();
+        let transactions: Vec<Committed> = self.committed.drain(..ready).collect();
         if transactions.iter().any(|c| c.thread != transactions[0].thread) {
             m.corner(Corner::BatchOfThreads as usize);
         }

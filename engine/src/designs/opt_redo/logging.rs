@@ -2,7 +2,7 @@
 
 use super::corners::Corner;
 use super::record::{Kind, Metadata};
-use super::{About, Committed, Hold, OptRedo, Sabotage};
+use super::{About, Committed, Hold, OptRedo, Phase, Sabotage};
 use crate::designs::{Store, Tx};
 use crate::machine::{Cycle, Machine, Write, WriteClass};
 use crate::memory::{LineAddr, LineData, WordMask};
@@ -135,7 +135,7 @@ impl OptRedo {
 
     /// The controller has heard that the transaction has ended.
     pub(super) fn ended(&mut self, m: &mut Machine, t: usize) {
-        self.threads[t].ending = true;
+        self.threads[t].phase = Phase::Ended;
         if self.threads[t].lines_on_their_way > 0 {
             m.corner(Corner::CommitWaits as usize);
         }
@@ -146,10 +146,10 @@ impl OptRedo {
     fn commit_if_durable(&mut self, m: &mut Machine, t: usize) {
         let thread = &mut self.threads[t];
         let durable = thread.lines_on_their_way == 0 || self.sabotages.has(Sabotage::LogNotAwaited);
-        if !thread.ending || !durable {
+        if thread.phase != Phase::Ended || !durable {
             return;
         }
-        thread.ending = false;
+        thread.phase = Phase::Running;
         let (number, updates) = (thread.number, thread.updates);
         thread.number += 1;
         thread.updates = 0;

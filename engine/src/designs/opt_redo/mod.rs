@@ -207,6 +207,16 @@ enum Hold {
     Victims,
 }
 
+/// Where a thread is on the way to its next commit record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// The message of the transaction's end is on its way.
+    Ending,
+    /// The controller has it, and waits for the transaction's records.
+    Ended,
+}
+
 #[derive(Debug)]
 struct Thread {
     area: Area,
@@ -224,8 +234,7 @@ struct Thread {
     entries: Vec<LogEntry>,
     /// Lines of its records that are not durable.
     lines_on_their_way: u32,
-    /// The controller knows that the transaction has ended and waits for its records.
-    ending: bool,
+    phase: Phase,
     held: Option<Hold>,
 }
 
@@ -293,7 +302,7 @@ impl OptRedo {
             last: None,
             entries: vec![LogEntry::default(); config.log_buffer_entries as usize],
             lines_on_their_way: 0,
-            ending: false,
+            phase: Phase::Running,
             held: None,
         };
         Ok(OptRedo {
@@ -386,6 +395,7 @@ impl Design for OptRedo {
             return Flow::Continue;
         }
         self.send_all(m, t);
+        self.threads[t].phase = Phase::Ending;
         m.set_timer(m.now() + m.path(), About::End.of(t));
         Flow::Wait
     }
