@@ -255,6 +255,20 @@ counters! {
     log_groups_truncated: Count, "groups";
     /// In-place updates of home words from buffered log data.
     in_place_updates: Count, "words";
+    /// Words of updates that were not written home because the same batch had newer ones.
+    log_words_combined: Count, "words";
+    /// Batches of committed transactions that were checkpointed from the log.
+    checkpoints: Count, "batches";
+    /// Times a design waited until a group of writes was durable before it sent the next: records before a commit record, data before a truncation.
+    ordering_points: Count, "events";
+    /// Dirty lines that left the LLC and were parked in a victim cache.
+    victim_cache_lines: Count, "lines";
+    /// Misses that a victim cache served.
+    victim_cache_hits: Count, "accesses";
+    /// Largest number of lines in a victim cache.
+    victim_cache_max: Gauge, "lines";
+    /// Lines that found a victim cache full.
+    victim_cache_full: Count, "lines";
     /// Lines that a design's periodic scan visited and found dirty.
     scan_dirty_lines: Count, "lines";
     /// Complete scans of the caches.

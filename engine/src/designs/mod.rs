@@ -18,6 +18,7 @@ pub mod hoop;
 pub mod ideal;
 pub mod lad;
 pub mod morlog;
+pub mod opt_redo;
 pub mod opt_undo;
 mod packed_log;
 pub mod silo;
@@ -470,6 +471,8 @@ pub const REGISTRY: &[&Entry] = &[
     &morlog::CRADE,
     &morlog::SLDE,
     &morlog::DP,
+    &opt_redo::ENTRY,
+    &opt_redo::LITERAL,
     &opt_undo::ENTRY,
     &opt_undo::LITERAL,
     &silo::ENTRY,

@@ -61,8 +61,6 @@ pub struct Simulation {
     /// threads because it is scanned at every turn.
     pub(super) ready_at: Vec<Cycle>,
     pub(super) fills: slab::Slab<Fill>,
-    /// A design has answered a miss with what was not stored there.
-    pub(super) misread: Option<SimError>,
     pub(super) mshrs_max: u32,
     pub(super) mshrs_used: Vec<u32>,
     pub(super) locks: Locks,
@@ -72,6 +70,8 @@ pub struct Simulation {
     pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
     pub(super) woken: bool,
+    /// A design has handed out stale bytes: not a refusal to go on, but a broken promise.
+    pub(super) misread: Option<SimError>,
     /// Timers since a thread could go on or memory had something to do.
     pub(super) fruitless_timers: u32,
     pub(super) control: Arc<Control>,

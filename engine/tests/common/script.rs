@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use graven_engine::config::Config;
 use graven_engine::memory::{Addr, Image};
-use graven_engine::program::{Op, Program, Ptr};
+use graven_engine::program::{Disturbance, Op, Program, Ptr};
 use graven_engine::sim::Simulation;
 use graven_engine::workloads::{Entry, Violation, Workload};
 
@@ -49,7 +49,7 @@ pub fn script(config: &Config, threads: &[&[Op]]) -> Simulation {
     script_on(config, "ideal", threads)
 }
 
-/// The same on a design.
+/// The same under a design.
 pub fn script_on(config: &Config, design: &str, threads: &[&[Op]]) -> Simulation {
     OPERATIONS.set(threads.iter().map(|ops| ops.to_vec()).collect());
     super::simulation(config, design, &SCRIPT, threads.len() as u32, 1, 0)
@@ -75,6 +75,22 @@ pub fn load_after(origin: u32, addr: u64) -> Op {
 /// A store to an address that the thread knows.
 pub fn store(addr: u64, value: u64) -> Op {
     Op::Store { at: Ptr::known(Addr(addr)), value }
+}
+
+/// A transaction of these stores.
+pub fn transaction(stores: &[(u64, u64)]) -> Vec<Op> {
+    let stores = stores.iter().map(|&(addr, value)| store(addr, value));
+    std::iter::once(Op::TxBegin).chain(stores).chain([Op::TxEnd]).collect()
+}
+
+/// A line leaves all caches.
+pub fn evict(addr: u64) -> Op {
+    Op::Disturb(Disturbance::Evict(Addr(addr).line(), 3))
+}
+
+/// The thread waits until neither memory nor the design has anything left to do.
+pub fn settle() -> Op {
+    Op::Disturb(Disturbance::Settle)
 }
 
 /// Instructions that touch no memory.
