@@ -49,6 +49,8 @@ section! {
     pub struct WorkloadConfig("workload") {
         /// Size of one data element.
         element_bytes: Size = Size(64), Size(8)..=Size::kb(64), "B";
+        /// Bytes of an element that an update stores, from its first on; all if it has no more.
+        update_bytes: Size = Size::kb(64), Size(8)..=Size::kb(64), "B";
         /// Bytes of PM that the populated structures take, over all threads.
         footprint_bytes: Size = Size::mb(64), Size::kb(64)..=Size::gb(64), "B";
         /// How keys are drawn.
