@@ -18,6 +18,7 @@ mod sps;
 pub mod structures;
 #[cfg(test)]
 mod testing;
+mod vector;
 
 use crate::config::{ConfigError, Section, Size};
 use crate::memory::{Addr, Image};
@@ -174,6 +175,12 @@ pub const REGISTRY: &[Entry] = &[
         group: "micro",
         summary: "swaps of two random entries of a vector that begin alike",
         build: sps::build,
+    },
+    Entry {
+        name: "vector",
+        group: "micro",
+        summary: "entries appended to a vector, and random ones updated",
+        build: vector::build,
     },
 ];
 

@@ -392,6 +392,7 @@ fn the_size_of_a_transaction_is_as_documented() {
         ("rbtree", 45.8, 21.6, 18.6, 108.9),
         ("sdg", 18.0, 10.3, 9.8, 88.8),
         ("sps", 16.0, 16.0, 2.0, 78.0),
+        ("vector", 1.0, 9.0, 8.0, 45.0),
     ];
     assert_eq!(super::REGISTRY.len(), expected.len(), "every workload is pinned");
     for (entry, (name, loads, stores, changes, instructions)) in

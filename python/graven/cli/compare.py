@@ -22,7 +22,7 @@ DEFAULT_REPORT = Path("report.html")
 
 HELP = """Compare designs on workloads, several simulations at a time.
 
-Without options: all designs on the seven micro workloads on the `silo` machine. Prints throughput,
+Without options: all designs on the eight micro workloads on the `silo` machine. Prints throughput,
 media writes, mean transaction latency and write energy relative to the baseline, and writes
 report.html, which opens without a network.
 
