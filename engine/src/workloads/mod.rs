@@ -11,6 +11,8 @@ mod hash;
 mod keyed;
 mod layout;
 mod locking;
+#[cfg(test)]
+mod measured;
 mod queue;
 mod rbtree;
 mod sdg;
