@@ -70,7 +70,7 @@ fn a_machine_says_what_is_compared_on_it() {
 fn a_machine_need_not_say() {
     assert_eq!(*read("").comparison(), Comparison::default());
     assert_eq!(*read("[comparison]").comparison(), Comparison::default());
-    assert_eq!(*Config::from_preset("hoop").unwrap().comparison(), Comparison::default());
+    assert_eq!(*Config::from_preset("lalea").unwrap().comparison(), Comparison::default());
 }
 
 #[test]
