@@ -93,6 +93,7 @@ pub fn comparison(comparison: &Comparison) -> Value {
     });
     json!({
         "designs": comparison.designs, "workloads": comparison.workloads,
+        "threads": comparison.threads, "transactions": comparison.transactions,
         "baseline": comparison.baseline, "vary": vary,
     })
 }

@@ -143,6 +143,14 @@ counters! {
     controller_write_requests_metadata: Count, "requests";
     /// Of these, garbage collection and checkpointing.
     controller_write_requests_gc: Count, "requests";
+    /// Bytes of the words of accepted writes of data.
+    written_bytes_data: Count, "B";
+    /// Bytes of the words of accepted writes of log entries and records.
+    written_bytes_log: Count, "B";
+    /// Bytes of the words of accepted writes of headers, commit records, tables and pointers.
+    written_bytes_metadata: Count, "B";
+    /// Bytes of the words of accepted writes of garbage collection and checkpointing.
+    written_bytes_gc: Count, "B";
     /// Accepted PM writes that merged with one already in the queue.
     write_queue_merges: Count, "requests";
     /// Largest occupancy of a PM read queue.
@@ -326,6 +334,14 @@ counters! {
 }
 
 impl Counters {
+    /// Bytes of the words of all accepted writes.
+    fn written_bytes(&self) -> u64 {
+        self.written_bytes_data
+            + self.written_bytes_log
+            + self.written_bytes_metadata
+            + self.written_bytes_gc
+    }
+
     /// Counts a transactional store that replaces `old` by `new`.
     #[inline]
     pub fn stored(&mut self, old: u64, new: u64) {
@@ -494,6 +510,16 @@ pub const DERIVED: &[Declaration] = &[
         "Committed transactions per second of simulated time.",
     ),
     derived(
+        "written_bytes_per_transaction",
+        "B/transaction",
+        "Bytes of the words of all accepted writes, over committed transactions (HOOP §IV-D).",
+    ),
+    derived(
+        "llc_miss_ratio",
+        "misses/access",
+        "Of the accesses that reached the LLC, those that missed.",
+    ),
+    derived(
         "commit_latency_cycles_mean",
         "cycles",
         "From the end of a transaction's last instruction to its acknowledgement, mean.",
@@ -544,6 +570,7 @@ pub const DERIVED: &[Declaration] = &[
         "pJ",
         "Energy of PM writes: row or on-PM buffer, and programmed cells.",
     ),
+    derived("pm_energy_pj", "pJ", "Energy of PM reads and writes together."),
     derived(
         "footprint_bytes",
         "B",
@@ -603,6 +630,9 @@ impl Stats {
         let seconds = c.cycles as f64 / (f64::from(frequency_mhz) * 1e6);
         let rate = if c.cycles == 0 { 0.0 } else { c.committed_transactions as f64 / seconds };
         push("throughput_tx_per_s", Value::Number(rate));
+        let per_transaction = ratio(c.written_bytes(), c.committed_transactions);
+        push("written_bytes_per_transaction", Value::Number(per_transaction));
+        push("llc_miss_ratio", Value::Number(ratio(c.llc_misses, c.llc_hits + c.llc_misses)));
         push("reads_per_fill", Value::Number(ratio(c.fill_reads, c.fills)));
         push("fills_parallel_share", Value::Number(ratio(c.fills_parallel, c.fills)));
         let coalesced = c.gc_words_found.saturating_sub(c.gc_words_migrated);
@@ -620,6 +650,7 @@ impl Stats {
         push("read_latency_cycles_p99", Value::Count(self.read_latency.quantile(0.99)));
         push("read_energy_pj", Value::Number(self.read_energy.pj()));
         push("write_energy_pj", Value::Number(self.write_energy.pj()));
+        push("pm_energy_pj", Value::Number(self.read_energy.and(self.write_energy).pj()));
         push("footprint_bytes", Value::Count(footprint_bytes));
         push("image_digest", Value::Digest(image_digest));
         out

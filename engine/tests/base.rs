@@ -13,6 +13,7 @@ use graven_engine::config::{Config, ControllerConfig};
 use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
 use graven_engine::designs::{Sabotages, find};
 use graven_engine::sim::{Spec, Trial};
+use graven_engine::stats::Value;
 use graven_engine::workloads;
 
 /// Fewer lines than the workload has fit, and a transaction fills most of an area.
@@ -110,6 +111,18 @@ fn each_store_costs_a_record_and_a_line_and_a_commit_takes_the_path() {
     assert_eq!(c.log_bytes_written, 32 * (c.transactional_stores + 28));
     assert_eq!(c.controller_write_requests_data, c.transactional_stores);
     assert_eq!(c.forced_writebacks, c.transactional_stores);
+    assert_eq!(c.written_bytes_data, 64 * c.transactional_stores);
+    let values = stats.record(2000, 0, 0);
+    let value = |name| match values.iter().find(|(n, _)| n == name) {
+        Some((_, Value::Number(value))) => *value,
+        other => panic!("{name} is {other:?}"),
+    };
+    let per_transaction = (c.log_bytes_written + c.written_bytes_data) as f64 / 28.0;
+    assert_eq!(value("written_bytes_per_transaction"), per_transaction);
+    let energy = value("read_energy_pj") + value("write_energy_pj");
+    assert!((value("pm_energy_pj") - energy).abs() < 1e-3, "{energy} pJ, but for rounding");
+    let reached = c.llc_hits + c.llc_misses;
+    assert_eq!(value("llc_miss_ratio"), c.llc_misses as f64 / reached as f64);
     assert_eq!(stats.commit_latency.max(), u64::from(path));
 }
 

@@ -10,6 +10,8 @@ const WHOLE: &str = r#"
 [comparison]
 designs = ["base", "fwb"]
 workloads = ["queue", "micro"]
+threads = [8, 2]
+transactions = 20_000
 baseline = "fwb"
 vary = { "workload.element_bytes" = [64, "4096"], "controller.adr" = [true, false] }
 "#;
@@ -52,6 +54,8 @@ fn a_machine_says_what_is_compared_on_it() {
         json!({
             "designs": ["base", "fwb"],
             "workloads": ["queue", "micro"],
+            "threads": [8, 2],
+            "transactions": 20000,
             "baseline": "fwb",
             "vary": [
                 { "key": "workload.element_bytes", "values": ["64 B", "4 KB"], "origin": origin },
@@ -66,7 +70,7 @@ fn a_machine_says_what_is_compared_on_it() {
 fn a_machine_need_not_say() {
     assert_eq!(*read("").comparison(), Comparison::default());
     assert_eq!(*read("[comparison]").comparison(), Comparison::default());
-    assert_eq!(*Config::from_preset("hoop").unwrap().comparison(), Comparison::default());
+    assert_eq!(*Config::from_preset("lalea").unwrap().comparison(), Comparison::default());
 }
 
 #[test]
@@ -89,7 +93,7 @@ fn unknown_keys_are_refused_with_a_suggestion() {
     refused(
         "design = [\"base\"]",
         "my.toml: unknown key `comparison.design`; did you mean `designs`? \
-         known are designs, workloads, baseline, vary",
+         known are designs, workloads, threads, transactions, baseline, vary",
     );
     let origin = "my.toml, [comparison] vary";
     refused(
@@ -159,6 +163,29 @@ fn lists_have_members_and_each_once() {
         "vary = [1]",
         "my.toml: `comparison.vary` = [1] is not allowed; it must be a table from SECTION.KEY to the list of \
          its values, as in { \"workload.element_bytes\" = [\"64 B\", \"4 KB\"] }",
+    );
+}
+
+#[test]
+fn threads_and_transactions_are_whole_numbers_from_1_on() {
+    let numbers = "it must be a list, each a whole number from 1 on";
+    refused("threads = 8", &format!("my.toml: `comparison.threads` = 8 is not allowed; {numbers}"));
+    refused(
+        "threads = []",
+        &format!("my.toml: `comparison.threads` = [] is not allowed; {numbers}"),
+    );
+    for value in ["0", "-1", "1.5", "\"8\""] {
+        let why = format!("= {value} is not allowed; it must be a whole number from 1 on");
+        refused(
+            &format!("threads = [8, {value}]"),
+            &format!("my.toml: `comparison.threads` {why}"),
+        );
+        let transactions = format!("transactions = {value}");
+        refused(&transactions, &format!("my.toml: `comparison.transactions` {why}"));
+    }
+    refused(
+        "threads = [8, 4, 8]",
+        "my.toml: `comparison.threads` = 8 is not allowed; it must be another number than those before it",
     );
 }
 

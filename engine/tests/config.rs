@@ -624,7 +624,8 @@ fn assumed_values_are_the_defaults() {
     }
     let differ: Vec<(&str, &str, &str)> =
         differ.iter().map(|(name, key, value)| (*name, key.as_str(), value.as_str())).collect();
-    // Out-of-order cores issue four, only Silo's PM has a buffer, and MorLog's programs remove, too.
+    // Out-of-order cores issue four, only Silo's PM has a buffer, MorLog's programs remove, too, and HOOP's
+    // update a part of what they insert.
     let expected = [
         ("morlog", "pm.buffer_lines", "0"),
         ("morlog", "workload.insert_percent", "50"),
@@ -633,6 +634,8 @@ fn assumed_values_are_the_defaults() {
         ("fwb", "pm.buffer_lines", "0"),
         ("hoop", "core.issue_width", "4"),
         ("hoop", "pm.buffer_lines", "0"),
+        ("hoop", "workload.update_bytes", "64 B"),
+        ("hoop", "workload.insert_percent", "50"),
         ("lalea", "core.issue_width", "4"),
         ("lalea", "pm.buffer_lines", "0"),
     ];

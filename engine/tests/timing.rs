@@ -276,8 +276,24 @@ fn writes_of_one_line_merge_in_the_queue() {
     assert_eq!(b.programmed(), [WRITE]);
     let c = b.counters();
     assert_eq!((c.controller_write_requests, c.write_queue_merges, c.write_queue_max), (3, 2, 1));
+    // What merges was accepted all the same.
+    assert_eq!((c.written_bytes_log, c.written_bytes_data), (8, 16 + 8));
     assert_eq!((c.media_write_requests, c.media_write_requests_data), (1, 1));
     assert_eq!((c.media_bytes_written, c.media_bits_programmed), (24, 1 + 4 + 4));
+}
+
+#[test]
+fn accepted_bytes_are_counted_by_class() {
+    let mut b = bench(&[]);
+    let classes = [WriteClass::Data, WriteClass::Log, WriteClass::Metadata, WriteClass::Gc];
+    for (n, class) in (1..).zip(classes) {
+        b.write(0, Write::words(class, line_of(0, 0, n).word(0), &[1; 4][..n as usize]), n);
+    }
+    b.run();
+    let c = b.counters();
+    assert_eq!((c.written_bytes_data, c.written_bytes_log), (8, 16));
+    assert_eq!((c.written_bytes_metadata, c.written_bytes_gc), (24, 32));
+    assert_eq!(c.log_bytes_written, c.written_bytes_log + c.written_bytes_metadata);
 }
 
 #[test]

@@ -100,8 +100,9 @@ def compare(
         designs: Names of designs; `all`, or nothing for those compared by default.
         workloads: Names of workloads or of the groups `micro` (the default), `macro`, `all`.
         machine: Name of a preset, or path of a TOML file.
-        threads: Program threads, or several counts to compare.
-        transactions: Transactions over all threads of one simulation.
+        threads: Program threads, or several counts to compare; the machine's cores if neither is
+            given.
+        transactions: Transactions over all threads of one simulation; 10,000 if neither is given.
         seed: Seed of everything random.
         vary: Several values of configuration keys; all their combinations are compared.
         jobs: Simulations at a time; the host's cores if not given.
@@ -114,16 +115,23 @@ def compare(
         SimulationError: a simulation failed; its `comparison` holds the ones that did not.
         Interrupted: Ctrl-C; its `comparison` holds the simulations that had finished.
     """
-    counts: Sequence[int | None]
-    counts = [threads] if threads is None or isinstance(threads, int) else list(threads)
+    counts = (threads,) if isinstance(threads, int) else threads
     found, texts = Machine.find(machine), setting_texts(settings, overrides)
-    choice = choose(designs, workloads, found, texts, vary)
+    choice = choose(
+        designs,
+        workloads,
+        found,
+        texts,
+        vary,
+        threads=counts,
+        transactions=transactions,
+    )
     plan = matrix(
         choice.designs,
         choice.workloads,
         found,
-        threads=counts,
-        transactions=transactions,
+        threads=choice.threads,
+        transactions=choice.transactions,
         seed=seed,
         settings=texts,
         vary=choice.vary,
@@ -291,6 +299,9 @@ def choose(
     machine: Machine,
     settings: Mapping[str, str],
     vary: Variations,
+    *,
+    threads: Iterable[int] | None = None,
+    transactions: int | None = None,
 ) -> Choice:
     """What is compared: as given, else as the machine says, else the default.
 
@@ -300,9 +311,12 @@ def choose(
     """
     said = machine.comparison(settings, None if vary is None else _variation_texts(vary))
     names = design_names(said.designs if designs is None else designs)
+    counts = said.threads if threads is None else tuple(threads)
     return Choice(
         names,
         workload_names(said.workloads if workloads is None else workloads),
+        (None,) if counts is None else counts,
+        said.transactions if transactions is None else transactions,
         said.baseline if said.baseline in names else None,
         said.vary or (),
     )

@@ -128,7 +128,7 @@ _GROUPS: Sequence[tuple[str, str]] = (
     ("Caches", r"(l1|l2|llc)_|upgrades|snoops|forced_writebacks|residual_"),
     ("Logging", r"log_|in_place_|scan"),
     ("Persistent memory", r"media_|pm_|peak_wear|(read|write)_energy|footprint"),
-    ("Memory controller", r"controller_|(read|write)_(queue|drain|latency)|reads_|row_"),
+    ("Memory controller", r"controller_|written_|(read|write)_(queue|drain|latency)|reads_|row_"),
     ("DRAM", r"dram_"),
     ("Final image", r"image_"),
 )

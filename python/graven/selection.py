@@ -1,4 +1,4 @@
-"""What a comparison is of: designs, workloads, a baseline, and what is varied."""
+"""What a comparison is of: designs, workloads, threads, a baseline, and what is varied."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class Selection:
 
     designs: tuple[str, ...] | None = None
     workloads: tuple[str, ...] | None = None
+    threads: tuple[int, ...] | None = None
+    transactions: int | None = None
     baseline: str | None = None
     vary: tuple[Variation, ...] | None = None
 
@@ -35,6 +37,10 @@ class Selection:
         """What it says, for a person: a line for each key."""
         lists = {"designs": self.designs, "workloads": self.workloads}
         lines = [f"{what}: {', '.join(names)}" for what, names in lists.items() if names]
+        if self.threads is not None:
+            lines.append(f"threads: {', '.join(map(str, self.threads))}")
+        if self.transactions is not None:
+            lines.append(f"transactions: {self.transactions:,}")
         if self.baseline is not None:
             lines.append(f"baseline: {self.baseline}")
         return lines + [f"{item.key} = {', '.join(item.values)}" for item in self.vary or ()]
@@ -46,10 +52,12 @@ class Selection:
         def names(given: Sequence[str] | None) -> tuple[str, ...] | None:
             return None if given is None else tuple(given)
 
-        vary = raw["vary"]
+        threads, vary = raw["threads"], raw["vary"]
         return Selection(
             names(raw["designs"]),
             names(raw["workloads"]),
+            None if threads is None else tuple(threads),
+            raw["transactions"],
             raw["baseline"],
             None
             if vary is None
@@ -64,11 +72,15 @@ class Choice:
     Attributes:
         designs: Names of designs.
         workloads: Names of workloads.
+        threads: Numbers of program threads; `None` for one per core.
+        transactions: Transactions of one simulation; `None` for the engine's default.
         baseline: The machine's, if it is among the designs.
         vary: Keys whose values are combined with each other.
     """
 
     designs: list[str]
     workloads: list[str]
+    threads: tuple[int | None, ...]
+    transactions: int | None
     baseline: str | None
     vary: tuple[Variation, ...]

@@ -118,7 +118,9 @@ SECTIONS = {
          None, None),
     ],
 }  # fmt: skip
-NOTHING = {"designs": None, "workloads": None, "baseline": None, "vary": None}
+NOTHING = dict.fromkeys(
+    ("designs", "workloads", "threads", "transactions", "baseline", "vary")
+)  # fmt: skip
 
 
 # What is compared on a machine by default.

@@ -178,6 +178,15 @@ def test_a_machine_says_what_is_compared_unless_the_caller_does():
     assert own.normalised().baseline == "base"
 
 
+def test_a_machine_says_how_many_threads_and_transactions(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("[comparison]\nthreads = [2, 4]\ntransactions = 300\n")
+    said = graven.compare("base", "array", machine=path)
+    assert (said.threads, [r.transactions for r in said.records]) == ([2, 4], [300, 300])
+    own = graven.compare("base", "array", machine=path, threads=1, transactions=100)
+    assert (own.threads, [r.transactions for r in own.records]) == ([1], [100])
+
+
 def test_a_variation_is_of_any_values():
     comparison = graven.compare("base", "array", vary={"pm.write_ns": (150, 300.0)})
     assert comparison.varied == {"pm.write_ns": [150.0, 300.0]}

@@ -192,6 +192,21 @@ def test_a_machine_of_the_users_own_says_it_too(graven, tmp_path):
     assert [r["varied"] for r in records[::5]] == [{"pm.write_ns": 100.0}, {"pm.write_ns": 200.0}]
 
 
+def test_a_machine_says_how_many_threads_and_transactions_unless_told_otherwise(graven, tmp_path):
+    text = '[comparison]\ndesigns = ["silo"]\nthreads = [4, 2]\ntransactions = 700\n'
+    (tmp_path / "mine.toml").write_text(text)
+
+    def counts(*arguments):
+        only = ("--workloads", "array", "--format", "json")
+        done = graven("compare", "--machine", "mine.toml", *only, *arguments)
+        assert done.returncode == 0, done.stderr
+        return [(r["threads"], r["transactions"]) for r in documents(done.stdout)]
+
+    assert counts() == [(4, 700), (2, 700)]
+    assert counts("--threads", "3") == [(3, 700)]
+    assert counts("--transactions", "50") == [(4, 50), (2, 50)]
+
+
 def test_json_on_standard_output_is_one_document_and_nothing_else(graven):
     done = graven("compare", *SMALL, "--format", "json")
     records = documents(done.stdout)

@@ -40,6 +40,8 @@ MACHINE = """extends = "silo"
 [comparison]
 designs = ["ideal", "base"]
 workloads = ["array", "queue"]
+threads = [3]
+transactions = 300
 baseline = "ideal"
 vary = { "workload.element_bytes" = ["64 B", 1024] }
 """
@@ -61,6 +63,8 @@ def test_a_machine_says_what_is_compared_on_it(real, tmp_path):
     ]
     writes = [record["stats"]["media_bytes_written"] for record in records]
     assert sum(writes[4:]) > 2 * sum(writes[:4])
+    # Options take the place of what the file says of threads and transactions.
+    assert {(record["threads"], record["transactions"]) for record in records} == {(2, 200)}
     # Each combination gives what it gives by itself.
     alone = ("--designs", "base", "--workloads", "queue", "--set", "workload.element_bytes=1 KB")
     [record] = documents(real(*arguments, *alone, "--format", "json").stdout)

@@ -5,13 +5,15 @@
 //! [comparison]
 //! designs = ["base", "fwb"]
 //! workloads = ["micro"]
+//! threads = [4, 8]
+//! transactions = 100_000
 //! baseline = "fwb"
 //! vary = { "workload.element_bytes" = ["64 B", "4 KB"] }
 //! ```
 //!
 //! Each key may be left out, and is inherited by itself. Everything is checked with the rest of the file:
-//! names, keys, and that a parameter accepts every value. Whether values fit each other shows when the
-//! simulations are prepared.
+//! names, keys, and that a parameter accepts every value. Whether values fit each other, and threads the
+//! cores, shows when the simulations are prepared.
 
 use toml::{Table, Value};
 
@@ -36,6 +38,10 @@ pub struct Comparison {
     pub designs: Option<Vec<String>>,
     /// Names of workloads, or of their groups.
     pub workloads: Option<Vec<String>>,
+    /// Numbers of program threads: at least one, each once.
+    pub threads: Option<Vec<u64>>,
+    /// Transactions of one simulation, over all its threads.
+    pub transactions: Option<u64>,
     /// The design that the others are relative to; one of `designs` if those are given.
     pub baseline: Option<String>,
     /// Parameters that are varied, each key once.
@@ -45,7 +51,8 @@ pub struct Comparison {
 /// The table's name.
 pub(super) const TABLE: &str = "comparison";
 /// The keys of the table.
-pub(super) const KEYS: [&str; 4] = ["designs", "workloads", "baseline", "vary"];
+pub(super) const KEYS: [&str; 6] =
+    ["designs", "workloads", "threads", "transactions", "baseline", "vary"];
 /// The name that stands for every design or workload.
 const ALL: &str = "all";
 
@@ -102,6 +109,8 @@ impl Config {
                 "workloads" => {
                     self.comparison.workloads = Some(names(file, &key, value, &WORKLOADS)?);
                 }
+                "threads" => self.comparison.threads = Some(counts(file, &key, value)?),
+                "transactions" => self.comparison.transactions = Some(count_of(file, &key, value)?),
                 "baseline" => {
                     self.comparison.baseline = Some(name_of(file, &key, value, &BASELINE)?);
                 }
@@ -279,17 +288,44 @@ fn name_of(file: &str, key: &str, value: &Value, names: &Names) -> Result<String
 }
 
 fn names(file: &str, key: &str, value: &Value, names: &Names) -> Result<Vec<String>, ConfigError> {
+    list(file, key, value, names.what, "name", |value| name_of(file, key, value, names))
+}
+
+/// What a number of threads or transactions is.
+const COUNT: &str = "a whole number from 1 on";
+
+fn count_of(file: &str, key: &str, value: &Value) -> Result<u64, ConfigError> {
+    match value.as_integer().and_then(|count| u64::try_from(count).ok()) {
+        Some(count) if count > 0 => Ok(count),
+        _ => Err(ConfigError::value(file, key, value, COUNT)),
+    }
+}
+
+fn counts(file: &str, key: &str, value: &Value) -> Result<Vec<u64>, ConfigError> {
+    list(file, key, value, COUNT, "number", |value| count_of(file, key, value))
+}
+
+/// A list of at least one member, each once; `read` takes a member, which is `what`, a `kind`.
+fn list<T: PartialEq>(
+    file: &str,
+    key: &str,
+    value: &Value,
+    what: &str,
+    kind: &str,
+    read: impl Fn(&Value) -> Result<T, ConfigError>,
+) -> Result<Vec<T>, ConfigError> {
     let list = value.as_array().filter(|list| !list.is_empty()).ok_or_else(|| {
-        let allowed = format!("a list, each {}", names.what);
+        let allowed = format!("a list, each {what}");
         ConfigError::value(file, key, value, &allowed)
     })?;
     let mut found = Vec::new();
     for value in list {
-        let name = name_of(file, key, value, names)?;
-        if found.contains(&name) {
-            return Err(ConfigError::value(file, key, value, "another name than those before it"));
+        let member = read(value)?;
+        if found.contains(&member) {
+            let allowed = format!("another {kind} than those before it");
+            return Err(ConfigError::value(file, key, value, &allowed));
         }
-        found.push(name);
+        found.push(member);
     }
     Ok(found)
 }
@@ -300,7 +336,7 @@ mod tests {
 
     /// A file's text on top of a machine that has the whole table. No preset needs to have one for this.
     fn extended(text: &str) -> Result<Config, ConfigError> {
-        let whole = "[comparison]\ndesigns = [\"base\", \"fwb\"]\nworkloads = [\"queue\"]\nbaseline = \"fwb\"\n\
+        let whole = "[comparison]\ndesigns = [\"base\", \"fwb\"]\nworkloads = [\"queue\"]\nthreads = [2]\ntransactions = 9\nbaseline = \"fwb\"\n\
                      vary = { pm.write_ns = [150, 300], controller.adr = [true, false] }";
         let mut config = Config::from_toml(whole, "base.toml")?;
         let table: Table = text.parse().expect("the tests' files are TOML");
@@ -318,6 +354,7 @@ mod tests {
         let found = config.comparison();
         assert_eq!(found.workloads, Some(vec!["btree".into()]));
         assert_eq!(found.designs, Some(vec!["base".into(), "fwb".into()]));
+        assert_eq!((found.threads.as_deref(), found.transactions), (Some(&[2][..]), Some(9)));
         assert_eq!(found.baseline.as_deref(), Some("fwb"));
         assert_eq!(varied(&config), ["pm.write_ns", "controller.adr"]);
 

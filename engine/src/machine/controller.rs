@@ -457,16 +457,24 @@ impl Channel {
         c.controller_write_requests += 1;
         let bytes = u64::from(write.mask.count_ones()) * 8;
         match write.class {
-            WriteClass::Data => c.controller_write_requests_data += 1,
+            WriteClass::Data => {
+                c.controller_write_requests_data += 1;
+                c.written_bytes_data += bytes;
+            }
             WriteClass::Log => {
                 c.controller_write_requests_log += 1;
+                c.written_bytes_log += bytes;
                 c.log_bytes_written += bytes;
             }
             WriteClass::Metadata => {
                 c.controller_write_requests_metadata += 1;
+                c.written_bytes_metadata += bytes;
                 c.log_bytes_written += bytes;
             }
-            WriteClass::Gc => c.controller_write_requests_gc += 1,
+            WriteClass::Gc => {
+                c.controller_write_requests_gc += 1;
+                c.written_bytes_gc += bytes;
+            }
         }
     }
 

@@ -11,6 +11,8 @@ mod hash;
 mod keyed;
 mod layout;
 mod locking;
+#[cfg(test)]
+mod measured;
 mod queue;
 mod rbtree;
 mod sdg;
@@ -18,6 +20,7 @@ mod sps;
 pub mod structures;
 #[cfg(test)]
 mod testing;
+mod vector;
 
 use crate::config::{ConfigError, Section, Size};
 use crate::memory::{Addr, Image};
@@ -49,6 +52,8 @@ section! {
     pub struct WorkloadConfig("workload") {
         /// Size of one data element.
         element_bytes: Size = Size(64), Size(8)..=Size::kb(64), "B";
+        /// Bytes of an element that an update stores, from its first on; all if it has no more.
+        update_bytes: Size = Size::kb(64), Size(8)..=Size::kb(64), "B";
         /// Bytes of PM that the populated structures take, over all threads.
         footprint_bytes: Size = Size::mb(64), Size::kb(64)..=Size::gb(64), "B";
         /// How keys are drawn.
@@ -172,6 +177,12 @@ pub const REGISTRY: &[Entry] = &[
         group: "micro",
         summary: "swaps of two random entries of a vector that begin alike",
         build: sps::build,
+    },
+    Entry {
+        name: "vector",
+        group: "micro",
+        summary: "entries appended to a vector, and random ones updated",
+        build: vector::build,
     },
 ];
 

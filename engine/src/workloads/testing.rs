@@ -143,14 +143,18 @@ pub fn populated(build: Build, request: &Request) -> (Box<dyn Workload>, Image) 
 fn variants(base: &WorkloadConfig) -> Vec<WorkloadConfig> {
     let mut all = Vec::new();
     for (insert_percent, remove_percent) in [(100, 0), (40, 40), (0, 100), (0, 0)] {
-        for (bytes, distribution) in
-            [(8, Distribution::Zipf), (64, Distribution::Uniform), (1000, Distribution::Zipf)]
-        {
+        for (bytes, update_bytes, distribution) in [
+            (8, 8, Distribution::Zipf),
+            (64, 64, Distribution::Uniform),
+            (1000, 1000, Distribution::Zipf),
+            (1000, 64, Distribution::Uniform),
+        ] {
             for operations_per_transaction in [1, 4] {
                 all.push(WorkloadConfig {
                     insert_percent,
                     remove_percent,
                     element_bytes: Size(bytes),
+                    update_bytes: Size(update_bytes),
                     distribution,
                     operations_per_transaction,
                     ..base.clone()
@@ -388,6 +392,7 @@ fn the_size_of_a_transaction_is_as_documented() {
         ("rbtree", 45.8, 21.6, 18.6, 108.9),
         ("sdg", 18.0, 10.3, 9.8, 88.8),
         ("sps", 16.0, 16.0, 2.0, 78.0),
+        ("vector", 1.0, 9.0, 8.0, 45.0),
     ];
     assert_eq!(super::REGISTRY.len(), expected.len(), "every workload is pinned");
     for (entry, (name, loads, stores, changes, instructions)) in

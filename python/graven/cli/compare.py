@@ -22,12 +22,13 @@ DEFAULT_REPORT = Path("report.html")
 
 HELP = """Compare designs on workloads, several simulations at a time.
 
-Without options: all designs on the seven micro workloads on the `silo` machine. Prints throughput,
-media writes, mean transaction latency and write energy relative to the baseline, and writes
-report.html, which opens without a network.
+Without options: all designs on Silo's five micro workloads on the `silo` machine. Prints
+throughput, media writes, mean transaction latency and write energy relative to the baseline, and
+writes report.html, which opens without a network.
 
-A machine's file may say what is compared on it: designs, workloads, baseline, and what is varied.
-An option takes the place of what the file says about the same; a key that is --set is not varied.
+A machine's file may say what is compared on it: designs, workloads, threads, transactions,
+baseline, and what is varied. An option takes the place of what the file says about the same; a key
+that is --set is not varied.
 
 \b
 Examples:
@@ -62,9 +63,10 @@ once; what had finished is printed and written all the same, and the exit code i
     "--threads",
     type=options.ThreadCounts(),
     metavar="N[,N...]",
-    help="Program threads; several counts are compared with each other.  [default: one per core]",
+    help="Program threads; several counts are compared with each other.  [default: the machine's, "
+    "else one per core]",
 )
-@options.transactions
+@options.transactions("the machine's, else 10000")
 @options.seed
 @options.settings
 @options.vary
@@ -115,7 +117,15 @@ def compare(
 ) -> int:
     """Checks everything, simulates, prints, writes."""
     found = Machine.find(machine)
-    choice = choose(designs, workloads, found, settings, vary)
+    choice = choose(
+        designs,
+        workloads,
+        found,
+        settings,
+        vary,
+        threads=threads,
+        transactions=transactions,
+    )
     if baseline is not None and baseline not in choice.designs:
         compared = ", ".join(choice.designs)
         raise click.UsageError(
@@ -130,8 +140,8 @@ def compare(
             choice.designs,
             choice.workloads,
             found,
-            threads=threads or (None,),
-            transactions=transactions,
+            threads=choice.threads,
+            transactions=choice.transactions,
             seed=seed,
             settings=settings,
             vary=choice.vary,

@@ -85,14 +85,14 @@ def _vary(
     return found or None
 
 
-def transactions(command: F) -> F:
+def transactions(default: str = "10000") -> Callable[[F], F]:
     """`--transactions`."""
     return click.option(
         "--transactions",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Transactions of one simulation, over all its threads.  [default: 10000]",
-    )(command)
+        help=f"Transactions of one simulation, over all its threads.  [default: {default}]",
+    )
 
 
 def seed(command: F) -> F:

@@ -37,7 +37,7 @@ Examples:
 @click.option("--workload", required=True, metavar="NAME", help="See `graven list workloads`.")
 @options.machine
 @options.threads
-@options.transactions
+@options.transactions()
 @options.seed
 @options.settings
 @click.option(
