@@ -29,10 +29,10 @@ const EVICTING: Campaign = Campaign {
         ("llc.ways", "2"),
         ("controller.write_queue_entries", "4"),
         ("pm.buffer_lines", "2"),
-        ("opt_redo.log_bytes_per_thread", "12 KB"),
-        ("opt_redo.log_buffer_entries", "2"),
-        ("opt_redo.checkpoint_transactions", "2"),
-        ("opt_redo.checkpoint_delay_cycles", "500"),
+        ("opt-redo.log_bytes_per_thread", "12 KB"),
+        ("opt-redo.log_buffer_entries", "2"),
+        ("opt-redo.checkpoint_transactions", "2"),
+        ("opt-redo.checkpoint_delay_cycles", "500"),
     ],
     transactions: 56,
     first_transaction: (1 << 39) - 4,
@@ -45,10 +45,10 @@ const COMBINING: Campaign = Campaign {
         ("controller.write_queue_entries", "4"),
         ("controller.channels", "2"),
         ("pm.buffer_lines", "2"),
-        ("opt_redo.log_bytes_per_thread", "7 KB"),
-        ("opt_redo.merge_updates", "true"),
-        ("opt_redo.checkpoint_transactions", "8"),
-        ("opt_redo.checkpoint_writes", "2"),
+        ("opt-redo.log_bytes_per_thread", "7 KB"),
+        ("opt-redo.merge_updates", "true"),
+        ("opt-redo.checkpoint_transactions", "8"),
+        ("opt-redo.checkpoint_writes", "2"),
     ],
     transactions: 84,
     first_transaction: 0,
@@ -64,10 +64,10 @@ const FULL: Campaign = Campaign {
         ("l2.bytes", "256 B"),
         ("llc.bytes", "2 KB"),
         ("llc.ways", "2"),
-        ("opt_redo.log_bytes_per_thread", "64 KB"),
-        ("opt_redo.victim_cache_lines", "256"),
-        ("opt_redo.checkpoint_transactions", "64"),
-        ("opt_redo.checkpoint_delay_cycles", "10000000"),
+        ("opt-redo.log_bytes_per_thread", "64 KB"),
+        ("opt-redo.victim_cache_lines", "256"),
+        ("opt-redo.checkpoint_transactions", "64"),
+        ("opt-redo.checkpoint_delay_cycles", "10000000"),
     ],
     transactions: 120,
     runs: 2,
@@ -108,9 +108,9 @@ fn every_sabotage_is_convicted_and_the_design_is_not() {
 #[test]
 fn no_crash_point_of_any_machine_breaks_a_promise() {
     const SMALL: [(&str, &str); 3] = [
-        ("opt_redo.log_bytes_per_thread", "8 KB"),
-        ("opt_redo.checkpoint_transactions", "4"),
-        ("opt_redo.checkpoint_delay_cycles", "2000"),
+        ("opt-redo.log_bytes_per_thread", "8 KB"),
+        ("opt-redo.checkpoint_transactions", "4"),
+        ("opt-redo.checkpoint_delay_cycles", "2000"),
     ];
     let machines: [&[(&str, &str)]; 3] = [
         &[("controller.adr", "false"), ("pm.buffer_lines", "0"), SMALL[0], SMALL[1], SMALL[2]],
@@ -123,7 +123,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
             SMALL[0],
             SMALL[1],
         ],
-        &[("controller.write_queue_entries", "4"), ("opt_redo.log_buffer_entries", "1"), SMALL[0]],
+        &[("controller.write_queue_entries", "4"), ("opt-redo.log_buffer_entries", "1"), SMALL[0]],
     ];
     let opt_redo = designs::find("opt-redo").expect("registered");
     for settings in machines {
@@ -196,8 +196,8 @@ fn counters(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counters {
 
 /// Nothing is checkpointed while the program runs.
 const NEVER_DUE: [(&str, &str); 2] = [
-    ("opt_redo.checkpoint_transactions", "65536"),
-    ("opt_redo.checkpoint_delay_cycles", "1000000000"),
+    ("opt-redo.checkpoint_transactions", "65536"),
+    ("opt-redo.checkpoint_delay_cycles", "1000000000"),
 ];
 
 /// `hoop-arith-redo-cache-lines`: two lines per update, where HOOP has two per eight.
@@ -220,7 +220,7 @@ fn an_update_takes_two_lines_of_log() {
 /// The granularity of an update is a parameter.
 #[test]
 fn stores_to_a_line_can_share_a_record_as_long_as_it_is_buffered() {
-    let merging = [NEVER_DUE[0], NEVER_DUE[1], ("opt_redo.merge_updates", "true")];
+    let merging = [NEVER_DUE[0], NEVER_DUE[1], ("opt-redo.merge_updates", "true")];
     let words: Vec<(u64, u64)> = (0..8).map(|word| (at(0, word), word + 1)).collect();
     let c = counters(&merging, &[&transaction(&words)]);
     assert_eq!((c.log_entries, c.log_entries_merged), (1, 7));
@@ -229,7 +229,7 @@ fn stores_to_a_line_can_share_a_record_as_long_as_it_is_buffered() {
     let c = counters(&merging, &[&alternating]);
     assert_eq!((c.log_entries, c.log_entries_merged), (2, 1));
     // The second record takes the last entry, so that the first is sent.
-    let two = [merging[0], merging[1], merging[2], ("opt_redo.log_buffer_entries", "2")];
+    let two = [merging[0], merging[1], merging[2], ("opt-redo.log_buffer_entries", "2")];
     let c = counters(&two, &[&alternating]);
     assert_eq!((c.log_entries, c.log_entries_merged), (3, 0));
 }
@@ -238,7 +238,7 @@ fn stores_to_a_line_can_share_a_record_as_long_as_it_is_buffered() {
 #[test]
 fn a_transaction_has_two_ordering_points() {
     let each =
-        [("opt_redo.checkpoint_transactions", "1"), ("opt_redo.checkpoint_delay_cycles", "0")];
+        [("opt-redo.checkpoint_transactions", "1"), ("opt-redo.checkpoint_delay_cycles", "0")];
     for transactions in 1..4 {
         let one: Vec<(u64, u64)> = (0..20).map(|line| (at(line, 0), line + 1)).collect();
         let mut program = Vec::new();
@@ -288,13 +288,13 @@ fn a_store_waits_when_its_log_buffer_has_no_entry() {
     let slow = [
         ("controller.write_queue_entries", "4"),
         ("pm.buffer_lines", "0"),
-        ("opt_redo.log_buffer_entries", "2"),
+        ("opt-redo.log_buffer_entries", "2"),
     ];
     let lines: Vec<(u64, u64)> = (0..16).map(|line| (at(line, 0), line + 1)).collect();
     let c = counters(&slow, &[&transaction(&lines)]);
     assert_eq!(c.log_buffer_max, 2);
     assert!(c.log_overflows > 0 && c.log_overflows <= 16, "{}", c.log_overflows);
-    let roomy = [slow[0], slow[1], ("opt_redo.log_buffer_entries", "16")];
+    let roomy = [slow[0], slow[1], ("opt-redo.log_buffer_entries", "16")];
     let c = counters(&roomy, &[&transaction(&lines)]);
     assert_eq!(c.log_overflows, 0);
 }
@@ -303,8 +303,8 @@ fn a_store_waits_when_its_log_buffer_has_no_entry() {
 #[test]
 fn the_back_end_reads_the_log_combines_updates_in_place_and_truncates() {
     let batch = [
-        ("opt_redo.checkpoint_transactions", "4"),
-        ("opt_redo.checkpoint_delay_cycles", "1000000000"),
+        ("opt-redo.checkpoint_transactions", "4"),
+        ("opt-redo.checkpoint_delay_cycles", "1000000000"),
     ];
     let mut program = Vec::new();
     for value in 1..=4 {
@@ -328,9 +328,9 @@ fn the_back_end_reads_the_log_combines_updates_in_place_and_truncates() {
 fn reads_and_writes_of_the_back_end_are_bounded_and_take_their_time() {
     let until_idle = |reads: &str, writes: &str| {
         let settings = [
-            ("opt_redo.checkpoint_transactions", "1"),
-            ("opt_redo.checkpoint_reads", reads),
-            ("opt_redo.checkpoint_writes", writes),
+            ("opt-redo.checkpoint_transactions", "1"),
+            ("opt-redo.checkpoint_reads", reads),
+            ("opt-redo.checkpoint_writes", writes),
             // What is read comes from the banks.
             ("pm.buffer_lines", "0"),
             ("controller.adr", "false"),
@@ -349,7 +349,7 @@ fn reads_and_writes_of_the_back_end_are_bounded_and_take_their_time() {
 #[test]
 fn a_transaction_waits_for_company_only_so_long() {
     let delayed = |cycles: &str| {
-        let settings = [("opt_redo.checkpoint_delay_cycles", cycles)];
+        let settings = [("opt-redo.checkpoint_delay_cycles", cycles)];
         let mut program = transaction(&[(at(0, 0), 1)]);
         program.push(settle());
         counters(&settings, &[&program]).cycles
@@ -388,7 +388,7 @@ fn lines_that_leave_early_are_served_from_the_victim_cache_until_they_are_at_hom
 #[test]
 fn a_served_read_takes_the_latency_that_is_configured() {
     let cycles = |latency: &str| {
-        let settings = [NEVER_DUE[0], NEVER_DUE[1], ("opt_redo.victim_read_cycles", latency)];
+        let settings = [NEVER_DUE[0], NEVER_DUE[1], ("opt-redo.victim_read_cycles", latency)];
         let mut program = transaction(&[(at(0, 0), 1)]);
         program.extend([evict(at(0, 0)), load(at(0, 0))]);
         counters(&settings, &[&program]).cycles
@@ -398,7 +398,7 @@ fn a_served_read_takes_the_latency_that_is_configured() {
 
 #[test]
 fn a_full_victim_cache_presses_the_back_end_and_nothing_is_lost() {
-    let settings = [NEVER_DUE[0], NEVER_DUE[1], ("opt_redo.victim_cache_lines", "2")];
+    let settings = [NEVER_DUE[0], NEVER_DUE[1], ("opt-redo.victim_cache_lines", "2")];
     let mut program = Vec::new();
     for line in 0..6 {
         program.extend(transaction(&[(at(line, 0), line + 1)]));
@@ -418,14 +418,14 @@ fn a_full_victim_cache_presses_the_back_end_and_nothing_is_lost() {
 
 #[test]
 fn more_lines_of_open_transactions_than_the_victim_cache_holds_end_the_run_with_the_reason() {
-    let settings = machine(&[("opt_redo.victim_cache_lines", "2")]);
+    let settings = machine(&[("opt-redo.victim_cache_lines", "2")]);
     let program: Vec<Op> = std::iter::once(Op::TxBegin)
         .chain((0..3).flat_map(|line| [store(at(line, 0), 1), evict(at(line, 0))]))
         .chain([compute(1000), Op::TxEnd])
         .collect();
     let error = script_on(&settings, "opt-redo", &[&program]).run().expect_err("too many");
     let SimError::Design { design: "opt-redo", why } = &error else { panic!("{error}") };
-    assert!(why.contains("opt_redo.victim_cache_lines = 2"), "{why}");
+    assert!(why.contains("opt-redo.victim_cache_lines = 2"), "{why}");
 }
 
 // ---- the log area --------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ fn more_lines_of_open_transactions_than_the_victim_cache_holds_end_the_run_with_
 #[test]
 fn the_log_comes_round_and_stores_wait_for_its_truncation() {
     // 8 slots behind the header: four transactions of one update.
-    let area = [NEVER_DUE[0], NEVER_DUE[1], ("opt_redo.log_bytes_per_thread", "1152")];
+    let area = [NEVER_DUE[0], NEVER_DUE[1], ("opt-redo.log_bytes_per_thread", "1152")];
     let program: Vec<Op> = (1..=20).flat_map(|n| transaction(&[(at(0, 0), n)])).collect();
     let c = counters(&area, &[&program]);
     assert_eq!((c.log_entries, c.committed_transactions), (20, 20));
@@ -444,7 +444,7 @@ fn the_log_comes_round_and_stores_wait_for_its_truncation() {
 #[test]
 fn a_transaction_that_does_not_fit_ends_the_run_with_the_reason() {
     // 3 slots: two updates and the commit record.
-    let config = machine(&[("opt_redo.log_bytes_per_thread", "512")]);
+    let config = machine(&[("opt-redo.log_bytes_per_thread", "512")]);
     let run = |stores: u64| {
         let stores: Vec<(u64, u64)> = (0..stores).map(|line| (at(line, 0), 1)).collect();
         script_on(&config, "opt-redo", &[&transaction(&stores)]).run()
@@ -452,14 +452,14 @@ fn a_transaction_that_does_not_fit_ends_the_run_with_the_reason() {
     run(2).unwrap_or_else(|e| panic!("{e}"));
     let error = run(3).expect_err("too many");
     let SimError::Design { design: "opt-redo", why } = &error else { panic!("{error}") };
-    assert!(why.contains("opt_redo.log_bytes_per_thread = 512 B holds (3)"), "{why}");
+    assert!(why.contains("opt-redo.log_bytes_per_thread = 512 B holds (3)"), "{why}");
 }
 
 #[test]
 fn a_log_region_too_small_for_all_threads_is_refused() {
-    let config = tiny_config(&[("opt_redo.log_bytes_per_thread", "2 MB")]);
+    let config = tiny_config(&[("opt-redo.log_bytes_per_thread", "2 MB")]);
     let why = refusal(&config, "opt-redo");
-    assert!(why.contains("opt_redo.log_bytes_per_thread") && why.contains("4 MB"), "{why}");
+    assert!(why.contains("opt-redo.log_bytes_per_thread") && why.contains("4 MB"), "{why}");
 }
 
 #[test]

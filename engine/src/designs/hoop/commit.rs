@@ -23,7 +23,6 @@ impl Hoop {
         }
         for &c in &participants {
             if !self.controllers[c].region.can_reserve() {
-                m.corner(Corner::NoPlaceForRecord as usize);
                 return self.wait_for_collection(m, c, t, Reason::RegionFull);
             }
         }

@@ -3,7 +3,6 @@
 crate::corners! {
     BufferFull = "buffer-full", "a store waited because its slices were on their way";
     MappingFull = "mapping-full", "a store waited for an entry of the mapping table";
-    NoPlaceForRecord = "no-place-for-record", "a transaction's end waited for a block";
     ClosedEarly = "closed-early", "the block in use was closed so that it could be collected";
     RegionWrapped = "region-wrapped", "round robin came back to a block that had been in use";
     BlockSkipped = "block-skipped", "round robin passed a block that was not free";

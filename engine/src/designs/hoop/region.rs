@@ -365,6 +365,15 @@ mod tests {
     }
 
     #[test]
+    fn records_that_a_block_has_no_room_for_go_to_the_next() {
+        let (mut m, mut region) = (machine(), region());
+        assert_eq!((region.geometry.records(), region.can_reserve()), (16, true));
+        let places: Vec<u32> = (0..64).map(|_| region.reserve(&mut m).block).collect();
+        assert!(places.iter().enumerate().all(|(i, &block)| block == i as u32 / 16));
+        assert!(!region.can_reserve(), "four blocks of sixteen");
+    }
+
+    #[test]
     fn blocks_are_collected_in_order_and_only_when_their_transactions_are_complete() {
         let (mut m, mut region) = (machine(), region());
         let fill = |region: &mut Region, m: &mut Machine| {

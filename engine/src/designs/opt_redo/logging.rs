@@ -51,7 +51,7 @@ impl OptRedo {
         // One for this record, one for the commit record.
         if thread.updates + 2 > slots {
             m.fail(format!(
-                "transaction {} of thread {} has more records than opt_redo.log_bytes_per_thread = {} holds ({slots})",
+                "transaction {} of thread {} has more records than opt-redo.log_bytes_per_thread = {} holds ({slots})",
                 tx.number, tx.thread, self.config.log_bytes_per_thread
             ));
             return Some(Hold::Area);

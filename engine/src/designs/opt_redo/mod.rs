@@ -102,7 +102,7 @@ use crate::{sabotages, section};
 
 section! {
     /// Redo logging in hardware: records stream to PM, a back end updates data in place from them.
-    pub struct OptRedoConfig("opt_redo") {
+    pub struct OptRedoConfig("opt-redo") {
         /// Circular log area of each thread, 128 B per update and per commit; a transaction must fit.
         log_bytes_per_thread: Size = Size::kb(192), Size(384)..=Size::mb(64), "B";
         /// Update records of each thread that are on their way to PM at a time.
@@ -178,14 +178,14 @@ pub const ENTRY: Entry = Entry {
     sabotages: Sabotage::NAMED,
     corners: CORNERS,
     stress: &[
-        ("opt_redo.log_bytes_per_thread", &["13 KB", "16 KB", "32 KB"]),
-        ("opt_redo.log_buffer_entries", &["1", "2", "8"]),
-        ("opt_redo.merge_updates", &["true", "false"]),
-        ("opt_redo.victim_cache_lines", &["3", "6", "64"]),
-        ("opt_redo.checkpoint_transactions", &["1", "2", "4", "16"]),
-        ("opt_redo.checkpoint_delay_cycles", &["0", "500", "10000"]),
-        ("opt_redo.checkpoint_reads", &["1", "8"]),
-        ("opt_redo.checkpoint_writes", &["1", "2", "8"]),
+        ("opt-redo.log_bytes_per_thread", &["13 KB", "16 KB", "32 KB"]),
+        ("opt-redo.log_buffer_entries", &["1", "2", "8"]),
+        ("opt-redo.merge_updates", &["true", "false"]),
+        ("opt-redo.victim_cache_lines", &["3", "6", "64"]),
+        ("opt-redo.checkpoint_transactions", &["1", "2", "4", "16"]),
+        ("opt-redo.checkpoint_delay_cycles", &["0", "500", "10000"]),
+        ("opt-redo.checkpoint_reads", &["1", "8"]),
+        ("opt-redo.checkpoint_writes", &["1", "2", "8"]),
     ],
     ..PLAIN
 };
@@ -292,7 +292,7 @@ struct OptRedo {
 impl OptRedo {
     fn new(site: &Site) -> Result<OptRedo, ConfigError> {
         let config = site.config.get::<OptRedoConfig>().clone();
-        site.check_thread_areas("opt_redo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
+        site.check_thread_areas("opt-redo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
         let thread = |t| Thread {
             area: Area::of(site, t),
             number: 0,
@@ -360,7 +360,7 @@ impl OptRedo {
     fn fail_if_victims_wait_for_ever(&self, m: &mut Machine) {
         if self.victims.has_waiting() && !self.back_end_has_work() {
             m.fail(format!(
-                "transactions in progress have more lines outside the caches than opt_redo.victim_cache_lines = {} holds",
+                "transactions in progress have more lines outside the caches than opt-redo.victim_cache_lines = {} holds",
                 self.config.victim_cache_lines
             ));
         }

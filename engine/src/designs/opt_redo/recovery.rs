@@ -89,7 +89,7 @@ mod tests {
 
     fn site() -> Site {
         let mut config = crate::config::Config::defaults();
-        config.set("opt_redo.log_bytes_per_thread", "640").expect("a valid size");
+        config.set("opt-redo.log_bytes_per_thread", "640").expect("a valid size");
         Site::new(config, 2, Addr(1 << 20), Addr(2 << 20))
     }
 
