@@ -16,6 +16,7 @@ mod force_write_back;
 pub mod fwb;
 pub mod ideal;
 pub mod lad;
+pub mod lsm;
 pub mod morlog;
 mod packed_log;
 pub mod silo;
@@ -461,6 +462,7 @@ pub const REGISTRY: &[&Entry] = &[
     &fwb::SLDE,
     &lad::ENTRY,
     &lad::LITERAL,
+    &lsm::ENTRY,
     &morlog::ENTRY,
     &morlog::LITERAL,
     &morlog::CRADE,
