@@ -69,7 +69,10 @@ impl Simulation {
     /// The design has the content of a line that is missed; it comes out of the controller at a time.
     fn fill_comes(&mut self, slot: u32, content: &[u64; 8], at: Cycle) {
         let line = self.fills[slot as usize].line;
-        self.check_read(line, content).unwrap_or_else(|e| self.machine.fail(e.to_string()));
+        if let Err(error) = self.check_read(line, content) {
+            self.machine.fail(error.to_string());
+            self.wrong_read.get_or_insert(error);
+        }
         self.machine.memory.shared.events.push(at, Event::BufferedFill(slot));
     }
 

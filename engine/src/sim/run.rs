@@ -69,6 +69,8 @@ pub struct Simulation {
     /// Follows write distances, if they are wanted.
     pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
+    /// A line that a design has handed over wrong: the run ends with it.
+    pub(super) wrong_read: Option<SimError>,
     pub(super) woken: bool,
     /// Timers since a thread could go on or memory had something to do.
     pub(super) fruitless_timers: u32,
@@ -125,6 +127,7 @@ impl Simulation {
                 .write_distances
                 .then(|| Distances::new(spec.threads)),
             footprint_bytes,
+            wrong_read: None,
             woken: false,
             fruitless_timers: 0,
             control: Arc::default(),
@@ -347,10 +350,8 @@ impl Simulation {
             } else if let Some(thread) = self.machine.take_released() {
                 self.go_on(thread as usize);
             } else if let Some(why) = self.machine.failure() {
-                return Err(SimError::Design {
-                    design: self.spec.design.name,
-                    why: why.to_owned(),
-                });
+                let (design, why) = (self.spec.design.name, why.to_owned());
+                return Err(self.wrong_read.take().unwrap_or(SimError::Design { design, why }));
             } else {
                 return Ok(());
             }

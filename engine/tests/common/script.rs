@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 
 use graven_engine::config::Config;
+use graven_engine::designs;
 use graven_engine::memory::{Addr, Image};
 use graven_engine::program::{Op, Program, Ptr};
-use graven_engine::sim::Simulation;
+use graven_engine::sim::{Simulation, Spec, Trial};
 use graven_engine::workloads::{Entry, Violation, Workload};
 
 thread_local! {
@@ -46,15 +47,32 @@ impl Workload for Script {
 
 /// A simulation of one list of operations per thread, without any persistence.
 pub fn script(config: &Config, threads: &[&[Op]]) -> Simulation {
+    script_on(config, designs::find("ideal").expect("registered"), threads)
+}
+
+/// A simulation of one list of operations per thread on a design, registered or not.
+pub fn script_on(
+    config: &Config,
+    design: &'static designs::Entry,
+    threads: &[&[Op]],
+) -> Simulation {
+    let config = design.configured(config.clone());
+    config.validate().unwrap_or_else(|e| panic!("{e}"));
     OPERATIONS.set(threads.iter().map(|ops| ops.to_vec()).collect());
-    super::simulation(config, "ideal", &SCRIPT, threads.len() as u32, 1, 0)
+    let (workload, threads, trial) = (&SCRIPT, threads.len() as u32, Trial::default());
+    let spec = Spec { config, design, workload, threads, transactions: 1, seed: 0, trial };
+    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Runs lists of operations; when each core had finished.
 pub fn run(config: &Config, threads: &[&[Op]]) -> Vec<u64> {
-    let mut simulation = script(config, threads);
+    cycles_of(script(config, threads), threads.len())
+}
+
+/// Runs a simulation; when each of the first cores had finished.
+pub fn cycles_of(mut simulation: Simulation, cores: usize) -> Vec<u64> {
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.stats().core_cycles[..threads.len()].to_vec()
+    simulation.stats().core_cycles[..cores].to_vec()
 }
 
 /// A load from an address that the thread knows.
