@@ -3,8 +3,7 @@
 use crate::corners;
 
 corners! {
-    FillFromOneLine = "fill-from-one-line", "a line was read from one line of the log alone";
-    FillFromSeveralLines = "fill-from-several-lines", "the words of a line were read from several lines of the log";
+    FillFromSeveralLines = "fill-from-several-lines", "a line was read from several lines of the log";
     FillFromHomeToo = "fill-from-home-too", "a line was read from its home and the log in parallel";
     FillOfOpenWords = "fill-of-open-words", "a line was read that has words of an open transaction";
     FillOfCommittingWords = "fill-of-committing-words", "a line was read whose words are on their way into the log";

@@ -100,11 +100,11 @@ impl Lsm {
         if sources.iter().any(|source| matches!(source, Source::Open(..))) {
             m.corner(Corner::FillOfOpenWords as usize);
         }
-        match (of_log, sources.contains(&Source::Home)) {
-            (0, _) => {}
-            (_, true) => m.corner(Corner::FillFromHomeToo as usize),
-            (1, false) => m.corner(Corner::FillFromOneLine as usize),
-            (_, false) => m.corner(Corner::FillFromSeveralLines as usize),
+        if of_log > 0 && sources.contains(&Source::Home) {
+            m.corner(Corner::FillFromHomeToo as usize);
+        }
+        if of_log > 1 {
+            m.corner(Corner::FillFromSeveralLines as usize);
         }
     }
 

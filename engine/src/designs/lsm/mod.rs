@@ -173,7 +173,7 @@ pub const ENTRY: Entry = Entry {
         ("lsm.entry_words_max", &["1", "2", "5", "512"]),
         ("lsm.gc_period_us", &["0.2", "1", "5"]),
         ("lsm.gc_requests", &["1", "2", "16"]),
-        ("lsm.index_bytes", &["16 KB", "24 KB"]),
+        ("lsm.index_bytes", &["12 KB", "24 KB"]),
         ("lsm.index_promotion", &["1/2", "1/4"]),
         ("lsm.index_levels_max", &["1", "4", "16"]),
         ("lsm.lookups", &["loads", "all"]),
