@@ -54,6 +54,15 @@ pub(super) struct Mapped {
     pub(super) position: Position,
 }
 
+/// Nodes that a transaction is going to make.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Plan {
+    /// Slots of removed nodes among them, by their lines less one.
+    taken: [usize; SIZES],
+    /// Bytes of the others.
+    fresh: u64,
+}
+
 /// The skip list.
 #[derive(Clone, Debug)]
 pub(super) struct Index {
@@ -306,8 +315,15 @@ impl Index {
     }
 
     /// The words that mapping a range stores to, and what: one if the same range is mapped already, else the fields
-    /// of a new node and the links to it. (The place in the log is not known before the append.)
-    pub(super) fn update(&self, start: Addr, end: Addr, mut put: impl FnMut(Addr, u64)) {
+    /// of a new node, which is one of `plan`, and the links to it. (The place in the log is not known before the
+    /// append.)
+    pub(super) fn update(
+        &self,
+        plan: &mut Plan,
+        start: Addr,
+        end: Addr,
+        mut put: impl FnMut(Addr, u64),
+    ) {
         let before = self.before(start);
         let next = self.next(before[0], 0);
         let field = |node: Addr, number: u64| node.plus(number * WORD_BYTES);
@@ -316,11 +332,7 @@ impl Index {
             return put(field(self.address(next), 2), 0);
         }
         let levels = self.levels_of(start);
-        let offset = match self.free[lines(levels) - 1].last() {
-            Some(&slot) => self.nodes[slot as usize].offset,
-            None => self.used,
-        };
-        let node = self.base.plus(offset);
+        let node = self.base.plus(self.planned(plan, lines(levels)));
         put(field(node, 0), start.0);
         put(field(node, 1), (end.0 - start.0) / WORD_BYTES);
         put(field(node, 2), 0);
@@ -328,6 +340,21 @@ impl Index {
             let next = self.next(before, (level - FIELDS) as usize);
             put(field(node, level), self.address(next).0);
             put(field(self.address(before), level), node.0);
+        }
+    }
+
+    /// Where the next node of so many lines will lie.
+    fn planned(&self, plan: &mut Plan, lines: usize) -> u64 {
+        let taken = &mut plan.taken[lines - 1];
+        match self.free[lines - 1].iter().rev().nth(*taken) {
+            Some(&slot) => {
+                *taken += 1;
+                self.nodes[slot as usize].offset
+            }
+            None => {
+                plan.fresh += lines as u64 * LINE_BYTES;
+                self.used + plan.fresh - lines as u64 * LINE_BYTES
+            }
         }
     }
 
@@ -428,6 +455,32 @@ mod tests {
                 ends += super::lines(node.levels.into()) as u64 * 64;
             }
         }
+    }
+
+    #[test]
+    fn an_update_stores_to_the_node_that_an_insertion_makes() {
+        let mut index = index();
+        index.set_base(Addr(1 << 24));
+        (0..40).for_each(|n| assert!(!index.insert(Addr(4096 + n * 32), 1, n)));
+        index.retain(|position| position % 3 != 0);
+        let ranges: Vec<Addr> = (0..20).map(|n| Addr(4096 + n * 32 + 8)).collect();
+        let (mut plan, mut nodes) = (Plan::default(), Vec::new());
+        for &start in &ranges {
+            let mut stored = Vec::new();
+            index.update(&mut plan, start, start.plus(8), |at, value| stored.push((at, value)));
+            assert_eq!(stored.len(), 3 + 2 * index.levels_of(start));
+            assert_eq!((stored[0].1, stored[1].1), (start.0, 1));
+            nodes.push(stored[0].0);
+        }
+        for (&start, &node) in ranges.iter().zip(&nodes) {
+            index.insert(start, 1, 0);
+            let mut last = Addr(0);
+            index.search(start, |at| last = at);
+            assert_eq!(last, node);
+        }
+        let mut stored = Vec::new();
+        index.update(&mut plan, ranges[0], ranges[0].plus(8), |at, _| stored.push(at));
+        assert_eq!(stored, [nodes[0].plus(16)], "mapped already: only its place changes");
     }
 
     #[test]

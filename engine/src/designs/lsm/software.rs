@@ -1,5 +1,6 @@
 //! What threads execute: the write set, lookups before loads, the append and the update of the index at the end.
 
+use super::index::Plan;
 use super::log::runs;
 use super::{Lookups, Lsm};
 use crate::designs::Code;
@@ -83,11 +84,12 @@ impl Lsm {
             code.load(self.sequence_counter);
             code.store(self.sequence_counter, self.next_sequence);
         }
+        let mut plan = Plan::default();
         for run in &split {
             code.compute(self.config.entry_instructions + run.words as u32);
             self.look_up(m, run.home, code);
             let end = run.home.plus(run.words * WORD_BYTES);
-            self.index.update(run.home, end, |word, value| code.store(word, value));
+            self.index.update(&mut plan, run.home, end, |word, value| code.store(word, value));
         }
         self.runs = split;
     }
