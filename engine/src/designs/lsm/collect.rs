@@ -118,7 +118,7 @@ impl Lsm {
             && collection.sent - collection.done < window
         {
             let token = About::Collected(collection.sent).token();
-            m.read(collection.to_read[collection.sent], token, 0);
+            m.read(collection.to_read[collection.sent], token, m.path());
             collection.sent += 1;
         }
     }
@@ -188,7 +188,8 @@ impl Lsm {
         {
             let (line, mask, data) = collection.homes[collection.sent];
             m.note(|| format!("words {mask:#010b} of {line} go home"));
-            m.write(Write { mask, token, ..Write::line(WriteClass::Gc, line, data) }, 0);
+            let write = Write::line(WriteClass::Gc, line, data);
+            m.write(Write { mask, token, ..write }, m.path());
             collection.sent += 1;
         }
         if !awaited || collection.homes.is_empty() {
@@ -216,7 +217,7 @@ impl Lsm {
         m.note(|| format!("the head moves to transaction {limit}"));
         let token = About::Head.token();
         let write = Write::words(WriteClass::Metadata, self.log.head(), &[limit]);
-        m.write(Write { token, ..write }, 0);
+        m.write(Write { token, ..write }, m.path());
         if self.sabotages.has(Sabotage::FreedBeforeHead) {
             self.free_segments(m);
         }

@@ -46,12 +46,12 @@ impl Lsm {
         let mut of_log = 0;
         let mut reading = Reading { line, sources, content: [0; WORDS_PER_LINE], left: 0 };
         let token = About::Fill(self.readings.vacant_key()).token();
-        for word in 0..WORDS_PER_LINE {
+        for (word, source) in sources.iter().enumerate() {
             let from = reading.source_line(word);
             if (0..word).any(|before| reading.source_line(before) == from) {
                 continue;
             }
-            if let Source::Log(at) = sources[word] {
+            if let Source::Log(at) = *source {
                 of_log += 1;
                 self.segments.begin_reading(self.log.segment_at(at));
                 if m.memory.has_unaccepted_write(from) {

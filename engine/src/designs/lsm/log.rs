@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn every_bit_lies_where_the_table_says() {
         let record = CommitRecord { sequence: 0xabc_dead_beef, payload: 0x54321 };
-        assert_eq!(record.word(), 0xabc_dead_beef_54321);
+        assert_eq!(record.word(), 0xabcd_eadb_eef5_4321);
         assert_eq!(CommitRecord::parse(record.word()), Some(record));
         assert_eq!(CommitRecord::parse(0), None);
         let words = [(Addr(0x1234_5678_9ab8), 7), (Addr(0x1234_5678_9ac0), 8), (Addr(64), 9)];

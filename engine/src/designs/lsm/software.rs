@@ -11,21 +11,11 @@ use crate::program::Op;
 impl Lsm {
     pub(super) fn execute(&mut self, m: &mut Machine, thread: usize, before: &Op, code: &mut Code) {
         match *before {
-            Op::Load { at } if m.memory.is_pm(at.addr) => {
-                if !self.is_in_write_set(thread, at.addr, code) {
-                    self.look_up(m, at.addr, code);
-                }
-            }
+            Op::Load { at } if m.memory.is_pm(at.addr) => self.load_code(m, thread, at.addr, code),
             Op::Store { at, value } | Op::StoreNonTemporal { at, value }
                 if m.memory.is_pm(at.addr) =>
             {
-                if !self.threads[thread].in_transaction {
-                    m.fail(format!("thread {thread} stores to {} outside a transaction", at.addr));
-                }
-                self.put_into_write_set(thread, at.addr, value, code);
-                if self.config.lookups == Lookups::All {
-                    self.look_up(m, at.addr, code);
-                }
+                self.store_code(m, thread, at.addr, value, code);
             }
             Op::TxBegin => {
                 self.threads[thread].in_transaction = true;
@@ -36,6 +26,12 @@ impl Lsm {
                 self.append_code(m, thread, code);
             }
             _ => {}
+        }
+    }
+
+    fn load_code(&self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) {
+        if !self.is_in_write_set(thread, home, code) {
+            self.look_up(m, home, code);
         }
     }
 
@@ -50,15 +46,29 @@ impl Lsm {
         t.named.binary_search(&home).is_ok()
     }
 
-    fn put_into_write_set(&mut self, thread: usize, home: Addr, value: u64, code: &mut Code) {
+    /// A store goes to the write set.
+    fn store_code(
+        &mut self,
+        m: &mut Machine,
+        thread: usize,
+        home: Addr,
+        value: u64,
+        code: &mut Code,
+    ) {
         let slot = self.slot(thread, home);
-        let named = &mut self.threads[thread].named;
-        if let Err(at) = named.binary_search(&home) {
-            named.insert(at, home);
+        let t = &mut self.threads[thread];
+        if !t.in_transaction {
+            m.fail(format!("thread {thread} stores to {home} outside a transaction"));
+        }
+        if let Err(at) = t.named.binary_search(&home) {
+            t.named.insert(at, home);
         }
         code.compute(self.config.write_set_instructions);
         code.store(slot, home.0);
         code.store(slot.plus(WORD_BYTES), value);
+        if self.config.lookups == Lookups::All {
+            self.look_up(m, home, code);
+        }
     }
 
     /// A walk through the skip list: each node's address is in the node before.
