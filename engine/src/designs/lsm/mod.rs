@@ -43,7 +43,7 @@
 //! needed. What an earlier use of the segment has left has a sequence number below the head, since a segment is used
 //! again only when the head that passes it is durable. The system clears the first words before the log is put to use.
 //!
-//! **Reads.** Before each load of PM a thread looks its address up in the skip list ([`index`]); a transaction that
+//! **Reads.** Before each load of PM a thread looks its address up in the skip list (`index`); a transaction that
 //! has stored something looks into its write set first. Nodes are DRAM, and go through the caches like all else.
 //!
 //! **Caches hold lines under their home addresses.** The addresses of the log, where LSNVMM's data is, are used below
