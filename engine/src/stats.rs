@@ -325,6 +325,10 @@ counters! {
     mapping_entries_max: Gauge, "entries";
     /// Largest number of lines in a design's eviction buffer or victim cache.
     eviction_buffer_max: Gauge, "lines";
+    /// Searches of a design's index in DRAM that threads executed, for their loads and to update it.
+    index_lookups: Count, "searches";
+    /// Nodes of the index that these visited.
+    index_nodes_visited: Count, "nodes";
     /// Reads of DRAM.
     dram_reads: Count, "requests";
     /// Writes of DRAM.

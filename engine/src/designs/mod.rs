@@ -17,6 +17,7 @@ pub mod fwb;
 pub mod hoop;
 pub mod ideal;
 pub mod lad;
+pub mod lsm;
 pub mod morlog;
 pub mod opt_redo;
 pub mod opt_undo;
@@ -466,6 +467,7 @@ pub const REGISTRY: &[&Entry] = &[
     &hoop::LITERAL,
     &lad::ENTRY,
     &lad::LITERAL,
+    &lsm::ENTRY,
     &morlog::ENTRY,
     &morlog::LITERAL,
     &morlog::CRADE,

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 
 use graven_engine::config::Config;
+use graven_engine::designs;
 use graven_engine::memory::{Addr, Image};
 use graven_engine::program::{Disturbance, Op, Program, Ptr};
-use graven_engine::sim::Simulation;
+use graven_engine::sim::{Simulation, Spec, Trial};
 use graven_engine::workloads::{Entry, Violation, Workload};
 
 thread_local! {
@@ -51,15 +52,33 @@ pub fn script(config: &Config, threads: &[&[Op]]) -> Simulation {
 
 /// The same under a design.
 pub fn script_on(config: &Config, design: &str, threads: &[&[Op]]) -> Simulation {
+    let design = designs::find(design).unwrap_or_else(|e| panic!("{e}"));
+    script_with(config, design, threads)
+}
+
+/// The same under a design that need not be registered.
+pub fn script_with(
+    config: &Config,
+    design: &'static designs::Entry,
+    threads: &[&[Op]],
+) -> Simulation {
+    let config = design.configured(config.clone());
+    config.validate().unwrap_or_else(|e| panic!("{e}"));
     OPERATIONS.set(threads.iter().map(|ops| ops.to_vec()).collect());
-    super::simulation(config, design, &SCRIPT, threads.len() as u32, 1, 0)
+    let (workload, threads, trial) = (&SCRIPT, threads.len() as u32, Trial::default());
+    let spec = Spec { config, design, workload, threads, transactions: 1, seed: 0, trial };
+    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Runs lists of operations; when each core had finished.
 pub fn run(config: &Config, threads: &[&[Op]]) -> Vec<u64> {
-    let mut simulation = script(config, threads);
+    cycles_of(script(config, threads), threads.len())
+}
+
+/// Runs a simulation; when each of the first cores had finished.
+pub fn cycles_of(mut simulation: Simulation, cores: usize) -> Vec<u64> {
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.stats().core_cycles[..threads.len()].to_vec()
+    simulation.stats().core_cycles[..cores].to_vec()
 }
 
 /// A load from an address that the thread knows.
