@@ -17,6 +17,7 @@ pub mod fwb;
 pub mod ideal;
 pub mod lad;
 pub mod morlog;
+pub mod osp;
 mod packed_log;
 pub mod silo;
 
@@ -466,6 +467,8 @@ pub const REGISTRY: &[&Entry] = &[
     &morlog::CRADE,
     &morlog::SLDE,
     &morlog::DP,
+    &osp::ENTRY,
+    &osp::LITERAL,
     &silo::ENTRY,
     &silo::LITERAL,
 ];

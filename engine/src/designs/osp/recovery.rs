@@ -1,0 +1,85 @@
+//! What the system writes before the log region is put to use, and recovery.
+
+use super::Sabotage;
+use super::layout::{JournalEntry, Layout, home_of};
+use crate::crash::Medium;
+use crate::designs::{RecoveryReport, Site};
+use crate::memory::{LineAddr, WORD_BYTES, WORDS_PER_LINE};
+
+/// Clears journal and table.
+pub(super) fn format(site: &Site, medium: &mut Medium) {
+    if site.sabotages.has(Sabotage::MetadataNotCleared) {
+        return;
+    }
+    Layout::of(site).metadata_words().for_each(|word| medium.store(word, 0));
+}
+
+/// The entry at a place of the journal, if it was written whole and belongs there.
+fn read_entry(site: &Site, layout: &Layout, place: u64, medium: &mut Medium) -> Option<JournalEntry> {
+    let at = layout.journal_entry(place);
+    let words = [medium.load(at), medium.load(at.plus(WORD_BYTES))];
+    let (entry, torn) = if site.sabotages.has(Sabotage::TornBitsIgnored) {
+        JournalEntry::parse_untorn(words)
+    } else {
+        JournalEntry::parse(words)
+    }?;
+    let belongs = entry.number % layout.entries == place && layout.torn(entry.number) == torn;
+    belongs.then_some(entry)
+}
+
+/// Brings what is committed in shadow pages home. Afterwards no shadow page is needed: the free list is that
+/// of a log region that is put to use anew.
+pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let layout = Layout::of(site);
+    let mut report = RecoveryReport::default();
+    let mut bitmaps: Vec<u64> =
+        (0..layout.pages).map(|slot| medium.load(layout.table_bitmap(slot))).collect();
+    if site.sabotages.has(Sabotage::TableNotRead) {
+        bitmaps.fill(0);
+    }
+    replay(site, &layout, medium, &mut bitmaps);
+    report.records_scanned = layout.entries + u64::from(layout.pages);
+    for (slot, &bitmap) in (0..layout.pages).zip(&bitmaps) {
+        let home = if bitmap == 0 { None } else { home_of(medium.load(layout.table_home(slot))) };
+        let Some(home) = home else { continue };
+        medium.note(|| format!("shadow page {slot}: lines {bitmap:#b} of {} go home", home.addr()));
+        for index in (0..layout.lines_per_page()).filter(|index| bitmap >> index & 1 != 0) {
+            let from = LineAddr(layout.shadow_page(slot).0 + index);
+            for word in 0..WORDS_PER_LINE {
+                let value = medium.load(from.word(word));
+                medium.store(LineAddr(home.0 + index).word(word), value);
+            }
+            report.words_redone += WORDS_PER_LINE as u64;
+        }
+    }
+    report
+}
+
+/// Lays the journal's records over the table's bitmaps, in the order of their numbers. A record whose last
+/// entry is missing was not committed.
+fn replay(site: &Site, layout: &Layout, medium: &mut Medium, bitmaps: &mut [u64]) {
+    let entries: Vec<Option<JournalEntry>> =
+        (0..layout.entries).map(|place| read_entry(site, layout, place, medium)).collect();
+    let Some(newest) = entries.iter().flatten().map(|entry| entry.number).max() else { return };
+    let oldest = (newest + 1).saturating_sub(layout.entries);
+    let mut numbers: Vec<u64> = (oldest..=newest).collect();
+    if site.sabotages.has(Sabotage::ReplayedByPlace) {
+        numbers.sort_unstable_by_key(|number| number % layout.entries);
+    }
+    let mut record: Vec<JournalEntry> = Vec::new();
+    for number in numbers {
+        let entry = entries[(number % layout.entries) as usize];
+        let Some(entry) = entry.filter(|entry| entry.number == number) else {
+            record.clear();
+            continue;
+        };
+        record.push(entry);
+        if entry.last || site.sabotages.has(Sabotage::UnfinishedReplayed) {
+            for entry in record.drain(..) {
+                if let Some(bitmap) = bitmaps.get_mut(entry.slot as usize) {
+                    *bitmap = entry.committed;
+                }
+            }
+        }
+    }
+}
