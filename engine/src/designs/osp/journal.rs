@@ -180,10 +180,11 @@ impl Osp {
         let mut writes: Vec<Write> = Vec::new();
         for at in 0..entries {
             let (slot, committed) = self.journal.entries[at as usize];
-            let (number, last) = (first + at, at + 1 == entries);
+            let number = first + at;
             self.journal.slots[(number % layout.entries) as usize] = slot;
             self.pages.get_mut(slot).pending = true;
-            let entry = JournalEntry { number, slot, last, committed };
+            let (first, last) = (at == 0, at + 1 == entries);
+            let entry = JournalEntry { number, slot, first, last, committed };
             let words = entry.words(layout.torn(number));
             let write = Write::words(WriteClass::Metadata, layout.journal_entry(number), &words);
             match writes.last_mut().filter(|w| w.line == write.line) {

@@ -11,6 +11,7 @@ pub(super) const ENTRY_BYTES: u64 = 16;
 pub(super) const ENTRIES_PER_LINE: u64 = LINE_BYTES / ENTRY_BYTES;
 
 const TORN: u64 = 1 << 63;
+const FIRST: u64 = 1 << 60;
 const LAST: u64 = 1 << 61;
 const PAGE_SHIFT: u32 = 40;
 const PAGE_BITS: u32 = 20;
@@ -35,6 +36,8 @@ pub(super) struct JournalEntry {
     /// Entries are numbered from 0 over all passes.
     pub(super) number: u64,
     pub(super) slot: Slot,
+    /// The record begins here.
+    pub(super) first: bool,
     /// The record ends here.
     pub(super) last: bool,
     pub(super) committed: u64,
@@ -43,10 +46,11 @@ pub(super) struct JournalEntry {
 impl JournalEntry {
     pub(super) fn words(&self, torn: bool) -> [u64; 2] {
         let top = self.committed >> 63 << BITMAP_TOP;
+        let first = if self.first { FIRST } else { 0 };
         let last = if self.last { LAST } else { 0 };
-        let head = self.number & NUMBER_MASK | u64::from(self.slot) << PAGE_SHIFT | top | last;
+        let head = self.number & NUMBER_MASK | u64::from(self.slot) << PAGE_SHIFT;
         let bit = if torn { TORN } else { 0 };
-        [head | bit, self.committed & !TORN | bit]
+        [head | top | first | last | bit, self.committed & !TORN | bit]
     }
 
     /// What two words say, if they were written together. `torn`: the torn bit that they share.
@@ -57,6 +61,7 @@ impl JournalEntry {
         let entry = JournalEntry {
             number: head & NUMBER_MASK,
             slot: (head >> PAGE_SHIFT) as Slot & (SHADOW_PAGES_MAX - 1),
+            first: head & FIRST != 0,
             last: head & LAST != 0,
             committed: bitmap & !TORN | (head >> BITMAP_TOP & 1) << 63,
         };
@@ -170,8 +175,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_entry() -> impl Strategy<Value = JournalEntry> {
-        (0..=NUMBER_MASK, 0..SHADOW_PAGES_MAX, any::<bool>(), any::<u64>()).prop_map(
-            |(number, slot, last, committed)| JournalEntry { number, slot, last, committed },
+        let flags = (any::<bool>(), any::<bool>());
+        (0..=NUMBER_MASK, 0..SHADOW_PAGES_MAX, flags, any::<u64>()).prop_map(
+            |(number, slot, (first, last), committed)| JournalEntry {
+                number,
+                slot,
+                first,
+                last,
+                committed,
+            },
         )
     }
 
@@ -180,11 +192,14 @@ mod tests {
         let entry = JournalEntry {
             number: 0x12_3456_789a,
             slot: 0xa_bcde,
+            first: false,
             last: true,
             committed: 1 << 63 | 5,
         };
         assert_eq!(entry.words(false), [0x6abc_de12_3456_789a, 5]);
         assert_eq!(entry.words(true), [0xeabc_de12_3456_789a, 1 << 63 | 5]);
+        let first = JournalEntry { first: true, last: false, ..entry };
+        assert_eq!(first.words(false)[0], 0x5abc_de12_3456_789a);
         assert_eq!(home_word(LineAddr(64)), 4097);
         assert_eq!((home_of(4097), home_of(4096)), (Some(LineAddr(64)), None));
     }

@@ -37,7 +37,8 @@
 //! |---|---|---|
 //! | 0 | 0-39 | its number, from 0 over all passes (low 40 bits) |
 //! | 0 | 40-59 | shadow page |
-//! | 0 | 61 | the record ends here: the commit marker |
+//! | 0 | 60 | the record begins here |
+//! | 0 | 61 | it ends here: the commit marker |
 //! | 0 | 62 | bit 63 of the bitmap |
 //! | 1 | 0-62 | committed bitmap: bit `i` is line `i`; 0, it is at home; 1, in the shadow page |
 //! | 0, 1 | 63 | torn bit: 1 in even passes over the journal, 0 in odd ones |
@@ -48,8 +49,8 @@
 //! | 0 | 12-63 | address of the home page (from bit 7 on, if pages are smaller) |
 //! | 1 | 0-63 | committed bitmap |
 //!
-//! A commit of several pages is one record of consecutive entries. Its last line is sent when the others are
-//! durable, so that it is there only if all are. Records of one page are sent one after the other,
+//! A commit of several pages is one record of consecutive entries, which counts if all are there. Its last
+//! line is sent when the others are durable: what waits for the record waits for that line. Records of one page are sent one after the other,
 //! since each has the whole bitmap; those of different pages pass each other, and recovery skips what
 //! is missing. The home word is written when the page gets its shadow page, and is durable before the
 //! page's first record is sent. A checkpoint (`checkpoint_percent` of the journal used, or no room)
@@ -205,6 +206,8 @@ sabotages! {
     TornBitsIgnored = "torn-bits-ignored";
     /// Recovery takes over records without their last entry.
     UnfinishedReplayed = "unfinished-replayed";
+    /// Recovery takes over records without their first entry.
+    BeheadedReplayed = "beheaded-replayed";
     /// Recovery reads the journal in the order of its places.
     ReplayedByPlace = "replayed-by-place";
     /// Recovery does not read the table's bitmaps.
@@ -227,8 +230,8 @@ pub const ENTRY: Entry = Entry {
     corners: CORNERS,
     stress: &[
         ("osp.page_bytes", &["128 B", "256 B", "4 KB"]),
-        ("osp.shadow_pages", &["24", "32", "64"]),
-        ("osp.journal_bytes", &["256 B", "512 B", "1 KB"]),
+        ("osp.shadow_pages", &["2", "4", "6", "64"]),
+        ("osp.journal_bytes", &["64 B", "128 B", "1 KB"]),
         ("osp.checkpoint_percent", &["10", "50", "100"]),
         ("osp.tlb_entries", &["1", "2", "64"]),
         ("osp.shootdown", &["commit", "store", "never"]),

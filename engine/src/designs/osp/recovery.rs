@@ -55,7 +55,7 @@ pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> R
     report
 }
 
-/// Lays the journal's records over the table's bitmaps, in the order of their numbers. A record whose last
+/// Lays the journal's records over the table's bitmaps, in the order of their numbers. A record of which an
 /// entry is missing was not committed.
 fn replay(site: &Site, layout: &Layout, medium: &mut Medium, bitmaps: &mut [u64]) {
     let entries: Vec<Option<JournalEntry>> =
@@ -73,6 +73,11 @@ fn replay(site: &Site, layout: &Layout, medium: &mut Medium, bitmaps: &mut [u64]
             record.clear();
             continue;
         };
+        if entry.first {
+            record.clear();
+        } else if record.is_empty() && !site.sabotages.has(Sabotage::BeheadedReplayed) {
+            continue;
+        }
         record.push(entry);
         if entry.last || site.sabotages.has(Sabotage::UnfinishedReplayed) {
             for entry in record.drain(..) {
