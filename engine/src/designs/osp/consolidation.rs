@@ -187,7 +187,7 @@ impl Osp {
         let waits = |t: usize| self.waiting.contains(&(t as ThreadId));
         let running = |(t, thread): (usize, &super::Thread)| thread.in_transaction && !waits(t);
         let others = self.threads.iter().enumerate().any(running);
-        if self.waiting.is_empty() || others || !self.journal.is_idle() {
+        if self.waiting.is_empty() || others || self.journal.will_change_pages() {
             return;
         }
         m.fail(format!(

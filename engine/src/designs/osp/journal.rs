@@ -87,10 +87,12 @@ impl Journal {
 
     /// Whether nothing is on its way.
     pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
-            && self.checkpoint.is_none()
-            && self.home_words == 0
-            && self.records_underway == 0
+        self.waiting.is_empty() && self.checkpoint.is_none() && !self.will_change_pages()
+    }
+
+    /// Whether a page is about to become quiet, or free.
+    pub(super) fn will_change_pages(&self) -> bool {
+        self.home_words + self.records_underway > 0
     }
 
     pub(super) fn wait(&mut self, of: Of) {

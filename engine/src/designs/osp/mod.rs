@@ -381,6 +381,12 @@ impl Osp {
         Some(slot)
     }
 
+    /// A thread's transaction has ended: stores that wait for a shadow page may wait in vain from now on.
+    fn ended(&mut self, m: &mut Machine, thread: usize) {
+        self.threads[thread].in_transaction = false;
+        self.consolidate_next(m);
+    }
+
     /// The first store of a transaction to a line. Returns what it costs.
     fn updates(&mut self, m: &mut Machine, store: &Store, slot: Slot) -> Cycle {
         let line = store.addr.line();
@@ -424,7 +430,7 @@ impl Design for Osp {
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
         let t = tx.thread as usize;
         if self.threads[t].writes.lines.is_empty() {
-            self.threads[t].in_transaction = false;
+            self.ended(m, t);
             return Flow::Continue;
         }
         self.prepare(m, t);
@@ -531,8 +537,8 @@ impl Design for Osp {
             self.journal.wait(Of::Commit(number as usize));
             return self.send_records(m);
         }
-        self.threads[number as usize].in_transaction = false;
         m.release(number as ThreadId);
+        self.ended(m, number as usize);
     }
 
     fn is_idle(&self) -> bool {
