@@ -230,7 +230,7 @@ pub const ENTRY: Entry = Entry {
     corners: CORNERS,
     stress: &[
         ("osp.page_bytes", &["128 B", "256 B", "4 KB"]),
-        ("osp.shadow_pages", &["2", "4", "6", "64"]),
+        ("osp.shadow_pages", &["2", "3", "4", "64"]),
         ("osp.journal_bytes", &["64 B", "128 B", "1 KB"]),
         ("osp.checkpoint_percent", &["10", "50", "100"]),
         ("osp.tlb_entries", &["1", "2", "64"]),
