@@ -46,8 +46,13 @@ impl Workload for Script {
 
 /// A simulation of one list of operations per thread, without any persistence.
 pub fn script(config: &Config, threads: &[&[Op]]) -> Simulation {
+    script_on(config, "ideal", threads)
+}
+
+/// The same under a design.
+pub fn script_on(config: &Config, design: &str, threads: &[&[Op]]) -> Simulation {
     OPERATIONS.set(threads.iter().map(|ops| ops.to_vec()).collect());
-    super::simulation(config, "ideal", &SCRIPT, threads.len() as u32, 1, 0)
+    super::simulation(config, design, &SCRIPT, threads.len() as u32, 1, 0)
 }
 
 /// Runs lists of operations; when each core had finished.

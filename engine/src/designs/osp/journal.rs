@@ -265,8 +265,7 @@ impl Osp {
             return;
         }
         let place = |number| (number % journal.layout.entries) as usize;
-        let mut slots: Vec<Slot> =
-            (journal.head..upto).map(|n| journal.slots[place(n)]).collect();
+        let mut slots: Vec<Slot> = (journal.head..upto).map(|n| journal.slots[place(n)]).collect();
         slots.sort_unstable();
         slots.dedup();
         m.corner(Corner::Checkpoint as usize);
@@ -302,13 +301,24 @@ impl Osp {
     pub(super) fn checkpoint_durable(&mut self, m: &mut Machine) {
         let checkpoint = self.journal.checkpoint.as_mut().expect("one is under way");
         checkpoint.writes -= 1;
-        if checkpoint.writes == 0 {
-            let upto = checkpoint.upto;
-            self.journal.checkpoint = None;
+        if checkpoint.writes > 0 {
+            return;
+        }
+        let (upto, layout) = (checkpoint.upto, self.journal.layout);
+        let write = Write::words(WriteClass::Gc, layout.head, &[upto]);
+        m.write(Write { token: About::Head.number(0), ..write }, 0);
+        if self.sabotages.has(Sabotage::HeadNotAwaited) {
             self.truncate(m, upto);
         }
     }
 
+    /// The journal begins at the checkpoint: what is before it may be overwritten.
+    pub(super) fn head_durable(&mut self, m: &mut Machine) {
+        let checkpoint = self.journal.checkpoint.take().expect("one is under way");
+        self.truncate(m, checkpoint.upto);
+    }
+
+    /// The entries before this one are not needed any longer.
     fn truncate(&mut self, m: &mut Machine, upto: u64) {
         let journal = &mut self.journal;
         m.count().log_records_truncated += upto.saturating_sub(journal.head);

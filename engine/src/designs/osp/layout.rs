@@ -1,4 +1,4 @@
-//! Where journal, table and shadow pages lie in the log region, and what their bits mean.
+//! Where header, journal, table and shadow pages lie in the log region, and what their bits mean.
 
 use super::OspConfig;
 use crate::config::{ConfigError, Size};
@@ -53,30 +53,36 @@ impl JournalEntry {
         [head | top | first | last | bit, self.committed & !TORN | bit]
     }
 
-    /// What two words say, if they were written together. `torn`: the torn bit that they share.
-    pub(super) fn parse([head, bitmap]: [u64; 2]) -> Option<(JournalEntry, bool)> {
+    /// What two words say, if they were written together.
+    pub(super) fn parse([head, bitmap]: [u64; 2]) -> Option<JournalEntry> {
         if (head ^ bitmap) & TORN != 0 {
             return None;
         }
-        let entry = JournalEntry {
+        Some(JournalEntry {
             number: head & NUMBER_MASK,
             slot: (head >> PAGE_SHIFT) as Slot & (SHADOW_PAGES_MAX - 1),
             first: head & FIRST != 0,
             last: head & LAST != 0,
             committed: bitmap & !TORN | (head >> BITMAP_TOP & 1) << 63,
-        };
-        Some((entry, head & TORN != 0))
+        })
+    }
+
+    /// Whether it is the one of this number.
+    pub(super) fn is(&self, number: u64) -> bool {
+        self.number == number & NUMBER_MASK
     }
 
     /// The same, with the first word's torn bit taken for the second's.
-    pub(super) fn parse_untorn([head, bitmap]: [u64; 2]) -> Option<(JournalEntry, bool)> {
+    pub(super) fn parse_untorn([head, bitmap]: [u64; 2]) -> Option<JournalEntry> {
         Self::parse([head, bitmap & !TORN | head & TORN])
     }
 }
 
-/// The log region: journal, table, shadow pages.
+/// The log region: header, journal, table, shadow pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
+    /// Number of the oldest journal entry that is needed: the header's only word.
+    pub(super) head: Addr,
     journal: Addr,
     /// Entries of the journal.
     pub(super) entries: u64,
@@ -92,10 +98,11 @@ impl Layout {
         let config = site.config.get::<OspConfig>();
         let (page_bytes, pages) = (config.page_bytes.0, config.shadow_pages);
         let entries = config.journal_bytes.0 / LINE_BYTES * ENTRIES_PER_LINE;
-        let table = site.log_start.plus(entries * ENTRY_BYTES);
+        let (head, journal) = (site.log_start, site.log_start.plus(LINE_BYTES));
+        let table = journal.plus(entries * ENTRY_BYTES);
         let end = table.plus(u64::from(pages) * ENTRY_BYTES);
         let shadow = Addr(end.0.next_multiple_of(page_bytes));
-        Layout { journal: site.log_start, entries, table, pages, shadow, page_bytes }
+        Layout { head, journal, entries, table, pages, shadow, page_bytes }
     }
 
     /// Checks that it is one, and fits.
@@ -109,12 +116,13 @@ impl Layout {
             return Ok(());
         }
         let why = format!(
-            "journal, table and {} shadow pages need {} of pm.log_region_bytes = {}",
+            "header, journal, table and {} shadow pages need {} of pm.log_region_bytes = {}",
             self.pages,
             Size(end - site.log_start.0),
             Size(site.log_bytes())
         );
-        let keys = ["osp.shadow_pages", "osp.page_bytes", "osp.journal_bytes", "pm.log_region_bytes"];
+        let keys =
+            ["osp.shadow_pages", "osp.page_bytes", "osp.journal_bytes", "pm.log_region_bytes"];
         Err(site.config.inconsistent(&keys, why))
     }
 
@@ -151,10 +159,10 @@ impl Layout {
         self.table_home(slot).plus(WORD_BYTES)
     }
 
-    /// All words of journal and table.
+    /// All words of header, journal and table.
     pub(super) fn metadata_words(&self) -> impl Iterator<Item = Addr> {
-        let (start, pages) = (self.journal, u64::from(self.pages));
-        let words = (self.entries + pages) * ENTRY_BYTES / WORD_BYTES;
+        let (start, pages) = (self.head, u64::from(self.pages));
+        let words = (LINE_BYTES + (self.entries + pages) * ENTRY_BYTES) / WORD_BYTES;
         (0..words).map(move |word| start.plus(word * WORD_BYTES))
     }
 }
@@ -207,7 +215,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_entry_comes_back_from_its_words(entry in any_entry(), torn: bool) {
-            prop_assert_eq!(JournalEntry::parse(entry.words(torn)), Some((entry, torn)));
+            prop_assert_eq!(JournalEntry::parse(entry.words(torn)), Some(entry));
         }
 
         #[test]

@@ -30,8 +30,8 @@
 //!   virtual page keep either physical one; here pages have no virtual address of their own, so that
 //!   they stay at home. When no shadow page is free, a store waits, and the page not stored to for longest is consolidated.
 //!
-//! Physically, the log region holds journal, table and shadow pages one after the other. Journal and table have
-//! entries of 128 bits.
+//! Physically, the log region holds a header, journal, table and shadow pages one after the other. The header is a line
+//! of which word 0 is the number of the oldest journal entry that is needed. Journal and table have entries of 128 bits.
 //!
 //! | journal entry: word | bits | content |
 //! |---|---|---|
@@ -54,11 +54,11 @@
 //! since each has the whole bitmap; those of different pages pass each other, and recovery skips what
 //! is missing. The home word is written when the page gets its shadow page, and is durable before the
 //! page's first record is sent. A checkpoint (`checkpoint_percent` of the journal used, or no room)
-//! writes the bitmaps of the pages of the oldest durable records into the table; then their
-//! entries may be overwritten. A word of the table is whole or absent, and until the checkpoint is durable the journal says
-//! the same.
+//! writes the bitmaps of the pages of the oldest durable records into the table; when they are durable, the header is
+//! moved; when that is, the entries may be overwritten. A word of the table is whole or absent, and until the checkpoint
+//! is durable the journal says the same.
 //!
-//! Recovery lays the journal's whole records over the table, in the order of their numbers, and copies every line that is
+//! Recovery lays the journal's whole records over the table, from the header's number on, and copies every line that is
 //! committed in a shadow page home. There are no non-volatile registers.
 //!
 //! **Words and lines.** Programs isolate words: two open transactions may share a line. SSP's two places
@@ -192,6 +192,8 @@ sabotages! {
     HomeWordNotAwaited = "home-word-not-awaited";
     /// Journal entries are overwritten while the checkpoint of them is on its way.
     CheckpointNotAwaited = "checkpoint-not-awaited";
+    /// Journal entries are overwritten before the header says that they are not needed.
+    HeadNotAwaited = "head-not-awaited";
     /// A checkpoint takes over what the journal does not say yet.
     CheckpointAhead = "checkpoint-ahead";
     /// The record of a consolidation is sent while copies are on their way.
@@ -282,6 +284,8 @@ enum About {
     Journal,
     /// A line of the table is.
     Checkpoint,
+    /// The header is.
+    Head,
     /// The home word of a shadow page is.
     HomeWord,
     /// A line of a shadow page was read to be copied.
@@ -293,7 +297,7 @@ enum About {
 const ABOUT_BITS: u32 = 4;
 
 impl About {
-    const ALL: [About; 11] = [
+    const ALL: [About; 12] = [
         About::Fill,
         About::Shared,
         About::Flush,
@@ -302,6 +306,7 @@ impl About {
         About::Acknowledgement,
         About::Journal,
         About::Checkpoint,
+        About::Head,
         About::HomeWord,
         About::Copy,
         About::Copied,
@@ -515,6 +520,7 @@ impl Design for Osp {
             About::Leaving => self.has_left(m, LineAddr(number)),
             About::Journal => self.entries_durable(m, number),
             About::Checkpoint => self.checkpoint_durable(m),
+            About::Head => self.head_durable(m),
             About::HomeWord => self.home_word_durable(m, number as Slot),
             About::Copied => self.line_home(m, number),
             _ => unreachable!("nothing else is written"),

@@ -134,8 +134,7 @@ impl Pages {
 
     /// Where the newest version of a line is when no cache has it.
     pub(super) fn current_place(&self, line: LineAddr) -> Physical {
-        self.slot_of(line).map_or(line, |slot| {
-            self.place(slot, line, self.is_current_in_shadow(slot, line))
-        })
+        self.slot_of(line)
+            .map_or(line, |slot| self.place(slot, line, self.is_current_in_shadow(slot, line)))
     }
 }

@@ -6,7 +6,7 @@ use crate::crash::Medium;
 use crate::designs::{RecoveryReport, Site};
 use crate::memory::{LineAddr, WORD_BYTES, WORDS_PER_LINE};
 
-/// Clears journal and table.
+/// Clears header, journal and table.
 pub(super) fn format(site: &Site, medium: &mut Medium) {
     if site.sabotages.has(Sabotage::MetadataNotCleared) {
         return;
@@ -14,17 +14,21 @@ pub(super) fn format(site: &Site, medium: &mut Medium) {
     Layout::of(site).metadata_words().for_each(|word| medium.store(word, 0));
 }
 
-/// The entry at a place of the journal, if it was written whole and belongs there.
-fn read_entry(site: &Site, layout: &Layout, place: u64, medium: &mut Medium) -> Option<JournalEntry> {
-    let at = layout.journal_entry(place);
+/// The journal entry of a number, if it was written whole.
+fn read_entry(
+    site: &Site,
+    layout: &Layout,
+    number: u64,
+    medium: &mut Medium,
+) -> Option<JournalEntry> {
+    let at = layout.journal_entry(number);
     let words = [medium.load(at), medium.load(at.plus(WORD_BYTES))];
-    let (entry, torn) = if site.sabotages.has(Sabotage::TornBitsIgnored) {
+    let entry = if site.sabotages.has(Sabotage::TornBitsIgnored) {
         JournalEntry::parse_untorn(words)
     } else {
         JournalEntry::parse(words)
-    }?;
-    let belongs = entry.number % layout.entries == place && layout.torn(entry.number) == torn;
-    belongs.then_some(entry)
+    };
+    entry.filter(|entry| entry.is(number))
 }
 
 /// Brings what is committed in shadow pages home. Afterwards no shadow page is needed: the free list is that
@@ -55,21 +59,18 @@ pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> R
     report
 }
 
-/// Lays the journal's records over the table's bitmaps, in the order of their numbers. A record of which an
+/// Lays the journal's records over the table's bitmaps, from the head on. What is older may be there in part: an
+/// entry without the newer one of its page, whose place a write that was torn has taken. A record of which an
 /// entry is missing was not committed.
 fn replay(site: &Site, layout: &Layout, medium: &mut Medium, bitmaps: &mut [u64]) {
-    let entries: Vec<Option<JournalEntry>> =
-        (0..layout.entries).map(|place| read_entry(site, layout, place, medium)).collect();
-    let Some(newest) = entries.iter().flatten().map(|entry| entry.number).max() else { return };
-    let oldest = (newest + 1).saturating_sub(layout.entries);
-    let mut numbers: Vec<u64> = (oldest..=newest).collect();
+    let head = medium.load(layout.head);
+    let mut numbers: Vec<u64> = (head..head + layout.entries).collect();
     if site.sabotages.has(Sabotage::ReplayedByPlace) {
         numbers.sort_unstable_by_key(|number| number % layout.entries);
     }
     let mut record: Vec<JournalEntry> = Vec::new();
     for number in numbers {
-        let entry = entries[(number % layout.entries) as usize];
-        let Some(entry) = entry.filter(|entry| entry.number == number) else {
+        let Some(entry) = read_entry(site, layout, number, medium) else {
             record.clear();
             continue;
         };

@@ -97,7 +97,6 @@ impl Osp {
         }
         cost
     }
-
 }
 
 #[cfg(test)]
@@ -109,7 +108,10 @@ mod tests {
         let mut tlb = Tlb::default();
         let used: Vec<_> = [1, 2, 1, 3, 2, 1].map(|slot| tlb.access(slot, 2)).to_vec();
         let (hit, miss) = ((true, None), |out| (false, out));
-        assert_eq!(used, [miss(None), miss(None), hit, miss(Some(2)), miss(Some(1)), miss(Some(3))]);
+        assert_eq!(
+            used,
+            [miss(None), miss(None), hit, miss(Some(2)), miss(Some(1)), miss(Some(3))]
+        );
         tlb.drop_entry(2);
         assert_eq!(tlb.slots, [1]);
     }
