@@ -16,6 +16,7 @@ use graven_engine::memory::Addr;
 use graven_engine::program::{Disturbance, Op};
 use graven_engine::sim::{SimError, Simulation};
 use graven_engine::stats::Stats;
+use graven_engine::workloads;
 
 /// Three words in three pages of 4 KB.
 const A: u64 = 0x10_0000;
@@ -399,6 +400,16 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
         assert!(found.tally.torn > 1000 && found.tally.in_flight > 400, "{:?}", found.tally);
         reached.iter_mut().zip(&found.corners).for_each(|(sum, n)| *sum += n);
     }
+    // Swaps all over an array of more pages than there are shadow pages.
+    let settings = &[
+        ("workload.footprint_bytes", "256 KB"),
+        ("osp.shadow_pages", "20"),
+        ("osp.consolidation", "demand"),
+    ];
+    let workload = workloads::find("sps").expect("registered");
+    let found = Campaign { workload, settings, ..CAMPAIGN }.examine(osp, Sabotages::NONE);
+    assert_eq!(found.what(), None, "{settings:?}");
+    reached.iter_mut().zip(&found.corners).for_each(|(sum, n)| *sum += n);
     let missed = osp.corners.iter().zip(&reached).filter(|&(_, &n)| n == 0);
     let missed: Vec<&str> = missed.map(|(corner, _)| corner.name).collect();
     assert!(missed.is_empty(), "never reached: {missed:?}");
