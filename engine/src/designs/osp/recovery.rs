@@ -44,8 +44,13 @@ pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> R
     replay(site, &layout, medium, &mut bitmaps);
     report.records_scanned = layout.entries + u64::from(layout.pages);
     for (slot, &bitmap) in (0..layout.pages).zip(&bitmaps) {
-        let home = if bitmap == 0 { None } else { home_of(medium.load(layout.table_home(slot))) };
-        let Some(home) = home else { continue };
+        if bitmap == 0 {
+            continue;
+        }
+        let in_data = |home: &LineAddr| home.addr() < site.log_start;
+        let Some(home) = home_of(medium.load(layout.table_home(slot))).filter(in_data) else {
+            continue;
+        };
         medium.note(|| format!("shadow page {slot}: lines {bitmap:#b} of {} go home", home.addr()));
         for index in (0..layout.lines_per_page()).filter(|index| bitmap >> index & 1 != 0) {
             let from = LineAddr(layout.shadow_page(slot).0 + index);
@@ -64,7 +69,7 @@ pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> R
 /// entry is missing was not committed.
 fn replay(site: &Site, layout: &Layout, medium: &mut Medium, bitmaps: &mut [u64]) {
     let head = medium.load(layout.head);
-    let mut numbers: Vec<u64> = (head..head + layout.entries).collect();
+    let mut numbers: Vec<u64> = (0..layout.entries).map(|n| head.wrapping_add(n)).collect();
     if site.sabotages.has(Sabotage::ReplayedByPlace) {
         numbers.sort_unstable_by_key(|number| number % layout.entries);
     }
