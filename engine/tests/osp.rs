@@ -105,6 +105,7 @@ fn every_second_commit_of_a_line_is_at_home() {
     assert_eq!(reached(&run(&[], &[&twice]), "read-from-shadow"), 1, "the second was at home");
 }
 
+/// Claim `hoop-writes-osp`: whole lines, and 128 bits for each page and commit.
 #[test]
 fn a_commit_of_several_pages_is_one_record() {
     for (pages, lines) in [(2, 1), (4, 1), (5, 2), (9, 3)] {
