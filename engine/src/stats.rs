@@ -299,6 +299,10 @@ counters! {
     interrupts: Count, "interrupts";
     /// Cycles that threads spent in them.
     stall_interrupt_cycles: Count, "cycles";
+    /// Translations that a core's TLB lacked, of those that carry a design's metadata.
+    translation_misses: Count, "accesses";
+    /// Times a line's newest version got another place in memory than the one before.
+    lines_remapped: Count, "lines";
     /// PM lines that missed in all caches and were asked for.
     fills: Count, "lines";
     /// Reads of memory, PM and DRAM, that serve them.

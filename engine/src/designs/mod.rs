@@ -21,6 +21,7 @@ pub mod lsm;
 pub mod morlog;
 pub mod opt_redo;
 pub mod opt_undo;
+pub mod osp;
 mod packed_log;
 pub mod silo;
 
@@ -477,6 +478,8 @@ pub const REGISTRY: &[&Entry] = &[
     &opt_redo::LITERAL,
     &opt_undo::ENTRY,
     &opt_undo::LITERAL,
+    &osp::ENTRY,
+    &osp::LITERAL,
     &silo::ENTRY,
     &silo::LITERAL,
 ];
