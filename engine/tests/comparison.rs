@@ -3,7 +3,7 @@
 //! As in the tests of the configuration, messages are asserted whole.
 
 use graven_engine::catalogue;
-use graven_engine::config::{Comparison, Config, PRESETS};
+use graven_engine::config::{Comparison, Config, CoreConfig, PRESETS};
 use serde_json::{Value, json};
 
 const WHOLE: &str = r#"
@@ -286,6 +286,18 @@ fn a_variation_that_makes_no_sense_is_refused() {
         &[("core.count", &[])],
         "--vary: `core.count` = [] is not allowed; it must be a list of at least one value",
     );
+}
+
+/// Claims `hoop-cfg-threads` and `hoop-cfg-item-sizes`.
+#[test]
+fn hoop_runs_eight_threads_on_items_of_two_sizes() {
+    let config = Config::from_preset("hoop").unwrap();
+    assert_eq!(config.get::<CoreConfig>().count, 16);
+    let said = catalogue::comparison(config.comparison());
+    assert_eq!((&said["threads"], &said["baseline"]), (&json!([8]), &json!("opt-redo")));
+    let [sizes] = said["vary"].as_array().unwrap().as_slice() else { panic!("one key is varied") };
+    assert_eq!(sizes["key"], "workload.element_bytes");
+    assert_eq!(sizes["values"], json!(["64 B", "1 KB"]));
 }
 
 #[test]
