@@ -99,6 +99,7 @@
 //! | `collect` | garbage collection |
 //! | `waiting` | threads that wait for room |
 //! | `recovery`, `recovery_time` | recovery; how long the hardware would take for it |
+//! | `written` | a region without a machine, for tests and benchmarks of recovery |
 //! | `corners` | states worth reaching |
 
 mod collect;
@@ -113,9 +114,11 @@ mod recovery;
 mod recovery_time;
 mod region;
 mod waiting;
+mod written;
 
 pub use recovery::{Work, recover_measured};
 pub use recovery_time::recovery_ns;
+pub use written::write_transactions;
 
 use collect::{Collection, Reason};
 use corners::{CORNERS, Corner};
