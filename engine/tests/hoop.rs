@@ -11,7 +11,7 @@ use common::churn::CHURN;
 use common::script::{compute, evict, load, script_on, settle, transaction};
 use common::shared_lines::SHARED_LINES;
 use common::{refusal, tiny_config};
-use graven_engine::config::{Config, CoreConfig, PmConfig, Size};
+use graven_engine::config::{Config, CoreConfig, L1Config, L2Config, LlcConfig, PmConfig, Size};
 use graven_engine::designs::hoop::HoopConfig;
 use graven_engine::designs::{Sabotages, find};
 use graven_engine::program::{Disturbance, Op};
@@ -220,6 +220,51 @@ fn the_defaults_are_the_papers() {
     let added = (hoop.mapping_table_bytes.0 + 8 * 1024 + hoop.eviction_buffer_bytes.0) as f64;
     let area = added / (8 * 320 * 1024 + 20 * 1024 * 1024) as f64;
     assert!((area - 0.0948).abs() < 1e-4, "9.5 % of the SRAM, where the paper's CACTI says 4.25 %");
+}
+
+/// Claims hoop-cfg-l1, hoop-cfg-l2, hoop-cfg-llc, hoop-cfg-nvm-latency, hoop-cfg-nvm-timing, hoop-cfg-energy-rowbuffer,
+/// hoop-cfg-energy-array, hoop-arith-table2-timing-count, hoop-gc-sweep-range.
+#[test]
+fn the_machine_has_the_values_of_table_2() {
+    let mut config = Config::from_preset("hoop").unwrap_or_else(|e| panic!("{e}"));
+    let (l1, l2) = (config.get::<L1Config>(), config.get::<L2Config>());
+    let llc = config.get::<LlcConfig>();
+    assert_eq!((l1.bytes, l1.ways), (Size::kb(32), 4));
+    assert_eq!((l2.bytes, l2.ways), (Size::kb(256), 8));
+    assert_eq!((llc.bytes, llc.ways), (Size::mb(2), 16));
+    let pm = config.get::<PmConfig>();
+    assert_eq!((pm.capacity_bytes, pm.read_ns, pm.write_ns), (Size::gb(512), 50.0, 150.0));
+    let names = "tRCD-tCL-tBL-tWR-tRAS-tRP-tRC-tRRD-tRTP-tWTR-tFAW";
+    let values = "10-10-8-10-24-10-34-4-5-5-20";
+    let named: Vec<(&str, f64)> =
+        names.split('-').zip(values.split('-').map(|ns| ns.parse().expect("a number"))).collect();
+    assert_eq!((named.len(), values.split('-').count()), (11, 11));
+    let ns = |name| named.iter().find(|(n, _)| *n == name).map(|&(_, ns)| ns);
+    assert_eq!(Some(pm.row_hit_ns), ns("tCL"));
+    assert_eq!(Some(pm.precharge_ns), ns("tRP"));
+    assert_eq!(Some(pm.burst_ns), ns("tBL"));
+    assert_eq!((pm.row_read_pj_per_bit, pm.row_write_pj_per_bit), (0.93, 1.02));
+    assert_eq!((pm.array_read_pj_per_bit, pm.array_write_pj_per_bit), (2.47, 16.82));
+    for ms in 2..=14 {
+        let period = (ms * 1000).to_string();
+        config.set("hoop.gc_period_us", &period).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// Claims hoop-lat-osp-wording, hoop-lat-thr-consistency, hoop-gc-less-than-15: what the paper's own figures say of
+/// each other.
+#[test]
+fn some_printed_figures_do_not_agree_with_others() {
+    let longer = |reduction: f64| 1.0 / (1.0 - reduction);
+    assert!((longer(0.443) - 1.795).abs() < 1e-3, "44.3 % less is 79.5 % longer, not 44.3 %");
+    // Reductions of latency, and gains of throughput, over Opt-Redo, Opt-Undo, OSP, LSM and LAD.
+    let latency = [0.451, 0.528, 0.443, 0.605, 0.216].map(longer);
+    let throughput = [1.743, 1.451, 1.338, 1.279, 1.243];
+    let agree = latency.iter().zip(throughput).map(|(l, t)| (l / t - 1.0).abs() < 0.05);
+    assert!(agree.eq([true, false, false, false, true]), "{latency:?}");
+    // Table IV, 10^4 transactions: what is left to write home, in percent; the text says less than 15.
+    let left = [85.3, 82.2, 81.1, 83.2, 82.5, 81.3, 83.2].map(|reduced: f64| 100.0 - reduced);
+    assert_eq!(left.iter().filter(|&&percent| percent < 15.0).count(), 1, "{left:?}");
 }
 
 #[test]

@@ -178,6 +178,11 @@ pub trait Design {
     /// A timer of the design fires.
     fn timer(&mut self, _m: &mut Machine, _token: u64) {}
 
+    /// Whether the design has whatever dirty lines hold, so that they are dropped when they leave the caches.
+    fn has_dirty_words(&self) -> bool {
+        false
+    }
+
     /// Whether background work of finished transactions is still to be done.
     fn is_idle(&self) -> bool {
         true

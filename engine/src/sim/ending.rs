@@ -13,7 +13,8 @@ impl Simulation {
             let memory = &self.machine.memory;
             memory.is_pm(line.addr()) && memory.content(*line) != self.machine.line(*line)
         };
-        let dirty = self.machine.caches.dirty_lines();
+        let kept = self.design.has_dirty_words();
+        let dirty = if kept { Vec::new() } else { self.machine.caches.dirty_lines() };
         let residual = dirty.into_iter().filter(not_in_pm).count() as u64;
         let peak_cell_wear = self.machine.memory.shared.cells.peak_wear();
         let stats = &mut self.machine.memory.shared.stats;

@@ -534,6 +534,10 @@ impl Design for Hoop {
         }
     }
 
+    fn has_dirty_words(&self) -> bool {
+        true
+    }
+
     fn is_idle(&self) -> bool {
         let busy = |c: &Controller| c.collection.is_some() || c.region.is_freeing();
         !self.controllers.iter().any(busy)

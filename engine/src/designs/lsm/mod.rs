@@ -441,6 +441,10 @@ impl Design for Lsm {
         self.collect(m, false);
     }
 
+    fn has_dirty_words(&self) -> bool {
+        true
+    }
+
     fn is_idle(&self) -> bool {
         self.collection.is_none() && self.threads.iter().all(|t| t.append.is_none())
     }
