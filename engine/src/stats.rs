@@ -315,7 +315,7 @@ counters! {
     slices_written: Count, "slices";
     /// Words packed into them.
     slice_words: Count, "words";
-    /// Collections of a design's out-of-place data or checkpoints of its log.
+    /// Collections of a design's out-of-place data.
     gc_passes: Count, "passes";
     /// Of these, those that began because something had run full.
     gc_on_demand: Count, "passes";
@@ -327,7 +327,7 @@ counters! {
     gc_stall_cycles: Count, "cycles";
     /// Largest number of entries in a design's mapping table.
     mapping_entries_max: Gauge, "entries";
-    /// Largest number of lines in a design's eviction buffer or victim cache.
+    /// Largest number of lines in a design's eviction buffer.
     eviction_buffer_max: Gauge, "lines";
     /// Searches of a design's index in DRAM that threads executed, for their loads and to update it.
     index_lookups: Count, "searches";

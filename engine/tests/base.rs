@@ -6,13 +6,11 @@
 
 mod common;
 
-use common::campaign::{Campaign, demand};
+use common::campaign::{Campaign, demand, demand_enough_room};
 use common::shared_lines::SHARED_LINES;
-use common::{CELLS, simulation, tiny_config};
+use common::{CELLS, simulation};
 use graven_engine::config::{Config, ControllerConfig};
-use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
 use graven_engine::designs::{Sabotages, find};
-use graven_engine::sim::{Spec, Trial};
 use graven_engine::stats::Value;
 use graven_engine::workloads;
 
@@ -77,27 +75,10 @@ fn no_line_overtakes_a_record_of_any_thread() {
     }
 }
 
-fn with_area_of(records: u64) -> Outcome {
-    let bytes = (records * 32).to_string();
-    let config = tiny_config(&[("base.log_bytes_per_thread", &bytes)]);
-    let spec = Spec::new(config, "base", "array", Some(4), Some(56), 1);
-    let mut spec = spec.expect("known names");
-    spec.workload = &SHARED_LINES;
-    spec.trial = Trial { garbage: Some(1), adversary: Some(1), ..Trial::default() };
-    let run = Exhaustion::new(&spec, None, Thoroughness::LONG).expect("the areas fit");
-    run.run(None).expect("not cancelled")
-}
-
 #[test]
 fn an_area_that_just_holds_the_largest_transaction_is_enough() {
-    let refused = |records: &u64| with_area_of(*records).refused.is_some();
-    let enough = (4..96).find(|records| !refused(records)).expect("96 are enough");
+    let enough = demand_enough_room("base", "base.log_bytes_per_thread", 32, &[], 4..96);
     assert!(enough > 49, "the largest transaction stores to 48 lines");
-    assert!(with_area_of(enough).convictions.is_empty());
-    let refused = with_area_of(enough - 1);
-    assert!(refused.convictions.is_empty(), "nothing is overwritten before it gives up");
-    let why = refused.refused.expect("one too few");
-    assert!(why.contains(&format!("log_bytes_per_thread holds ({})", enough - 1)), "{why}");
 }
 
 #[test]

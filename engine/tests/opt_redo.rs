@@ -7,13 +7,12 @@
 
 mod common;
 
-use common::campaign::{Campaign, demand, is_convicted};
+use common::campaign::{Campaign, demand, demand_of_programs};
 use common::script::{compute, evict, load, script_on, settle, store, transaction};
 use common::shared_lines::SHARED_LINES;
 use common::{CELLS, refusal, simulation, tiny_config};
 use graven_engine::config::{Config, ControllerConfig};
 use graven_engine::designs::{self, Sabotages};
-use graven_engine::litmus::{designs_of, parse};
 use graven_engine::program::{Disturbance, Op};
 use graven_engine::sim::SimError;
 use graven_engine::stats::{Counters, Stats};
@@ -147,23 +146,11 @@ fn the_literal_design_loses_data_where_lines_are_shared() {
 
 #[test]
 fn what_the_text_leaves_out_is_shown_by_the_shortest_programs() {
-    let programs = [
+    demand_of_programs(&[
         include_str!("../../litmus/opt-redo/line-replayed-whole.litmus"),
         include_str!("../../litmus/opt-redo/line-checkpointed-whole.litmus"),
         include_str!("../../litmus/opt-redo/truncated-thread-by-thread.litmus"),
-    ];
-    for text in programs {
-        let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
-        for (design, convicts) in designs_of(&litmus).expect("known designs") {
-            assert_eq!(
-                is_convicted(&litmus, design),
-                convicts,
-                "{}: {}",
-                design.name,
-                litmus.title
-            );
-        }
-    }
+    ]);
 }
 
 // ---- what things cost ----------------------------------------------------------------------------

@@ -6,19 +6,16 @@
 
 mod common;
 
-use common::campaign::{Campaign, demand, is_convicted};
+use common::campaign::{Campaign, demand, demand_enough_room, demand_of_programs};
 use common::churn::CHURN;
 use common::script::{compute, load, script_on, store};
 use common::shared_lines::SHARED_LINES;
 use common::{CELLS, refusal, tiny_config};
 use graven_engine::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig, PmConfig};
-use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
 use graven_engine::designs::opt_undo::OptUndoConfig;
 use graven_engine::designs::{Sabotages, find};
-use graven_engine::litmus::{designs_of, parse};
 use graven_engine::memory::Addr;
 use graven_engine::program::{Disturbance, Op};
-use graven_engine::sim::{Spec, Trial};
 use graven_engine::stats::Stats;
 
 /// Fewer lines than the workload has fit, and a transaction fills most of an area.
@@ -149,15 +146,7 @@ fn the_literal_design_loses_data_where_lines_are_shared() {
 
 #[test]
 fn what_the_sources_leave_out_is_shown_by_the_shortest_programs() {
-    for text in SETTLED {
-        let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
-        let designs = designs_of(&litmus).expect("known designs");
-        assert_eq!(designs.len(), 2, "{}", litmus.title);
-        for (design, convicts) in designs {
-            let is = is_convicted(&litmus, design);
-            assert_eq!(is, convicts, "{}: {}", design.name, litmus.title);
-        }
-    }
+    demand_of_programs(&SETTLED);
 }
 
 /// Where the lines of a test lie.
@@ -368,28 +357,11 @@ fn the_row_of_hoops_table_one() {
     assert_eq!(undo.controller_write_requests, 14 + 14 * 8 / 7);
 }
 
-fn with_area_of(records: u64) -> Outcome {
-    let bytes = (records * 512).to_string();
-    let settings = [("opt-undo.log_bytes_per_thread", bytes.as_str()), ("llc.bytes", "2 KB")];
-    let config = tiny_config(&settings);
-    let spec = Spec::new(config, "opt-undo", "array", Some(4), Some(56), 1);
-    let mut spec = spec.expect("known names");
-    spec.workload = &SHARED_LINES;
-    spec.trial = Trial { garbage: Some(1), adversary: Some(1), ..Trial::default() };
-    let run = Exhaustion::new(&spec, None, Thoroughness::LONG).expect("the areas fit");
-    run.run(None).expect("not cancelled")
-}
-
 #[test]
 fn an_area_that_just_holds_the_largest_transaction_is_enough() {
-    let refused = |records: &u64| with_area_of(*records).refused.is_some();
-    let enough = (1..96).find(|records| !refused(records)).expect("96 are enough");
+    let key = "opt-undo.log_bytes_per_thread";
+    let enough = demand_enough_room("opt-undo", key, 512, &[("llc.bytes", "2 KB")], 1..96);
     assert!(enough > 48 / 7, "the largest transaction stores to 48 lines");
-    assert!(with_area_of(enough).convictions.is_empty());
-    let refused = with_area_of(enough - 1);
-    assert!(refused.convictions.is_empty(), "nothing is overwritten before it gives up");
-    let why = refused.refused.expect("one too few");
-    assert!(why.contains(&format!("log_bytes_per_thread holds ({})", enough - 1)), "{why}");
 }
 
 #[test]

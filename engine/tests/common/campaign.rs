@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use graven_engine::crash::{Conviction, Exhaustion, Tally, Thoroughness};
 use graven_engine::designs::{self, Sabotages};
-use graven_engine::litmus::{Case, Litmus, parse};
+use graven_engine::litmus::{Case, Litmus, designs_of, parse};
 use graven_engine::sim::{Spec, Trial};
 use graven_engine::workloads::Entry;
 
+use super::shared_lines::SHARED_LINES;
 use super::tiny_config;
 
 /// Runs of one kind, one for each seed from 1 on: the workload's, that of the delays and orders in memory,
@@ -113,4 +114,46 @@ pub fn is_convicted(litmus: &Litmus, design: &'static designs::Entry) -> bool {
     let outcome = case.examined(Thoroughness::SHORT).run().expect("not cancelled");
     assert_eq!(outcome.refused, None, "{}", litmus.title);
     !outcome.convictions.is_empty()
+}
+
+/// Demands of programs that they convict exactly those designs of which they say so.
+pub fn demand_of_programs(texts: &[&str]) {
+    for text in texts {
+        let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+        for (design, convicts) in designs_of(&litmus).expect("known designs") {
+            let convicted = is_convicted(&litmus, design);
+            assert_eq!(convicted, convicts, "{}: {}", design.name, litmus.title);
+        }
+    }
+}
+
+/// Demands of a design that refuses transactions which its log area (parameter `key`) does not hold: with room for one
+/// record less than the largest needs, of `record_bytes` each, it gives up and has broken nothing.
+/// Returns how many are enough, out of `search`.
+pub fn demand_enough_room(
+    design: &str,
+    key: &str,
+    record_bytes: u64,
+    settings: &[(&str, &str)],
+    mut search: std::ops::Range<u64>,
+) -> u64 {
+    let with_room_for = |records: u64| {
+        let mut config = tiny_config(settings);
+        let bytes = (records * record_bytes).to_string();
+        config.set(key, &bytes).unwrap_or_else(|e| panic!("{e}"));
+        let spec = Spec::new(config, design, "array", Some(4), Some(56), 1);
+        let mut spec = spec.expect("known names");
+        spec.workload = &SHARED_LINES;
+        spec.trial = Trial { garbage: Some(1), adversary: Some(1), ..Trial::default() };
+        let run = Exhaustion::new(&spec, None, Thoroughness::LONG).expect("the areas fit");
+        run.run(None).expect("not cancelled")
+    };
+    let is_enough = |records: &u64| with_room_for(*records).refused.is_none();
+    let enough = search.find(is_enough).expect("some are enough");
+    assert!(with_room_for(enough).convictions.is_empty());
+    let refused = with_room_for(enough - 1);
+    assert!(refused.convictions.is_empty(), "nothing is overwritten before it gives up");
+    let why = refused.refused.expect("one too few");
+    assert!(why.contains(&format!("log_bytes_per_thread holds ({})", enough - 1)), "{why}");
+    enough
 }
