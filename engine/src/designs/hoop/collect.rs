@@ -315,19 +315,29 @@ impl Hoop {
     }
 
     fn send_home(&mut self, m: &mut Machine, c: usize) {
+        let all_sent = self.send_lines_home(m, c);
+        self.entries_removed(m, c);
+        let collection = self.controllers[c].collection.as_ref().expect("one is under way");
+        if all_sent && (collection.underway == 0 || self.sabotages.has(Sabotage::HomeNotAwaited)) {
+            self.void_records(m, c);
+        }
+    }
+
+    /// Sends as many lines as may be on their way; returns whether none is left.
+    fn send_lines_home(&mut self, m: &mut Machine, c: usize) -> bool {
         loop {
             let Controller { mapping, evicted, collection, .. } = &mut self.controllers[c];
             let collection = collection.as_mut().expect("one is under way");
             if collection.underway >= self.config.gc_writes as usize {
-                return;
+                return false;
             }
-            let Some(going) = collection.going.last() else { break };
+            let Some(going) = collection.going.last() else { return true };
             let Going { line, words, data, .. } = *going;
             let is_stale = self.sabotages.has(Sabotage::EvictionBufferStale);
             let held = evicted.get(line).filter(|_| is_stale).map(|(_, old)| old);
             if !evicted.insert(line, words, &held.unwrap_or(data)) {
                 m.corner(Corner::EvictionBufferFull as usize);
-                return;
+                return false;
             }
             let going = collection.going.pop().expect("it was just looked at");
             collection.underway += 1;
@@ -346,10 +356,6 @@ impl Hoop {
             let token = self.token(Pending::Home { controller: c, line });
             let write = Write::line(WriteClass::Gc, line, data);
             m.write(Write { mask: words, token, ..write }, 0);
-        }
-        let collection = self.controllers[c].collection.as_ref().expect("one is under way");
-        if collection.underway == 0 || self.sabotages.has(Sabotage::HomeNotAwaited) {
-            self.void_records(m, c);
         }
     }
 

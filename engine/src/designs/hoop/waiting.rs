@@ -38,16 +38,17 @@ impl Waiting {
         }
     }
 
-    /// There is room at a controller again, perhaps.
-    fn release(&mut self, m: &mut Machine, controller: usize) {
+    /// There is room for these again, perhaps.
+    fn release(&mut self, m: &mut Machine, which: impl Fn(&Waiter) -> bool) {
         let now = m.now();
-        let (released, rest) = self.for_collection.iter().partition(|w| w.controller == controller);
-        self.for_collection = rest;
-        let released: Vec<Waiter> = released;
-        for waiter in released {
-            m.count().gc_stall_cycles += now - waiter.since;
-            m.release(waiter.thread as ThreadId);
-        }
+        self.for_collection.retain(|waiter| {
+            let goes_on = which(waiter);
+            if goes_on {
+                m.count().gc_stall_cycles += now - waiter.since;
+                m.release(waiter.thread as ThreadId);
+            }
+            !goes_on
+        });
     }
 }
 
@@ -99,8 +100,16 @@ impl Hoop {
 
     /// Something has become free at a controller: those who wait look again.
     pub(super) fn room_at(&mut self, m: &mut Machine, controller: usize) {
-        self.waiting.release(m, controller);
+        self.waiting.release(m, |w| w.controller == controller);
         self.look_after_waiting(m);
+    }
+
+    /// A collection has removed entries from a controller's mapping table: those who wait for one look again.
+    pub(super) fn entries_removed(&mut self, m: &mut Machine, controller: usize) {
+        if !self.controllers[controller].mapping.is_full() {
+            let waits = |w: &Waiter| w.controller == controller && w.reason == Reason::MappingFull;
+            self.waiting.release(m, waits);
+        }
     }
 
     /// What is under way has changed: there may be something to collect now for those who wait, or nothing
