@@ -10,12 +10,12 @@ use graven_engine::config::Config;
 use graven_engine::crash::Medium;
 use graven_engine::designs::Site;
 use graven_engine::designs::hoop::{Work, recover_measured, recovery_ns, write_transactions};
-use graven_engine::memory::{Addr, Image};
+use graven_engine::memory::{Addr, Image, LineAddr};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// Words of a transaction: two full slices.
-const WORDS: u64 = 16;
+/// Items of 64 B that a transaction stores: two full slices.
+const ITEMS: u64 = 2;
 
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|a| a.parse::<u64>().ok());
@@ -33,6 +33,7 @@ fn main() {
     let mut threads = 1;
     while threads <= threads_max {
         let mut medium = Medium::new(written.clone());
+        medium.forget_writes();
         let start = Instant::now();
         work = recover_measured(&site, &mut medium, threads as usize);
         let seconds = start.elapsed().as_secs_f64();
@@ -54,13 +55,18 @@ fn main() {
     }
 }
 
-/// A region full of transactions on random words.
+/// A region full of transactions on random items.
 fn fill(site: &Site, home_bytes: u64) -> (Image, u64) {
     let mut random = Pcg64::seed_from_u64(1);
-    let mut word =
-        move || (Addr(4096 + random.random_range(0..home_bytes / 8) * 8), random.random());
-    let transactions = std::iter::from_fn(move || Some((0..WORDS).map(|_| word()).collect()));
+    let mut transaction = move || {
+        let items = (0..ITEMS).map(|_| LineAddr(64 + random.random_range(0..home_bytes / 64)));
+        let items: Vec<LineAddr> = items.collect();
+        let words = items.iter().flat_map(|item| (0..8).map(|word| item.word(word)));
+        words.map(|home| (home, random.random())).collect()
+    };
     let mut medium = Medium::default();
+    medium.forget_writes();
+    let transactions = std::iter::from_fn(move || Some(transaction()));
     let (_, slices) = write_transactions(site, &mut medium, transactions);
     (medium.into_image(), slices)
 }

@@ -65,6 +65,8 @@ fn is_word(addr: Addr, end: Addr) -> bool {
 pub struct Medium {
     image: Image,
     journal: Vec<Written>,
+    /// Writes are not remembered.
+    forgets: bool,
     /// Words that may still be written; what comes after is lost.
     power: Option<u64>,
     words_read: u64,
@@ -81,6 +83,11 @@ impl Medium {
     /// The bytes that survived.
     pub fn new(image: Image) -> Self {
         Self { image, ..Self::default() }
+    }
+
+    /// Remembers no writes from now on; none can be taken back. For those who measure recovery.
+    pub fn forget_writes(&mut self) {
+        self.forgets = true;
     }
 
     /// The PM ends here: what is used beyond is noted ([`Medium::astray`]) and has no effect.
@@ -129,7 +136,9 @@ impl Medium {
         }
         self.words_written += 1;
         let old = self.image.store(addr, new);
-        self.journal.push(Written { addr, old, new });
+        if !self.forgets {
+            self.journal.push(Written { addr, old, new });
+        }
     }
 
     /// Lays the words of a mask over a line.
@@ -185,8 +194,10 @@ impl Medium {
         let old = self.image.store_parallel(batches);
         for (batch, old) in batches.iter().zip(old) {
             self.words_written += batch.len() as u64;
-            let pairs = batch.iter().zip(old);
-            self.journal.extend(pairs.map(|(&(addr, new), old)| Written { addr, old, new }));
+            if !self.forgets {
+                let pairs = batch.iter().zip(old);
+                self.journal.extend(pairs.map(|(&(addr, new), old)| Written { addr, old, new }));
+            }
         }
     }
 

@@ -13,6 +13,8 @@
 //! A failure in between finds either all records, or the youngest of each region: replaying them again leaves the
 //! same. The paper's master thread merges alone; here each thread has a part of the homes.
 
+use std::sync::Mutex;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::layout::{
@@ -21,7 +23,7 @@ use super::layout::{
 use super::{HoopConfig, Sabotage};
 use crate::crash::{Medium, Reader};
 use crate::designs::{RecoveryReport, Site};
-use crate::memory::{Addr, Image, LINE_BYTES, WORDS_PER_LINE};
+use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 /// Fewer records than this are not worth another thread.
 const RECORDS_PER_THREAD: usize = 64;
@@ -69,8 +71,41 @@ struct Survey {
     next: Sequence,
 }
 
-/// The newest version of each word, by parts of the home region: its commit, its value.
-type Newest = Vec<FxHashMap<Addr, (u64, u64)>>;
+/// Words of a piece of the home region for which versions are kept together.
+const PIECE_WORDS: usize = 128;
+
+/// A version of a word.
+#[derive(Clone, Copy)]
+struct Version {
+    /// Its place in commit order, from 1; 0: there is none.
+    commit: u64,
+    word: u64,
+}
+
+/// The newest versions of the words of a piece.
+struct Piece([Version; PIECE_WORDS]);
+
+impl Piece {
+    const EMPTY: Piece = Piece([Version { commit: 0, word: 0 }; PIECE_WORDS]);
+
+    /// Takes a version, if none is known that is as new.
+    #[inline]
+    fn keep(&mut self, at: usize, version: Version) {
+        if version.commit > self.0[at].commit {
+            self.0[at] = version;
+        }
+    }
+}
+
+/// The piece of a home address, and the word's place in it.
+#[inline]
+fn piece_of(home: Addr) -> (u64, usize) {
+    let word = home.0 / WORD_BYTES;
+    (word / PIECE_WORDS as u64, (word % PIECE_WORDS as u64) as usize)
+}
+
+/// The newest version of each word, piece by piece, by parts of the home region.
+type Newest = Vec<FxHashMap<u64, Box<Piece>>>;
 
 /// The entry's recovery.
 pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
@@ -236,10 +271,10 @@ fn newest(
     work: &mut Work,
 ) -> Vec<Vec<(Addr, u64)>> {
     // From the latest back; what each thread gets keeps that order.
-    let backwards: Vec<(u64, Found)> =
-        found.iter().enumerate().map(|(commit, f)| (commit as u64, *f)).rev().collect();
+    let commits = 1..=found.len() as u64;
+    let backwards: Vec<(u64, Found)> = commits.rev().zip(found.iter().rev().copied()).collect();
     let local = deal(medium, &backwards, threads, |reader, records| {
-        let mut newest: Newest = vec![FxHashMap::default(); threads];
+        let mut newest: Newest = (0..threads).map(|_| FxHashMap::default()).collect();
         let (mut slices, mut chain) = (0, Vec::new());
         for (commit, f) in records {
             read_chain(reader, &surveys[f.region].geometry, &f.record, &mut chain);
@@ -247,18 +282,23 @@ fn newest(
             for slice in chain.drain(..).rev() {
                 for (home, word) in slice.words {
                     let part = &mut newest[Image::part_of(home, threads)];
-                    part.entry(home).or_insert((*commit, word));
+                    let (piece, at) = piece_of(home);
+                    let piece = part.entry(piece).or_insert_with(|| Box::new(Piece::EMPTY));
+                    piece.keep(at, Version { commit: *commit, word });
                 }
             }
         }
         (newest, slices)
     });
     work.slices += local.iter().map(|(_, slices)| slices).sum::<u64>();
-    let local: Vec<Newest> = local.into_iter().map(|(newest, _)| newest).collect();
-    let parts: Vec<usize> = (0..threads).collect();
+    let mut local: Vec<Newest> = local.into_iter().map(|(newest, _)| newest).collect();
+    // The last part first.
+    let part = |_| Mutex::new(local.iter_mut().filter_map(Vec::pop).collect::<Vec<_>>());
+    let mut parts: Vec<_> = (0..threads).map(part).collect();
+    parts.reverse();
     let batches = deal(medium, &parts, threads, |_, parts| {
-        let part = *parts.next().expect("a part for each thread");
-        merge(&local, part)
+        let part = parts.next().expect("a part for each thread");
+        merge(std::mem::take(&mut *part.lock().expect("each is taken once")))
     });
     work.words = batches.iter().map(|b| b.len() as u64).sum();
     let lines = |batch: &Vec<(Addr, u64)>| batch.chunk_by(|a, b| a.0.line() == b.0.line()).count();
@@ -289,21 +329,27 @@ fn read_chain(
     }
 }
 
-/// One part of the home region: of each word the version with the latest commit.
-fn merge(local: &[Newest], part: usize) -> Vec<(Addr, u64)> {
-    let most = local.iter().map(|l| l[part].len()).max().unwrap_or(0);
-    let mut newest: FxHashMap<Addr, (u64, u64)> = FxHashMap::default();
-    newest.reserve(most);
-    for (&home, &version) in local.iter().flat_map(|l| &l[part]) {
-        let known = newest.entry(home).or_insert(version);
-        if version.0 > known.0 {
-            *known = version;
+/// One part of the home region, as the threads know it: of each word the version with the latest commit.
+fn merge(known: Vec<FxHashMap<u64, Box<Piece>>>) -> Vec<(Addr, u64)> {
+    let mut known = known.into_iter();
+    let mut newest = known.next().unwrap_or_default();
+    for other in known {
+        for (number, piece) in other {
+            let Some(merged) = newest.get_mut(&number) else {
+                newest.insert(number, piece);
+                continue;
+            };
+            piece.0.into_iter().enumerate().for_each(|(at, version)| merged.keep(at, version));
         }
     }
-    let mut batch: Vec<(Addr, u64)> =
-        newest.into_iter().map(|(home, (_, word))| (home, word)).collect();
-    batch.sort_unstable_by_key(|&(home, _)| home);
-    batch
+    let mut pieces: Vec<(u64, Box<Piece>)> = newest.into_iter().collect();
+    pieces.sort_unstable_by_key(|&(number, _)| number);
+    let words = pieces.iter().flat_map(|(number, piece)| {
+        let start = Addr(number * PIECE_WORDS as u64 * WORD_BYTES);
+        let versions = piece.0.iter().enumerate().filter(|(_, version)| version.commit > 0);
+        versions.map(move |(at, version)| (start.plus(at as u64 * WORD_BYTES), version.word))
+    });
+    words.collect()
 }
 
 /// Empties the regions.
