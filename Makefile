@@ -19,7 +19,7 @@ help: ## Show this list
 
 install: $(INSTALLED) ## Build Graven (release) into .venv; then .venv/bin/graven is the program
 
-demo: install ## Compare all designs on the micro workloads: a table, and report.html
+demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html
 
 test: install ## Run all tests, Rust and Python

@@ -33,7 +33,7 @@ structures doing real transactions.
 
 \b
 Examples:
-  graven compare                              all designs on the micro workloads
+  graven compare                              six designs on five micro workloads
   graven run --design silo --workload btree   one simulation, every statistic
   graven crash --design silo                  power fails everywhere; is every promise kept?
   graven list designs                         what there is to compare
