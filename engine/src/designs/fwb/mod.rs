@@ -37,7 +37,7 @@
 //! The fields are §III-A's (201 bits); kind is ours. Every word carries the torn bit, so a record of which
 //! only some words were written is not taken for one ("incomplete entries have mixed values").
 //!
-//! With `log_packing` the log has [`super::packed_log`]'s groups instead (the tables are there; of its records,
+//! With `log_packing` the log has `packed_log`'s groups instead (the tables are there; of its records,
 //! *undo+redo* and *commit* occur), and the head pointer is the number of a group. What leaves the buffer takes along
 //! up to three records behind it, which share its group. Which group that is turns out when they leave, so what
 //! is kept of a record in the buffer is the group that is next when it enters, a lower bound, and each one in

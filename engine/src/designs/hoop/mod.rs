@@ -13,7 +13,7 @@
 //!   record goes to an address memory slice; when that is durable, the thread is told. Records get their
 //!   places, and with them their sequence numbers, when `Tx_end` comes: transactions that depend on each other
 //!   are apart by an acknowledgement, so that the order is theirs.
-//! - **Mapping table** (`mapping_table_bytes`, [`mapping::Mapping`]). An entry of 16 B (two 40-bit addresses,
+//! - **Mapping table** (`mapping_table_bytes`, `mapping`). An entry of 16 B (two 40-bit addresses,
 //!   a mask of words) for each line and slice with words of it that are the newest and not at home; made when
 //!   the word enters the buffer, so that evicted and flushed lines are found alike.
 //! - **Eviction** from the LLC sends nothing: what transactions stored is in slices. (Programs store to
@@ -23,10 +23,10 @@
 //!   from the eviction buffer (`eviction_buffer_bytes`, 72 B a line) if it has the whole line; else
 //!   from home, with the words of the eviction buffer laid over it.
 //! - **Garbage collection** (§III-E, Algorithm 1) every `gc_period_us`, and on demand when the table is full
-//!   or no block is free: see [`collect`].
-//! - **Recovery** (§III-F) on `recovery_threads` threads: see [`recovery`].
+//!   or no block is free: see `collect`.
+//! - **Recovery** (§III-F) on `recovery_threads` threads: see `recovery`.
 //! - **Several controllers** (§III-I; `controllers`): lines go round them; each has its own region,
-//!   tables and buffers, and transactions commit in two phases ([`commit`]).
+//!   tables and buffers, and transactions commit in two phases (`commit`).
 //!
 //! # What lies in a region
 //!

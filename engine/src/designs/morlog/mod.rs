@@ -18,7 +18,7 @@
 //! The first store to a word in a transaction makes an undo+redo entry, which goes to the log soon (*eager
 //! undo*); stores after that leave their value in the L1, and a redo entry is made when the line leaves
 //! it or the transaction ends (*lazy redo*). So only the oldest undo and the newest redo data is logged.
-//! The log is [`crate::designs::packed_log`]'s; with `pm.codec = "slde"` its words are encoded selectively.
+//! The log is `packed_log`'s; with `pm.codec = "slde"` its words are encoded selectively.
 //!
 //! **Word states** (Fig. 8). Clean → Dirty: a store, which makes an undo+redo entry. Dirty → Dirty: a store that
 //! finds the entry in the buffer and is merged into it (undo stays, redo is replaced). Dirty → URLog: the
