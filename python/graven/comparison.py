@@ -46,6 +46,7 @@ class Metric:
 METRICS: tuple[Metric, ...] = (
     Metric("throughput_tx_per_s", "Throughput", True),
     Metric("media_write_requests", "Media writes", False),
+    Metric("written_bytes_per_transaction", "Bytes written per transaction", False),
     Metric("transaction_latency_cycles_mean", "Mean transaction latency", False),
     Metric("write_energy_pj", "Write energy", False),
 )

@@ -23,8 +23,8 @@ DEFAULT_REPORT = Path("report.html")
 HELP = """Compare designs on workloads, several simulations at a time.
 
 Without options: the designs and the five micro workloads of Silo's paper on the `silo` machine.
-Prints throughput, media writes, mean transaction latency and write energy relative to the baseline,
-and writes report.html, which opens without a network.
+Prints throughput, media writes, bytes written per transaction, mean transaction latency and write
+energy relative to the baseline, and writes report.html, which opens without a network.
 
 A machine's file may say what is compared on it: designs, workloads, threads, transactions,
 baseline, and what is varied. An option takes the place of what the file says about the same; a key
