@@ -15,7 +15,7 @@ use graven_engine::crash::{
 use graven_engine::designs::{Entry, REGISTRY};
 use graven_engine::litmus::{Case, CrashAt, Litmus, parse};
 use graven_engine::machine::NEVER;
-use graven_engine::memory::{Addr, Image};
+use graven_engine::memory::{Addr, Image, words_in};
 use graven_engine::sim::{Simulation, Spec, Watch};
 use graven_engine::workloads;
 
@@ -260,7 +260,7 @@ impl Watch for Followed {
         let memory = &simulation.machine().memory;
         let mut sum: Image = memory.shared.media.clone();
         for (line, mask, data) in memory.surviving() {
-            for word in (0..data.len()).filter(|w| mask >> w & 1 != 0) {
+            for word in words_in(mask) {
                 sum.store(line.word(word), data[word]);
             }
         }

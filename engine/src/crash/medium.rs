@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask};
+use crate::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask, words_in};
 
 /// One word that was written: what it held before and holds now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,11 +143,16 @@ impl Medium {
 
     /// Lays the words of a mask over a line.
     pub fn store_line(&mut self, line: LineAddr, mask: WordMask, data: &LineData) {
-        for (i, &word) in data.iter().enumerate() {
-            if mask >> i & 1 != 0 {
-                self.store(line.word(i), word);
-            }
+        words_in(mask).for_each(|i| self.store(line.word(i), data[i]));
+    }
+
+    /// Copies the words of a mask from a line to another; returns how many.
+    pub fn copy_words(&mut self, from: LineAddr, to: LineAddr, mask: WordMask) -> u64 {
+        for word in words_in(mask) {
+            let value = self.load(from.word(word));
+            self.store(to.word(word), value);
         }
+        mask.count_ones().into()
     }
 
     /// Reads bytes at any alignment.

@@ -23,7 +23,7 @@ use crate::litmus::{CrashAt, Form};
 use crate::machine::Cycle;
 use crate::machine::domain::Change;
 use crate::machine::happening::Happening;
-use crate::memory::{Addr, Image, WORDS_PER_LINE, WordMask};
+use crate::memory::{Addr, Image, WordMask, words_in};
 use crate::sim::{Crash, Simulation, Watch};
 
 /// How thoroughly a run is examined.
@@ -449,11 +449,11 @@ impl<'a> Laboratory<'a> {
 }
 
 fn changed_words(change: &Change) -> WordMask {
-    (0..WORDS_PER_LINE)
-        .filter(|&w| change.mask >> w & 1 != 0 && change.old[w] != change.new[w])
+    words_in(change.mask)
+        .filter(|&w| change.old[w] != change.new[w])
         .fold(0, |mask, w| mask | 1 << w)
 }
 
 fn nth_set(mask: WordMask, n: u32) -> u32 {
-    (0..WORDS_PER_LINE as u32).filter(|w| mask >> w & 1 != 0).nth(n as usize).unwrap_or(0)
+    words_in(mask).nth(n as usize).map_or(0, |word| word as u32)
 }

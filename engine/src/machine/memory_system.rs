@@ -12,7 +12,7 @@ use crate::config::{
     Config, ControllerConfig, CoreConfig, DramConfig, Interleave, PmConfig, TlcConfig,
 };
 use crate::media::{PmCells, overlay};
-use crate::memory::{Addr, Image, LineAddr, LineData, WordMask};
+use crate::memory::{Addr, Image, LineAddr, LineData, WordMask, words_in};
 use crate::stats::{Counters, Stats};
 
 /// A request as it was sent, for a trace.
@@ -341,7 +341,7 @@ impl MemorySystem {
     pub fn flush_buffers(&mut self) {
         for channel in &self.channels[..self.pm_channels] {
             for (line, mask, data) in channel.surviving(false) {
-                for word in (0..data.len()).filter(|w| mask >> w & 1 != 0) {
+                for word in words_in(mask) {
                     self.shared.media.store(line.word(word), data[word]);
                 }
             }

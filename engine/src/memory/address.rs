@@ -14,6 +14,12 @@ pub const MEDIA_LINE_BYTES: u64 = 256;
 /// Which of the eight words of a line are meant: bit `i` is word `i`.
 pub type WordMask = u8;
 
+/// The words of a mask, in order.
+#[inline]
+pub fn words_in(mask: WordMask) -> impl DoubleEndedIterator<Item = usize> + Clone {
+    (0..WORDS_PER_LINE).filter(move |word| mask >> word & 1 != 0)
+}
+
 /// A physical byte address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Addr(pub u64);
@@ -33,6 +39,12 @@ impl Addr {
     #[inline]
     pub const fn word_in_line(self) -> usize {
         (self.0 / WORD_BYTES) as usize % WORDS_PER_LINE
+    }
+
+    /// The mask of the word that holds this byte, within its line.
+    #[inline]
+    pub const fn word_mask(self) -> WordMask {
+        1 << self.word_in_line()
     }
 
     /// Whether a word may be loaded or stored here.
@@ -84,6 +96,7 @@ mod tests {
         assert_eq!(addr.line(), LineAddr(0x41));
         assert_eq!(addr.word_in_line(), 7);
         assert_eq!(addr.line().word(7), addr);
+        assert!(words_in(addr.word_mask() | 0b101).eq([0, 2, 7]));
         assert!(addr.is_word_aligned());
         assert!(!addr.plus(4).is_word_aligned());
     }

@@ -8,7 +8,7 @@ mod address;
 mod image;
 
 pub use address::{
-    Addr, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, WordMask,
+    Addr, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, WordMask, words_in,
 };
 pub use image::{Image, word_digest};
 

@@ -14,7 +14,7 @@
 
 use super::layout::{BlockState, Header, Record, Slice, SliceNumber};
 use super::packing::Phase;
-use super::{Controller, Corner, GcScope, Hoop, Pending, Sabotage, mask_of};
+use super::{Controller, Corner, GcScope, Hoop, Pending, Sabotage};
 use crate::machine::{Machine, Write, WriteClass};
 use crate::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 
@@ -297,7 +297,7 @@ impl Hoop {
                 going.push(Going { line, words, data, slices: Vec::new() });
             }
             let last = going.last_mut().expect("it was just pushed");
-            last.words |= mask_of(newest.home);
+            last.words |= newest.home.word_mask();
             last.data[newest.home.word_in_line()] = newest.word;
             for version in versions {
                 if !last.slices.contains(&version.slice) {

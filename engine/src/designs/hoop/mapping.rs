@@ -122,6 +122,7 @@ impl Mapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::words_in;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -166,7 +167,7 @@ mod tests {
             for (line, slice, mask, inserts) in steps {
                 if inserts {
                     mapping.insert(LineAddr(line), slice, mask);
-                    for word in (0..8).filter(|w| mask >> w & 1 != 0) {
+                    for word in words_in(mask) {
                         words.insert((line, word), slice);
                     }
                 } else {
@@ -177,7 +178,7 @@ mod tests {
             let mut found = BTreeMap::new();
             for line in 0..3 {
                 for entry in mapping.of(LineAddr(line)) {
-                    for word in (0..8).filter(|w| entry.words >> w & 1 != 0) {
+                    for word in words_in(entry.words) {
                         prop_assert_eq!(found.insert((line, word), entry.slice), None);
                     }
                 }

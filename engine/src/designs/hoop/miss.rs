@@ -24,7 +24,7 @@ pub struct Miss {
     home: Option<LineData>,
     /// Words that buffers in the controller have.
     buffered: (WordMask, LineData),
-    /// Of these, words that the eviction buffer has.
+    /// The slices with the others.
     parts: Vec<Part>,
     /// Lines that have not come.
     left: usize,

@@ -135,7 +135,7 @@ use super::{Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site
 use crate::config::{ConfigError, CoreConfig, Size};
 use crate::machine::clock::cycles;
 use crate::machine::{Cycle, Machine, Token};
-use crate::memory::{LineAddr, LineData, WORD_BYTES};
+use crate::memory::{LineAddr, LineData};
 use crate::{choice, sabotages, section};
 
 choice! {
@@ -542,10 +542,4 @@ impl Design for Hoop {
         let busy = |c: &Controller| c.collection.is_some() || c.region.is_freeing();
         !self.controllers.iter().any(busy)
     }
-}
-
-/// The word of a line that an address is, as a mask.
-fn mask_of(addr: crate::memory::Addr) -> crate::memory::WordMask {
-    debug_assert!(addr.0.is_multiple_of(WORD_BYTES), "words are aligned");
-    1 << addr.word_in_line()
 }

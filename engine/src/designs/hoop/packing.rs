@@ -2,7 +2,7 @@
 
 use super::layout::{SLICE_WORDS, Slice, SliceNumber};
 use super::region::Reserved;
-use super::{Corner, Hoop, Pending, Reason, mask_of};
+use super::{Corner, Hoop, Pending, Reason};
 use crate::designs::{Flow, Store};
 use crate::machine::{Cycle, Machine, Write, WriteClass};
 use crate::memory::{Addr, LineAddr};
@@ -122,7 +122,7 @@ impl Hoop {
         let open = buffer.open.as_mut().expect("it has just been seen to");
         open.words.push((store.addr, store.new));
         let number = open.number;
-        self.controllers[c].mapping.insert(line, number, mask_of(store.addr));
+        self.controllers[c].mapping.insert(line, number, store.addr.word_mask());
         let entries = self.controllers.iter().map(|c| c.mapping.len() as u64).sum();
         let max = &mut m.count().mapping_entries_max;
         *max = (*max).max(entries);

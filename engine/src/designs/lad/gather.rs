@@ -4,7 +4,7 @@ use super::corners::Corner;
 use super::pool::{Coming, Draining, Gathered, Owners, Room, Stage, ThreadSet, threads_in};
 use super::{About, Lad, Phase, Sabotage};
 use crate::machine::{Cycle, Machine};
-use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 
 impl Lad {
     /// Sends a dirty line from the caches, after `wait`.
@@ -76,11 +76,7 @@ impl Lad {
             let Some(at) = thread.writes.find(line) else { continue };
             let written = &thread.writes.lines[at];
             unlogged |= written.words & !written.logged;
-            for (word, owner) in owners.iter_mut().enumerate() {
-                if written.words >> word & 1 != 0 {
-                    *owner = Some(t as u8);
-                }
-            }
+            words_in(written.words).for_each(|word| owners[word] = Some(t as u8));
         }
         (owners, unlogged)
     }

@@ -3,7 +3,7 @@
 use super::{LadConfig, Sabotage};
 use crate::crash::Medium;
 use crate::designs::{RecoveryReport, Site, ThreadId};
-use crate::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WORDS_PER_LINE, WordMask};
+use crate::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
 
 const SLOT_BYTES: u64 = 2 * LINE_BYTES;
 const KIND_UNDO: u64 = 1;
@@ -112,11 +112,7 @@ pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> Re
                 words = WordMask::MAX;
             }
             medium.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));
-            for word in (0..WORDS_PER_LINE).filter(|word| words >> word & 1 != 0) {
-                let old = medium.load(slot.word(word));
-                medium.store(home.word(word), old);
-                report.words_undone += 1;
-            }
+            report.words_undone += medium.copy_words(slot, home, words);
         }
     }
     report

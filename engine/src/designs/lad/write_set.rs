@@ -51,7 +51,7 @@ impl WriteSet {
         let line = store.addr.line();
         self.last = self.find(line).unwrap_or_else(|| self.add(line));
         let written = &mut self.lines[self.last];
-        written.words |= 1 << store.addr.word_in_line();
+        written.words |= store.addr.word_mask();
         written.pushed = false;
         std::mem::take(&mut written.early)
     }

@@ -7,7 +7,7 @@ use super::log::{Logged, Sequence};
 use super::{About, Lsm, Sabotage};
 use crate::designs::ThreadId;
 use crate::machine::{Machine, Write, WriteClass};
-use crate::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use crate::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 
 /// A collection under way.
 #[derive(Clone, Debug)]
@@ -174,7 +174,7 @@ impl Lsm {
                 collection.homes.push((home.line(), 0, [0; WORDS_PER_LINE]));
             }
             let (_, mask, data) = collection.homes.last_mut().expect("one was just pushed");
-            *mask |= 1 << home.word_in_line();
+            *mask |= home.word_mask();
             data[home.word_in_line()] = value;
         }
     }
@@ -241,11 +241,12 @@ impl Lsm {
             self.index.retain(stays);
         }
         let collection = self.collection.as_mut().expect("the caller has it");
-        let newer = |&&(line, mask, _): &&(LineAddr, WordMask, LineData)| {
-            let words = (0..WORDS_PER_LINE).filter(|w| mask >> w & 1 != 0);
-            words.map(|w| line.word(w)).any(|addr| self.index.search(addr, |_| {}).is_some())
+        let newer = |&(line, mask, _): &(LineAddr, WordMask, LineData)| {
+            words_in(mask)
+                .map(|w| line.word(w))
+                .any(|addr| self.index.search(addr, |_| {}).is_some())
         };
-        if collection.homes.iter().find(newer).is_some() {
+        if self.index.len() > 0 && collection.homes.iter().any(newer) {
             m.corner(Corner::NewerVersionStays as usize);
         }
         let whoever_reads = self.sabotages.has(Sabotage::ReadsNotAwaited);

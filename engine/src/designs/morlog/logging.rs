@@ -394,7 +394,7 @@ impl Morlog {
                     batch.len() - 1
                 }
             };
-            batch[at].dirty |= 1 << addr.word_in_line();
+            batch[at].dirty |= addr.word_mask();
         }
     }
 

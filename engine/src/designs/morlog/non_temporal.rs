@@ -95,7 +95,7 @@ impl Morlog {
         let at = self.parking.of(tx, line).or_else(free).expect("it could be parked");
         let none = Parked { tx, line, mask: 0, data: [0; WORDS_PER_LINE] };
         let parked = self.parking.lines[at].get_or_insert(none);
-        parked.mask |= 1 << addr.word_in_line();
+        parked.mask |= addr.word_mask();
         parked.data[addr.word_in_line()] = new;
         let place = m.memory.dram_start().plus(at as u64 * LINE_BYTES);
         let place = place.plus(addr.word_in_line() as u64 * 8);

@@ -18,7 +18,7 @@ use super::{MorlogConfig, Sabotage};
 use crate::crash::Medium;
 use crate::designs::packed_log::{Kind, Record, bytes_of};
 use crate::designs::{RecoveryReport, Site};
-use crate::memory::Addr;
+use crate::memory::{Addr, words_in};
 
 /// Makes empty logs of whatever the region holds.
 pub fn format(site: &Site, medium: &mut Medium) {
@@ -211,7 +211,7 @@ fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, medium: &mut Medium) 
                 redo.insert(record.addr, below & !mask | record.redo & mask);
             }
             Kind::InPlace => {
-                for word in (0..8).filter(|word| record.dirty >> word & 1 != 0) {
+                for word in words_in(record.dirty) {
                     redo.remove(&record.addr.line().word(word));
                 }
             }

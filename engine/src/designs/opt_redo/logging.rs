@@ -77,7 +77,7 @@ impl OptRedo {
         thread.number += 1;
         thread.updates += 1;
         thread.tx = store.tx.number;
-        let words = 1 << store.addr.word_in_line();
+        let words = store.addr.word_mask();
         let record = OpenRecord { home: store.addr.line(), words, data, number };
         // Its two lines have to become durable.
         thread.entries[entry] = LogEntry { lines: 2, open: Some(record) };

@@ -4,7 +4,7 @@ use super::Sabotage;
 use super::record::{Area, Kind, Metadata};
 use crate::crash::Medium;
 use crate::designs::{RecoveryReport, Site, ThreadId};
-use crate::memory::{WORDS_PER_LINE, WordMask};
+use crate::memory::WordMask;
 
 /// A commit record that was found.
 struct Commit {
@@ -74,12 +74,7 @@ fn replay(site: &Site, area: &Area, number: u64, medium: &mut Medium) -> u64 {
     let Some(Metadata { kind: Kind::Update { home, words }, .. }) = metadata else { return 0 };
     let whole = site.sabotages.has(Sabotage::WholeLinesReplayed);
     let words = if whole { WordMask::MAX } else { words };
-    let data = area.data(number);
-    for word in (0..WORDS_PER_LINE).filter(|word| words >> word & 1 != 0) {
-        let new = medium.load(data.word(word));
-        medium.store(home.word(word), new);
-    }
-    u64::from(words.count_ones())
+    medium.copy_words(area.data(number), home, words)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ impl OptUndo {
         if self.own(t, line) && self.sabotages.has(Sabotage::OwnerIgnored) {
             return;
         }
-        let mut words: WordMask = 1 << store.addr.word_in_line();
+        let mut words: WordMask = store.addr.word_mask();
         if self.sabotages.has(Sabotage::LinesLoggedWhole) {
             words = WordMask::MAX;
         }

@@ -42,12 +42,7 @@ pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> Re
             let Some(logged) = header.collected.entries().get(place) else { continue };
             let (words, home) = (logged.words, logged.home);
             medium.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));
-            let old = area.entry(*slot, place);
-            for word in (0..WORDS_PER_LINE).filter(|word| words >> word & 1 != 0) {
-                let value = medium.load(old.word(word));
-                medium.store(home.word(word), value);
-                report.words_undone += 1;
-            }
+            report.words_undone += medium.copy_words(area.entry(*slot, place), home, words);
         }
     }
     report

@@ -6,6 +6,7 @@ use super::write_set::Written;
 use super::{About, Osp, Sabotage, Shootdown};
 use crate::designs::ThreadId;
 use crate::machine::{Cycle, Machine, OrderSeq, Write, WriteClass};
+use crate::media::overlay;
 use crate::memory::{LineAddr, WORDS_PER_LINE, WordMask};
 
 /// A line that is being committed.
@@ -184,10 +185,8 @@ impl Osp {
         let place = self.pages.place(slot, line, in_shadow);
         let other_place = self.pages.place(slot, line, !in_shadow);
         let (current, before) = (m.line(line), m.memory.content(other_place));
-        let of_others = |word: usize| others >> word & 1 != 0;
-        let content = std::array::from_fn::<u64, WORDS_PER_LINE, _>(|word| {
-            if of_others(word) { before[word] } else { current[word] }
-        });
+        let mut content = current;
+        overlay(&mut content, &before, others);
         let after = self.flush_barrier(line, slot);
         let is_dirty = m.caches.is_dirty(line);
         let fall = if is_dirty { m.caches.traversal() } else { 0 };

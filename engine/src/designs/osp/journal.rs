@@ -6,7 +6,7 @@ use super::corners::Corner;
 use super::layout::{ENTRIES_PER_LINE, ENTRY_BYTES, JournalEntry, Layout, Slot, home_word};
 use super::{About, Osp, Sabotage};
 use crate::machine::{Machine, OrderSeq, Write, WriteClass};
-use crate::memory::WORDS_PER_LINE;
+use crate::media::overlay;
 
 /// What a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,9 +191,7 @@ impl Osp {
             let write = Write::words(WriteClass::Metadata, layout.journal_entry(number), &words);
             match writes.last_mut().filter(|w| w.line == write.line) {
                 Some(same) => {
-                    (0..WORDS_PER_LINE)
-                        .filter(|word| write.mask >> word & 1 != 0)
-                        .for_each(|word| same.data[word] = write.data[word]);
+                    overlay(&mut same.data, &write.data, write.mask);
                     same.mask |= write.mask;
                 }
                 None => writes.push(Write { token, ..write }),

@@ -4,7 +4,7 @@ use super::Sabotage;
 use super::layout::{JournalEntry, Layout, home_of};
 use crate::crash::Medium;
 use crate::designs::{RecoveryReport, Site};
-use crate::memory::{LineAddr, WORD_BYTES, WORDS_PER_LINE};
+use crate::memory::{LineAddr, WORD_BYTES, WordMask};
 
 /// Clears header, journal and table.
 pub(super) fn format(site: &Site, medium: &mut Medium) {
@@ -54,11 +54,8 @@ pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> R
         medium.note(|| format!("shadow page {slot}: lines {bitmap:#b} of {} go home", home.addr()));
         for index in (0..layout.lines_per_page()).filter(|index| bitmap >> index & 1 != 0) {
             let from = LineAddr(layout.shadow_page(slot).0 + index);
-            for word in 0..WORDS_PER_LINE {
-                let value = medium.load(from.word(word));
-                medium.store(LineAddr(home.0 + index).word(word), value);
-            }
-            report.words_redone += WORDS_PER_LINE as u64;
+            let to = LineAddr(home.0 + index);
+            report.words_redone += medium.copy_words(from, to, WordMask::MAX);
         }
     }
     report
