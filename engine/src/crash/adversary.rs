@@ -9,9 +9,9 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::mix;
 use crate::designs::Entry;
 use crate::litmus::{Level, Litmus, Placement, Step, Variable, Word};
+use crate::memory::spread;
 
 /// Values of the machine under stress; what is not drawn is the cramped machine's.
 const MACHINE: &[(&str, &[&str])] = &[
@@ -35,7 +35,7 @@ const FIRST_TRANSACTIONS: [u64; 5] = [0, 254, 65_534, 0, (1 << 32) - 2];
 /// The program of a seed for a design.
 pub fn schedule(design: &Entry, seed: u64) -> Litmus {
     let mut generator = Generator {
-        random: Pcg64::seed_from_u64(mix(seed, 0x6176)),
+        random: Pcg64::seed_from_u64(spread(seed, 0x6176)),
         fresh: 16,
         wide: false,
         streams: false,

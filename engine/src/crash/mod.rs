@@ -39,11 +39,3 @@ pub use points::{Aftermath, Conviction, Expect, Laboratory, Tally, Thoroughness}
 pub use reached::{Reached, STATES, State};
 pub use shrink::{Shrunk, shrink};
 pub use timeline::{Row, Timeline, tell};
-
-/// Spreads a seed and a number over all seeds.
-pub(crate) fn mix(seed: u64, number: u64) -> u64 {
-    let mut x = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}

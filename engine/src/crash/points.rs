@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+use super::Written;
 use super::reached::{Reached, State};
-use super::{Written, mix};
 use crate::litmus::{CrashAt, Form};
 use crate::machine::Cycle;
 use crate::machine::domain::Change;
 use crate::machine::happening::Happening;
-use crate::memory::{Addr, Image, WordMask, words_in};
+use crate::memory::{Addr, Image, WordMask, spread, words_in};
 use crate::sim::{Crash, Simulation, Watch};
 
 /// How thoroughly a run is examined.
@@ -275,7 +275,7 @@ impl<'a> Laboratory<'a> {
             CrashAt::Point { .. } => return,
             _ if !due => return,
             _ => {
-                let mut random = Pcg64::seed_from_u64(mix(self.seed, self.wide_writes));
+                let mut random = Pcg64::seed_from_u64(spread(self.seed, self.wide_writes));
                 let first = 1 << nth_set(wide, random.random_range(0..wide.count_ones()));
                 let others = random.random::<WordMask>() & wide;
                 // Neither all nor none.
@@ -306,7 +306,7 @@ impl<'a> Laboratory<'a> {
                     self.judge(simulation, Form::Plain, step);
                 }
                 if last && due(self.how.in_flight_every) {
-                    self.judge(simulation, Form::InFlight(mix(self.seed, number)), None);
+                    self.judge(simulation, Form::InFlight(spread(self.seed, number)), None);
                 }
                 if due(self.how.recovery_every) {
                     self.cut_recovery(simulation);
@@ -406,7 +406,7 @@ impl<'a> Laboratory<'a> {
     fn cut_recovery(&mut self, simulation: &mut Simulation) {
         const CUTS_MAX: usize = 64;
         let cycle = simulation.machine().now();
-        let mut random = Pcg64::seed_from_u64(mix(self.seed, !self.tally.crash_points));
+        let mut random = Pcg64::seed_from_u64(spread(self.seed, !self.tally.crash_points));
         let (start, end) = simulation.data_region();
         let mut crash = simulation.crash();
         crash.recover();

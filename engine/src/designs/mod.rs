@@ -24,6 +24,7 @@ pub mod opt_undo;
 pub mod osp;
 mod packed_log;
 pub mod silo;
+mod thread_set;
 
 use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};
 use crate::crash::Medium;

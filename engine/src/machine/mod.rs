@@ -29,6 +29,8 @@ pub use clock::{Cycle, NEVER};
 pub use memory_system::{MemorySystem, Recorder, RequestRecord};
 pub use request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteClass};
 
+use std::collections::VecDeque;
+
 use clock::Event;
 use domain::Domain;
 use happening::Happening;
@@ -53,11 +55,11 @@ pub struct Machine {
     /// What is durable, if somebody follows it.
     domain: Option<Domain>,
     path: Cycle,
-    released: Vec<ThreadId>,
+    released: VecDeque<ThreadId>,
     /// Lines that the design has read, and when they leave the controller.
-    delivered: Vec<(LineAddr, LineData, Cycle)>,
+    delivered: VecDeque<(LineAddr, LineData, Cycle)>,
     /// Threads that are to be interrupted, and for how long.
-    interrupted: Vec<(ThreadId, Cycle)>,
+    interrupted: VecDeque<(ThreadId, Cycle)>,
     failure: Option<String>,
     corners: [u64; CORNERS_MAX],
     /// What happened since somebody asked, if anybody wants to know.
@@ -77,9 +79,9 @@ impl Machine {
             arch: populated,
             domain: None,
             path: config.get::<ControllerConfig>().path_cycles.into(),
-            released: Vec::new(),
-            delivered: Vec::new(),
-            interrupted: Vec::new(),
+            released: VecDeque::new(),
+            delivered: VecDeque::new(),
+            interrupted: VecDeque::new(),
             failure: None,
             corners: [0; CORNERS_MAX],
             happenings: None,
@@ -274,29 +276,29 @@ impl Machine {
     /// controller after so many cycles.
     pub fn deliver(&mut self, line: LineAddr, content: LineData, after: Cycle) {
         let at = self.now() + after;
-        self.delivered.push((line, content, at));
+        self.delivered.push_back((line, content, at));
     }
 
     pub(crate) fn take_delivered(&mut self) -> Option<(LineAddr, LineData, Cycle)> {
-        if self.delivered.is_empty() { None } else { Some(self.delivered.remove(0)) }
+        self.delivered.pop_front()
     }
 
     /// Makes a thread's core do something else for so many cycles (an inter-processor interrupt), after what
     /// it is doing at this instant.
     pub fn interrupt(&mut self, thread: ThreadId, cycles: Cycle) {
-        self.interrupted.push((thread, cycles));
+        self.interrupted.push_back((thread, cycles));
     }
 
     pub(crate) fn take_interrupted(&mut self) -> Option<(ThreadId, Cycle)> {
-        if self.interrupted.is_empty() { None } else { Some(self.interrupted.remove(0)) }
+        self.interrupted.pop_front()
     }
 
     /// Lets a thread go on that a hook made wait.
     pub fn release(&mut self, thread: ThreadId) {
-        self.released.push(thread);
+        self.released.push_back(thread);
     }
 
     pub(crate) fn take_released(&mut self) -> Option<ThreadId> {
-        if self.released.is_empty() { None } else { Some(self.released.remove(0)) }
+        self.released.pop_front()
     }
 }

@@ -1,6 +1,6 @@
 //! A sparse byte image of a physical address range, zero where it was never written.
 
-use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
+use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, spread};
 
 /// Host memory is taken in chunks of this size on the first write: large enough to come zeroed from
 /// the operating system, small enough that sparse images stay so.
@@ -251,13 +251,7 @@ impl Image {
 /// What one word contributes to [`Image::digest`]; a zero word contributes nothing.
 #[inline]
 pub fn word_digest(addr: Addr, word: u64) -> u64 {
-    if word == 0 {
-        return 0;
-    }
-    let mut x = word ^ addr.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    if word == 0 { 0 } else { spread(word, addr.0) }
 }
 
 const _: () = assert!(CHUNK_BYTES.is_multiple_of(LINE_BYTES));

@@ -6,11 +6,13 @@
 
 mod address;
 mod image;
+mod mix;
 
 pub use address::{
     Addr, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, WordMask, words_in,
 };
 pub use image::{Image, word_digest};
+pub use mix::{mix, spread};
 
 /// The eight words of one 64 B line, word 0 at the lowest address.
 pub type LineData = [u64; WORDS_PER_LINE];

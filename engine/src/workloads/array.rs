@@ -20,11 +20,11 @@ use rand_pcg::Pcg64;
 
 use super::layout::Plan;
 use super::locking::{self, STRIPES};
-use super::structures::element::{content, copy_line, mix};
+use super::structures::element::{content, copy_line};
 use super::structures::keys::{Draw, generator};
 use super::{Request, Violation, Workload, costs};
 use crate::config::ConfigError;
-use crate::memory::{Addr, Image, WORD_BYTES};
+use crate::memory::{Addr, Image, WORD_BYTES, mix};
 use crate::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
 
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {

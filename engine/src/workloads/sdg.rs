@@ -29,12 +29,11 @@ use rand_pcg::Pcg64;
 use super::keyed::Part;
 use super::layout::Plan;
 use super::locking::{self, STRIPES};
-use super::structures::element::mix;
 use super::structures::keys::{Draw, POPULATION, generator};
 use super::structures::{Arena, Census, Edge, Graph};
 use super::{Request, Violation, Workload, WorkloadConfig, costs};
 use crate::config::ConfigError;
-use crate::memory::Image;
+use crate::memory::{Image, mix};
 use crate::program::{Direct, Load, LockId, Program, Thread, spawn};
 
 /// Possible successors of a vertex.

@@ -1,8 +1,9 @@
 //! Lines on their way out of the caches and into the pool.
 
 use super::corners::Corner;
-use super::pool::{Coming, Draining, Gathered, Owners, Room, Stage, ThreadSet, threads_in};
+use super::pool::{Coming, Draining, Gathered, Owners, Room, Stage};
 use super::{About, Lad, Phase, Sabotage};
+use crate::designs::thread_set::{ThreadSet, threads_in};
 use crate::machine::{Cycle, Machine};
 use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 

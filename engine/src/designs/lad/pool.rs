@@ -1,23 +1,14 @@
 //! What the controller's protected pool holds, and lines on their way into it.
 
+use crate::designs::thread_set::ThreadSet;
 use crate::machine::Cycle;
 use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
 
 /// Of each word of a line, the thread whose open transaction stored it.
 pub(super) type Owners = [Option<u8>; WORDS_PER_LINE];
-/// Threads as a set of bits: as many as the machine can have (64 cores of two).
-pub(super) type ThreadSet = u128;
 
 pub(super) fn words_owned(owners: &Owners, owned: impl Fn(u8) -> bool) -> WordMask {
     (0..WORDS_PER_LINE).filter(|&w| owners[w].is_some_and(&owned)).fold(0, |mask, w| mask | 1 << w)
-}
-
-pub(super) fn threads_in(mut set: ThreadSet) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let thread = (set != 0).then(|| set.trailing_zeros() as usize)?;
-        set &= set - 1;
-        Some(thread)
-    })
 }
 
 /// Few things, found by their line, in the order in which they came.

@@ -13,8 +13,7 @@
 //! its first home address and a fixed seed, so that a run is the same every time. The head has all levels, and
 //! comes first in memory.
 
-use crate::crash::mix;
-use crate::memory::{Addr, LINE_BYTES, WORD_BYTES};
+use crate::memory::{Addr, LINE_BYTES, WORD_BYTES, spread};
 
 use super::log::Position;
 
@@ -126,7 +125,7 @@ impl Index {
 
     /// Levels of the node of a home address.
     pub(super) fn levels_of(&self, start: Addr) -> usize {
-        let drawn = mix(LEVELS_SEED, start.0 / WORD_BYTES);
+        let drawn = spread(LEVELS_SEED, start.0 / WORD_BYTES);
         (1 + drawn.trailing_zeros() / self.shift).min(self.levels_max as u32) as usize
     }
 

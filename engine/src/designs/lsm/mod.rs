@@ -85,6 +85,7 @@ use super::{
     Code, Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
 };
 use crate::config::{ConfigError, CoreConfig, DramConfig, Size};
+use crate::machine::clock::cycles;
 use crate::machine::{Cycle, Machine, Token};
 use crate::memory::{Addr, LINE_BYTES, LineAddr, LineData};
 use crate::program::Op;
@@ -338,7 +339,7 @@ impl Lsm {
             Promotion::Quarter => 2,
         };
         let bytes = config.index_bytes.0.min(heap - before_index);
-        let cycles_per_us = f64::from(site.config.get::<CoreConfig>().frequency_mhz);
+        let frequency = site.config.get::<CoreConfig>().frequency_mhz;
         Ok(Lsm {
             index: Index::new(levels_max, shift, bytes),
             segments: Segments::new(log.segments),
@@ -347,7 +348,7 @@ impl Lsm {
             head: 0,
             readings: slab::Slab::new(),
             collection: None,
-            period: (config.gc_period_us * cycles_per_us).round().max(1.0) as Cycle,
+            period: cycles(config.gc_period_us * 1000.0, frequency),
             write_sets: Addr(0),
             sequence_counter: Addr(0),
             runs: Vec::new(),

@@ -90,8 +90,9 @@ use corners::{CORNERS, Corner};
 use logging::LogEntry;
 use record::Area;
 use recovery::{format, recover};
-use victims::{Parked, ThreadSet, Victim, Victims};
+use victims::{Parked, Victim, Victims};
 
+use super::thread_set::ThreadSet;
 use super::{
     Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
 };

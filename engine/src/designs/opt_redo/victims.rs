@@ -7,10 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::designs::ThreadId;
+use crate::designs::thread_set::ThreadSet;
 use crate::memory::{LineAddr, LineData};
-
-/// Threads as a set of bits: as many as the machine can have (64 cores of two).
-pub(super) type ThreadSet = u128;
 
 /// A parked line.
 #[derive(Clone, Copy, Debug)]

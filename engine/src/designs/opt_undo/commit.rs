@@ -3,11 +3,9 @@
 use super::corners::Corner;
 use super::{OptUndo, Sabotage};
 use crate::designs::ThreadId;
+use crate::designs::thread_set::{ThreadSet, threads_in};
 use crate::machine::{Machine, Token};
 use crate::memory::LineAddr;
-
-/// Threads as a set of bits: as many as the machine can have (64 cores of two).
-type ThreadSet = u128;
 
 /// A line of an open transaction on its way home.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +115,7 @@ impl OptUndo {
     pub(super) fn arrived(&mut self, m: &mut Machine, line: LineAddr) {
         let oldest = self.flights.iter().position(|f| f.line == line);
         let flight = self.flights.remove(oldest.expect("it was on its way"));
-        for t in (0..self.threads.len()).filter(|t| flight.waiting >> t & 1 != 0) {
+        for t in threads_in(flight.waiting) {
             self.threads[t].awaited -= 1;
             if self.threads[t].awaited == 0 {
                 self.lines_are_durable(m, t);

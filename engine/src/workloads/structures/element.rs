@@ -15,7 +15,7 @@
 //! bytes about two thirds: MorLog (Fig. 5) counts 70.5 % clean bytes over the WHISPER programs. The
 //! mix of small numbers, text, identifiers and zeros is what data compression is given to work on.
 
-use crate::memory::{Addr, Image, WORD_BYTES, WORDS_PER_LINE};
+use crate::memory::{Addr, Image, WORD_BYTES, WORDS_PER_LINE, mix};
 use crate::program::{Memory, Ptr};
 use crate::workloads::costs;
 
@@ -37,13 +37,6 @@ pub struct Element {
 fn stamp(key: u64, version: u64) -> u64 {
     debug_assert!(key < KEY_LIMIT, "keys have 40 bits");
     version << KEY_BITS | key
-}
-
-/// Stirs the bits of `x` (the finaliser of splitmix64).
-pub fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// Word `index` of the element with this stamp.

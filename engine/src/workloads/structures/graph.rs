@@ -28,8 +28,8 @@
 //! an element in the wrong place. Left out: vertices that come and go, lists by target.
 
 use super::allocator::{Arena, Census, Class, block_bytes};
-use super::element::{Element, KEY_LIMIT, mix};
-use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
+use super::element::{Element, KEY_LIMIT};
+use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, mix};
 use crate::program::{LockId, Memory, Ptr};
 use crate::workloads::{Violation, costs};
 

@@ -19,9 +19,9 @@
 //! hold.
 
 use super::allocator::{Arena, Census, Class, block_bytes};
-use super::element::{Element, mix};
+use super::element::Element;
 use super::keyed::Keyed;
-use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
+use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, mix};
 use crate::program::{LockId, Memory, Ptr};
 use crate::workloads::{Violation, costs};
 

@@ -20,7 +20,8 @@ use rand::RngExt;
 use rand_distr::{Distribution as _, Zipf};
 use rand_pcg::Pcg64;
 
-use super::element::{KEY_LIMIT, mix};
+use super::element::KEY_LIMIT;
+use crate::memory::mix;
 use crate::workloads::{Distribution, WorkloadConfig, costs};
 
 /// A prime above every population, which therefore divides none.
