@@ -38,7 +38,7 @@
 
 use super::{
     Design, Entry, Eviction, Flow, Named, PLAIN, Promise, RecoveryReport, Sabotages, Site, Store,
-    Tx,
+    Tx, torn,
 };
 use crate::config::{ConfigError, Size};
 use crate::crash::Medium;
@@ -122,8 +122,6 @@ pub const ENTRY: Entry = Entry {
 const RECORD_BYTES: u64 = 32;
 const RECORD_WORDS: usize = (RECORD_BYTES / WORD_BYTES) as usize;
 
-const TORN: u64 = 1 << 63;
-const LOW_63: u64 = TORN - 1;
 const UNDO_TOP: u32 = 2;
 const REDO_TOP: u32 = 3;
 const ADDR_MASK: u64 = (1 << 48) - 1;
@@ -160,17 +158,12 @@ impl Record {
             | u64::from(self.tx) << 16
             | (self.number & NUMBER_LOW_MASK) << 32;
         let home = self.addr.0 | self.number >> NUMBER_LOW << 48;
-        let bit = if torn { TORN } else { 0 };
-        [head, home, self.undo & LOW_63, self.redo & LOW_63].map(|word| word | bit)
+        torn::mark([head, home, self.undo, self.redo], torn)
     }
 
     /// The record, if it is one and was written whole.
     fn parse(words: [u64; RECORD_WORDS]) -> Option<Record> {
-        let torn = words[0] & TORN;
-        if words.iter().any(|word| word & TORN != torn) {
-            return None;
-        }
-        let [head, home, undo, redo] = words.map(|word| word & LOW_63);
+        let [head, home, undo, redo] = torn::whole(words)?;
         let kind = match head & KIND_MASK {
             1 => Kind::Entry,
             2 => Kind::Commit,
@@ -209,7 +202,7 @@ impl Area {
     }
 
     fn torn(&self, number: u64) -> bool {
-        (number / self.slots).is_multiple_of(2) || self.sabotages.has(Sabotage::TornBitNeverFlips)
+        torn::of_pass(number, self.slots) || self.sabotages.has(Sabotage::TornBitNeverFlips)
     }
 
     fn read(&self, medium: &mut Medium, number: u64) -> Option<Record> {
@@ -223,8 +216,7 @@ impl Area {
             *word = medium.load(slot.plus(i as u64 * WORD_BYTES));
         }
         if self.sabotages.has(Sabotage::TornBitInFirstWordOnly) {
-            let torn = words[0] & TORN;
-            words[1..].iter_mut().for_each(|word| *word = *word & LOW_63 | torn);
+            words = torn::as_the_first(words);
         }
         Record::parse(words)
     }

@@ -25,6 +25,7 @@ pub mod osp;
 mod packed_log;
 pub mod silo;
 mod thread_set;
+mod torn;
 
 use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};
 use crate::crash::Medium;

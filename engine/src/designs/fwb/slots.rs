@@ -7,6 +7,7 @@
 use super::{FwbConfig, Sabotage};
 use crate::crash::Medium;
 use crate::designs::packed_log::{Kind, Record};
+use crate::designs::torn::{self, TORN};
 use crate::designs::{Sabotages, Site};
 use crate::machine::{Write, WriteClass};
 use crate::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
@@ -16,8 +17,6 @@ pub const RECORD_BYTES: u64 = 32;
 /// Words of a record.
 const RECORD_WORDS: usize = (RECORD_BYTES / WORD_BYTES) as usize;
 
-const TORN: u64 = 1 << 63;
-const LOW_63: u64 = TORN - 1;
 const ADDR_MASK: u64 = (1 << 48) - 1;
 const UNDO_TOP: u32 = 26;
 const REDO_TOP: u32 = 27;
@@ -39,16 +38,13 @@ fn words_of(record: &Record, torn: bool) -> [u64; RECORD_WORDS] {
         | kind << 24
         | (undo >> 63) << UNDO_TOP
         | (redo >> 63) << REDO_TOP;
-    let bit = if torn { TORN } else { 0 };
-    [first, addr.0, undo & LOW_63, redo & LOW_63].map(|word| word | bit)
+    torn::mark([first, addr.0, undo, redo], torn)
 }
 
 /// The record of these words, if it is one and all of them carry this torn bit.
 fn parse(words: [u64; RECORD_WORDS], torn: bool) -> Option<Record> {
-    if words.iter().any(|word| (word & TORN != 0) != torn) {
-        return None;
-    }
-    let [first, addr, undo, redo] = words;
+    let is_torn_bit = |_: &_| (words[0] & TORN != 0) == torn;
+    let [first, addr, undo, redo] = torn::whole(words).filter(is_torn_bit)?;
     let kind = match first >> 24 & 3 {
         ENTRY => Kind::UndoRedo,
         COMMIT => Kind::Commit,
@@ -59,8 +55,8 @@ fn parse(words: [u64; RECORD_WORDS], torn: bool) -> Option<Record> {
         thread: (first >> 16) as u8,
         tx: first as u16,
         addr: Addr(addr & ADDR_MASK),
-        undo: undo & LOW_63 | (first >> UNDO_TOP & 1) << 63,
-        redo: redo & LOW_63 | (first >> REDO_TOP & 1) << 63,
+        undo: undo | (first >> UNDO_TOP & 1) << 63,
+        redo: redo | (first >> REDO_TOP & 1) << 63,
         ..Record::BLANK
     })
 }
@@ -98,7 +94,7 @@ impl Slots {
     /// The torn bit of a record.
     #[inline]
     fn torn(&self, number: u64) -> bool {
-        (number / self.count).is_multiple_of(2) || self.sabotages.has(Sabotage::TornBitStays)
+        torn::of_pass(number, self.count) || self.sabotages.has(Sabotage::TornBitStays)
     }
 
     /// How many records from this one on share its log line.
@@ -128,8 +124,7 @@ impl Slots {
         let mut words: [u64; RECORD_WORDS] =
             std::array::from_fn(|i| medium.load(slot.plus(i as u64 * WORD_BYTES)));
         if self.sabotages.has(Sabotage::OneTornBit) {
-            let bit = words[0] & TORN;
-            words = words.map(|word| word & LOW_63 | bit);
+            words = torn::as_the_first(words);
         }
         parse(words, self.torn(number))
     }

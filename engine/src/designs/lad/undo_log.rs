@@ -2,13 +2,13 @@
 
 use super::{LadConfig, Sabotage};
 use crate::crash::Medium;
+use crate::designs::torn;
 use crate::designs::{RecoveryReport, Site, ThreadId};
 use crate::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
 
 const SLOT_BYTES: u64 = 2 * LINE_BYTES;
 const KIND_UNDO: u64 = 1;
 const KIND_MASK: u64 = 0xff;
-const TORN: u64 = 1 << 63;
 const TX_MASK: u64 = (1 << 47) - 1;
 const HOME_MASK: u64 = (1 << 48) - 1;
 
@@ -24,14 +24,13 @@ pub(super) struct Header {
 impl Header {
     pub(super) fn words(&self, torn: bool) -> [u64; 2] {
         let head = KIND_UNDO | u64::from(self.words) << 8 | (self.tx & TX_MASK) << 16;
-        let bit = if torn { TORN } else { 0 };
-        [head, self.home.addr().0].map(|word| word | bit)
+        torn::mark([head, self.home.addr().0], torn)
     }
 
     /// The header, if it is one and was written whole.
-    pub(super) fn parse([head, home]: [u64; 2]) -> Option<Header> {
-        let whole = (head ^ home) & TORN == 0;
-        (whole && head & KIND_MASK == KIND_UNDO).then_some(Header {
+    pub(super) fn parse(words: [u64; 2]) -> Option<Header> {
+        let [head, home] = torn::whole(words)?;
+        (head & KIND_MASK == KIND_UNDO).then_some(Header {
             words: (head >> 8) as WordMask,
             tx: head >> 16 & TX_MASK,
             home: Addr(home & HOME_MASK).line(),
@@ -62,7 +61,7 @@ impl Area {
     }
 
     pub(super) fn torn(&self, number: u64) -> bool {
-        (number / self.slots).is_multiple_of(2)
+        torn::of_pass(number, self.slots)
     }
 }
 
@@ -79,7 +78,7 @@ fn read_header(site: &Site, slot: LineAddr, medium: &mut Medium) -> Option<Heade
     }
     let mut words = [head, medium.load(home)];
     if site.sabotages.has(Sabotage::TornBitsIgnored) {
-        words = words.map(|word| word & !TORN);
+        words = torn::as_the_first(words);
     }
     Header::parse(words)
 }

@@ -2,6 +2,7 @@
 
 use super::{OptRedoConfig, Sabotage};
 use crate::crash::Medium;
+use crate::designs::torn::{self, LOW_63};
 use crate::designs::{Sabotages, Site, ThreadId};
 use crate::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
 
@@ -12,8 +13,6 @@ pub(super) const HEADER_BYTES: u64 = SLOT_BYTES;
 /// Words of a metadata line that are used.
 const METADATA_WORDS: usize = 4;
 
-const TORN: u64 = 1 << 63;
-const LOW_63: u64 = TORN - 1;
 const KIND_MASK: u64 = 0xff;
 const KIND_UPDATE: u64 = 1;
 const KIND_COMMIT: u64 = 2;
@@ -52,19 +51,14 @@ impl Metadata {
                 [head | KIND_COMMIT, sequence, self.number, updates]
             }
         };
-        let bit = if torn { TORN } else { 0 };
         let mut line = [0; 8];
-        line[..METADATA_WORDS].copy_from_slice(&words.map(|word| word | bit));
+        line[..METADATA_WORDS].copy_from_slice(&torn::mark(words, torn));
         line
     }
 
     /// The metadata, if these words are some and were written whole.
     pub(super) fn parse(words: [u64; METADATA_WORDS]) -> Option<Metadata> {
-        let torn = words[0] & TORN;
-        if words.iter().any(|word| word & TORN != torn) {
-            return None;
-        }
-        let [head, second, number, fourth] = words.map(|word| word & LOW_63);
+        let [head, second, number, fourth] = torn::whole(words)?;
         let kind = match head & KIND_MASK {
             KIND_UPDATE => Kind::Update {
                 home: Addr(second & HOME_MASK).line(),
@@ -115,7 +109,7 @@ impl Area {
     }
 
     pub(super) fn torn(&self, number: u64) -> bool {
-        (number / self.slots).is_multiple_of(2)
+        torn::of_pass(number, self.slots)
     }
 
     /// Reads the metadata in a slot, whatever its record's number.
@@ -129,7 +123,7 @@ impl Area {
             *word = medium.load(line.word(at));
         }
         if self.sabotages.has(Sabotage::TornBitsIgnored) {
-            words = words.map(|word| word & LOW_63);
+            words = torn::as_the_first(words);
         }
         Metadata::parse(words)
     }

@@ -1,13 +1,13 @@
 //! Log records: a header with the home addresses of up to seven lines, and these lines as they were.
 
 use super::{OptUndoConfig, Sabotage};
+use crate::designs::torn;
 use crate::designs::{Sabotages, Site, ThreadId};
 use crate::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 
 /// Addresses that a header of one line has room for.
 pub(super) const ENTRIES_MAX: usize = WORDS_PER_LINE - 1;
 
-const TORN: u64 = 1 << 63;
 const INDEX_BITS: u32 = 20;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 const TX_MASK: u64 = (1 << 43) - 1;
@@ -73,16 +73,12 @@ impl Header {
             debug_assert!(entry.home.addr().0 <= HOME_MASK, "home addresses have 48 bits");
             *word = entry.home.addr().0 | u64::from(entry.words) << HOME_BITS;
         }
-        let bit = if torn { TORN } else { 0 };
-        line.map(|word| word | bit)
+        torn::mark(line, torn)
     }
 
     /// The header, if it is one and was written whole.
     pub(super) fn parse(line: LineData) -> Option<Header> {
-        if line.iter().any(|word| (word ^ line[0]) & TORN != 0) {
-            return None;
-        }
-        let line = line.map(|word| word & !TORN);
+        let line = torn::whole(line)?;
         let mut collected = Collected::default();
         for (entry, word) in collected.entries.iter_mut().zip(&line[1..]) {
             let words = (word >> HOME_BITS) as WordMask;
@@ -126,7 +122,7 @@ impl Area {
     }
 
     pub(super) fn torn(&self, number: u64) -> bool {
-        (number / self.slots).is_multiple_of(2) || self.sabotages.has(Sabotage::TornBitNeverFlips)
+        torn::of_pass(number, self.slots) || self.sabotages.has(Sabotage::TornBitNeverFlips)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Sabotage;
 use super::record::{Area, ENTRIES_MAX, Header};
 use crate::crash::Medium;
+use crate::designs::torn;
 use crate::designs::{RecoveryReport, Site, ThreadId};
 use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
 
@@ -51,7 +52,7 @@ pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> Re
 fn read_header(site: &Site, medium: &mut Medium, at: LineAddr) -> Option<Header> {
     let mut line: LineData = std::array::from_fn(|word| medium.load(at.word(word)));
     if site.sabotages.has(Sabotage::TornBitsIgnored) {
-        line = line.map(|word| word & (u64::MAX >> 1));
+        line = torn::as_the_first(line);
     }
     Header::parse(line)
 }

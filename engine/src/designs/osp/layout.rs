@@ -3,6 +3,7 @@
 use super::OspConfig;
 use crate::config::{ConfigError, Size};
 use crate::designs::Site;
+use crate::designs::torn;
 use crate::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES};
 
 /// Bytes of a journal entry and of a table entry: 128 bits.
@@ -10,7 +11,6 @@ pub(super) const ENTRY_BYTES: u64 = 16;
 /// Of each of them, how many a line holds.
 pub(super) const ENTRIES_PER_LINE: u64 = LINE_BYTES / ENTRY_BYTES;
 
-const TORN: u64 = 1 << 63;
 const FIRST: u64 = 1 << 60;
 const LAST: u64 = 1 << 61;
 const PAGE_SHIFT: u32 = 40;
@@ -49,21 +49,18 @@ impl JournalEntry {
         let first = if self.first { FIRST } else { 0 };
         let last = if self.last { LAST } else { 0 };
         let head = self.number & NUMBER_MASK | u64::from(self.slot) << PAGE_SHIFT;
-        let bit = if torn { TORN } else { 0 };
-        [head | top | first | last | bit, self.committed & !TORN | bit]
+        torn::mark([head | top | first | last, self.committed], torn)
     }
 
     /// What two words say, if they were written together.
-    pub(super) fn parse([head, bitmap]: [u64; 2]) -> Option<JournalEntry> {
-        if (head ^ bitmap) & TORN != 0 {
-            return None;
-        }
+    pub(super) fn parse(words: [u64; 2]) -> Option<JournalEntry> {
+        let [head, bitmap] = torn::whole(words)?;
         Some(JournalEntry {
             number: head & NUMBER_MASK,
             slot: (head >> PAGE_SHIFT) as Slot & (SHADOW_PAGES_MAX - 1),
             first: head & FIRST != 0,
             last: head & LAST != 0,
-            committed: bitmap & !TORN | (head >> BITMAP_TOP & 1) << 63,
+            committed: bitmap | (head >> BITMAP_TOP & 1) << 63,
         })
     }
 
@@ -73,8 +70,8 @@ impl JournalEntry {
     }
 
     /// The same, with the first word's torn bit taken for the second's.
-    pub(super) fn parse_untorn([head, bitmap]: [u64; 2]) -> Option<JournalEntry> {
-        Self::parse([head, bitmap & !TORN | head & TORN])
+    pub(super) fn parse_untorn(words: [u64; 2]) -> Option<JournalEntry> {
+        Self::parse(torn::as_the_first(words))
     }
 }
 
@@ -146,7 +143,7 @@ impl Layout {
 
     /// The torn bit of a journal entry: 1 in even passes, 0 in odd ones.
     pub(super) fn torn(&self, number: u64) -> bool {
-        (number / self.entries).is_multiple_of(2)
+        torn::of_pass(number, self.entries)
     }
 
     /// Where a page's table entry says which home page it is for.

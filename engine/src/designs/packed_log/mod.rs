@@ -54,6 +54,7 @@ pub use record::{Kind, Record, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 
 use crate::crash::Medium;
+use crate::designs::torn::{self, TORN};
 use crate::memory::{Addr, LINE_BYTES, WORD_BYTES};
 
 /// Bytes of a group: a metadata block and a data block.
@@ -64,9 +65,6 @@ pub const RECORDS_PER_GROUP: usize = 4;
 const METADATA_WORDS: usize = 2;
 /// Words of a data block.
 const WORDS_PER_BLOCK: u64 = LINE_BYTES / WORD_BYTES;
-
-/// The torn bit of a metadata word.
-const TORN: u64 = 1 << 63;
 
 /// Single-point changes for the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,7 +114,7 @@ impl Log {
 
     /// The torn bit of a group.
     fn torn(&self, group: u64) -> u64 {
-        let even = (group / self.groups).is_multiple_of(2) || self.faults.torn_bit_stays;
+        let even = torn::of_pass(group, self.groups) || self.faults.torn_bit_stays;
         if even { TORN } else { 0 }
     }
 

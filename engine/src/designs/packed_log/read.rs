@@ -5,6 +5,7 @@ use super::{Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PE
 use crate::codecs::Coding;
 use crate::codecs::slde::{pair_of_flag, redo_of_flag};
 use crate::crash::Medium;
+use crate::designs::torn;
 use crate::memory::{Addr, WORD_BYTES};
 
 /// What a log holds.
@@ -116,7 +117,7 @@ impl Log {
         let at = self.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
         let mut words = [medium.load(at), medium.load(at.plus(WORD_BYTES))];
         if self.faults.one_torn_bit {
-            words[1] = words[1] & !TORN | words[0] & TORN;
+            words = torn::as_the_first(words);
         }
         Metadata::parse(words, self.torn(group))
     }

@@ -1,0 +1,34 @@
+//! Torn bits: bit 63 of each word of a record in a circular log.
+//!
+//! A write may be there in part, word by word. The bit is 1 in even passes over the log and 0 in odd ones; before
+//! the first pass the system clears the log. So a record of which only some words were written has both.
+
+/// The torn bit of a word.
+pub(super) const TORN: u64 = 1 << 63;
+/// The other bits.
+pub(super) const LOW_63: u64 = TORN - 1;
+
+/// The torn bit of a record, numbered from 0 over all passes, in a log of so many.
+#[inline]
+pub(super) fn of_pass(number: u64, records: u64) -> bool {
+    (number / records).is_multiple_of(2)
+}
+
+/// The words with this torn bit in each.
+#[inline]
+pub(super) fn mark<const N: usize>(words: [u64; N], torn: bool) -> [u64; N] {
+    let bit = if torn { TORN } else { 0 };
+    words.map(|word| word & LOW_63 | bit)
+}
+
+/// The words without their torn bits, if these are all the same: they were written together.
+#[inline]
+pub(super) fn whole<const N: usize>(words: [u64; N]) -> Option<[u64; N]> {
+    let same = words.iter().all(|word| (word ^ words[0]) & TORN == 0);
+    same.then(|| words.map(|word| word & LOW_63))
+}
+
+/// The words as if the first one's torn bit were in all of them: for sabotages that do not look at the others.
+pub(super) fn as_the_first<const N: usize>(words: [u64; N]) -> [u64; N] {
+    mark(words, words[0] & TORN != 0)
+}
