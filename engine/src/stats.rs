@@ -271,8 +271,6 @@ counters! {
     ordering_points: Count, "events";
     /// Dirty lines that left the LLC and were parked in a victim cache.
     victim_cache_lines: Count, "lines";
-    /// Misses that a victim cache served.
-    victim_cache_hits: Count, "accesses";
     /// Largest number of lines in a victim cache.
     victim_cache_max: Gauge, "lines";
     /// Lines that found a victim cache full.

@@ -357,7 +357,7 @@ fn lines_that_leave_early_are_served_from_the_victim_cache_until_they_are_at_hom
     // Committed, not at home.
     program.extend([evict(at(0, 0)), load(at(0, 0))]);
     let c = counters(&NEVER_DUE, &[&program]);
-    assert_eq!((c.victim_cache_lines, c.victim_cache_hits, c.victim_cache_max), (1, 2, 1));
+    assert_eq!((c.victim_cache_lines, c.fills_from_buffer, c.victim_cache_max), (1, 2, 1));
     assert_eq!((c.controller_write_requests_data, c.controller_read_requests), (0, 1));
     program.extend([
         Op::Disturb(Disturbance::Background),
@@ -367,7 +367,7 @@ fn lines_that_leave_early_are_served_from_the_victim_cache_until_they_are_at_hom
         compute(1000),
     ]);
     let c = counters(&NEVER_DUE, &[&program]);
-    assert_eq!(c.victim_cache_hits, 2, "at home, it was dropped");
+    assert_eq!(c.fills_from_buffer, 2, "at home, it was dropped");
     // The line itself, the two of its record, and the line again.
     assert_eq!((c.controller_write_requests_data, c.controller_read_requests), (0, 4));
 }

@@ -13,8 +13,6 @@
 //! A failure in between finds either all records, or the youngest of each region: replaying them again leaves the
 //! same. The paper's master thread merges alone; here each thread has a part of the homes.
 
-use std::sync::Mutex;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::layout::{
@@ -104,7 +102,8 @@ fn piece_of(home: Addr) -> (u64, usize) {
     (word / PIECE_WORDS as u64, (word % PIECE_WORDS as u64) as usize)
 }
 
-/// The newest version of each word, piece by piece, by parts of the home region.
+/// The newest version of each word, piece by piece: by parts of the home region, or one part as several threads
+/// know it.
 type Newest = Vec<FxHashMap<u64, Box<Piece>>>;
 
 /// The entry's recovery.
@@ -151,24 +150,26 @@ pub fn recover_measured(site: &Site, medium: &mut Medium, threads: usize) -> Wor
     work
 }
 
-/// Does something for each item, dealt round robin to threads, and returns the results in the order of threads.
-fn deal<T: Sync, R: Send>(
+/// Deals items round robin to threads, which each do something with theirs; the results, in the order of threads.
+fn deal<T: Send, R: Send>(
     medium: &mut Medium,
-    items: &[T],
+    items: impl IntoIterator<Item = T>,
     threads: usize,
-    each: impl Fn(&mut Reader<'_>, &mut dyn Iterator<Item = &T>) -> R + Sync,
+    each: impl Fn(&mut Reader<'_>, Vec<T>) -> R + Sync,
 ) -> Vec<R> {
-    let run = |thread: usize| {
+    let mut hands: Vec<Vec<T>> = (0..threads).map(|_| Vec::new()).collect();
+    items.into_iter().enumerate().for_each(|(i, item)| hands[i % threads].push(item));
+    let run = |hand| {
         let mut reader = medium.reader();
-        let result = each(&mut reader, &mut items.iter().skip(thread).step_by(threads));
-        (result, reader.used())
+        (each(&mut reader, hand), reader.used())
     };
     let results: Vec<_> = if threads == 1 {
-        vec![run(0)]
+        hands.into_iter().map(run).collect()
     } else {
         std::thread::scope(|scope| {
             let run = &run;
-            let all: Vec<_> = (0..threads).map(|t| scope.spawn(move || run(t))).collect();
+            let all: Vec<_> =
+                hands.into_iter().map(|hand| scope.spawn(move || run(hand))).collect();
             all.into_iter().map(|t| t.join().expect("recovery does not fail")).collect()
         })
     };
@@ -217,9 +218,9 @@ fn survey(
         with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
     let stale = site.sabotages.has(Sabotage::StaleRecordsTaken);
     let enough = threads.min(with_records.len() * geometry.records() as usize / 4096 + 1);
-    let all = deal(medium, &with_records, enough, |reader, blocks| {
+    let all = deal(medium, with_records, enough, |reader, blocks| {
         let mut found = Vec::new();
-        for &(number, opened) in blocks {
+        for (number, opened) in blocks {
             for at in (0..geometry.records()).map(|place| geometry.record(number, place)) {
                 let Some(record) = Record::parse(reader.load(at)) else { continue };
                 let outside = u64::from(record.start) >= geometry.slices();
@@ -271,9 +272,8 @@ fn newest(
     work: &mut Work,
 ) -> Vec<Vec<(Addr, u64)>> {
     // From the latest back; what each thread gets keeps that order.
-    let commits = 1..=found.len() as u64;
-    let backwards: Vec<(u64, Found)> = commits.rev().zip(found.iter().rev().copied()).collect();
-    let local = deal(medium, &backwards, threads, |reader, records| {
+    let backwards = (1..=found.len() as u64).rev().zip(found.iter().rev());
+    let local = deal(medium, backwards, threads, |reader, records| {
         let mut newest: Newest = (0..threads).map(|_| FxHashMap::default()).collect();
         let (mut slices, mut chain) = (0, Vec::new());
         for (commit, f) in records {
@@ -284,21 +284,19 @@ fn newest(
                     let part = &mut newest[Image::part_of(home, threads)];
                     let (piece, at) = piece_of(home);
                     let piece = part.entry(piece).or_insert_with(|| Box::new(Piece::EMPTY));
-                    piece.keep(at, Version { commit: *commit, word });
+                    piece.keep(at, Version { commit, word });
                 }
             }
         }
         (newest, slices)
     });
-    work.slices += local.iter().map(|(_, slices)| slices).sum::<u64>();
-    let mut local: Vec<Newest> = local.into_iter().map(|(newest, _)| newest).collect();
-    // The last part first.
-    let part = |_| Mutex::new(local.iter_mut().filter_map(Vec::pop).collect::<Vec<_>>());
-    let mut parts: Vec<_> = (0..threads).map(part).collect();
-    parts.reverse();
-    let batches = deal(medium, &parts, threads, |_, parts| {
-        let part = parts.next().expect("a part for each thread");
-        merge(std::mem::take(&mut *part.lock().expect("each is taken once")))
+    let mut parts: Vec<Newest> = (0..threads).map(|_| Newest::new()).collect();
+    for (newest, slices) in local {
+        work.slices += slices;
+        parts.iter_mut().zip(newest).for_each(|(part, known)| part.push(known));
+    }
+    let batches = deal(medium, parts, threads, |_, part| {
+        part.into_iter().map(merge).next().expect("a part for each thread")
     });
     work.words = batches.iter().map(|b| b.len() as u64).sum();
     let lines = |batch: &Vec<(Addr, u64)>| batch.chunk_by(|a, b| a.0.line() == b.0.line()).count();
@@ -330,7 +328,7 @@ fn read_chain(
 }
 
 /// One part of the home region, as the threads know it: of each word the version with the latest commit.
-fn merge(known: Vec<FxHashMap<u64, Box<Piece>>>) -> Vec<(Addr, u64)> {
+fn merge(known: Newest) -> Vec<(Addr, u64)> {
     let mut known = known.into_iter();
     let mut newest = known.next().unwrap_or_default();
     for other in known {

@@ -415,7 +415,6 @@ impl Design for OptRedo {
         let Some(victim) = self.victims.find(line) else { return Fill::Home };
         let data = victim.data;
         m.corner(Corner::VictimServed as usize);
-        m.count().victim_cache_hits += 1;
         Fill::Buffer(data, self.config.victim_read_cycles.into())
     }
 
