@@ -24,6 +24,7 @@ pub mod opt_undo;
 pub mod osp;
 mod packed_log;
 pub mod silo;
+mod stored_lines;
 mod thread_set;
 mod torn;
 

@@ -58,8 +58,8 @@ impl OptUndo {
         self.threads[t].asked = m.now() + m.path();
         self.write_header(m, t, m.path());
         m.note(|| format!("thread {t} writes its lines back"));
-        for at in 0..self.threads[t].lines.all().len() {
-            let line = self.threads[t].lines.all()[at].line;
+        for at in 0..self.threads[t].lines.lines.len() {
+            let line = self.threads[t].lines.lines[at].line;
             let written = m.caches.is_dirty(line);
             if written {
                 self.write_back(m, t, line);

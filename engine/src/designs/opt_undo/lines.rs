@@ -1,5 +1,6 @@
 //! The lines that a transaction has stored to.
 
+use crate::designs::stored_lines::{Stored, StoredLines};
 use crate::machine::OrderSeq;
 use crate::memory::{LineAddr, WordMask};
 
@@ -15,46 +16,20 @@ pub(super) struct StoredLine {
     pub(super) header: OrderSeq,
 }
 
-/// What an open transaction has stored to; kept from one transaction to the next for its memory.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lines {
-    /// By address.
-    lines: Vec<StoredLine>,
-    /// Index of the line stored to last.
-    last: usize,
+impl Stored for StoredLine {
+    fn line(&self) -> LineAddr {
+        self.line
+    }
 }
 
+/// What an open transaction has stored to.
+pub(super) type Lines = StoredLines<StoredLine>;
+
 impl Lines {
-    pub(super) fn all(&self) -> &[StoredLine] {
-        &self.lines
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.lines.clear();
-    }
-
-    fn index(&self, line: LineAddr) -> Result<usize, usize> {
-        self.lines.binary_search_by_key(&line, |l| l.line)
-    }
-
-    pub(super) fn find(&self, line: LineAddr) -> Option<&StoredLine> {
-        self.index(line).ok().map(|at| &self.lines[at])
-    }
-
-    pub(super) fn find_mut(&mut self, line: LineAddr) -> Option<&mut StoredLine> {
-        self.index(line).ok().map(|at| &mut self.lines[at])
-    }
-
     /// The line, new or not, that a store goes to.
     #[inline]
     pub(super) fn take_in(&mut self, line: LineAddr) -> &mut StoredLine {
-        if self.lines.get(self.last).is_none_or(|l| l.line != line) {
-            self.last = self.index(line).unwrap_or_else(|at| {
-                self.lines.insert(at, StoredLine { line, known: 0, entry: None, header: 0 });
-                at
-            });
-        }
-        &mut self.lines[self.last]
+        self.of_store(line, || StoredLine { line, known: 0, entry: None, header: 0 }).0
     }
 
     /// The L1 forgets what it remembers of a line; returns whether that was anything.
@@ -73,7 +48,7 @@ mod tests {
         for line in [10, 1, 10, 5] {
             lines.take_in(LineAddr(line)).known |= 1;
         }
-        let all: Vec<u64> = lines.all().iter().map(|l| l.line.0).collect();
+        let all: Vec<u64> = lines.lines.iter().map(|l| l.line.0).collect();
         assert_eq!(all, [1, 5, 10]);
         assert!(
             lines.forget(LineAddr(5)) && !lines.forget(LineAddr(5)) && !lines.forget(LineAddr(2))

@@ -243,7 +243,7 @@ impl Design for OptUndo {
     }
 
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
-        if self.threads[tx.thread as usize].lines.all().is_empty() {
+        if self.threads[tx.thread as usize].lines.lines.is_empty() {
             return Flow::Continue;
         }
         self.end(m, tx.thread as usize);

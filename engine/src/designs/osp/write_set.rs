@@ -1,6 +1,7 @@
 //! The lines that a transaction has stored to.
 
 use super::layout::Slot;
+use crate::designs::stored_lines::{Stored, StoredLines};
 use crate::memory::{LineAddr, WordMask};
 
 /// A line that an open transaction has stored to: a bit of the published *updated* bitmap, with the words.
@@ -15,51 +16,24 @@ pub(super) struct Written {
     pub(super) current_read: bool,
 }
 
-/// What an open transaction has stored, by line; kept from one transaction to the next for its memory.
-#[derive(Clone, Debug, Default)]
-pub(super) struct WriteSet {
-    pub(super) lines: Vec<Written>,
-    /// Index of the line stored to last.
-    last: usize,
+impl Stored for Written {
+    fn line(&self) -> LineAddr {
+        self.line
+    }
 }
 
+/// What an open transaction has stored, by line.
+pub(super) type WriteSet = StoredLines<Written>;
+
 impl WriteSet {
-    pub(super) fn find(&self, line: LineAddr) -> Option<&Written> {
-        self.index(line).ok().map(|at| &self.lines[at])
-    }
-
-    pub(super) fn find_mut(&mut self, line: LineAddr) -> Option<&mut Written> {
-        self.index(line).ok().map(|at| &mut self.lines[at])
-    }
-
-    #[inline]
-    fn index(&self, line: LineAddr) -> Result<usize, usize> {
-        if self.lines.get(self.last).is_some_and(|w| w.line == line) {
-            return Ok(self.last);
-        }
-        self.lines.binary_search_by_key(&line, |w| w.line)
-    }
-
     /// Takes in a store to a word. Returns whether it is the first to its line.
     #[inline]
     pub(super) fn store(&mut self, line: LineAddr, slot: Slot, word: usize) -> bool {
-        let (at, first) = match self.index(line) {
-            Ok(at) => (at, false),
-            Err(at) => {
-                let (committed_read, current_read) = (false, false);
-                let written = Written { line, slot, words: 0, committed_read, current_read };
-                self.lines.insert(at, written);
-                (at, true)
-            }
-        };
-        self.last = at;
-        self.lines[at].words |= 1 << word;
+        let (committed_read, current_read) = (false, false);
+        let new = || Written { line, slot, words: 0, committed_read, current_read };
+        let (written, first) = self.of_store(line, new);
+        written.words |= 1 << word;
         first
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.lines.clear();
-        self.last = 0;
     }
 }
 
