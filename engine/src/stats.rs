@@ -255,6 +255,22 @@ counters! {
     log_entries_hurried: Count, "entries";
     /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
     log_buffer_max: Gauge, "entries";
+    /// Largest number of log requests in a controller's log queue.
+    log_queue_max: Gauge, "requests";
+    /// Log requests that found the log queue full and waited outside it.
+    log_queue_full: Count, "requests";
+    /// Log requests that waited because no block of the log region was free.
+    log_space_waits: Count, "requests";
+    /// Headers of log records, complete with their addresses.
+    log_headers: Count, "headers";
+    /// Of these, those that were never written to PM: their updates were at home before.
+    log_headers_avoided: Count, "headers";
+    /// Largest number of ADR entries that a design used.
+    adr_entries_max: Gauge, "lines";
+    /// ADR entries in use, summed over cycles.
+    adr_entry_cycles: Count, "lines x cycles";
+    /// Times a design found no ADR entry free.
+    adr_overflows: Count, "events";
     /// Times a log buffer or a transaction buffer overflowed.
     log_overflows: Count, "events";
     /// Records truncated from the log.

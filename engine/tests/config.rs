@@ -481,7 +481,7 @@ fn a_file_inherits_from_its_base() {
     assert_eq!(config.machine, "my.toml");
     assert_eq!(config.get::<CoreConfig>().count, 16);
     assert_eq!(config.get::<CoreConfig>().model, CoreModel::OutOfOrder);
-    assert_eq!(config.get::<ControllerConfig>().write_queue_entries, 16);
+    assert_eq!(config.get::<ControllerConfig>().adr_entries, 16);
     assert_eq!(config.source("core.count"), Some(&Source::User("my.toml".into())));
     assert_eq!(config.source("pm.banks"), Some(&Source::Paper("LALEA Table I".into())));
 }
@@ -625,7 +625,7 @@ fn assumed_values_are_the_defaults() {
     let differ: Vec<(&str, &str, &str)> =
         differ.iter().map(|(name, key, value)| (*name, key.as_str(), value.as_str())).collect();
     // Out-of-order cores issue four, only Silo's PM has a buffer, MorLog's programs remove, too, and HOOP's
-    // update a part of what they insert.
+    // update a part of what they insert. LALEA's queues are volatile, but for the ADR entries.
     let expected = [
         ("morlog", "pm.buffer_lines", "0"),
         ("morlog", "workload.insert_percent", "50"),
@@ -637,6 +637,7 @@ fn assumed_values_are_the_defaults() {
         ("hoop", "workload.update_bytes", "64 B"),
         ("hoop", "workload.insert_percent", "50"),
         ("lalea", "core.issue_width", "4"),
+        ("lalea", "controller.adr", "false"),
         ("lalea", "pm.buffer_lines", "0"),
     ];
     assert_eq!(differ, expected);
@@ -645,15 +646,65 @@ fn assumed_values_are_the_defaults() {
 /// The numbers that make each machine what it is, typed in from the papers a second time.
 #[test]
 fn presets_have_the_papers_numbers() {
-    // name, cores, MHz, L1/L2/LLC bytes, L1/L2/LLC cycles, write queue, ADR, PM bytes, read/write ns
-    type Row = (&'static str, u32, u32, [Size; 3], [u32; 3], u32, bool, Size, [f64; 2]);
+    // name, cores, MHz, L1/L2/LLC bytes, L1/L2/LLC cycles, write queue, ADR and its entries, PM bytes, read/write ns
+    type Row = (&'static str, u32, u32, [Size; 3], [u32; 3], u32, (bool, u32), Size, [f64; 2]);
     let (kb, mb, gb) = (Size::kb, Size::mb, Size::gb);
     let rows: [Row; 5] = [
-        ("silo", 8, 2000, [kb(32), kb(256), mb(8)], [4, 12, 28], 64, true, gb(16), [50.0, 150.0]),
-        ("morlog", 8, 3000, [kb(32), kb(256), mb(8)], [4, 12, 28], 64, true, gb(8), [25.0, 150.0]),
-        ("fwb", 4, 2500, [kb(32), kb(0), mb(8)], [4, 12, 11], 64, false, gb(8), [100.0, 300.0]),
-        ("hoop", 16, 2500, [kb(32), kb(256), mb(2)], [4, 12, 28], 64, true, gb(512), [50.0, 150.0]),
-        ("lalea", 4, 2000, [kb(32), kb(256), mb(8)], [2, 8, 25], 16, true, gb(8), [48.0, 300.0]),
+        (
+            "silo",
+            8,
+            2000,
+            [kb(32), kb(256), mb(8)],
+            [4, 12, 28],
+            64,
+            (true, 64),
+            gb(16),
+            [50.0, 150.0],
+        ),
+        (
+            "morlog",
+            8,
+            3000,
+            [kb(32), kb(256), mb(8)],
+            [4, 12, 28],
+            64,
+            (true, 64),
+            gb(8),
+            [25.0, 150.0],
+        ),
+        (
+            "fwb",
+            4,
+            2500,
+            [kb(32), kb(0), mb(8)],
+            [4, 12, 11],
+            64,
+            (false, 64),
+            gb(8),
+            [100.0, 300.0],
+        ),
+        (
+            "hoop",
+            16,
+            2500,
+            [kb(32), kb(256), mb(2)],
+            [4, 12, 28],
+            64,
+            (true, 64),
+            gb(512),
+            [50.0, 150.0],
+        ),
+        (
+            "lalea",
+            4,
+            2000,
+            [kb(32), kb(256), mb(8)],
+            [2, 8, 25],
+            64,
+            (false, 16),
+            gb(8),
+            [48.0, 300.0],
+        ),
     ];
     for row in rows {
         let config = Config::from_preset(row.0).unwrap();
@@ -671,7 +722,7 @@ fn presets_have_the_papers_numbers() {
             [l1.bytes, l2.bytes, llc.bytes],
             [l1.latency_cycles, l2.latency_cycles, llc.latency_cycles],
             controller.write_queue_entries,
-            controller.adr,
+            (controller.adr, controller.adr_entries),
             pm.capacity_bytes,
             [pm.read_ns, pm.write_ns],
         );

@@ -70,7 +70,7 @@ const OVERFLOWING: Campaign = Campaign {
     settings: &[
         ("controller.write_queue_entries", "4"),
         ("pm.buffer_lines", "2"),
-        ("lad.adr_entries", "2"),
+        ("controller.adr_entries", "2"),
         ("lad.log_bytes_per_thread", "8 KB"),
     ],
     transactions: 56,
@@ -83,7 +83,7 @@ const GIVING_UP: Campaign = Campaign {
     settings: &[
         ("controller.write_queue_entries", "4"),
         ("pm.buffer_lines", "2"),
-        ("lad.adr_entries", "6"),
+        ("controller.adr_entries", "6"),
         ("lad.overflow_log", "transaction"),
         ("lad.log_bytes_per_thread", "8 KB"),
     ],
@@ -97,7 +97,7 @@ const DRAINING: Campaign = Campaign {
     settings: &[
         ("controller.write_queue_entries", "4"),
         ("pm.buffer_lines", "2"),
-        ("lad.adr_entries", "16"),
+        ("controller.adr_entries", "16"),
         ("lad.log_bytes_per_thread", "8 KB"),
     ],
     ..OVERFLOWING
@@ -151,7 +151,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
         ],
     ];
     const SMALL_LOG: (&str, &str) = ("lad.log_bytes_per_thread", "8 KB");
-    const PLACES: (&str, &str) = ("lad.adr_entries", "3");
+    const PLACES: (&str, &str) = ("controller.adr_entries", "3");
     let lad = designs::find("lad").expect("registered");
     for settings in MACHINES {
         let campaign = Campaign { settings, ..OVERFLOWING };
@@ -173,9 +173,9 @@ fn the_literal_design_loses_data_where_lines_are_shared_or_logged_twice() {
         let campaign = Campaign { workload: &CELLS, settings, runs: 4, ..OVERFLOWING };
         campaign.examine(literal, Sabotages::NONE).what().map(str::to_owned)
     };
-    let few = own_lines(&[("lad.adr_entries", "4"), ("lad.log_bytes_per_thread", "16 KB")]);
+    let few = own_lines(&[("controller.adr_entries", "4"), ("lad.log_bytes_per_thread", "16 KB")]);
     assert!(few.is_some(), "lines are logged twice");
-    assert_eq!(own_lines(&[("lad.adr_entries", "512")]), None);
+    assert_eq!(own_lines(&[("controller.adr_entries", "512")]), None);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
                     [("true", "true", "64"), ("false", "true", "4"), ("true", "false", "4")]
                 {
                     let settings = [
-                        ("lad.adr_entries", entries),
+                        ("controller.adr_entries", entries),
                         ("lad.overflow_log", overflow),
                         ("lad.proactive_flush", proactive),
                         ("lad.recent_lines", "2"),
@@ -223,7 +223,7 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
 #[test]
 fn an_undo_record_is_whole_although_its_lines_go_to_different_channels() {
     let settings = [
-        ("lad.adr_entries", "2"),
+        ("controller.adr_entries", "2"),
         ("controller.channels", "4"),
         ("controller.interleave", "line"),
         ("controller.write_queue_entries", "4"),
@@ -239,7 +239,7 @@ fn an_undo_record_is_whole_although_its_lines_go_to_different_channels() {
 
 #[test]
 fn a_pool_that_holds_everything_writes_no_log() {
-    let config = hostile(&[ROOMY, &[("lad.adr_entries", "192")]].concat());
+    let config = hostile(&[ROOMY, &[("controller.adr_entries", "192")]].concat());
     let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 28, 1);
     let counters = crash_on_the_way(simulation, "large pool", 2).counters;
     assert!(counters.log_buffer_max >= LINES);
@@ -338,7 +338,7 @@ fn an_early_push_is_in_vain_if_its_line_is_stored_to_again() {
 
 #[test]
 fn what_overflows_is_logged_and_the_rest_as_configured() {
-    let small = [("lad.adr_entries", "2"), ("lad.proactive_flush", "false")];
+    let small = [("controller.adr_entries", "2"), ("lad.proactive_flush", "false")];
     for (mode, overflows, entries) in [("lines", 4, 4), ("transaction", 1, 6)] {
         let (_, stats) = sweep("6", &[&small[..], &[("lad.overflow_log", mode)]].concat());
         let c = &stats.counters;
@@ -354,7 +354,7 @@ fn what_overflows_is_logged_and_the_rest_as_configured() {
 
 #[test]
 fn more_records_than_the_log_area_holds_end_the_run_with_the_reason() {
-    let mut config = hostile(&[("lad.adr_entries", "1"), ("lad.proactive_flush", "false")]);
+    let mut config = hostile(&[("controller.adr_entries", "1"), ("lad.proactive_flush", "false")]);
     config.set("lad.log_bytes_per_thread", "512 B").expect("in range");
     let error = simulation(&config, "lad", &SHARED_LINES, 1, 9, 0).run().expect_err("too many");
     let SimError::Design { design: "lad", why } = &error else { panic!("{error}") };

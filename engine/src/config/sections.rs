@@ -99,6 +99,8 @@ section! {
         drain_low_percent: u32 = 50, 0..=99, "%";
         /// Whether the write queue survives a power failure (ADR); if not, a write is durable in the on-PM buffer, or in the cells where there is none.
         adr: bool = true, (), "";
+        /// Lines that the controllers together keep through a power failure beside their write queues, for designs that name what they put there (LAD's pool, BLOM's headers).
+        adr_entries: u32 = 64, 1..=4096, "lines";
         /// How addresses are spread over channels and banks.
         interleave: Interleave = Interleave::Page, (), "";
         /// Unit of page interleaving.

@@ -85,9 +85,7 @@ impl Lad {
     pub(super) fn free_places(&self) -> usize {
         let own = self.draining.iter().filter(|d| d.room == Room::Own).count();
         let used = self.gathered.lines.len() + own;
-        (self.config.adr_entries as usize)
-            .checked_sub(used)
-            .expect("the pool holds at most adr_entries lines")
+        self.places.checked_sub(used).expect("the pool holds at most so many lines")
     }
 
     /// A line is at the controller: it finds a place, waits for one, or is logged and goes home.
@@ -154,7 +152,7 @@ impl Lad {
     }
 
     pub(super) fn gathered(&mut self, m: &mut Machine, line: LineAddr) {
-        let used = u64::from(self.config.adr_entries) - self.free_places() as u64;
+        let used = (self.places - self.free_places()) as u64;
         let max = &mut m.count().log_buffer_max;
         *max = (*max).max(used);
         m.note(|| format!("line {} is in the pool", line.addr()));

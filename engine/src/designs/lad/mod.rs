@@ -3,7 +3,7 @@
 //! No log: the updated lines of a transaction gather in a protected pool in the memory controller and
 //! become eligible for PM all at once.
 //!
-//! - **Pool.** `adr_entries` places of one line (Silo and HOOP: 64; LALEA: 16), over all threads and
+//! - **Pool.** `controller.adr_entries` places of one line (Silo and HOOP: 64; LALEA: 16), over all threads and
 //!   channels. An entry holds the whole line, as the papers have it, and for each of its words the thread
 //!   whose open transaction stored it. (Those owners are an extension, 8 × 8 bits per entry for up to 256
 //!   threads: programs isolate words, not lines, so that two open transactions may share a line.) The
@@ -50,7 +50,7 @@
 //! commit at one instant and truncate the log: a record of any other number is void. Within a transaction no
 //! word is logged twice, so records need no order.
 //!
-//! At a power failure the committed lines of the pool (`adr_entries` at most) go to PM; the rest of it is
+//! At a power failure the committed lines of the pool (`controller.adr_entries` at most) go to PM; the rest of it is
 //! lost. Recovery writes back the undo words of the transactions that have not committed.
 //!
 //! Left out or open: the pool is separate from the write queue (Silo's *64-entry MC queue* may be
@@ -84,7 +84,7 @@ use undo_log::{Area, format, recover};
 use write_set::WriteSet;
 
 use super::{Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, Tx};
-use crate::config::{ConfigError, Size};
+use crate::config::{ConfigError, ControllerConfig, Size};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token};
 use crate::memory::{LineAddr, LineData, WordMask};
@@ -103,8 +103,6 @@ choice! {
 section! {
     /// LAD: updated lines gather in the controller until their transaction commits.
     pub struct LadConfig("lad") {
-        /// Lines that the controller's protected pool holds (LALEA: 16).
-        adr_entries: u32 = 64, 1..=4096, "lines";
         /// Time between two lines that leave an L1 at the end of a transaction.
         push_interval_cycles: u32 = 1, 0..=1000, "cycles";
         /// Time of a read that the pool serves, once it has reached the controller.
@@ -184,7 +182,7 @@ pub const ENTRY: Entry = Entry {
     sabotages: Sabotage::NAMED,
     corners: CORNERS,
     stress: &[
-        ("lad.adr_entries", &["1", "2", "3", "4", "16"]),
+        ("controller.adr_entries", &["1", "2", "3", "4", "16"]),
         ("lad.push_interval_cycles", &["0", "1", "40"]),
         ("lad.proactive_flush", &["true", "false"]),
         ("lad.recent_lines", &["1", "2", "4"]),
@@ -256,6 +254,8 @@ impl About {
 
 struct Lad {
     config: LadConfig,
+    /// Places of the pool.
+    places: usize,
     sabotages: Sabotages,
     threads: Vec<Thread>,
     coming: ByLine<Coming>,
@@ -287,6 +287,7 @@ impl Lad {
             gathered: ByLine::new(),
             draining: Vec::new(),
             sabotages: site.sabotages,
+            places: site.config.get::<ControllerConfig>().adr_entries as usize,
             config,
         })
     }
