@@ -26,6 +26,10 @@ pub fn catalogue() -> Value {
             })
         })
         .collect();
+    let aliases: Vec<Value> = designs::ALIASES
+        .iter()
+        .map(|a| json!({ "name": a.name, "summary": a.summary, "paper": a.paper, "of": a.of }))
+        .collect();
     let shared: Vec<Value> =
         workloads::sections().iter().flat_map(|s| parameters(s.as_ref())).collect();
     let workloads: Vec<Value> = workloads::REGISTRY
@@ -50,7 +54,7 @@ pub fn catalogue() -> Value {
         })
         .collect();
     json!({
-        "designs": designs, "workloads": workloads, "machines": machines, "stats": stats, "sections": sections,
+        "designs": designs, "aliases": aliases, "workloads": workloads, "machines": machines, "stats": stats, "sections": sections,
         "states": named(STATES),
     })
 }
@@ -94,7 +98,7 @@ pub fn comparison(comparison: &Comparison) -> Value {
     json!({
         "designs": comparison.designs, "workloads": comparison.workloads,
         "threads": comparison.threads, "transactions": comparison.transactions,
-        "baseline": comparison.baseline, "vary": vary,
+        "baseline": comparison.baseline, "vary": vary, "metrics": comparison.metrics,
     })
 }
 
@@ -140,10 +144,14 @@ mod tests {
     #[test]
     fn every_recorded_statistic_is_declared() {
         let declared: Vec<&str> = stats::declarations().map(|d| d.name).collect();
-        let stats =
-            stats::Stats { core_instructions: vec![1], core_cycles: vec![1], ..Default::default() };
+        let stats = stats::Stats {
+            core_instructions: vec![1],
+            core_cycles: vec![1],
+            bank_loads: stats::BankLoads::new(1),
+            ..Default::default()
+        };
         for (name, _) in stats.record(1000, 0, 0) {
-            let name = name.replace("core0", "core*");
+            let name = name.replace("core0", "core*").replace("bank0", "bank*");
             assert!(declared.contains(&name.as_str()), "{name} is not declared");
         }
     }

@@ -1,15 +1,23 @@
 //! Statistics: each declared once, with unit and description; plain counters on the hot path.
 
+mod bank_loads;
+mod processor_energy;
+
 use hdrhistogram::Histogram;
+
+pub use bank_loads::BankLoads;
+pub use processor_energy::{ProcessorEnergy, ProcessorEnergyConfig};
 
 use crate::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
 use crate::section;
 
 section! {
-    /// Statistics that take host time, and are 0 unless they are asked for.
+    /// Statistics that take host time or space, and are kept only if they are asked for.
     pub struct StatisticsConfig("statistics") {
         /// Follows every transactional store to the one before it of the same word in the same transaction.
         write_distances: bool = false, (), "";
+        /// Length of the intervals of `graven run --bank-loads`.
+        bank_load_interval_cycles: u32 = 10_000, 1..=1_000_000_000, "cycles";
     }
 }
 
@@ -29,7 +37,7 @@ pub enum Kind {
 /// Declaration of one statistic.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
-    /// Its name; `core*.x` stands for one per core.
+    /// Its name; `core*.x` stands for one per core, `bank*.x` for one per bank.
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
@@ -507,6 +515,12 @@ pub struct Stats {
     pub commit_latency: Latency,
     /// From a transaction's begin to its acknowledgement: the critical path.
     pub transaction_latency: Latency,
+    /// From the issue of a transaction's last instruction to its acknowledgement.
+    pub last_issue_latency: Latency,
+    /// Writes of log entries, from arrival at the controller until they are durable.
+    pub log_persist_latency: Latency,
+    /// Pending requests of the PM's banks.
+    pub bank_loads: BankLoads,
     /// PM reads, from arrival at the controller to data.
     pub read_latency: Latency,
     /// Writes of the media per line.
@@ -515,6 +529,8 @@ pub struct Stats {
     pub read_energy: Energy,
     /// Energy of PM writes.
     pub write_energy: Energy,
+    /// Energies of the processor's events.
+    pub processor: ProcessorEnergy,
     /// Instructions of each core.
     pub core_instructions: Vec<u64>,
     /// Cycle at which each core finished its last operation.
@@ -573,6 +589,42 @@ pub const DERIVED: &[Declaration] = &[
     derived("transaction_latency_cycles_p99", "cycles", "Transaction latency, 99th percentile."),
     derived("transaction_latency_cycles_max", "cycles", "Transaction latency, largest."),
     derived(
+        "last_issue_latency_cycles_mean",
+        "cycles",
+        "From the issue of a transaction's last instruction to its acknowledgement (LALEA §IV-D), mean.",
+    ),
+    derived("last_issue_latency_cycles_p50", "cycles", "The same, median."),
+    derived("last_issue_latency_cycles_p99", "cycles", "The same, 99th percentile."),
+    derived("last_issue_latency_cycles_max", "cycles", "The same, largest."),
+    derived(
+        "log_persist_latency_cycles_mean",
+        "cycles",
+        "Writes of log entries from arrival at the controller until they are durable (LALEA §IV-C), mean.",
+    ),
+    derived("log_persist_latency_cycles_p50", "cycles", "Log persistence latency, median."),
+    derived(
+        "log_persist_latency_cycles_p99",
+        "cycles",
+        "Log persistence latency, 99th percentile.",
+    ),
+    derived("log_persist_latency_cycles_max", "cycles", "Log persistence latency, largest."),
+    derived(
+        "bank_load_mean",
+        "requests",
+        "Pending requests of a PM bank (queued, or being worked on), mean over banks and time.",
+    ),
+    derived(
+        "bank_load_largest_mean",
+        "requests",
+        "Pending requests of the PM bank that has most of them at the instant, mean over time.",
+    ),
+    derived(
+        "bank_load_imbalance",
+        "",
+        "The one over the other: 1 if all banks always have the same load.",
+    ),
+    derived("bank*.load_mean", "requests", "Pending requests of one PM bank, mean over time."),
+    derived(
         "read_latency_cycles_mean",
         "cycles",
         "PM reads from arrival at the controller to data, mean.",
@@ -593,6 +645,11 @@ pub const DERIVED: &[Declaration] = &[
         "Energy of PM writes: row or on-PM buffer, and programmed cells.",
     ),
     derived("pm_energy_pj", "pJ", "Energy of PM reads and writes together."),
+    derived(
+        "processor_energy_pj",
+        "pJ",
+        "Dynamic energy of instructions and cache accesses, each at a documented price (`processor_energy`).",
+    ),
     derived(
         "footprint_bytes",
         "B",
@@ -627,7 +684,7 @@ pub enum Value {
 }
 
 impl Stats {
-    /// All values by name, in the order of [`declarations`] with `core*` written out.
+    /// All values by name, in the order of [`declarations`] with `core*` and `bank*` written out.
     pub fn record(
         &self,
         frequency_mhz: u32,
@@ -662,17 +719,30 @@ impl Stats {
         for (name, latency) in [
             ("commit_latency_cycles", &self.commit_latency),
             ("transaction_latency_cycles", &self.transaction_latency),
+            ("last_issue_latency_cycles", &self.last_issue_latency),
+            ("log_persist_latency_cycles", &self.log_persist_latency),
         ] {
             push(&format!("{name}_mean"), Value::Number(latency.mean()));
             push(&format!("{name}_p50"), Value::Count(latency.quantile(0.5)));
             push(&format!("{name}_p99"), Value::Count(latency.quantile(0.99)));
             push(&format!("{name}_max"), Value::Count(latency.max()));
         }
+        let loads: Vec<f64> = self.bank_loads.means(c.cycles).collect();
+        let load = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
+        let largest = self.bank_loads.largest_mean(c.cycles);
+        push("bank_load_mean", Value::Number(load));
+        push("bank_load_largest_mean", Value::Number(largest));
+        let imbalance = if load > 0.0 { largest / load } else { 0.0 };
+        push("bank_load_imbalance", Value::Number(imbalance));
+        for (bank, load) in loads.into_iter().enumerate() {
+            push(&format!("bank{bank}.load_mean"), Value::Number(load));
+        }
         push("read_latency_cycles_mean", Value::Number(self.read_latency.mean()));
         push("read_latency_cycles_p99", Value::Count(self.read_latency.quantile(0.99)));
         push("read_energy_pj", Value::Number(self.read_energy.pj()));
         push("write_energy_pj", Value::Number(self.write_energy.pj()));
         push("pm_energy_pj", Value::Number(self.read_energy.and(self.write_energy).pj()));
+        push("processor_energy_pj", Value::Number(self.processor.of(c).pj()));
         push("footprint_bytes", Value::Count(footprint_bytes));
         push("image_digest", Value::Digest(image_digest));
         out

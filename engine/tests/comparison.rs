@@ -4,6 +4,7 @@
 
 use graven_engine::catalogue;
 use graven_engine::config::{Comparison, Config, CoreConfig, PRESETS};
+use graven_engine::designs;
 use serde_json::{Value, json};
 
 const WHOLE: &str = r#"
@@ -14,6 +15,7 @@ threads = [8, 2]
 transactions = 20_000
 baseline = "fwb"
 vary = { "workload.element_bytes" = [64, "4096"], "controller.adr" = [true, false] }
+metrics = ["ipc", "media_writes_suppressed"]
 "#;
 
 fn read(text: &str) -> Config {
@@ -57,6 +59,7 @@ fn a_machine_says_what_is_compared_on_it() {
             "threads": [8, 2],
             "transactions": 20000,
             "baseline": "fwb",
+            "metrics": ["ipc", "media_writes_suppressed"],
             "vary": [
                 { "key": "workload.element_bytes", "values": ["64 B", "4 KB"], "origin": origin },
                 { "key": "controller.adr", "values": ["true", "false"], "origin": origin },
@@ -93,7 +96,7 @@ fn unknown_keys_are_refused_with_a_suggestion() {
     refused(
         "design = [\"base\"]",
         "my.toml: unknown key `comparison.design`; did you mean `designs`? \
-         known are designs, workloads, threads, transactions, baseline, vary",
+         known are designs, workloads, threads, transactions, baseline, vary, metrics",
     );
     let origin = "my.toml, [comparison] vary";
     refused(
@@ -129,6 +132,42 @@ fn unknown_names_are_refused_with_a_suggestion() {
              did you mean `{meant}`? known are "
         );
         assert!(error.to_string().starts_with(&start), "{error}");
+    }
+}
+
+#[test]
+fn a_metric_is_a_statistic_that_is_one_number() {
+    for name in ["throughputt", "image_digest", "core*.ipc", "core0.ipc"] {
+        let text = format!("[comparison]\nmetrics = [\"cycles\", \"{name}\"]");
+        let error = Config::from_toml(&text, "my.toml").unwrap_err().to_string();
+        let expected = format!(
+            "my.toml: `comparison.metrics` = \"{name}\" is not allowed; it must be the name of a statistic; "
+        );
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn other_names_of_designs_can_be_compared() {
+    let config = read("[comparison]\ndesigns = [\"non-pers\", \"fwb\"]\nbaseline = \"non-pers\"");
+    assert_eq!(config.comparison().designs, Some(vec!["non-pers".into(), "fwb".into()]));
+}
+
+#[test]
+fn other_names_stand_for_designs_that_exist() {
+    let names: Vec<&str> = designs::names().collect();
+    for alias in designs::ALIASES {
+        assert_eq!(names.iter().filter(|&&name| name == alias.name).count(), 1, "{}", alias.name);
+        for name in alias.of {
+            assert_eq!(designs::find(name).map(|entry| entry.name), Ok(*name));
+        }
+        match (alias.of, designs::find(alias.name)) {
+            ([one], found) => assert_eq!(found.map(|entry| entry.name), Ok(*one)),
+            (_, found) => {
+                let error = found.err().map(|error| error.to_string()).unwrap_or_default();
+                assert!(error.contains("name one of them here"), "{error}");
+            }
+        }
     }
 }
 

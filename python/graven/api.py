@@ -16,7 +16,7 @@ from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.campaign import CrashCampaign, CrashJob, Judged, Program, Shares, run_programs
 from graven.catalogue import catalogue
-from graven.comparison import Comparison
+from graven.comparison import Comparison, metrics_of
 from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, matrix
 from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
@@ -50,6 +50,7 @@ def run(
     transactions: int | None = None,
     seed: int = 1,
     request_trace: str | PathLike[str] | None = None,
+    bank_loads: str | PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None,
     **overrides: object,
 ) -> Record:
@@ -63,6 +64,7 @@ def run(
         transactions: Transactions over all threads; 10,000 if not given.
         seed: Seed of everything random.
         request_trace: A file for the memory requests of the run, in NVMain's format.
+        bank_loads: A file for the mean load of every PM bank, interval by interval, as CSV.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -70,9 +72,10 @@ def run(
         ConfigError: something was refused; nothing has run.
         SimulationError: the run failed, for example a load that returned stale data.
     """
-    trace = None if request_trace is None else fspath(request_trace)
+    trace, loads = (None if path is None else fspath(path) for path in (request_trace, bank_loads))
     pairs = tuple(setting_texts(settings, overrides).items())
-    job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs, trace)
+    where = Machine.find(machine)
+    job = Job(design, workload, where, threads, transactions, seed, pairs, trace, loads)
     result = Experiment.prepare([job]).run(workers=1)
     _raise_unless_whole(result)
     return result.records[0]
@@ -87,6 +90,7 @@ def compare(
     transactions: int | None = None,
     seed: int = 1,
     vary: Variations = None,
+    metrics: Names = None,
     jobs: int | None = None,
     observe: Observer | None = None,
     settings: Mapping[str, object] | None = None,
@@ -97,7 +101,8 @@ def compare(
     What is not given is as the machine's file says, if that has a table `[comparison]`.
 
     Args:
-        designs: Names of designs; `all`, or nothing for those compared by default.
+        designs: Names of designs; `all`, or nothing for those compared by default. A name that
+            stands for several shows the one with the highest throughput.
         workloads: Names of workloads or of the groups `micro` (the default), `macro`, `all`.
         machine: Name of a preset, or path of a TOML file.
         threads: Program threads, or several counts to compare; the machine's cores if neither is
@@ -105,6 +110,7 @@ def compare(
         transactions: Transactions over all threads of one simulation; 10,000 if neither is given.
         seed: Seed of everything random.
         vary: Several values of configuration keys; all their combinations are compared.
+        metrics: Names of the statistics that designs are compared by.
         jobs: Simulations at a time; the host's cores if not given.
         observe: Called with the progress several times a second.
         settings: Configuration by `SECTION.KEY`.
@@ -125,7 +131,9 @@ def compare(
         vary,
         threads=counts,
         transactions=transactions,
+        metrics=metrics,
     )
+    shown = metrics_of(choice.metrics)
     plan = matrix(
         choice.designs,
         choice.workloads,
@@ -137,8 +145,9 @@ def compare(
         vary=choice.vary,
     )
     result = Experiment.prepare(plan).run(workers=jobs, observe=observe)
-    _raise_unless_whole(result, choice.baseline)
-    return Comparison(result.records, choice.baseline)
+    comparison = Comparison(result.records, choice.baseline, shown)
+    _raise_unless_whole(result, comparison)
+    return comparison
 
 
 def memory(
@@ -302,6 +311,7 @@ def choose(
     *,
     threads: Iterable[int] | None = None,
     transactions: int | None = None,
+    metrics: Names = None,
 ) -> Choice:
     """What is compared: as given, else as the machine says, else the default.
 
@@ -319,6 +329,7 @@ def choose(
         said.transactions if transactions is None else transactions,
         said.baseline if said.baseline in names else None,
         said.vary or (),
+        said.metrics if metrics is None else tuple(_unique("stats", _split(metrics))),
     )
 
 
@@ -383,8 +394,8 @@ def failures_text(failures: Sequence[Failure]) -> str:
     return "\n".join(f"{failure.label}: {failure.message}" for failure in failures)
 
 
-def _raise_unless_whole(result: Result, baseline: str | None = None) -> None:
-    comparison = Comparison(result.records, baseline)
+def _raise_unless_whole(result: Result, comparison: Comparison | None = None) -> None:
+    comparison = comparison or Comparison(result.records)
     if result.interrupted:
         raise Interrupted(comparison)
     if result.failures:

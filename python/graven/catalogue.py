@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -64,6 +64,16 @@ class Design:
     sabotages: tuple[Named, ...]
     corners: tuple[Named, ...]
     parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
+class Alias:
+    """Another name: for one design, or in comparisons for the better of several."""
+
+    name: str
+    summary: str
+    paper: str
+    of: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -144,6 +154,7 @@ class Catalogue:
     """All names, in the engine's order."""
 
     designs: tuple[Design, ...]
+    aliases: tuple[Alias, ...]
     workloads: tuple[Workload, ...]
     machines: tuple[MachinePreset, ...]
     stats: tuple[Statistic, ...]
@@ -159,9 +170,23 @@ class Catalogue:
         groups["all"] = [workload.name for workload in self.workloads]
         return groups
 
+    def members(self, name: str) -> tuple[str, ...]:
+        """The designs that a name stands for: itself, if it is not an alias."""
+        return next((alias.of for alias in self.aliases if alias.name == name), (name,))
+
+    def design(self, name: str) -> Design:
+        """The design of a name; of an alias, the first that it stands for, under that name."""
+        alias = next((alias for alias in self.aliases if alias.name == name), None)
+        meant = name if alias is None else alias.of[0]
+        found = next(design for design in self.designs if design.name == meant)
+        if alias is None:
+            return found
+        return replace(found, name=name, summary=alias.summary, paper=alias.paper)
+
     def unsafe_designs(self) -> set[str]:
         """Names of the designs that lose committed data at a power failure."""
-        return {design.name for design in self.designs if not design.safe}
+        unsafe = {design.name for design in self.designs if not design.safe}
+        return unsafe | {alias.name for alias in self.aliases if unsafe.intersection(alias.of)}
 
     def states_of(self, design: str) -> tuple[Named, ...]:
         """States worth reaching: those of any design, then this one's."""
@@ -211,6 +236,10 @@ def catalogue() -> Catalogue:
                 _parameters(item["parameters"]),
             )
             for item in raw["designs"]
+        ),
+        aliases=tuple(
+            Alias(item["name"], item["summary"], item["paper"], tuple(item["of"]))
+            for item in raw["aliases"]
         ),
         workloads=tuple(
             Workload(item["name"], item["summary"], item["group"], _parameters(item["parameters"]))

@@ -52,6 +52,35 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+HIGHER_IS_BETTER = frozenset({"throughput_tx_per_s", "ipc"})
+"""Of all statistics; of any other, less is better, or nothing is known."""
+
+
+def metrics_of(stats: Sequence[str] | None) -> tuple[Metric, ...]:
+    """The metrics of these statistics, or `METRICS`.
+
+    Raises:
+        ConfigError: there is no such statistic.
+    """
+    if stats is None:
+        return METRICS
+    titles = {metric.stat: metric for metric in METRICS}
+    known = [item.name for item in catalogue().stats if "*" not in item.name]
+    for stat in stats:
+        if stat not in known or stat == "image_digest":
+            raise ConfigError(
+                f"metrics: unknown statistic `{stat}`; `graven list stats` shows the names"
+            )
+    return tuple(
+        titles.get(stat) or Metric(stat, _title(stat), stat in HIGHER_IS_BETTER) for stat in stats
+    )
+
+
+def _title(stat: str) -> str:
+    words = stat.replace("_", " ")
+    return "IPC" if stat == "ipc" else words[:1].upper() + words[1:]
+
+
 def geometric_mean(values: Sequence[float | None]) -> float | None:
     """The geometric mean; `None` if there is no value, or one is missing or not positive."""
     positive = [value for value in values if value is not None and value > 0.0]
@@ -69,12 +98,14 @@ class Comparison:
     Attributes:
         records: The results.
         preferred_baseline: The machine's baseline, if it names one.
+        metrics: What designs are compared by.
         whole: The comparison that this is one combination of; it says which designs and workloads
             there are.
     """
 
     records: tuple[Record, ...]
     preferred_baseline: str | None = None
+    metrics: tuple[Metric, ...] = METRICS
     whole: Comparison | None = field(default=None, repr=False)
 
     @property
@@ -249,7 +280,10 @@ class Normalised:
         """
         parts = self.parts()
         return [
-            row for metric in METRICS for part in parts for row in part._metric_rows(metric.stat)
+            row
+            for metric in self.comparison.metrics
+            for part in parts
+            for row in part._metric_rows(metric.stat)
         ]
 
     def _metric_rows(self, stat: str) -> Iterator[dict[str, Value]]:

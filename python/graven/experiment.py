@@ -12,11 +12,12 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from graven import _engine
+from graven.catalogue import catalogue
 from graven.machine import Machine
 from graven.records import Record, parse_record
 from graven.selection import Variation
@@ -46,7 +47,12 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """One simulation to run; `varied` has key, value and origin of what is varied."""
+    """One simulation to run.
+
+    Attributes:
+        varied: Key, value and origin of what is varied.
+        alias: The name that the design is compared under, if it is another.
+    """
 
     design: str
     workload: str
@@ -56,7 +62,9 @@ class Job:
     seed: int = 1
     settings: tuple[tuple[str, str], ...] = ()
     request_trace: str | None = None
+    bank_loads: str | None = None
     varied: tuple[tuple[str, str, str], ...] = ()
+    alias: str | None = None
 
     @property
     def label(self) -> str:
@@ -81,6 +89,7 @@ class Job:
             "set": [list(setting) for setting in self.settings],
             "vary": [list(varied) for varied in self.varied],
             "request_trace": self.request_trace,
+            "bank_loads": self.bank_loads,
         }
         return _engine.Simulation(json.dumps(spec))
 
@@ -96,15 +105,29 @@ def matrix(
     settings: Mapping[str, str] | None = None,
     vary: Sequence[Variation] = (),
 ) -> list[Job]:
-    """All combinations, workloads first, so that early results already compare designs."""
+    """All combinations, workloads first, so that early results already compare designs.
+
+    A name that stands for others has a job for each of them; `Experiment.run` keeps the best.
+    """
     pairs = tuple((settings or {}).items())
     choices = [[(item.key, value, item.origin) for value in item.values] for item in vary]
     return [
-        Job(design, workload, machine, count, transactions, seed, pairs, varied=varied)
+        Job(
+            design,
+            workload,
+            machine,
+            count,
+            transactions,
+            seed,
+            pairs,
+            varied=varied,
+            alias=None if design == name else name,
+        )
         for varied in itertools.product(*choices)
         for count in threads
         for workload in workloads
-        for design in designs
+        for name in designs
+        for design in catalogue().members(name)
     ]
 
 
@@ -297,11 +320,31 @@ class Experiment:
             for job, simulation in zip(self.jobs, self.simulations, strict=True)
         ]
         outcome = Pool(tasks, workers or host_cores()).run(observe)
-        records = tuple(
-            parse_record(text, job.machine.name, [key for key, _, _ in job.varied])
-            for job, text in ((self.jobs[index], text) for index, text in outcome.texts.items())
+        found = (
+            (self.jobs[index], self._record(index, text)) for index, text in outcome.texts.items()
         )
-        return Result(records, outcome.failures, outcome.interrupted)
+        return Result(_best_of_aliases(found), outcome.failures, outcome.interrupted)
+
+    def _record(self, index: int, text: str) -> Record:
+        job = self.jobs[index]
+        return parse_record(text, job.machine.name, [key for key, _, _ in job.varied])
+
+
+def _best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
+    """One record for each name: of those under an alias, the one with the highest throughput.
+
+    An alias of which not every member has a record has none.
+    """
+    records: dict[Job, list[Record]] = {}
+    for job, record in found:
+        key = job if job.alias is None else replace(job, design=job.alias)
+        records.setdefault(key, []).append(record)
+    best: list[Record] = []
+    for job, candidates in records.items():
+        if len(candidates) == len(catalogue().members(job.design)):
+            fastest = max(candidates, key=lambda r: r.number("throughput_tx_per_s") or 0.0)
+            best.append(replace(fastest, design=job.design))
+    return tuple(best)
 
 
 def host_cores() -> int:

@@ -32,10 +32,15 @@ class Selection:
     transactions: int | None = None
     baseline: str | None = None
     vary: tuple[Variation, ...] | None = None
+    metrics: tuple[str, ...] | None = None
 
     def lines(self) -> list[str]:
         """What it says, for a person: a line for each key."""
-        lists = {"designs": self.designs, "workloads": self.workloads}
+        lists = {
+            "designs": self.designs,
+            "workloads": self.workloads,
+            "metrics": self.metrics,
+        }
         lines = [f"{what}: {', '.join(names)}" for what, names in lists.items() if names]
         if self.threads is not None:
             lines.append(f"threads: {', '.join(map(str, self.threads))}")
@@ -62,6 +67,7 @@ class Selection:
             None
             if vary is None
             else tuple(Variation(v["key"], tuple(v["values"]), v["origin"]) for v in vary),
+            names(raw["metrics"]),
         )
 
 
@@ -76,6 +82,7 @@ class Choice:
         transactions: Transactions of one simulation; `None` for the engine's default.
         baseline: The machine's, if it is among the designs.
         vary: Keys whose values are combined with each other.
+        metrics: Statistics that designs are compared by; `None` for the default.
     """
 
     designs: list[str]
@@ -84,3 +91,4 @@ class Choice:
     transactions: int | None
     baseline: str | None
     vary: tuple[Variation, ...]
+    metrics: tuple[str, ...] | None = None

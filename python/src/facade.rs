@@ -1,7 +1,7 @@
 //! The seam between Python and the engine: specifications from JSON, records to JSON. All files are
 //! opened here, since the engine does no I/O.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
@@ -106,6 +106,7 @@ struct SimulationSpec {
     #[serde(default)]
     vary: Vec<(String, String, String)>,
     request_trace: Option<String>,
+    bank_loads: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -173,6 +174,8 @@ pub fn parse<'a, T: Deserialize<'a>>(spec_json: &'a str) -> Result<T, Failure> {
 struct SimulationTask {
     spec: Spec,
     request_trace: Option<String>,
+    /// A file for the banks' loads over time.
+    bank_loads: Option<String>,
 }
 
 /// A simulation from its specification; everything is checked here, nothing runs.
@@ -194,7 +197,8 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         given.seed,
     )?;
     spec.check()?;
-    Ok(Box::new(SimulationTask { spec, request_trace: given.request_trace }))
+    let (request_trace, bank_loads) = (given.request_trace, given.bank_loads);
+    Ok(Box::new(SimulationTask { spec, request_trace, bank_loads }))
 }
 
 impl Task for SimulationTask {
@@ -205,7 +209,17 @@ impl Task for SimulationTask {
         if let Some(trace) = &trace {
             simulation.machine_mut().memory.record_requests(trace.recorder());
         }
+        if self.bank_loads.is_some() {
+            simulation.keep_bank_loads();
+        }
         let digest = simulation.run()?;
+        if let Some(path) = &self.bank_loads {
+            let mut text = Vec::new();
+            let written = simulation.stats().bank_loads.write_series(&mut text);
+            written
+                .and_then(|()| fs::write(path, &text))
+                .map_err(|error| Failure::Simulation(format!("cannot write {path}: {error}")))?;
+        }
         if let Some(trace) = trace {
             trace.finish()?;
         }

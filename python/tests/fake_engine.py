@@ -120,7 +120,7 @@ SECTIONS = {
     ],
 }  # fmt: skip
 NOTHING = dict.fromkeys(
-    ("designs", "workloads", "threads", "transactions", "baseline", "vary")
+    ("designs", "workloads", "threads", "transactions", "baseline", "vary", "metrics")
 )  # fmt: skip
 
 
@@ -181,6 +181,14 @@ def catalogue():
                     "parameters": [],
                 }
                 for name, summary, paper, safe, _, _ in DESIGNS
+            ],
+            "aliases": [
+                {
+                    "name": "better",
+                    "summary": "The better of base and fwb",
+                    "paper": "none",
+                    "of": ["base", "fwb"],
+                }
             ],
             "workloads": [
                 {"name": name, "summary": summary, "group": group, "parameters": []}
@@ -334,6 +342,8 @@ class Simulation(_Task):
     def run(self):
         name, _, _, safe, speed, kinds = self._design
         self._sleep(f"{name}-{self._workload[0]}")
+        if self._spec["bank_loads"]:
+            Path(self._spec["bank_loads"]).write_text("cycle,bank0\n")
         if self._spec["request_trace"]:
             with Path(self._spec["request_trace"]).open("w") as file:
                 file.write("NVMV1\n")

@@ -48,6 +48,19 @@ def test_run_writes_the_requests_under_their_name(graven, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["t.nvt"]
 
 
+def test_run_writes_the_loads_of_the_banks_beside_them(graven, tmp_path):
+    done = graven(*RUN, "--request-trace", "t.nvt", "--bank-loads", "banks.csv")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["banks.csv", "t.nvt"]
+    assert (tmp_path / "banks.csv").read_text() == "cycle,bank0\n"
+
+
+def test_run_refuses_one_file_for_two_things(graven):
+    done = graven(*RUN, "--request-trace", "t.nvt", "--bank-loads", "t.nvt", FAKE_SECONDS="60")
+    assert done.returncode == 2
+    assert "--request-trace and --bank-loads: both name t.nvt" in done.stderr
+
+
 def test_run_refuses_a_trace_that_it_cannot_write(graven, tmp_path):
     (tmp_path / "file").write_text("")
     done = graven(*RUN, "--request-trace", "file/t.nvt", FAKE_SECONDS="60")

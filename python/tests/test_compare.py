@@ -71,6 +71,43 @@ def test_the_tables_of_a_variation_are_as_agreed(graven):
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
+def test_a_name_for_several_shows_the_fastest(graven):
+    names = ("--designs", "base,better", "--workloads", "array,btree")
+    records = documents(graven("compare", *names, "--format", "json").stdout)
+    assert [r["design"] for r in records] == ["base", "better", "base", "better"]
+    assert all(r["stats"]["throughput_tx_per_s"] > 0 for r in records)
+    fwb = documents(graven("compare", "--designs", "fwb", *names[2:], "--format", "json").stdout)
+    assert [r["stats"] for r in records[1::2]] == [r["stats"] for r in fwb]
+
+
+def test_a_name_for_several_has_no_result_if_one_of_them_has_none(graven):
+    names = ("--designs", "silo,better", "--workloads", "array")
+    done = graven("compare", *names, "--format", "json", FAKE_FAIL="base")
+    assert done.returncode == 1
+    assert [r["design"] for r in documents(done.stdout)] == ["silo"]
+
+
+def test_a_name_for_several_has_its_place_in_the_report(graven, tmp_path):
+    done = graven("compare", "--designs", "base,better", "--workloads", "array")
+    assert done.returncode == 0, done.stderr
+    assert "The better of base and fwb" in (tmp_path / "report.html").read_text()
+
+
+def test_metrics_can_be_chosen(graven, tmp_path):
+    done = graven("compare", *SMALL, "--metrics", "ipc,cycles")
+    assert done.returncode == 0, done.stderr
+    assert "IPC, relative to base (higher is better)" in done.stdout
+    assert "Cycles, relative to base (lower is better)" in done.stdout
+    assert "Throughput" not in done.stdout
+    assert "--metrics ipc,cycles" in (tmp_path / "report.html").read_text()
+
+
+def test_an_unknown_metric_is_refused(graven):
+    done = graven("compare", *SMALL, "--metrics", "ipcc", FAKE_SECONDS="60")
+    assert done.returncode == 2
+    assert "metrics: unknown statistic `ipcc`" in done.stderr
+
+
 def test_every_combination_of_what_is_varied_is_compared(graven):
     done = graven("compare", *SMALL, *VARY, "--vary", "pm.write_ns=150,300", "--format", "json")
     records = documents(done.stdout)

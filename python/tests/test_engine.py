@@ -111,6 +111,18 @@ def test_a_run_can_be_replayed_on_the_memory_alone(real):
     assert documents(replay.stdout)["stats"]["media_write_requests"] > 0
 
 
+def test_a_run_writes_the_loads_of_its_banks(real, tmp_path):
+    run = ("run", "--design", "base", "--workload", "array", *QUICK, "--bank-loads", "b.csv")
+    done = real(*run, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    [record] = documents(done.stdout)
+    first, *intervals = (tmp_path / "b.csv").read_text().splitlines()
+    assert first.split(",") == ["cycle", *(f"bank{bank}" for bank in range(8))]
+    assert len(intervals) == record["stats"]["cycles"] // 10_000
+    loads = [sum(map(float, line.split(",")[1:])) / 8 for line in intervals]
+    assert sum(loads) / len(loads) == pytest.approx(record["stats"]["bank_load_mean"], rel=0.1)
+
+
 def test_a_run_writes_its_requests_in_nvmains_format(real, tmp_path):
     run = ("run", "--design", "base", "--workload", "array", *QUICK, "--request-trace", "t.nvt")
     done = real(*run)

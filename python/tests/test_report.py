@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 import graven
+from graven.catalogue import catalogue
 from graven.comparison import METRICS
 from graven.machine import Machine
 from graven.report import render
@@ -192,5 +193,12 @@ def test_text_is_escaped(comparison):
 
 
 def test_safe_designs_have_colours_of_their_own():
-    safe = [style.colour for style in design_styles().values() if not style.hatched]
+    names = [design.name for design in catalogue().designs]
+    styles = design_styles(names)
+    safe = [style.colour for style in styles.values() if not style.hatched]
     assert len(safe) == len(set(safe))
+    # A name for others takes another colour only if it meets the one that it stands for.
+    assert design_styles(["silo", "better"])["better"] == styles["base"]
+    both = design_styles(["base", "better"])
+    assert both["base"] == styles["base"]
+    assert both["better"].colour != styles["base"].colour

@@ -9,6 +9,7 @@
 //! transactions = 100_000
 //! baseline = "fwb"
 //! vary = { "workload.element_bytes" = ["64 B", "4 KB"] }
+//! metrics = ["throughput_tx_per_s", "ipc"]
 //! ```
 //!
 //! Each key may be left out, and is inherited by itself. Everything is checked with the rest of the file:
@@ -18,6 +19,7 @@
 use toml::{Table, Value};
 
 use super::{Config, ConfigError, error, read_text, split_key};
+use crate::stats::{self, Kind};
 use crate::{designs, workloads};
 
 /// A parameter whose values are compared with each other.
@@ -46,13 +48,15 @@ pub struct Comparison {
     pub baseline: Option<String>,
     /// Parameters that are varied, each key once.
     pub vary: Option<Vec<Variation>>,
+    /// Names of the statistics that designs are compared by.
+    pub metrics: Option<Vec<String>>,
 }
 
 /// The table's name.
 pub(super) const TABLE: &str = "comparison";
 /// The keys of the table.
-pub(super) const KEYS: [&str; 6] =
-    ["designs", "workloads", "threads", "transactions", "baseline", "vary"];
+pub(super) const KEYS: [&str; 7] =
+    ["designs", "workloads", "threads", "transactions", "baseline", "vary", "metrics"];
 /// The name that stands for every design or workload.
 const ALL: &str = "all";
 
@@ -108,6 +112,9 @@ impl Config {
                 }
                 "workloads" => {
                     self.comparison.workloads = Some(names(file, &key, value, &WORKLOADS)?);
+                }
+                "metrics" => {
+                    self.comparison.metrics = Some(names(file, &key, value, &METRICS)?);
                 }
                 "threads" => self.comparison.threads = Some(counts(file, &key, value)?),
                 "transactions" => self.comparison.transactions = Some(count_of(file, &key, value)?),
@@ -253,9 +260,14 @@ const DESIGNS: Names = Names {
     what: "the name of a design",
     known: || BASELINE.known().into_iter().chain([ALL]).collect(),
 };
-const BASELINE: Names = Names {
-    what: "the name of a design",
-    known: || designs::REGISTRY.iter().map(|entry| entry.name).collect(),
+const BASELINE: Names =
+    Names { what: "the name of a design", known: || designs::names().collect() };
+const METRICS: Names = Names {
+    what: "the name of a statistic",
+    known: || {
+        let single = |d: &&stats::Declaration| d.kind != Kind::Digest && !d.name.contains('*');
+        stats::declarations().filter(single).map(|d| d.name).collect()
+    },
 };
 const WORKLOADS: Names = Names {
     what: "the name of a workload or of a group of them",

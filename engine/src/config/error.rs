@@ -58,6 +58,16 @@ pub enum ConfigError {
         /// A suggestion and the known names.
         allowed: String,
     },
+    /// A name that stands for several members of a registry where one is needed.
+    #[error("{kind} `{name}` stands for the better of {of} in comparisons; name one of them here")]
+    Ambiguous {
+        /// design.
+        kind: &'static str,
+        /// As given.
+        name: String,
+        /// Those that it stands for.
+        of: String,
+    },
 }
 
 impl ConfigError {
@@ -68,6 +78,11 @@ impl ConfigError {
             value: one_line(value),
             allowed: allowed.into(),
         }
+    }
+
+    /// A name that stands for several.
+    pub fn ambiguous(kind: &'static str, name: &str, of: &[&str]) -> Self {
+        ConfigError::Ambiguous { kind, name: name.into(), of: of.join(" and ") }
     }
 
     /// An unknown name of a registry.

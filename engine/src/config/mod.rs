@@ -80,6 +80,7 @@ impl Config {
         sections.extend(crate::workloads::sections());
         sections.extend(crate::designs::sections());
         sections.push(Box::new(crate::stats::StatisticsConfig::default()));
+        sections.push(Box::new(crate::stats::ProcessorEnergyConfig::default()));
         Config {
             machine: "defaults".into(),
             sections,

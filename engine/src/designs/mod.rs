@@ -492,15 +492,46 @@ pub const REGISTRY: &[&Entry] = &[
     &silo::LITERAL,
 ];
 
+/// Another name: for one design, or in comparisons for the better of several.
+pub struct Alias {
+    /// What users call it.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Where the name is from.
+    pub paper: &'static str,
+    /// The designs that it stands for. Of several, a comparison shows the one with the highest throughput, workload by
+    /// workload.
+    pub of: &'static [&'static str],
+}
+
+/// All of them.
+pub const ALIASES: &[Alias] = &[Alias {
+    name: "non-pers",
+    summary: "another name for `ideal`",
+    paper: "FWB §VI",
+    of: &["ideal"],
+}];
+
 /// The design of a name.
 ///
 /// # Errors
-/// [`ConfigError::UnknownName`] with the names that exist.
+/// [`ConfigError::UnknownName`] with the names that exist; [`ConfigError::Ambiguous`] if it stands for several.
 pub fn find(name: &str) -> Result<&'static Entry, ConfigError> {
-    REGISTRY.iter().copied().find(|e| e.name == name).ok_or_else(|| {
-        let known: Vec<&str> = REGISTRY.iter().map(|e| e.name).collect();
+    let meant = match ALIASES.iter().find(|alias| alias.name == name).map(|alias| alias.of) {
+        None => name,
+        Some([one]) => one,
+        Some(several) => return Err(ConfigError::ambiguous("design", name, several)),
+    };
+    REGISTRY.iter().copied().find(|e| e.name == meant).ok_or_else(|| {
+        let known: Vec<&str> = names().collect();
         ConfigError::unknown_name("design", name, &known)
     })
+}
+
+/// All names of designs, aliases last.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    REGISTRY.iter().map(|entry| entry.name).chain(ALIASES.iter().map(|alias| alias.name))
 }
 
 /// The configuration sections of all designs.

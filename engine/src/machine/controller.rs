@@ -65,6 +65,9 @@ pub struct Shared {
 impl Shared {
     fn durable(&mut self, write: &Write) {
         self.durable_changes += 1;
+        if write.class == WriteClass::Log {
+            self.stats.log_persist_latency.record(self.now - write.arrived);
+        }
         if let Some(writes) = &mut self.durable_writes {
             writes.push((write.line, write.mask, write.data));
         }
@@ -110,6 +113,8 @@ struct QueuedRead {
     place: Place,
     /// The on-PM buffer has the whole line.
     buffered: bool,
+    /// The write queue has it.
+    forwarded: bool,
 }
 
 /// A write that has found no place yet.
@@ -117,8 +122,6 @@ struct QueuedRead {
 struct WaitingWrite {
     write: Write,
     place: Place,
-    /// When it asked for a place.
-    arrived: Cycle,
     /// There was a place, but ordered writes, or an older write of the line that waits for them, had to
     /// go first.
     held: bool,
@@ -151,6 +154,8 @@ pub struct Channel {
     reads: Vec<QueuedRead>,
     /// Their line numbers, for a fast search.
     read_lines: Vec<u64>,
+    /// Per bank, requests that are queued or that it is working on.
+    load_of_bank: Vec<u32>,
     /// Per bank, the queued reads.
     reads_of_bank: Vec<u32>,
     /// How many of them the on-PM buffer serves.
@@ -183,6 +188,7 @@ impl Channel {
         Self {
             reads: Vec::with_capacity(spec.read_queue),
             read_lines: Vec::with_capacity(spec.read_queue),
+            load_of_bank: vec![0; banks],
             reads_of_bank: vec![0; banks],
             reads_buffered: 0,
             waiting_reads: VecDeque::new(),
@@ -225,10 +231,19 @@ impl Channel {
         self.waiting_writes.iter().any(|w| w.write.line == line)
     }
 
-    /// Requests queued for, or in service at, each bank.
-    pub fn bank_load(&self, bank: u32) -> usize {
-        self.reads_of_bank[bank as usize] as usize
-            + self.writes.iter().filter(|w| w.bank == bank).count()
+    /// A bank's pending requests: reads and writes that are queued for it or that it is working on.
+    pub fn bank_load(&self, bank: u32) -> u32 {
+        self.load_of_bank[bank as usize]
+    }
+
+    /// A bank has got a request, or is done with one.
+    fn load_changes(&mut self, bank: u32, by: i32, shared: &mut Shared) {
+        let load = &mut self.load_of_bank[bank as usize];
+        *load = load.checked_add_signed(by).expect("a bank is done with what it got");
+        if self.spec.persistent {
+            let number = u64::from(self.spec.number) * self.spec.mapping.banks + u64::from(bank);
+            shared.stats.bank_loads.set(number as usize, *load, shared.now);
+        }
     }
 
     /// Whether nothing is queued or under way (the on-PM buffer may hold lines).
@@ -243,7 +258,7 @@ impl Channel {
     /// A read arrives.
     pub fn read(&mut self, read: Read, shared: &mut Shared) {
         let place = self.spec.mapping.place(read.line);
-        let queued = QueuedRead { read, place, buffered: false };
+        let mut queued = QueuedRead { read, place, buffered: false, forwarded: false };
         if self.spec.persistent {
             shared.stats.counters.controller_read_requests += 1;
         } else {
@@ -253,6 +268,7 @@ impl Channel {
             if self.spec.persistent {
                 shared.stats.counters.controller_reads_forwarded += 1;
             }
+            queued.forwarded = true;
             let slot = self.in_service.insert(queued) as u32;
             shared.events.push(shared.now + 1, Event::ReadDone(self.tag(slot)));
             return;
@@ -268,6 +284,7 @@ impl Channel {
         queued.buffered =
             self.buffer.as_ref().is_some_and(|b| b.mask(queued.read.line) == WordMask::MAX);
         self.reads_of_bank[queued.place.bank as usize] += 1;
+        self.load_changes(queued.place.bank, 1, shared);
         self.reads_buffered += usize::from(queued.buffered);
         self.read_lines.push(queued.read.line.0);
         self.reads.push(queued);
@@ -297,9 +314,10 @@ impl Channel {
     }
 
     /// A write arrives.
-    pub fn write(&mut self, write: Write, shared: &mut Shared) {
+    pub fn write(&mut self, mut write: Write, shared: &mut Shared) {
+        write.arrived = shared.now;
         let place = self.spec.mapping.place(write.line);
-        let mut queued = WaitingWrite { write, place, arrived: shared.now, held: false };
+        let mut queued = WaitingWrite { write, place, held: false };
         if self.may_accept(&queued, shared) && self.may_pass_all_waiting(&queued) {
             self.accept(queued, shared);
         } else {
@@ -362,7 +380,7 @@ impl Channel {
                 } else {
                     &mut c.write_queue_full_cycles
                 };
-                *cycles += shared.now - queued.arrived;
+                *cycles += shared.now - queued.write.arrived;
             }
             self.accept(queued, shared);
         }
@@ -388,6 +406,7 @@ impl Channel {
             }
             None => {
                 self.enqueue_write(&queued);
+                self.load_changes(queued.place.bank, 1, shared);
                 if self.spec.persistent {
                     let max = &mut shared.stats.counters.write_queue_max;
                     *max = (*max).max(self.writes.len() as u64);
@@ -690,6 +709,7 @@ impl Channel {
 
     fn move_to_buffer(&mut self, index: usize, shared: &mut Shared) {
         let (write, place) = self.remove_write(index);
+        self.load_changes(place.bank, -1, shared);
         let buffer = self.buffer.as_mut().expect("the caller saw a buffer");
         buffer.write(&write, place, &self.spec.energy, &mut shared.stats);
         self.buffer_changed(write.line.0 / LINES_PER_MEDIA_LINE as u64);
@@ -726,7 +746,8 @@ impl Channel {
             .position(|w| w.slot == slot)
             .expect("an issued write stays queued until it is done");
         debug_assert!(self.writes[at].issued, "only an issued write is finished");
-        let (w, _) = self.remove_write(at);
+        let (w, place) = self.remove_write(at);
+        self.load_changes(place.bank, -1, shared);
         if self.spec.persistent {
             let of_slot = |&(of, _): &(u32, Effort)| of == slot;
             let at = self.efforts.iter().position(of_slot).expect("it was started");
@@ -752,6 +773,9 @@ impl Channel {
     /// A read's data has arrived.
     pub fn read_done(&mut self, slot: u32, shared: &mut Shared) {
         let queued = self.in_service.remove(slot as usize);
+        if !queued.forwarded {
+            self.load_changes(queued.place.bank, -1, shared);
+        }
         if self.spec.persistent {
             let latency = shared.now - queued.read.arrived;
             shared.stats.counters.reads_served += 1;

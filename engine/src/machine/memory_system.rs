@@ -13,7 +13,7 @@ use crate::config::{
 };
 use crate::media::{PmCells, overlay};
 use crate::memory::{Addr, Image, LineAddr, LineData, WordMask, words_in};
-use crate::stats::{Counters, Stats};
+use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats};
 
 /// A request as it was sent, for a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,11 +115,17 @@ impl MemorySystem {
             buffer_lines: 0,
             buffer_spill_percent: 100,
         }));
+        let banks = (mapping.channels * mapping.banks) as usize;
+        let stats = Stats {
+            bank_loads: BankLoads::new(banks),
+            processor: ProcessorEnergy::new(config),
+            ..Stats::default()
+        };
         Self {
             shared: Shared {
                 now: 0,
                 events: EventQueue::default(),
-                stats: Stats::default(),
+                stats,
                 media: Image::new(),
                 cells: PmCells::new(pm, config.get::<TlcConfig>(), core),
                 notices: Default::default(),

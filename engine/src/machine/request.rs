@@ -44,6 +44,8 @@ pub struct Write {
     pub order: OrderSeq,
     /// It may become durable only after every ordered write up to this one; 0: at any time.
     pub after: OrderSeq,
+    /// When it reached its controller, which notes it.
+    pub arrived: Cycle,
 }
 
 impl Write {
@@ -58,6 +60,7 @@ impl Write {
             token: 0,
             order: 0,
             after: 0,
+            arrived: 0,
         }
     }
 

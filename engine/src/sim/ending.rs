@@ -27,6 +27,7 @@ impl Simulation {
         }
         stats.counters.cycles = stats.core_cycles.iter().copied().max().unwrap_or(0);
         stats.counters.instructions = stats.core_instructions.iter().sum();
+        stats.bank_loads.finish(stats.counters.cycles);
         stats.counters.residual_dirty_lines = residual;
         stats.counters.peak_wear = stats.wear.peak();
         stats.counters.peak_cell_wear = peak_cell_wear;

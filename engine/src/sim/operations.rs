@@ -175,7 +175,8 @@ impl Simulation {
         self.issue(thread, op, 1);
         let t = &mut self.threads[thread];
         t.transactions += 1;
-        t.running = Some(Running { tx, began: now, ending: None, committing: false });
+        t.running =
+            Some(Running { tx, began: now, last_issue: None, ending: None, committing: false });
         if let Some(judge) = &mut self.judge {
             judge.begin(tx);
             let busy = !self.design.is_idle();
@@ -192,6 +193,9 @@ impl Simulation {
     }
 
     pub(super) fn tx_end(&mut self, thread: usize, op: Op) {
+        let now = self.machine.now();
+        let running = self.threads[thread].running.as_mut();
+        running.expect("a transaction ends after it began").last_issue.get_or_insert(now);
         if !self.drained(thread, op) || !self.issue(thread, op, 1) {
             return;
         }
@@ -235,6 +239,7 @@ impl Simulation {
         let stats = &mut self.machine.memory.shared.stats;
         stats.counters.committed_transactions += 1;
         stats.commit_latency.record(now - ending);
+        stats.last_issue_latency.record(now - running.last_issue.unwrap_or(ending));
         stats.transaction_latency.record(now - running.began);
         self.machine.memory.shared.durable_changes += 1;
         if let Some(judge) = &mut self.judge {

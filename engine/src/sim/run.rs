@@ -159,6 +159,13 @@ impl Simulation {
         self.machine.follow_domain(start, end);
     }
 
+    /// Keeps the loads of the banks over time from now on ([`crate::stats::BankLoads::write_series`]). Call it
+    /// before running.
+    pub fn keep_bank_loads(&mut self) {
+        let interval = self.spec.config.get::<StatisticsConfig>().bank_load_interval_cycles;
+        self.machine.memory.shared.stats.bank_loads.keep_series(interval.into());
+    }
+
     /// The specification.
     pub fn spec(&self) -> &Spec {
         &self.spec

@@ -80,6 +80,8 @@ pub struct Running {
     pub tx: Tx,
     /// When it began.
     pub began: Cycle,
+    /// When its last instruction had been issued; it may have stores to perform still.
+    pub last_issue: Option<Cycle>,
     /// When its end was reached.
     pub ending: Option<Cycle>,
     /// The design has been told of the end and has made the thread wait.

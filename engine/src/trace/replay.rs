@@ -143,6 +143,7 @@ impl Replay {
         let now = self.memory.shared.now;
         let mut stats = std::mem::take(&mut self.memory.shared.stats);
         stats.counters.cycles = now;
+        stats.bank_loads.finish(now);
         stats.counters.peak_wear = stats.wear.peak();
         stats.counters.peak_cell_wear = self.memory.shared.cells.peak_wear();
         Record {

@@ -13,7 +13,7 @@ from graven.api import choose, failures_text
 from graven.cli import options
 from graven.cli.tables import print_comparison
 from graven.cli.terminal import complain, note, person_console, refusing, results_console
-from graven.comparison import Comparison, Normalised
+from graven.comparison import Comparison, Normalised, metrics_of
 from graven.experiment import Experiment, Result, matrix
 from graven.machine import Machine
 from graven.progress import Display
@@ -27,8 +27,9 @@ Prints throughput, media writes, bytes written per transaction, mean transaction
 energy relative to the baseline, and writes report.html, which opens without a network.
 
 A machine's file may say what is compared on it: designs, workloads, threads, transactions,
-baseline, and what is varied. An option takes the place of what the file says about the same; a key
-that is --set is not varied.
+baseline, what is varied, and the statistics that designs are compared by. An option takes the place
+of what the file says about the same; a key that is --set is not varied. A name that stands for
+several designs shows, workload by workload, the one with the highest throughput.
 
 \b
 Examples:
@@ -37,6 +38,7 @@ Examples:
   graven compare --workloads all --threads 1,2,4,8 --out results
   graven compare --vary workload.element_bytes="64 B,4 KB" --vary pm.write_ns=150,300
   graven compare --machine fwb --set pm.write_ns=300 --report slow.html
+  graven compare --designs base,silo --metrics throughput_tx_per_s,ipc,pm_energy_pj
   graven compare --machine mine.toml --format csv > mine.csv
   graven compare --format json | jq '.[].stats.cycles'
 
@@ -77,6 +79,12 @@ once; what had finished is printed and written all the same, and the exit code i
     "first safe one]",
 )
 @click.option(
+    "--metrics",
+    metavar="NAMES",
+    help="Statistics that designs are compared by, separated by commas (`graven list stats`).  "
+    "[default: the machine's, else five]",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FOLDER|FILE",
@@ -109,6 +117,7 @@ def compare(
     settings: dict[str, str],
     vary: dict[str, list[str]] | None,
     baseline: str | None,
+    metrics: str | None,
     out: Path | None,
     jobs: int | None,
     form: str,
@@ -125,7 +134,9 @@ def compare(
         vary,
         threads=threads,
         transactions=transactions,
+        metrics=metrics,
     )
+    shown = metrics_of(choice.metrics)
     if baseline is not None and baseline not in choice.designs:
         compared = ", ".join(choice.designs)
         raise click.UsageError(
@@ -152,7 +163,7 @@ def compare(
 
     with Display(person_console()) as display:
         result = experiment.run(workers=jobs, observe=display)
-    comparison = Comparison(result.records)
+    comparison = Comparison(result.records, metrics=shown)
     baseline = baseline or choice.baseline
     if baseline is not None and result.records and baseline not in comparison.designs:
         note(f"no result of the baseline {baseline}; another design takes its place")

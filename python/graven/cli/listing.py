@@ -38,6 +38,8 @@ def _designs(console: Console, *, verbose: bool) -> None:
         table.add_column(column, no_wrap=column == "design")
     for design in known.designs:
         table.add_row(marked(design.name, unsafe), Text(design.paper), Text(design.summary))
+    for alias in known.aliases:
+        table.add_row(marked(alias.name, unsafe), Text(alias.paper), Text(alias.summary))
     console.print(table)
     if unsafe:
         console.print(UNSAFE_NOTE)

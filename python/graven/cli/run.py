@@ -29,6 +29,7 @@ Examples:
   graven run --design fwb --workload hash --threads 4 --set workload.element_bytes="1 KB"
   graven run --design silo --workload queue --format json
   graven run --design base --workload array --request-trace requests.nvt
+  graven run --design lalea --workload hash --machine lalea --bank-loads banks.csv
 """
 
 
@@ -47,6 +48,13 @@ Examples:
     help="Write the requests that reach the memory controller, in NVMain's format.",
 )
 @click.option(
+    "--bank-loads",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the mean load of every PM bank over time, as CSV: a line for each "
+    "statistics.bank_load_interval_cycles.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["table", "json", "csv"]),
@@ -63,10 +71,14 @@ def run(
     seed: int,
     settings: dict[str, str],
     request_trace: Path | None,
+    bank_loads: Path | None,
     form: str,
 ) -> int:
     """Checks everything, simulates, prints."""
-    partial = None if request_trace is None else _partial(request_trace)
+    files = {"--request-trace": (request_trace, TRACE_ROOM), "--bank-loads": (bank_loads, 0)}
+    if request_trace is not None and request_trace == bank_loads:
+        raise click.UsageError(f"--request-trace and --bank-loads: both name {bank_loads}")
+    partial = {path: _partial(path) for path, _ in files.values() if path is not None}
     job = Job(
         design,
         workload,
@@ -75,26 +87,29 @@ def run(
         transactions,
         seed,
         tuple(settings.items()),
-        None if partial is None else str(partial),
+        None if request_trace is None else str(partial[request_trace]),
+        None if bank_loads is None else str(partial[bank_loads]),
     )
     experiment = Experiment.prepare([job])
-    if request_trace is not None:
-        with refusing("--request-trace: "):
-            output.check([request_trace], TRACE_ROOM)
+    for option, (path, room) in files.items():
+        if path is not None:
+            with refusing(f"{option}: "):
+                output.check([path], room)
     try:
         with Display(person_console()) as display:
             result = experiment.run(workers=1, observe=display)
-        if partial is not None and request_trace is not None and result.records:
-            partial.replace(request_trace)
-            note(f"wrote {request_trace}")
+        if result.records:
+            for path, growing in partial.items():
+                growing.replace(path)
+                note(f"wrote {path}")
     finally:
-        if partial is not None:
-            partial.unlink(missing_ok=True)
+        for growing in partial.values():
+            growing.unlink(missing_ok=True)
     return _show(result, form)
 
 
 def _partial(path: Path) -> Path:
-    """Where the trace grows, so that only a whole one ever bears its name."""
+    """Where a file grows, so that only a whole one ever bears its name."""
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 

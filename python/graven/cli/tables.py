@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graven.catalogue import catalogue
-from graven.comparison import MEAN, METRICS, Metric, Normalised
+from graven.comparison import MEAN, Metric, Normalised
 from graven.figures import exact, ratio, scaled
 from graven.records import Value
 
@@ -44,7 +44,7 @@ def print_comparison(console: Console, normalised: Normalised) -> None:
     workloads = comparison.workloads
     chunks = [workloads[i : i + room] for i in range(0, len(workloads), room)]
     parts = normalised.parts()
-    for metric in METRICS:
+    for metric in comparison.metrics:
         title = f"{metric.title}, relative to {normalised.baseline} ({metric.direction})"
         for part, (number, chunk) in itertools.product(parts, enumerate(chunks)):
             last = number == len(chunks) - 1

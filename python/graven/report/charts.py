@@ -87,6 +87,7 @@ class LineChart:
 
     key: str
     description: str
+    designs: Sequence[str]
     threads: Sequence[int]
     panels: Mapping[str, Sequence[Line]]
 
@@ -140,7 +141,7 @@ def _text_width(texts: Sequence[str], size: float) -> float:
 
 def _pieces(chart: BarChart, design: str, group: str) -> list[tuple[str, float, str, str]]:
     """What to draw for one bar: name, length, colour, hatch."""
-    style = design_styles()[design]
+    style = design_styles(chart.designs)[design]
     bar = chart.bars[design, group]
     if bar.value is None:
         return []
@@ -289,14 +290,13 @@ _MARKERS = dict(zip("osD^vP*XpH<>", "●■◆▲▼✚★✖⬟⬢◀▶", stri
 """Shapes of the points of a line, and the signs that stand for them in a legend."""
 
 
-def _marker(design: str) -> str:
-    order = list(design_styles())
-    return [*_MARKERS][order.index(design) % len(_MARKERS)]
+def _marker(designs: Sequence[str], design: str) -> str:
+    return [*_MARKERS][designs.index(design) % len(_MARKERS)]
 
 
-def marker_signs() -> dict[str, str]:
-    """The sign of each design's points."""
-    return {design: _MARKERS[_marker(design)] for design in design_styles()}
+def marker_signs(designs: Sequence[str]) -> dict[str, str]:
+    """The sign of each design's points, of those that are shown together."""
+    return {design: _MARKERS[_marker(designs, design)] for design in designs}
 
 
 def _draw_lines(chart: LineChart, width: float, across: int) -> str:
@@ -305,7 +305,7 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> str:
     panel = 232.0
     height = panel * down
     figure = Figure(figsize=(width / _POINTS, height / _POINTS), dpi=_POINTS)
-    styles = design_styles()
+    styles = design_styles(chart.designs)
     places = range(len(chart.threads))
     cell = width / across
     for number, name in enumerate(names):
@@ -319,7 +319,7 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> str:
                 places,
                 [float("nan") if value is None else value for value in item.values],
                 color=style.line,
-                marker=_marker(item.design),
+                marker=_marker(chart.designs, item.design),
                 markersize=5,
                 lw=1.8,
                 ls="--" if style.hatched else "-",

@@ -110,8 +110,7 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
     )
     folder = resources.files("graven.report")
     template = environment.from_string(folder.joinpath("page.html").read_text("utf-8"))
-    styles = design_styles()
-    known = {design.name: design for design in catalogue().designs}
+    styles = design_styles(comparison.designs)
     return (
         template.render(
             style=Markup(folder.joinpath("page.css").read_text("utf-8")),
@@ -121,11 +120,11 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             transactions=_range([record.transactions for record in comparison.records]),
             threads=", ".join(str(count) for count in comparison.threads),
             varied={key: _values(values) for key, values in comparison.varied.items()},
-            designs=[(known[name], styles[name]) for name in comparison.designs],
+            designs=[(catalogue().design(name), styles[name]) for name in comparison.designs],
             workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
-            markers=marker_signs(),
+            markers=marker_signs(comparison.designs),
             highlights=[found for part in normalised.parts() if (found := _highlights(part)).items],
-            parts=[_part(normalised, metric) for metric in METRICS],
+            parts=[_part(normalised, metric) for metric in comparison.metrics],
             scaling=_scaling(normalised),
             kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in _kinds_present(comparison)],
             missing=_missing(comparison),
@@ -178,7 +177,7 @@ def _highlights(normalised: Normalised) -> Highlights:
     threads = max(comparison.threads)
     safe = [d for d in comparison.designs if d not in comparison.unsafe]
     found: list[Highlight] = []
-    for metric in METRICS:
+    for metric in comparison.metrics:
         means = [(normalised.mean(metric.stat, design, threads), design) for design in safe]
         valid = [(value, design) for value, design in means if value is not None]
         if valid:
@@ -346,7 +345,7 @@ def _scaling(normalised: Normalised) -> Part | None:
 def _scaling_group(normalised: Normalised, lead: str, number: int) -> Group:
     comparison = normalised.comparison
     counts = sorted(comparison.threads)
-    stat = METRICS[0].stat
+    stat = "throughput_tx_per_s"
     panels: dict[str, list[Line]] = {}
     for workload in comparison.workloads:
         reference = comparison.number(stat, normalised.baseline, workload, counts[0])
@@ -358,7 +357,7 @@ def _scaling_group(normalised: Normalised, lead: str, number: int) -> Group:
         panels[workload] = lines
     where = f" {comparison.caption}." if comparison.caption else ""
     description = f"{lead}{where} One panel for each workload."
-    chart = LineChart(_key("scaling", number), description, counts, panels)
+    chart = LineChart(_key("scaling", number), description, comparison.designs, counts, panels)
     return Group(comparison.caption, Markup(chart.wide()), Markup(chart.narrow()))
 
 
@@ -417,6 +416,8 @@ def _command(normalised: Normalised, machine: Machine, settings: Mapping[str, st
         words += ["--set", f"{key}={value}"]
     for key, values in comparison.varied.items():
         words += ["--vary", f"{key}={','.join(_plain(value) for value in values)}"]
+    if comparison.metrics != METRICS:
+        words += ["--metrics", ",".join(metric.stat for metric in comparison.metrics)]
     return shlex.join(words)
 
 

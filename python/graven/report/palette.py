@@ -1,4 +1,6 @@
-"""Colours. The same design has the same colour in every report, whatever it is compared with.
+"""Colours. A design has the same colour in every report, unless it meets another of that colour.
+
+There are more designs than colours that can be told apart.
 
 The colours are told apart with every common kind of colour blindness; they follow Okabe and Ito
 (2008) and, where those run out, Paul Tol's muted scheme. The first, a neutral one, falls to the
@@ -8,6 +10,7 @@ grey and hatched.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graven.catalogue import catalogue
@@ -62,14 +65,22 @@ class Style:
         return "#8a949e" if self.hatched else self.colour
 
 
-def design_styles() -> dict[str, Style]:
-    """Styles of all designs of the catalogue, by name."""
+def design_styles(designs: Sequence[str]) -> dict[str, Style]:
+    """Styles of designs that are shown together, by name.
+
+    Each has its own colour, by its place in the catalogue, or the next that none before it has.
+    """
+    known = catalogue()
+    safe = [design.name for design in known.designs if design.safe]
     styles: dict[str, Style] = {}
-    safe = 0
-    for design in catalogue().designs:
-        if design.safe:
-            styles[design.name] = Style(_SAFE[safe % len(_SAFE)], hatched=False)
-            safe += 1
-        else:
-            styles[design.name] = Style(_UNSAFE, hatched=True)
+    for name in designs:
+        member = known.members(name)[0]
+        if member not in safe:
+            styles[name] = Style(_UNSAFE, hatched=True)
+            continue
+        own = safe.index(member) % len(_SAFE)
+        taken = {style.colour for style in styles.values()}
+        order = _SAFE[own:] + _SAFE[:own]
+        free = next((colour for colour in order if colour not in taken), order[0])
+        styles[name] = Style(free, hatched=False)
     return styles
