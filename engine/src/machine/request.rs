@@ -2,6 +2,7 @@
 
 use super::clock::Cycle;
 use crate::codecs::Codings;
+use crate::designs::thread_set::ThreadSet;
 use crate::memory::{
     Addr, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
 };
@@ -46,6 +47,8 @@ pub struct Write {
     pub after: OrderSeq,
     /// When it reached its controller, which notes it.
     pub arrived: Cycle,
+    /// Threads whose fences wait for it; bit i is thread i.
+    pub fences: ThreadSet,
 }
 
 impl Write {
@@ -61,6 +64,7 @@ impl Write {
             order: 0,
             after: 0,
             arrived: 0,
+            fences: 0,
         }
     }
 
