@@ -24,10 +24,12 @@ pub mod opt_redo;
 pub mod opt_undo;
 pub mod osp;
 mod packed_log;
+pub mod redu;
 pub mod silo;
 mod stored_lines;
 mod thread_set;
 mod torn;
+mod victims;
 
 use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};
 use crate::crash::Medium;
@@ -489,6 +491,11 @@ pub const REGISTRY: &[&Entry] = &[
     &opt_undo::LITERAL,
     &osp::ENTRY,
     &osp::LITERAL,
+    &redu::ENTRY,
+    &redu::LITERAL,
+    &redu::LALEA,
+    &redu::BLOM,
+    &redu::LALEA_BLOM,
     &silo::ENTRY,
     &silo::LITERAL,
 ];

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `regions` | which lines of the log region are entries, and which are headers |
 //! | `bank_table` | free blocks, pending operations, allocation |
+//! | `lr` | the register by which recovery finds a thread's transactions |
 //! | `size` | the table's size in bits |
 //!
 //! Left open by the paper and decided here: a header is allocated where it can be accessed as one block of a row, on
@@ -22,10 +23,12 @@
 //! smaller than both FIFOs, they have fewer blocks, in the same proportion.
 
 mod bank_table;
+mod lr;
 mod regions;
 mod size;
 
 pub use bank_table::BankTable;
+pub use lr::Lr;
 pub use regions::Regions;
 pub use size::TableSize;
 
