@@ -125,9 +125,6 @@ impl Redu {
         c.log_headers += records;
         c.ordering_points += 1;
         self.victims.committed(t as u32, sequence);
-        if self.sabotages.has(Sabotage::VictimsDroppedAtCommit) {
-            self.victims.retired(sequence);
-        }
         if self.sabotages.has(Sabotage::BlocksFreedAtCommit) {
             self.free_blocks(id);
         }

@@ -182,8 +182,6 @@ sabotages! {
     OverflowGoesHome = "overflow-goes-home";
     /// A line that is held again leaves its older content there.
     OlderVictimStays = "older-victim-stays";
-    /// Held lines are dropped when their transactions have committed, at home or not.
-    VictimsDroppedAtCommit = "victims-dropped-at-commit";
     /// Lines are held for open transactions only, not for those that have committed.
     CommittedNotHeld = "committed-not-held";
     /// Recovery redoes the first record of each transaction only.
@@ -490,13 +488,14 @@ impl Design for Redu {
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
         let t = tx.thread as usize;
         let Some(id) = self.threads[t].current else { return Flow::Continue };
-        let kept = usize::from(self.sabotages.has(Sabotage::EntryNotSent));
-        while self.threads[t].buffer.len() > kept {
+        let transaction = self.transactions.get_mut(&id).expect("the current one");
+        if self.sabotages.has(Sabotage::EntryNotSent) && transaction.made > 1 {
+            transaction.made -= 1;
+            self.threads[t].buffer.pop_back();
+        }
+        while !self.threads[t].buffer.is_empty() {
             self.send_oldest(m, t);
         }
-        let left = self.threads[t].buffer.len();
-        self.threads[t].buffer.clear();
-        self.transactions.get_mut(&id).expect("the current one").made -= left;
         m.set_timer(m.now() + m.path(), About::End.of(0, t));
         Flow::Wait
     }
