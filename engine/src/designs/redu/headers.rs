@@ -194,7 +194,7 @@ impl Redu {
 
     /// ADR writes the headers of transactions that have committed, or are about to by a header in PM.
     pub(super) fn save_headers(&self, medium: &mut Medium) {
-        for (id, transaction) in &self.transactions {
+        for transaction in self.transactions.values() {
             let open = transaction.phase <= Phase::Ended;
             if open && !self.sabotages.has(Sabotage::OpenHeadersSaved) {
                 continue;
@@ -205,8 +205,6 @@ impl Redu {
                     self.save_header(medium, transaction, record, open);
                 }
             }
-            let thread = transaction.thread;
-            medium.note(|| format!("ADR saves headers of thread {thread} ({id})"));
         }
     }
 
@@ -226,6 +224,7 @@ impl Redu {
         let torn =
             self.blocks.is_none() && !thread.torn[(header.number % thread.area.slots) as usize];
         let place = transaction.records[record].place.expect("a buffered header has its place");
+        medium.note(|| format!("ADR saves header {record} of thread {}", transaction.thread));
         let mut save = |line: LineAddr, data: &LineData| {
             medium.store_line(line, WordMask::MAX, data);
         };

@@ -91,7 +91,8 @@ impl Redu {
         c.log_headers_avoided += avoided;
         c.log_records_truncated += records.len() as u64;
         m.note(|| format!("thread {t}: commit {sequence} is at home"));
-        self.retired = self.retired.max(sequence);
+        let next = self.ordered.front().map(|id| self.transactions[id].sequence);
+        self.retired = next.map_or(self.sequence, |next| next - 1);
         m.durable_state_changed();
         self.threads[t].chain.pop_front();
         if !self.sabotages.has(Sabotage::LrLoweredLate) {
@@ -102,7 +103,7 @@ impl Redu {
         }
         self.discard_headers(m, id);
         self.transactions.remove(&id);
-        self.victims.retired(sequence);
+        self.victims.retired(self.retired);
         self.wake(m, &[Hold::Space, Hold::Victims]);
         if let Some(next) = self.threads[t].current {
             // It may have waited for its place in the chain.
