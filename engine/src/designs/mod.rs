@@ -17,16 +17,19 @@ pub mod fwb;
 pub mod hoop;
 pub mod ideal;
 pub mod lad;
+pub mod lalea;
 pub mod lsm;
 pub mod morlog;
 pub mod opt_redo;
 pub mod opt_undo;
 pub mod osp;
 mod packed_log;
+pub mod redu;
 pub mod silo;
 mod stored_lines;
 pub(crate) mod thread_set;
 mod torn;
+mod victims;
 
 use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};
 use crate::crash::Medium;
@@ -488,6 +491,11 @@ pub const REGISTRY: &[&Entry] = &[
     &opt_undo::LITERAL,
     &osp::ENTRY,
     &osp::LITERAL,
+    &redu::ENTRY,
+    &redu::LITERAL,
+    &redu::LALEA,
+    &redu::BLOM,
+    &redu::LALEA_BLOM,
     &silo::ENTRY,
     &silo::LITERAL,
 ];
@@ -534,9 +542,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     REGISTRY.iter().map(|entry| entry.name).chain(ALIASES.iter().map(|alias| alias.name))
 }
 
-/// The configuration sections of all designs.
+/// The configuration sections of all designs, and of mechanisms that several compose with.
 pub fn sections() -> Vec<Box<dyn Section>> {
-    let mut sections: Vec<Box<dyn Section>> = Vec::new();
+    let mut sections: Vec<Box<dyn Section>> = vec![Box::new(lalea::LaleaConfig::default())];
     for entry in REGISTRY {
         let Some(section) = entry.section.map(|make| make()) else { continue };
         if sections.iter().all(|s| s.name() != section.name()) {

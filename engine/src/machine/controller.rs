@@ -247,11 +247,6 @@ impl Channel {
         Some(&mut self.write_slots[self.writes[newest].slot as usize])
     }
 
-    /// A bank's pending requests: reads and writes that are queued for it or that it is working on.
-    pub fn bank_load(&self, bank: u32) -> u32 {
-        self.load_of_bank[bank as usize]
-    }
-
     /// A bank has got a request, or is done with one.
     fn load_changes(&mut self, bank: u32, by: i32, shared: &mut Shared) {
         let load = &mut self.load_of_bank[bank as usize];
@@ -260,6 +255,14 @@ impl Channel {
             let number = u64::from(self.spec.number) * self.spec.mapping.banks + u64::from(bank);
             shared.stats.bank_loads.set(number as usize, *load, shared.now);
         }
+    }
+
+    /// Adds to each bank's count its pending requests, and those that wait for a queue.
+    pub fn add_pending(&self, counts: &mut [u32]) {
+        counts.iter_mut().zip(&self.load_of_bank).for_each(|(count, load)| *count += load);
+        let reads = self.waiting_reads.iter().map(|read| read.place.bank);
+        let writes = self.waiting_writes.iter().map(|write| write.place.bank);
+        reads.chain(writes).for_each(|bank| counts[bank as usize] += 1);
     }
 
     /// Whether nothing is queued or under way (the on-PM buffer may hold lines).

@@ -71,7 +71,6 @@
 //! |---|---|
 //! | `mod` | parameters, state, hooks |
 //! | `logging` | update records, log buffer, commit |
-//! | `victims` | the victim cache |
 //! | `back_end` | reading, combining, updating in place, truncation |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
 //! | `corners` | states worth reaching |
@@ -81,7 +80,6 @@ mod corners;
 mod logging;
 mod record;
 mod recovery;
-mod victims;
 
 use std::collections::VecDeque;
 
@@ -90,9 +88,9 @@ use corners::{CORNERS, Corner};
 use logging::LogEntry;
 use record::Area;
 use recovery::{format, recover};
-use victims::{Parked, Victim, Victims};
 
 use super::thread_set::ThreadSet;
+use super::victims::{Parked, Victim, Victims};
 use super::{
     Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
 };

@@ -1,4 +1,4 @@
-//! The victim cache: lines that left the LLC before their transactions were retired.
+//! A victim cache: lines that left the LLC before their transactions were retired. WrAP and ReDU have one.
 //!
 //! A line does not tell who stored to it. So it is parked for every transaction that might have: those that are
 //! open with stores, and those that have committed and are not at home yet. When all of them are retired,
@@ -89,7 +89,7 @@ impl Victims {
         let bit = 1 << thread;
         for victim in self.all_mut().filter(|v| v.open & bit != 0) {
             victim.open &= !bit;
-            victim.newest = sequence;
+            victim.newest = victim.newest.max(sequence);
         }
     }
 
