@@ -38,8 +38,8 @@ impl Redu {
         let (thread, last_record) = (transaction.thread as usize, others.len());
         let others_safe = others.iter().all(|record| record.is_safe());
         if self.blocks.is_some() {
-            let safe = others_safe && last.is_safe();
-            if !safe && !self.sabotages.has(Sabotage::LrBeforeHeaders) {
+            let all_safe = others_safe && last.is_safe();
+            if !all_safe && !self.sabotages.has(Sabotage::LrBeforeHeaders) {
                 return;
             }
             if self.threads[thread].chain.len() >= self.lalea.chained_transactions as usize {
