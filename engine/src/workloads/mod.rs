@@ -6,7 +6,9 @@
 
 mod array;
 mod btree;
+mod chain_queue;
 pub mod costs;
+mod fifo;
 mod hash;
 mod keyed;
 mod layout;
@@ -47,11 +49,23 @@ choice! {
     }
 }
 
+choice! {
+    /// What elements hold.
+    pub enum ElementKind {
+        /// Identifiers, small numbers, letters and zeros.
+        Record = "record",
+        /// Text.
+        String = "string",
+    }
+}
+
 section! {
     /// What the workloads do; the same parameters for all of them.
     pub struct WorkloadConfig("workload") {
         /// Size of one data element.
         element_bytes: Size = Size(64), Size(8)..=Size::kb(64), "B";
+        /// What elements hold beyond their first word, which is an integer.
+        element_kind: ElementKind = ElementKind::Record, (), "";
         /// Bytes of an element that an update stores, from its first on; all if it has no more.
         update_bytes: Size = Size::kb(64), Size(8)..=Size::kb(64), "B";
         /// Bytes of PM that the populated structures take, over all threads.
@@ -147,6 +161,12 @@ pub const REGISTRY: &[Entry] = &[
         group: "micro",
         summary: "random operations on a B+ tree of fan-out 16",
         build: btree::build,
+    },
+    Entry {
+        name: "chain-queue",
+        group: "micro",
+        summary: "random enqueue and dequeue on a chained queue: a head node, a front and a rear",
+        build: chain_queue::build,
     },
     Entry {
         name: "hash",

@@ -387,6 +387,7 @@ fn the_size_of_a_transaction_is_as_documented() {
     let expected = [
         ("array", 16.0, 16.0, 4.0, 78.0),
         ("btree", 42.9, 25.7, 24.7, 114.3),
+        ("chain-queue", 8.6, 7.4, 6.8, 50.0),
         ("hash", 7.1, 13.0, 11.7, 64.1),
         ("queue", 8.6, 8.9, 8.3, 50.0),
         ("rbtree", 45.8, 21.6, 18.6, 108.9),
