@@ -19,6 +19,7 @@ mod queue;
 mod rbtree;
 mod sdg;
 mod sps;
+mod ssca2;
 pub mod structures;
 #[cfg(test)]
 mod testing;
@@ -197,6 +198,12 @@ pub const REGISTRY: &[Entry] = &[
         group: "micro",
         summary: "swaps of two random entries of a vector that begin alike",
         build: sps::build,
+    },
+    Entry {
+        name: "ssca2",
+        group: "micro",
+        summary: "a scale-free graph built edge by edge, its heaviest edges found, and searched from them",
+        build: ssca2::build,
     },
     Entry {
         name: "vector",

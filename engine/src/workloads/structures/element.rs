@@ -198,7 +198,10 @@ mod tests {
         a_word_of_another_version_is_seen(Element::of_bytes(100).of_kind(ElementKind::String));
         // An integer is an integer.
         let integer = Element::of_bytes(8);
-        assert_eq!(integer.first_content(7, 0), integer.of_kind(ElementKind::String).first_content(7, 0));
+        assert_eq!(
+            integer.first_content(7, 0),
+            integer.of_kind(ElementKind::String).first_content(7, 0)
+        );
     }
 
     #[test]

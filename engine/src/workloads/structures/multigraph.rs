@@ -26,7 +26,7 @@
 
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::copy_line;
-use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
+use crate::memory::{Addr, Image, LINE_BYTES, WORDS_PER_LINE};
 use crate::program::{Load, Memory, Ptr};
 use crate::workloads::Violation;
 
@@ -196,7 +196,8 @@ impl Multigraph {
             for (side, edges) in [OUT, IN].into_iter().zip(&mut edges) {
                 self.walk_list(image, census, vertex, side, &mut |entry| {
                     let other = entry.other.addr.0;
-                    let ends = if side.class == OUT.class { (vertex, other) } else { (other, vertex) };
+                    let ends =
+                        if side.class == OUT.class { (vertex, other) } else { (other, vertex) };
                     edges.push((entry.number, ends));
                     if side.class == OUT.class {
                         return visit(entry.number, ends, entry.data.addr);
@@ -238,7 +239,10 @@ impl Multigraph {
         while !chunk.is_null() {
             census.claim(chunk.addr, side.class, "chunk")?;
             if left == 0 {
-                let what = format!("more chunks than the {degree} edges that {} vertex {number}", side.name);
+                let what = format!(
+                    "more chunks than the {degree} edges that {} vertex {number}",
+                    side.name
+                );
                 return Err(census.broken(what));
             }
             for place in 0..left.min(CHUNK_EDGES) {
@@ -354,9 +358,9 @@ mod tests {
             assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
             image.store(at, old);
         };
-        convicts(vertex, 9, "edge 9 does not begin and end");
+        convicts(vertex, 9, "9 edges begin, but 10 end");
         convicts(vertex, 7, "more chunks than the 7 edges that begin in vertex 0");
-        convicts(vertex, 20, "6 of the 20 edges that begin in vertex 0 are in no chunk");
+        convicts(first, 0, "3 of the 10 edges that begin in vertex 0 are in no chunk");
         convicts(vertex.plus(8), 0, "10 of the 10 edges that begin in vertex 0 are in no chunk");
         convicts(vertex.plus(16), first.0, "the last chunk of the edges that begin in vertex 0");
         convicts(vertex.plus(64 + 24), 9, "10 edges begin, but 9 end");
