@@ -141,6 +141,23 @@ fn a_lost_word_of_any_kernel_is_seen() {
     );
 }
 
+/// Chunks that are not full yet are in nobody's share, and vertices are a power of two.
+#[test]
+fn the_footprint_is_about_what_was_asked_for() {
+    for (bytes, threads) in [(8, 1), (8, 8), (64, 4), (256, 8)] {
+        let asked = Size::mb(4);
+        let config =
+            WorkloadConfig { element_bytes: Size(bytes), footprint_bytes: asked, ..small() };
+        let request = request(config, threads, 24);
+        let (_, image) = populated(build, &request);
+        let parts = parts(&request);
+        let chunks: u64 = parts.arenas.iter().map(|arena| arena.used(&image)).sum();
+        let found = (searches(&parts).end.0 - request.start.0 + chunks) as f64 / asked.0 as f64;
+        println!("{bytes} B, {threads} threads: {found:.2} of what was asked for");
+        assert!((0.9..1.35).contains(&found), "{bytes} B, {threads} threads: {found:.2}");
+    }
+}
+
 /// A long walk in corrupted structures ends.
 #[test]
 fn the_check_ends_on_any_word() {
