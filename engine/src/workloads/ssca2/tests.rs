@@ -158,14 +158,14 @@ fn the_footprint_is_about_what_was_asked_for() {
     }
 }
 
-/// A long walk in corrupted structures ends.
+/// A walk in corrupted structures ends: every third word in turn is replaced.
 #[test]
 fn the_check_ends_on_any_word() {
     let request = request(tiny(), 2, 300);
     let (workload, image) = populated(build, &request);
     let (mut image, _) = run(workload.as_ref(), &request, image, |_, _, _| {});
     let (mut seen, mut tried) = (0, 0);
-    for at in (request.start.0..searches(&parts(&request)).end.0).step_by(8).map(Addr) {
+    for at in (request.start.0..searches(&parts(&request)).end.0).step_by(24).map(Addr) {
         let old = image.load(at);
         for value in [0, old ^ 1, old ^ 64, request.start.0, u64::MAX] {
             if value != old && old != 0 {
@@ -176,5 +176,5 @@ fn the_check_ends_on_any_word() {
         }
         image.store(at, old);
     }
-    assert!(tried > 1000 && seen > tried * 9 / 10, "{seen} of {tried}");
+    assert!(tried > 500 && seen > tried * 9 / 10, "{seen} of {tried}");
 }
