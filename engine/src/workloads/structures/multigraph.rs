@@ -287,16 +287,15 @@ mod tests {
     /// Where the data of all edges are.
     const DATA: Ptr = Ptr::known(Addr(2048));
 
+    /// The number of an edge, and where it begins and ends.
+    type Numbered = (u64, (u64, u64));
+
     fn graph(data_words: u64, vertices: u64) -> (Multigraph, Arena) {
         let arena = Arena::new(HEADER, START, Addr(1 << 22), Multigraph::chunk_bytes(data_words));
         (Multigraph::new(Addr(4096), vertices, data_words), arena)
     }
 
-    fn edges(
-        graph: &Multigraph,
-        arena: &Arena,
-        image: &Image,
-    ) -> Result<Vec<(u64, (u64, u64))>, Violation> {
+    fn edges(graph: &Multigraph, arena: &Arena, image: &Image) -> Result<Vec<Numbered>, Violation> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut edges = Vec::new();
         graph.walk(image, &mut census, &mut |number, ends, data| {
