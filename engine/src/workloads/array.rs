@@ -9,7 +9,7 @@
 //! |---|---|
 //! | 0 | the element's key, plus 1 |
 //! | 1 | a number below 65 536 that follows from the key; in `sps` as the words that follow |
-//! | 2.. | the same in every element: a mix of small numbers, letters and zeros |
+//! | 2.. | the same in every element: a mix of small numbers, letters and zeros, or a text |
 //!
 //! A partition is nothing but its elements, packed. A swap of 64 B elements thus issues 16 loads
 //! and 16 stores, of which 4 change a word (2 in `sps`). Private: an array per thread, no locks.
@@ -20,7 +20,8 @@ use rand_pcg::Pcg64;
 
 use super::layout::Plan;
 use super::locking::{self, STRIPES};
-use super::structures::element::{content, copy_line};
+use super::structures::Element;
+use super::structures::element::copy_line;
 use super::structures::keys::{Draw, generator};
 use super::{Request, Violation, Workload, costs};
 use crate::config::ConfigError;
@@ -42,7 +43,7 @@ pub(super) fn build_as(
     let arrays = plan.lay_out(|layout, share| {
         let elements = share.threads.len() as u64 * plan.population;
         let base = layout.take(elements * plan.element.words * WORD_BYTES);
-        let array = Array { name, base, words: plan.element.words, elements, first_key, own_words };
+        let array = Array { name, base, element: plan.element, elements, first_key, own_words };
         first_key += elements;
         array
     })?;
@@ -55,7 +56,7 @@ struct Array {
     /// The workload, for messages.
     name: &'static str,
     base: Addr,
-    words: u64,
+    element: Element,
     elements: u64,
     first_key: u64,
     /// Words at the beginning of an element that follow from its key; the others are the same in
@@ -69,18 +70,18 @@ impl Array {
         match index {
             0 => key + 1,
             1 if self.own_words > 1 => mix(key + 1) & 0xffff,
-            _ => content(0, index),
+            _ => self.element.content(0, index),
         }
     }
 
     fn element(&self, index: u64) -> Ptr {
-        Ptr::known(self.base).word(index * self.words)
+        Ptr::known(self.base).word(index * self.element.words)
     }
 
     fn populate<M: Memory>(&self, m: &mut M) {
         for index in 0..self.elements {
             let at = self.element(index);
-            for i in 0..self.words {
+            for i in 0..self.element.words {
                 m.store(at.word(i), self.word(self.first_key + index, i));
             }
         }
@@ -88,10 +89,10 @@ impl Array {
 
     fn swap<M: Memory>(&self, m: &mut M, (a, b): (u64, u64)) {
         let (a, b) = (self.element(a), self.element(b));
-        for i in 0..self.words {
+        for i in 0..self.element.words {
             // Two words are copied: one each way.
-            copy_line(m, i, self.words);
-            copy_line(m, i, self.words);
+            copy_line(m, i, self.element.words);
+            copy_line(m, i, self.element.words);
             let (x, y) = (m.load(a.word(i)), m.load(b.word(i)));
             m.store(a.word(i), y);
             m.store(b.word(i), x);
@@ -110,7 +111,7 @@ impl Array {
             if !keys.contains(&key) {
                 return Err(broken(format!("element {index} has key {key}, not in {keys:?}")));
             }
-            for i in 1..self.words {
+            for i in 1..self.element.words {
                 let (found, expected) = (image.load(at.word(i).addr), self.word(key, i));
                 if found != expected {
                     return Err(broken(format!(
@@ -216,7 +217,7 @@ mod tests {
     const ARRAY: Array = Array {
         name: "array",
         base: Addr(4096),
-        words: 8,
+        element: Element::of_bytes(64),
         elements: 10,
         first_key: 30,
         own_words: 2,

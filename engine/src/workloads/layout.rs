@@ -65,7 +65,9 @@ impl Plan {
             let value = config.remove_percent.to_string();
             return Err(refusal(workload, "workload.remove_percent", value, why));
         }
-        let element = Element::of_bytes(config.element_bytes.0).updating(config.update_bytes.0);
+        let element = Element::of_bytes(config.element_bytes.0)
+            .updating(config.update_bytes.0)
+            .of_kind(config.element_kind);
         let each = bytes_per_element(element);
         let population = config.footprint_bytes.0 / u64::from(request.threads) / each;
         if population < POPULATION_MIN {

@@ -6,7 +6,9 @@
 
 mod array;
 mod btree;
+mod chain_queue;
 pub mod costs;
+mod fifo;
 mod hash;
 mod keyed;
 mod layout;
@@ -17,6 +19,7 @@ mod queue;
 mod rbtree;
 mod sdg;
 mod sps;
+mod ssca2;
 pub mod structures;
 #[cfg(test)]
 mod testing;
@@ -47,11 +50,23 @@ choice! {
     }
 }
 
+choice! {
+    /// What elements hold.
+    pub enum ElementKind {
+        /// Identifiers, small numbers, letters and zeros.
+        Record = "record",
+        /// Text.
+        String = "string",
+    }
+}
+
 section! {
     /// What the workloads do; the same parameters for all of them.
     pub struct WorkloadConfig("workload") {
         /// Size of one data element.
         element_bytes: Size = Size(64), Size(8)..=Size::kb(64), "B";
+        /// What elements hold beyond their first word, which is an integer.
+        element_kind: ElementKind = ElementKind::Record, (), "";
         /// Bytes of an element that an update stores, from its first on; all if it has no more.
         update_bytes: Size = Size::kb(64), Size(8)..=Size::kb(64), "B";
         /// Bytes of PM that the populated structures take, over all threads.
@@ -149,6 +164,12 @@ pub const REGISTRY: &[Entry] = &[
         build: btree::build,
     },
     Entry {
+        name: "chain-queue",
+        group: "micro",
+        summary: "random enqueue and dequeue on a chained queue: a head node, a front and a rear",
+        build: chain_queue::build,
+    },
+    Entry {
         name: "hash",
         group: "micro",
         summary: "random operations on an open-chaining hash table",
@@ -177,6 +198,12 @@ pub const REGISTRY: &[Entry] = &[
         group: "micro",
         summary: "swaps of two random entries of a vector that begin alike",
         build: sps::build,
+    },
+    Entry {
+        name: "ssca2",
+        group: "micro",
+        summary: "a scale-free graph built edge by edge, its heaviest edges found, and searched from them",
+        build: ssca2::build,
     },
     Entry {
         name: "vector",

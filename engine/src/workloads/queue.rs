@@ -1,162 +1,19 @@
 //! `queue`: a random mix of enqueue and dequeue on a linked-list queue.
 //!
 //! Models the Queue micro-benchmark of MorLog (Table IV), Silo (Table III: "randomly enqueue and
-//! dequeue"), HOOP (Table III: 4 stores per transaction) and LALEA's ChainQueue. Insertion is
-//! enqueue, removal dequeue, and an update writes a new version of the oldest element in place.
-//! **The workload section's default of 100 % insertions and 0 % removals means 50 % enqueue and 50
-//! % dequeue here**, as no paper runs a queue that only grows; any other shares are taken as given.
-//! A dequeue or update of an empty queue is a transaction without stores. The distribution of keys
-//! has no meaning for a queue.
-//!
-//! | bytes of a partition | |
-//! |---|---|
-//! | 64 | root |
-//! | 64 | header of the arena |
-//! | rest | nodes (whole lines), as allocated |
-//!
-//! The initial nodes are shuffled in memory, as those of a queue that has lived for a while are.
-//! Private: a partition per thread, no locks. Shared: one partition, one lock around each
-//! transaction. Left out: separate locks for head and tail.
+//! dequeue") and HOOP (Table III: 4 stores per transaction). The queue keeps its length, and numbers
+//! its elements itself; [`chain_queue`](super::chain_queue) is the barer one. What both do:
+//! [`fifo`](super::fifo).
 
-use rand::RngExt;
-use rand_pcg::Pcg64;
-
-use super::layout::Plan;
-use super::structures::keys::{POPULATION, generator};
-use super::structures::{Arena, Census, Queue};
-use super::{Request, Violation, Workload, WorkloadConfig, costs};
+use super::structures::Queue;
+use super::{Request, Workload, fifo};
 use crate::config::ConfigError;
-use crate::memory::Image;
-use crate::program::{Direct, Load, LockId, Program, Ptr, Thread, spawn};
-
-/// The lock of a shared queue.
-const LOCK: LockId = 0;
 
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    let plan = Plan::new("queue", request, Queue::node_bytes)?;
-    let element = plan.element;
-    let parts = plan.lay_out(|layout, share| {
-        let root = layout.take(Queue::ROOT_BYTES);
-        let arena = layout.arena([(Queue::node_bytes(element), share.total_max()), (0, 0)]);
-        let elements = share.threads.len() as u64 * plan.population;
-        Part { queue: Queue::new(root, element), arena, elements }
-    })?;
-    Ok(Box::new(QueueWorkload { plan, parts }))
-}
-
-/// One queue.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    queue: Queue,
-    arena: Arena,
-    /// Elements of the initial population.
-    elements: u64,
-}
-
-struct QueueWorkload {
-    plan: Plan,
-    parts: Vec<Part>,
-}
-
-/// Shares of enqueue and dequeue, in percent.
-fn mix(config: &WorkloadConfig) -> (u32, u32) {
-    match (config.insert_percent, config.remove_percent) {
-        (100, 0) => (50, 50),
-        shares => shares,
-    }
-}
-
-impl Workload for QueueWorkload {
-    fn populate(&mut self, image: &mut Image) {
-        let mut m = Direct::new(image);
-        let mut random = generator(self.plan.request.seed, POPULATION);
-        for part in &self.parts {
-            part.queue.format(&mut m, &part.arena);
-            let mut nodes: Vec<Ptr> =
-                (0..part.elements).map(|_| part.arena.allocate(&mut m, Queue::NODE)).collect();
-            for i in (1..nodes.len()).rev() {
-                nodes.swap(i, random.random_range(0..=i as u64) as usize);
-            }
-            for node in nodes {
-                part.queue.append(&mut m, node);
-            }
-        }
-    }
-
-    fn program(&self, thread: u32) -> Box<dyn Program> {
-        let request = &self.plan.request;
-        let mut run = Run {
-            part: self.parts[self.plan.part_of(thread)],
-            random: generator(request.seed, thread),
-            mix: mix(&request.config),
-            shared: self.plan.is_shared(),
-            operations: request.config.operations_per_transaction,
-        };
-        let transactions = request.transactions_of(thread);
-        spawn(move |thread| {
-            for _ in 0..transactions {
-                run.transaction(thread);
-            }
-        })
-    }
-
-    fn check(&self, image: &Image) -> Result<(), Violation> {
-        for Part { queue, arena, .. } in &self.parts {
-            let name = format!("queue at {}", queue.root());
-            let mut census = Census::begin(name, image, &[*arena])?;
-            queue.walk(image, &mut census)?;
-            census.finish()?;
-        }
-        Ok(())
-    }
-}
-
-/// What a thread works with.
-struct Run {
-    part: Part,
-    random: Pcg64,
-    mix: (u32, u32),
-    shared: bool,
-    operations: u32,
-}
-
-impl Run {
-    fn transaction(&mut self, thread: &mut Thread<'_>) {
-        let Part { queue, arena, .. } = self.part;
-        if self.shared {
-            thread.lock(LOCK);
-        }
-        thread.tx_begin();
-        for _ in 0..self.operations {
-            thread.compute(costs::DRAW + costs::OPERATION);
-            let percent = self.random.random_range(0..100);
-            let (enqueue, dequeue) = self.mix;
-            if percent < enqueue {
-                queue.enqueue(thread, &arena);
-            } else if percent < enqueue + dequeue {
-                queue.dequeue(thread, &arena);
-            } else {
-                queue.update(thread);
-            }
-        }
-        thread.tx_end();
-        if self.shared {
-            thread.unlock(LOCK);
-        }
-    }
+    fifo::build::<Queue>(request)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     crate::workloads::testing::contract!(super::build);
-
-    #[test]
-    fn the_default_mix_is_half_and_half() {
-        let config = WorkloadConfig::default();
-        assert_eq!(mix(&config), (50, 50));
-        let grows = WorkloadConfig { insert_percent: 99, remove_percent: 1, ..config };
-        assert_eq!(mix(&grows), (99, 1));
-    }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Distribution, Request, Sharing, Workload, WorkloadConfig};
+use super::{Distribution, ElementKind, Request, Sharing, Workload, WorkloadConfig};
 use crate::config::{ConfigError, Size};
 use crate::memory::{Addr, Image};
 use crate::program::{LockId, Op, Program};
@@ -128,7 +128,7 @@ pub fn request(config: WorkloadConfig, threads: u32, transactions: u64) -> Reque
 }
 
 /// A footprint small enough to check the whole structure at each commit.
-fn small() -> WorkloadConfig {
+pub fn small() -> WorkloadConfig {
     WorkloadConfig { footprint_bytes: Size::kb(64), ..WorkloadConfig::default() }
 }
 
@@ -144,17 +144,19 @@ pub fn populated(build: Build, request: &Request) -> (Box<dyn Workload>, Image) 
 fn variants(base: &WorkloadConfig) -> Vec<WorkloadConfig> {
     let mut all = Vec::new();
     for (insert_percent, remove_percent) in [(100, 0), (40, 40), (0, 100), (0, 0)] {
-        for (bytes, update_bytes, distribution) in [
-            (8, 8, Distribution::Zipf),
-            (64, 64, Distribution::Uniform),
-            (1000, 1000, Distribution::Zipf),
-            (1000, 64, Distribution::Uniform),
+        for (bytes, update_bytes, distribution, element_kind) in [
+            (8, 8, Distribution::Zipf, ElementKind::Record),
+            (64, 64, Distribution::Uniform, ElementKind::Record),
+            (256, 256, Distribution::Uniform, ElementKind::String),
+            (1000, 1000, Distribution::Zipf, ElementKind::Record),
+            (1000, 64, Distribution::Uniform, ElementKind::String),
         ] {
             for operations_per_transaction in [1, 4] {
                 all.push(WorkloadConfig {
                     insert_percent,
                     remove_percent,
                     element_bytes: Size(bytes),
+                    element_kind,
                     update_bytes: Size(update_bytes),
                     distribution,
                     operations_per_transaction,
@@ -167,7 +169,7 @@ fn variants(base: &WorkloadConfig) -> Vec<WorkloadConfig> {
 }
 
 /// Runs every variant and checks each state between two commits.
-fn every_commit_is_sound(build: Build, base: &WorkloadConfig, threads: u32, transactions: u64) {
+pub fn every_commit_is_sound(build: Build, base: &WorkloadConfig, threads: u32, transactions: u64) {
     for config in variants(base) {
         let request = request(config, threads, transactions);
         let (workload, image) = populated(build, &request);
@@ -253,6 +255,14 @@ pub fn the_seed_decides(build: Build) {
 /// A pointer's origin is the load that returned the address of the block which it points into, so
 /// that an out-of-order core waits for what a real one would wait for, and for nothing else.
 pub fn pointers_remember_their_loads(build: Build) {
+    let (known, chased) = origins(build, |loaded, at| (loaded..loaded + 256).contains(&at.0));
+    let pointers = chased > 0;
+    assert!(!pointers || chased > known, "{chased} accesses through pointers, {known} others");
+}
+
+/// Counts the accesses to addresses that a thread knows, and those to addresses that follow from a
+/// loaded word, as `follows(word, address)` confirms.
+pub fn origins(build: Build, follows: impl Fn(u64, Addr) -> bool) -> (u64, u64) {
     let config = WorkloadConfig { insert_percent: 40, remove_percent: 30, ..small() };
     let request = request(config, 1, 200);
     let (workload, mut image) = populated(build, &request);
@@ -270,8 +280,8 @@ pub fn pointers_remember_their_loads(build: Build) {
         if at.origin == 0 {
             known += 1;
         } else {
-            let base = loaded[at.origin as usize];
-            assert!((base..base + 256).contains(&at.addr.0), "{op:?} does not follow {base:#x}");
+            let word = loaded[at.origin as usize];
+            assert!(follows(word, at.addr), "{op:?} does not follow {word:#x}");
             chased += 1;
         }
         match op {
@@ -282,8 +292,7 @@ pub fn pointers_remember_their_loads(build: Build) {
             }
         }
     }
-    let pointers = chased > 0;
-    assert!(!pointers || chased > known, "{chased} accesses through pointers, {known} others");
+    (known, chased)
 }
 
 pub fn parameters_that_do_not_fit_are_refused(build: Build) {
@@ -329,9 +338,14 @@ pub fn parameters_that_do_not_fit_are_refused(build: Build) {
 
 /// Elements of 64 KB, footprints of two elements, skews beyond reason and long transactions.
 pub fn extremes_run(build: Build) {
+    extremes_of(build, Size::kb(512));
+}
+
+/// The same with as large a footprint for the largest elements.
+pub fn extremes_of(build: Build, footprint_bytes: Size) {
     let largest = WorkloadConfig {
         element_bytes: Size::kb(64),
-        footprint_bytes: Size::kb(512),
+        footprint_bytes,
         insert_percent: 30,
         remove_percent: 50,
         ..WorkloadConfig::default()
@@ -388,11 +402,13 @@ fn the_size_of_a_transaction_is_as_documented() {
     let expected = [
         ("array", 16.0, 16.0, 4.0, 78.0),
         ("btree", 42.9, 25.7, 24.7, 114.3),
+        ("chain-queue", 7.6, 7.4, 6.8, 50.0),
         ("hash", 7.1, 13.0, 11.7, 64.1),
         ("queue", 8.6, 8.9, 8.3, 50.0),
         ("rbtree", 45.8, 21.6, 18.6, 108.9),
         ("sdg", 18.0, 10.3, 9.8, 88.8),
         ("sps", 16.0, 16.0, 2.0, 78.0),
+        ("ssca2", 20.9, 9.8, 9.3, 33.5),
         ("vector", 1.0, 9.0, 8.0, 45.0),
     ];
     assert_eq!(super::REGISTRY.len(), expected.len(), "every workload is pinned");

@@ -72,6 +72,12 @@ impl Arena {
         Ptr::known(self.header).word(word)
     }
 
+    /// Bytes that have been handed out at least once.
+    #[cfg(test)]
+    pub fn used(&self, image: &Image) -> u64 {
+        image.load(self.field(BUMP).addr) - self.start.0
+    }
+
     /// Takes a block: the one freed last, or a new one. Its content is undefined.
     ///
     /// # Panics

@@ -14,10 +14,15 @@
 //! version. In a 64 B element 3 of 8 words keep it, and of the
 //! bytes about two thirds: MorLog (Fig. 5) counts 70.5 % clean bytes over the WHISPER programs. The
 //! mix of small numbers, text, identifiers and zeros is what data compression is given to work on.
+//!
+//! Where `workload.element_kind` says `string`, the words after the stamp are text instead: eight
+//! characters each, lower-case letters, spaces and stops about as often as in English, and all of
+//! them change with the version. Bytes of a text differ from each other in a few low bits, and its
+//! high bits hardly ever change. An element of 8 B is its stamp, whatever the kind: an integer.
 
 use crate::memory::{Addr, Image, WORD_BYTES, WORDS_PER_LINE, mix};
 use crate::program::{Memory, Ptr};
-use crate::workloads::costs;
+use crate::workloads::{ElementKind, costs};
 
 const KEY_BITS: u32 = 40;
 
@@ -31,24 +36,16 @@ pub struct Element {
     pub words: u64,
     /// Of these, from the first on, those that an update stores (at least one).
     updated: u64,
+    kind: ElementKind,
 }
+
+/// The characters of texts: each as often as English has it, to one part in 32.
+const TEXT: [u8; 32] = *b"     eeeettaaooinshrrdlcumwfgpy.";
 
 /// Word 0 of the element of `key` in `version`.
 fn stamp(key: u64, version: u64) -> u64 {
     debug_assert!(key < KEY_LIMIT, "keys have 40 bits");
     version << KEY_BITS | key
-}
-
-/// Word `index` of the element with this stamp.
-pub fn content(stamp: u64, index: u64) -> u64 {
-    let salt = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    match index % 4 {
-        _ if index == 0 => stamp,
-        1 => mix((stamp % KEY_LIMIT) ^ salt),
-        2 => mix(stamp ^ salt) & 0xffff,
-        3 => (mix(stamp ^ salt) & 0x0f0f_0f0f_0f0f_0f0f) + 0x6161_6161_6161_6161,
-        _ => 0,
-    }
 }
 
 /// Counts the volatile side of copying `words` words, a line's worth at a time: called for each
@@ -62,9 +59,14 @@ pub fn copy_line<M: Memory>(m: &mut M, index: u64, words: u64) {
 
 impl Element {
     /// Elements of `bytes` bytes, rounded up to whole words.
-    pub fn of_bytes(bytes: u64) -> Self {
+    pub const fn of_bytes(bytes: u64) -> Self {
         let words = bytes.div_ceil(WORD_BYTES);
-        Self { words, updated: words }
+        Self { words, updated: words, kind: ElementKind::Record }
+    }
+
+    /// The same, of this kind.
+    pub fn of_kind(self, kind: ElementKind) -> Self {
+        Self { kind, ..self }
     }
 
     /// The same, of which an update stores the first `bytes` bytes only (not 0), rounded up to whole
@@ -81,22 +83,53 @@ impl Element {
         if header_words + self.words <= line { header_words } else { line }
     }
 
+    /// Word `index` of the element with this stamp.
+    pub fn content(&self, stamp: u64, index: u64) -> u64 {
+        let salt = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        match (self.kind, index % 4) {
+            _ if index == 0 => stamp,
+            (ElementKind::String, _) => {
+                let drawn = mix(stamp ^ salt).to_le_bytes();
+                u64::from_le_bytes(drawn.map(|byte| TEXT[usize::from(byte % 32)]))
+            }
+            (ElementKind::Record, 1) => mix((stamp % KEY_LIMIT) ^ salt),
+            (ElementKind::Record, 2) => mix(stamp ^ salt) & 0xffff,
+            (ElementKind::Record, 3) => {
+                (mix(stamp ^ salt) & 0x0f0f_0f0f_0f0f_0f0f) + 0x6161_6161_6161_6161
+            }
+            (ElementKind::Record, _) => 0,
+        }
+    }
+
+    /// Word `index` of the first version of the element of `key`.
+    pub fn first_content(&self, key: u64, index: u64) -> u64 {
+        self.content(stamp(key, 1), index)
+    }
+
     /// Writes the first version of the element of `key` at `at`.
     pub fn create<M: Memory>(&self, m: &mut M, at: Ptr, key: u64) {
-        Self::write(m, at, stamp(key, 1), self.words);
+        self.write(m, at, stamp(key, 1), self.words);
+    }
+
+    /// Reads all words of the element at `at`, as one who copies it does.
+    pub fn read<M: Memory>(&self, m: &mut M, at: Ptr) {
+        for i in 0..self.words {
+            copy_line(m, i, self.words);
+            m.load(at.word(i));
+        }
     }
 
     /// Writes the next version of the element at `at`: the words that an update stores.
     pub fn update<M: Memory>(&self, m: &mut M, at: Ptr) {
         let old = m.load(at);
         let next = stamp(old % KEY_LIMIT, (old >> KEY_BITS).wrapping_add(1));
-        Self::write(m, at, next, self.updated);
+        self.write(m, at, next, self.updated);
     }
 
-    fn write<M: Memory>(m: &mut M, at: Ptr, stamp: u64, words: u64) {
+    fn write<M: Memory>(&self, m: &mut M, at: Ptr, stamp: u64, words: u64) {
         for i in 0..words {
             copy_line(m, i, words);
-            m.store(at.word(i), content(stamp, i));
+            m.store(at.word(i), self.content(stamp, i));
         }
     }
 
@@ -111,7 +144,7 @@ impl Element {
         let first = stamp(key, 1);
         for i in 1..self.words {
             let stamp = if i < self.updated { named } else { first };
-            let (found, expected) = (image.load(at.plus(i * WORD_BYTES)), content(stamp, i));
+            let (found, expected) = (image.load(at.plus(i * WORD_BYTES)), self.content(stamp, i));
             if found != expected {
                 return Err(format!(
                     "element at {at} is torn: word {i} of key {key}, version {version} is {found:#x}, not {expected:#x}"
@@ -143,6 +176,32 @@ mod tests {
         let bytes = |line: &[u64; 8]| line.map(u64::to_le_bytes).concat();
         let clean = bytes(&before).iter().zip(bytes(&after)).filter(|&(&a, b)| a == b).count();
         assert!((38..=48).contains(&clean), "{clean} of 64 bytes are clean");
+    }
+
+    #[test]
+    fn a_string_is_text_that_changes_with_the_version() {
+        let element = Element::of_bytes(256).of_kind(ElementKind::String);
+        let mut image = Image::new();
+        element.create(&mut Direct::new(&mut image), AT, 99);
+        let text = |image: &Image| {
+            let words = (1..32).map(|i| image.load(AT.word(i).addr));
+            words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>()
+        };
+        let before = text(&image);
+        assert!(before.iter().all(|&c| c == b' ' || c == b'.' || c.is_ascii_lowercase()));
+        let spaces = before.iter().filter(|&&c| c == b' ').count();
+        assert!((20..60).contains(&spaces), "{spaces} spaces in {} characters", before.len());
+        element.update(&mut Direct::new(&mut image), AT);
+        assert_eq!(element.check(&image, AT.addr), Ok(99));
+        let kept = before.iter().zip(text(&image)).filter(|&(&a, b)| a == b).count();
+        assert!(kept < 40, "{kept} of {} characters are kept", before.len());
+        a_word_of_another_version_is_seen(Element::of_bytes(100).of_kind(ElementKind::String));
+        // An integer is an integer.
+        let integer = Element::of_bytes(8);
+        assert_eq!(
+            integer.first_content(7, 0),
+            integer.of_kind(ElementKind::String).first_content(7, 0)
+        );
     }
 
     #[test]

@@ -8,20 +8,26 @@
 
 pub mod allocator;
 pub mod btree;
+pub mod chain_queue;
 pub mod element;
+pub mod fifo;
 pub mod graph;
 pub mod hash;
 pub mod keyed;
 pub mod keys;
+pub mod multigraph;
 pub mod queue;
 pub mod rbtree;
 
 pub use allocator::{Arena, Census};
 pub use btree::BTree;
+pub use chain_queue::ChainQueue;
 pub use element::Element;
+pub use fifo::Fifo;
 pub use graph::{Edge, Graph};
 pub use hash::Hash;
 pub use keyed::Keyed;
 pub use keys::Keys;
+pub use multigraph::Multigraph;
 pub use queue::Queue;
 pub use rbtree::RbTree;

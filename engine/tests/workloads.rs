@@ -1,0 +1,59 @@
+//! Every workload on FWB's machine, as its paper runs them: integers and strings, one to eight threads on
+//! four cores of two threads.
+//!
+//! Bug class: a workload that ends on one machine, with one number of threads or one size of elements,
+//! and deadlocks, loses a transaction or leaves its structures broken on another.
+
+use graven_engine::config::Config;
+use graven_engine::sim::{Simulation, Spec};
+use graven_engine::workloads;
+
+const TRANSACTIONS: u64 = 240;
+
+/// The final data of a run, after an orderly shutdown.
+fn run(design: &str, workload: &str, threads: u32, settings: &[(&str, &str)]) -> u64 {
+    let what = format!("{design} on {workload}, {threads} threads, {settings:?}");
+    let mut config = Config::from_preset("fwb").expect("the preset loads");
+    for (key, value) in settings {
+        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let spec = Spec::new(config, design, workload, Some(threads.into()), Some(TRANSACTIONS), 1)
+        .unwrap_or_else(|e| panic!("{what}: {e}"));
+    let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{what}: {e}"));
+    simulation.follow_transactions();
+    let digest = simulation.run().unwrap_or_else(|e| panic!("{what}: {e}"));
+    assert_eq!(simulation.stats().counters.committed_transactions, TRANSACTIONS, "{what}");
+    let sound = simulation.crash().check_structures();
+    assert_eq!(sound, Ok(()), "{what}");
+    digest
+}
+
+#[test]
+fn every_workload_runs_on_any_number_of_threads() {
+    for workload in workloads::REGISTRY {
+        for threads in [1, 2, 4, 8] {
+            for (element, sharing) in
+                [("8 B", "private"), ("256 B", "private"), ("256 B", "shared")]
+            {
+                let settings = [
+                    ("workload.footprint_bytes", "256 KB"),
+                    ("workload.element_bytes", element),
+                    ("workload.sharing", sharing),
+                ];
+                let [ideal, base] =
+                    ["ideal", "base"].map(|d| run(d, workload.name, threads, &settings));
+                // Threads that share nothing leave the same data, however long anything takes.
+                let shares = sharing == "shared" || workload.name == "ssca2";
+                assert!(shares || ideal == base, "{} on {threads} threads", workload.name);
+            }
+        }
+    }
+}
+
+/// What a comparison runs on FWB's machine is what its paper's Table III lists.
+#[test]
+fn a_comparison_on_fwbs_machine_runs_the_workloads_of_its_paper() {
+    let config = Config::from_preset("fwb").expect("the preset loads");
+    let compared = config.comparison().workloads.clone().expect("it says which");
+    assert_eq!(compared, ["btree", "hash", "rbtree", "sps", "ssca2"]);
+}
