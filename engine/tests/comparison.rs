@@ -73,7 +73,6 @@ fn a_machine_says_what_is_compared_on_it() {
 fn a_machine_need_not_say() {
     assert_eq!(*read("").comparison(), Comparison::default());
     assert_eq!(*read("[comparison]").comparison(), Comparison::default());
-    assert_eq!(*Config::from_preset("lalea").unwrap().comparison(), Comparison::default());
 }
 
 #[test]
