@@ -32,23 +32,9 @@
 //!   transactions stay. There is no choice of a victim: it is whoever brought the line.
 //!   A commit waits until such lines are durable at home.
 //!
-//! Undo records go to a circular area of each thread, 128 B apart. The second line is written after the
-//! first is durable, and both its words carry a torn bit, so a record is there whole or not at all. (The
-//! system clears the second lines before the log is put to use.)
-//!
-//! | word | bits | content |
-//! |---|---|---|
-//! | 0-7 | 0-63 | undo: the committed line |
-//! | 8 | 0-7 | kind: 1; 0: no record |
-//! | 8 | 8-15 | which words of the line are the transaction's |
-//! | 8 | 16-62 | transaction number (low 47 bits) |
-//! | 9 | 0-47 | home address |
-//! | 8, 9 | 63 | torn bit: 1 in even passes over the area, 0 in odd ones |
-//!
-//! Non-volatile registers: per thread, the number of its first transaction that has not committed
-//! (8 B each); those without stores do not count. They make the pool's entries and the log's records
-//! commit at one instant and truncate the log: a record of any other number is void. Within a transaction no
-//! word is logged twice, so records need no order.
+//! Undo records go to a circular area of each thread, 128 B apart (`circular_log` has their layout). The log's
+//! non-volatile registers make its records and the pool's entries commit at one instant, and truncate the
+//! log. Within a transaction no word is logged twice, so records need no order.
 //!
 //! At a power failure the committed lines of the pool (`controller.adr_entries` at most) go to PM; the rest of it is
 //! lost. Recovery writes back the undo words of the transactions that have not committed.
@@ -67,9 +53,12 @@
 //! | `gather` | lines on their way out of the caches and into the pool |
 //! | `overflow` | undo logging when they find no place |
 //! | `commit` | commit and drain |
-//! | `pool`, `write_set`, `undo_log` | what the pool holds; what transactions have stored; undo records and recovery |
+//! | `pool`, `write_set` | what the pool holds; what transactions have stored |
+//! | `undo_log` | what an organization of the undo log does |
+//! | `circular_log` | records in circular areas, and recovery from them |
 //! | `corners` | states worth reaching |
 
+mod circular_log;
 mod commit;
 mod corners;
 mod gather;
@@ -80,7 +69,7 @@ mod write_set;
 
 use corners::{CORNERS, Corner};
 use pool::{ByLine, Coming, Draining, Gathered, Stage};
-use undo_log::{Area, format, recover};
+use undo_log::{UndoLog, format, recover};
 use write_set::WriteSet;
 
 use super::{Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, Tx};
@@ -221,22 +210,16 @@ struct Thread {
     received: Cycle,
     /// Every line of the transaction is logged.
     logs_all: bool,
-    /// The non-volatile register: the first transaction that has not committed.
-    uncommitted: u64,
-    /// Number of the transaction that runs, or runs next, among those that commit something.
-    number: u64,
-    area: Area,
-    /// Number of the next undo record.
-    records: u64,
-    records_of_tx: u64,
 }
 
-/// What timers and durable writes are about; the rest of the token is a line or a thread.
+/// What timers and durable writes are about; the rest of the token is a line, a thread or a number.
 #[derive(Clone, Copy, Debug)]
 enum About {
     Arrival = 1,
     Commit,
     Acknowledgement,
+    /// The content of a line that PM has.
+    Old,
     Record,
     Home,
     Drain,
@@ -248,7 +231,11 @@ impl About {
     }
 
     fn thread(self, thread: usize) -> Token {
-        (thread as u64) << 3 | self as u64
+        self.number(thread as u64)
+    }
+
+    fn number(self, number: u64) -> Token {
+        number << 3 | self as u64
     }
 }
 
@@ -256,38 +243,41 @@ struct Lad {
     config: LadConfig,
     /// Places of the pool.
     places: usize,
+    /// How many of them are in use, and since when.
+    in_use: (u64, Cycle),
     sabotages: Sabotages,
     threads: Vec<Thread>,
     coming: ByLine<Coming>,
     gathered: ByLine<Gathered>,
     /// Oldest first.
     draining: Vec<Draining>,
+    log: Box<dyn UndoLog>,
+    /// Lines that may go home; empty between two events, kept for its memory.
+    logged: Vec<LineAddr>,
 }
 
 impl Lad {
     fn new(site: &Site) -> Result<Lad, ConfigError> {
         let config = site.config.get::<LadConfig>().clone();
         site.check_thread_areas("lad.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
-        let thread = |t| Thread {
+        let thread = |_| Thread {
             writes: WriteSet::default(),
             phase: Phase::Running,
             tx: 0,
             underway: 0,
             received: 0,
             logs_all: false,
-            uncommitted: site.first_transaction,
-            number: site.first_transaction,
-            area: Area::of(site, t),
-            records: 0,
-            records_of_tx: 0,
         };
         Ok(Lad {
             threads: (0..site.threads).map(thread).collect(),
             coming: ByLine::new(),
             gathered: ByLine::new(),
             draining: Vec::new(),
+            log: undo_log::new(site)?,
+            logged: Vec::new(),
             sabotages: site.sabotages,
             places: site.config.get::<ControllerConfig>().adr_entries as usize,
+            in_use: (0, 0),
             config,
         })
     }
@@ -363,7 +353,7 @@ impl Design for Lad {
     fn persisted(&mut self, m: &mut Machine, token: Token) {
         let line = LineAddr(token >> 3);
         match token & 7 {
-            t if t == About::Record as u64 => self.record_durable(m, line),
+            t if t == About::Record as u64 => self.log_written(m, token >> 3),
             t if t == About::Drain as u64 => self.drained(m, line),
             t if t == About::Home as u64 => self.is_home(m, line),
             other => unreachable!("no write carries token {other}"),
@@ -412,6 +402,6 @@ impl Design for Lad {
     }
 
     fn registers(&self) -> Vec<u64> {
-        self.threads.iter().map(|t| t.uncommitted).collect()
+        self.log.registers()
     }
 }
