@@ -17,6 +17,7 @@ pub mod fwb;
 pub mod hoop;
 pub mod ideal;
 pub mod lad;
+pub mod lalea;
 pub mod lsm;
 pub mod morlog;
 pub mod opt_redo;
@@ -503,9 +504,9 @@ pub fn find(name: &str) -> Result<&'static Entry, ConfigError> {
     })
 }
 
-/// The configuration sections of all designs.
+/// The configuration sections of all designs, and of mechanisms that several compose with.
 pub fn sections() -> Vec<Box<dyn Section>> {
-    let mut sections: Vec<Box<dyn Section>> = Vec::new();
+    let mut sections: Vec<Box<dyn Section>> = vec![Box::new(lalea::LaleaConfig::default())];
     for entry in REGISTRY {
         let Some(section) = entry.section.map(|make| make()) else { continue };
         if sections.iter().all(|s| s.name() != section.name()) {

@@ -231,6 +231,15 @@ impl Channel {
             + self.writes.iter().filter(|w| w.bank == bank).count()
     }
 
+    /// Adds to each bank's count what waits for a queue, is queued, or, of writes, is in service.
+    pub fn add_pending(&self, counts: &mut [u32]) {
+        counts.iter_mut().zip(&self.reads_of_bank).for_each(|(count, reads)| *count += reads);
+        let reads = self.waiting_reads.iter().map(|read| read.place.bank);
+        let writes = self.waiting_writes.iter().map(|write| write.place.bank);
+        let queued = self.writes.iter().map(|write| write.bank);
+        reads.chain(writes).chain(queued).for_each(|bank| counts[bank as usize] += 1);
+    }
+
     /// Whether nothing is queued or under way (the on-PM buffer may hold lines).
     pub fn is_idle(&self) -> bool {
         self.reads.is_empty()

@@ -62,16 +62,7 @@ impl MemorySystem {
     pub fn new(config: &Config) -> Self {
         let (core, controller) = (config.get::<CoreConfig>(), config.get::<ControllerConfig>());
         let (pm, dram) = (config.get::<PmConfig>(), config.get::<DramConfig>());
-        let unit = |buffered| match controller.interleave {
-            Interleave::Page => controller.page_bytes.0,
-            Interleave::Line => Mapping::line_unit(buffered),
-        };
-        let mapping = Mapping {
-            unit_bytes: unit(pm.buffer_lines > 0),
-            channels: controller.channels.into(),
-            banks: u64::from(pm.ranks) * u64::from(pm.banks),
-            row_bytes: pm.row_bytes.0,
-        };
+        let mapping = Mapping::of(config);
         let watermark = |queue: u32, percent: u32| queue as usize * percent as usize / 100;
         let energy = EnergyModel::new(pm);
         let mut channels: Vec<Channel> = (0..controller.channels)
@@ -103,7 +94,10 @@ impl MemorySystem {
             timing: Timing::dram(dram, core),
             energy,
             mapping: Mapping {
-                unit_bytes: unit(false),
+                unit_bytes: match controller.interleave {
+                    Interleave::Page => controller.page_bytes.0,
+                    Interleave::Line => Mapping::line_unit(false),
+                },
                 channels: 1,
                 banks: dram.banks.into(),
                 row_bytes: dram.row_bytes.0,
@@ -185,6 +179,21 @@ impl MemorySystem {
     /// Channel of a PM line.
     pub fn channel(&self, line: LineAddr) -> &Channel {
         &self.channels[self.channel_of(line)]
+    }
+
+    /// Adds to each PM bank's count (those of the first channel first) the operations that are pending for it:
+    /// on their way, waiting outside a queue, in one, or, of writes, in service.
+    pub fn add_pending(&self, counts: &mut [u32]) {
+        let banks = self.mapping.banks as usize;
+        for (channel, counts) in self.channels.iter().zip(counts.chunks_mut(banks)) {
+            channel.add_pending(counts);
+        }
+        let reads = self.reads_in_transit.iter().map(|(_, read)| read.line);
+        let writes = self.writes_in_transit.iter().map(|(_, transit)| transit.write.line);
+        for line in reads.chain(writes).filter(|line| self.is_pm(line.addr())) {
+            let place = self.mapping.place(line);
+            counts[place.channel as usize * banks + place.bank as usize] += 1;
+        }
     }
 
     /// Sends a read that reaches its controller after `delay`.

@@ -2,6 +2,7 @@
 
 use super::clock::Cycle;
 use crate::codecs::Codings;
+use crate::config::{Config, ControllerConfig, Interleave, PmConfig};
 use crate::memory::{
     Addr, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
 };
@@ -121,10 +122,39 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// How a configuration's PM is mapped.
+    pub fn of(config: &Config) -> Mapping {
+        let (controller, pm) = (config.get::<ControllerConfig>(), config.get::<PmConfig>());
+        let unit_bytes = match controller.interleave {
+            Interleave::Page => controller.page_bytes.0,
+            Interleave::Line => Mapping::line_unit(pm.buffer_lines > 0),
+        };
+        Mapping {
+            unit_bytes,
+            channels: controller.channels.into(),
+            banks: u64::from(pm.ranks) * u64::from(pm.banks),
+            row_bytes: pm.row_bytes.0,
+        }
+    }
+
     /// Smallest unit of interleaving: a media line where the device has an on-PM buffer of such
     /// lines, a cache line otherwise.
     pub const fn line_unit(buffered: bool) -> u64 {
         if buffered { MEDIA_LINE_BYTES } else { LINE_BYTES }
+    }
+
+    /// The line with this number among those of a bank, counted in the order of their addresses.
+    pub fn line_of_bank(&self, channel: u32, bank: u32, number: u64) -> LineAddr {
+        let lines = self.unit_bytes / LINE_BYTES;
+        let (unit, line) = (number / lines, number % lines);
+        let unit = (unit * self.banks + u64::from(bank)) * self.channels + u64::from(channel);
+        LineAddr(unit * lines + line)
+    }
+
+    /// A line's number among those of its bank.
+    pub fn number_in_bank(&self, line: LineAddr) -> u64 {
+        let lines = self.unit_bytes / LINE_BYTES;
+        line.0 / lines / self.channels / self.banks * lines + line.0 % lines
     }
 
     /// Where a line lies: units go round the channels, then round the banks of a channel.
@@ -202,5 +232,20 @@ mod tests {
         assert_eq!(at(1, 0), Place { channel: 1, bank: 0, row: 0 });
         assert_eq!(at(2, 2048), Place { channel: 0, bank: 1, row: 1 });
         assert_eq!(at(16, 0), Place { channel: 0, bank: 0, row: 2 });
+    }
+
+    #[test]
+    fn lines_of_a_bank_are_numbered_in_the_order_of_their_addresses() {
+        for unit_bytes in [64, 256, 4096] {
+            let map = Mapping { unit_bytes, channels: 2, banks: 3, row_bytes: 2048 };
+            let mut next = [[0; 3]; 2];
+            for line in (0..2000).map(LineAddr) {
+                let Place { channel, bank, .. } = map.place(line);
+                let number = &mut next[channel as usize][bank as usize];
+                assert_eq!(map.number_in_bank(line), *number);
+                assert_eq!(map.line_of_bank(channel, bank, *number), line);
+                *number += 1;
+            }
+        }
     }
 }
