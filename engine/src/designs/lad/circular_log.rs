@@ -18,6 +18,7 @@
 use super::corners::Corner;
 use super::undo_log::{Undo, UndoLog};
 use super::{About, LadConfig, Sabotage};
+use crate::config::ConfigError;
 use crate::crash::Medium;
 use crate::designs::torn;
 use crate::designs::{RecoveryReport, Sabotages, Site, ThreadId};
@@ -113,7 +114,9 @@ pub(super) struct CircularLog {
 }
 
 impl CircularLog {
-    pub(super) fn new(site: &Site) -> CircularLog {
+    pub(super) fn new(site: &Site) -> Result<CircularLog, ConfigError> {
+        let bytes = site.config.get::<LadConfig>().log_bytes_per_thread.0;
+        site.check_thread_areas("lad.log_bytes_per_thread", bytes)?;
         let thread = |thread| Thread {
             area: Area::of(site, thread),
             uncommitted: site.first_transaction,
@@ -121,7 +124,7 @@ impl CircularLog {
             records_of_tx: 0,
         };
         let threads = (0..site.threads).map(thread).collect();
-        CircularLog { threads, coming: Vec::new(), next: 0, sabotages: site.sabotages }
+        Ok(CircularLog { threads, coming: Vec::new(), next: 0, sabotages: site.sabotages })
     }
 }
 

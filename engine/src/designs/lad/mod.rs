@@ -58,10 +58,12 @@
 //! | `circular_log` | records in circular areas, and recovery from them |
 //! | `corners` | states worth reaching |
 
+mod chained_record;
 mod circular_log;
 mod commit;
 mod corners;
 mod gather;
+mod load_aware_log;
 mod overflow;
 mod pool;
 mod undo_log;
@@ -104,6 +106,8 @@ section! {
         overflow_log: OverflowLog = OverflowLog::Lines, (), "";
         /// Circular area of each thread for undo records, of 128 B per line.
         log_bytes_per_thread: Size = Size::kb(128), Size(128)..=Size::mb(64), "B";
+        /// Whether undo data goes to LALEA's blocks instead, each in the bank that has the fewest pending operations.
+        load_aware_log: bool = false, (), "";
     }
 }
 
@@ -128,9 +132,9 @@ sabotages! {
     NewerForgotten = "newer-forgotten";
     /// A line goes home while its undo records are on their way.
     RecordsNotAwaited = "records-not-awaited";
-    /// An undo record counts when its first line is durable.
+    /// An undo record counts when its data is durable, without its header.
     HeaderNotAwaited = "header-not-awaited";
-    /// The second line of an undo record does not wait for the first.
+    /// The header of an undo record does not wait for the data.
     HeaderOvertakesData = "header-overtakes-data";
     /// A line that finds no place goes home without undo records.
     OverflowNotLogged = "overflow-not-logged";
@@ -156,6 +160,20 @@ sabotages! {
     TornBitsIgnored = "torn-bits-ignored";
     /// The log areas are put to use as they are found.
     LogNotCleared = "log-not-cleared";
+    /// LR names a record whose header is on its way.
+    ChainBeforeHeader = "chain-before-header";
+    /// LR names a record when the first line of its header is durable.
+    SecondLineNotAwaited = "second-line-not-awaited";
+    /// A line goes home when its record is durable, although older ones of the chain are not.
+    LineBeforeChain = "line-before-chain";
+    /// A commit leaves LR as it is.
+    ChainNotCleared = "chain-not-cleared";
+    /// The first record of a transaction names the last one of the transaction before.
+    ChainRunsOn = "chain-runs-on";
+    /// Recovery undoes the record that LR names and no more.
+    NextPointerIgnored = "next-pointer-ignored";
+    /// Undo blocks are free when their record is in the chain.
+    BlocksReleasedEarly = "blocks-released-early";
 }
 
 /// The design's entry in the registry.
@@ -177,6 +195,8 @@ pub const ENTRY: Entry = Entry {
         ("lad.recent_lines", &["1", "2", "4"]),
         ("lad.overflow_log", &["lines", "transaction"]),
         ("lad.log_bytes_per_thread", &["2 KB", "4 KB"]),
+        ("lad.load_aware_log", &["false", "true"]),
+        ("lalea.fle_entries+lalea.fh_entries", &["1+1", "2+1", "4+2", "1024+256"]),
     ],
     ..PLAIN
 };
@@ -187,6 +207,15 @@ pub const LITERAL: Entry = Entry {
     summary: "lad with whole lines committed and undone, as published (loses data)",
     default: false,
     inherent: Sabotage::all(&[Sabotage::WholeLinesCommitted, Sabotage::WholeLinesUndone]),
+    ..ENTRY
+};
+
+/// The same with LALEA's allocator under its undo log.
+pub const LALEA: Entry = Entry {
+    name: "lalea-lad",
+    summary: "lad with each block of its undo log in the least loaded bank",
+    paper: "LALEA §III-A, §IV-A",
+    settings: &[("lad.load_aware_log", "true")],
     ..ENTRY
 };
 
@@ -259,7 +288,6 @@ struct Lad {
 impl Lad {
     fn new(site: &Site) -> Result<Lad, ConfigError> {
         let config = site.config.get::<LadConfig>().clone();
-        site.check_thread_areas("lad.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
         let thread = |_| Thread {
             writes: WriteSet::default(),
             phase: Phase::Running,
@@ -324,6 +352,7 @@ impl Design for Lad {
         }
         self.threads[t].phase = Phase::Preparing;
         self.commit_if_prepared(m, t);
+        self.refuse_if_stuck(m);
         Flow::Wait
     }
 

@@ -106,6 +106,7 @@ impl Lad {
         }
         self.stage(line, Stage::Logging(awaited));
         self.close_records(m);
+        self.refuse_if_stuck(m);
         if awaited == 0 {
             // Some sabotages come here; the words have records that are awaited otherwise.
             self.place(m, line);
@@ -126,10 +127,25 @@ impl Lad {
         }
     }
 
+    /// Ends the run if no transaction can commit because the log is full.
+    pub(super) fn refuse_if_stuck(&self, m: &mut Machine) {
+        let waits_for = |t: usize, line| {
+            let coming = self.coming.get(line).is_some_and(|c| c.threads >> t & 1 != 0);
+            self.threads[t].phase == Phase::Preparing && coming
+        };
+        if self.log.is_stuck(&waits_for) {
+            m.fail(
+                "the open transactions hold all log blocks (lalea.fle_entries, lalea.fh_entries) and need more"
+                    .into(),
+            );
+        }
+    }
+
     /// A write of the log is durable.
     pub(super) fn log_written(&mut self, m: &mut Machine, number: u64) {
         let mut logged = std::mem::take(&mut self.logged);
         self.log.persisted(m, number, &mut logged);
+        self.refuse_if_stuck(m);
         if !self.sabotages.has(Sabotage::RecordsNotAwaited) {
             logged.iter().for_each(|&line| self.record_durable(m, line));
         }
