@@ -294,6 +294,16 @@ fn a_commit_takes_the_traversal_and_three_messages() {
     assert_eq!(stats.counters.controller_write_requests, 1);
 }
 
+/// The place is taken from the line's arrival until it drains, with the commit message: after the controller's message and the
+/// core's.
+#[test]
+fn a_place_is_in_use_until_its_line_drains() {
+    let (config, stats) = sweep("lad", "1", &[]);
+    let path = u64::from(config.get::<ControllerConfig>().path_cycles);
+    assert_eq!((stats.counters.adr_entries_max, stats.counters.adr_entry_cycles), (1, 2 * path));
+    assert_eq!(stats.counters.adr_overflows, 0);
+}
+
 #[test]
 fn lines_leave_the_l1_at_the_push_interval() {
     let late = [("lad.proactive_flush", "false"), ("lad.push_interval_cycles", "7")];
@@ -322,6 +332,7 @@ fn what_overflows_is_logged_and_the_rest_as_configured() {
         let (_, stats) = sweep("lad", "6", &[&small[..], &[("lad.overflow_log", mode)]].concat());
         let c = &stats.counters;
         assert_eq!((c.log_overflows, c.log_entries), (overflows, entries), "{mode}");
+        assert_eq!((c.adr_overflows, c.log_headers), (overflows, entries), "{mode}");
         assert_eq!(c.log_bytes_written, entries * 80, "{mode}");
         assert_eq!(c.log_records_truncated, entries, "{mode}");
         assert_eq!(c.controller_write_requests_data, 6, "{mode}");
