@@ -7,8 +7,8 @@
 //! | 0 | 0-6 | 0-47 | home address of a block |
 //! | 0 | 0-6 | 48-55 | which words of the line are the transaction's |
 //! | 0 | 7 | 0-2 | `valid_cnt`: blocks of the record |
-//! | 1 | 0-6 | 0-63 | address of a block |
-//! | 1 | 7 | 0-63 | `next_ptr`: first line of the next header, NULL (0) after the last |
+//! | 1 | 0-6 | 0-47 | address of a block |
+//! | 1 | 7 | 0-47 | `next_ptr`: first line of the next header, NULL (0) after the last |
 //!
 //! The words of blocks that a record does not have are 0. Recovery comes to headers that were durable
 //! before the LR register led to them, and to no others; they need no torn bits.
@@ -21,7 +21,7 @@ use crate::memory::{Addr, LineAddr, LineData, WordMask};
 
 /// Blocks of a record at most.
 pub(super) const BLOCKS_MAX: usize = 7;
-const HOME_MASK: u64 = (1 << 48) - 1;
+const ADDRESS_MASK: u64 = (1 << 48) - 1;
 /// Word of each header line that is no block's.
 const LAST: usize = BLOCKS_MAX;
 
@@ -53,10 +53,14 @@ pub(super) fn header(
     lines
 }
 
+fn line(address: u64) -> LineAddr {
+    Addr(address & ADDRESS_MASK).line()
+}
+
 /// A block from the words of its header.
 fn parse(home: u64, block: u64) -> Entry {
     let words = (home >> 48) as WordMask;
-    Entry { home: Addr(home & HOME_MASK).line(), words, block: Addr(block).line() }
+    Entry { home: line(home), words, block: line(block) }
 }
 
 /// Follows each register's chain and writes back the words of its records.
@@ -70,7 +74,7 @@ pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> Re
     for (thread, &lr) in registers.iter().enumerate() {
         let (mut next, mut left) = (lr, headers);
         while next != 0 && left > 0 {
-            let first = Addr(next).line();
+            let first = line(next);
             let second = regions.second_line(first);
             report.records_scanned += 1;
             for at in 0..medium.load(first.word(LAST)).min(BLOCKS_MAX as u64) as usize {
@@ -100,7 +104,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_entry() -> impl Strategy<Value = Entry> {
-        (0..=HOME_MASK / 64, any::<WordMask>(), 0..u64::MAX / 64).prop_map(
+        (0..=ADDRESS_MASK / 64, any::<WordMask>(), 0..=ADDRESS_MASK / 64).prop_map(
             |(home, words, block)| Entry { home: LineAddr(home), words, block: LineAddr(block) },
         )
     }

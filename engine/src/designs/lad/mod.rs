@@ -32,9 +32,11 @@
 //!   transactions stay. There is no choice of a victim: it is whoever brought the line.
 //!   A commit waits until such lines are durable at home.
 //!
-//! Undo records go to a circular area of each thread, 128 B apart (`circular_log` has their layout). The log's
-//! non-volatile registers make its records and the pool's entries commit at one instant, and truncate the
-//! log. Within a transaction no word is logged twice, so records need no order.
+//! Undo records go to a circular area of each thread, 128 B apart (`circular_log` has their layout), or, in
+//! `lalea-lad` (`load_aware_log`), to LALEA's blocks, each in the bank that has the fewest pending operations
+//! (`load_aware_log`, and `chained_record` for the layout). A thread's non-volatile register makes the log's
+//! records and the pool's entries commit at one instant, and truncates the log. Within a transaction no
+//! word is logged twice, so records need no order.
 //!
 //! At a power failure the committed lines of the pool (`controller.adr_entries` at most) go to PM; the rest of it is
 //! lost. Recovery writes back the undo words of the transactions that have not committed.
@@ -56,6 +58,8 @@
 //! | `pool`, `write_set` | what the pool holds; what transactions have stored |
 //! | `undo_log` | what an organization of the undo log does |
 //! | `circular_log` | records in circular areas, and recovery from them |
+//! | `load_aware_log` | records in load-aware blocks |
+//! | `chained_record` | what these have in PM, and recovery along their chains |
 //! | `corners` | states worth reaching |
 
 mod chained_record;
