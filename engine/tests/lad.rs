@@ -251,6 +251,23 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
     }
 }
 
+/// A line that is logged although an older version of it, or another committed line, is about to leave the pool.
+#[test]
+fn a_line_that_does_not_wait_for_a_place_is_logged() {
+    let overflows = ["true", "false"].map(|waits| {
+        let settings = [
+            ("controller.adr_entries", "8"),
+            ("lad.wait_for_place", waits),
+            ("controller.adr", "false"),
+            ("pm.buffer_lines", "0"),
+        ];
+        let config = hostile(&[ROOMY, &settings].concat());
+        let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 56, 1);
+        crash_on_the_way(simulation, "wait_for_place", 7).counters.log_overflows
+    });
+    assert!(overflows[1] > overflows[0], "{overflows:?}");
+}
+
 #[test]
 fn an_undo_record_is_whole_although_its_lines_go_to_different_channels() {
     let settings = [

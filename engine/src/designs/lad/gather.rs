@@ -125,7 +125,7 @@ impl Lad {
         } else if self.free_places() > 0 {
             self.gathered.insert(line, Gathered { data, owners });
             self.gathered(m, line);
-        } else if self.draining.iter().any(|d| d.room == Room::Own) {
+        } else if self.config.wait_for_place && self.draining.iter().any(|d| d.room == Room::Own) {
             self.wait_for_place(m, line);
         } else {
             self.overflow(m, line);

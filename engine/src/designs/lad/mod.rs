@@ -23,8 +23,8 @@
 //!   the push was in vain (counted), and it is pushed again.
 //! - **Eviction** from the LLC puts a line with uncommitted words into the pool, too; misses on lines in
 //!   the pool are served from it.
-//! - **Overflow.** A line that finds no place waits if a committed one is about to leave. If uncommitted
-//!   lines fill the pool, undo logging takes over (Silo §V): the controller reads the old line from PM,
+//! - **Overflow.** A line that finds no place waits if a committed one is about to leave (`wait_for_place`; LALEA
+//!   §IV-B can be read so that it does not). If uncommitted lines fill the pool, undo logging takes over (Silo §V): the controller reads the old line from PM,
 //!   writes an undo record for each transaction with unlogged words in it, and when they are durable
 //!   lets the new line go to PM. `overflow_log = "lines"`: for such lines only (Silo). `"transaction"`:
 //!   for every line of their transactions from then on, and for those already in the pool, which give
@@ -106,6 +106,8 @@ section! {
         proactive_flush: bool = true, (), "";
         /// Lines that a transaction stored to last and that are not pushed yet.
         recent_lines: u32 = 4, 1..=64, "lines";
+        /// Whether a line that finds no place waits if a committed one is about to leave; it is logged otherwise.
+        wait_for_place: bool = true, (), "";
         /// What is logged when the pool overflows.
         overflow_log: OverflowLog = OverflowLog::Lines, (), "";
         /// Circular area of each thread for undo records, of 128 B per line.
@@ -197,6 +199,7 @@ pub const ENTRY: Entry = Entry {
         ("lad.push_interval_cycles", &["0", "1", "40"]),
         ("lad.proactive_flush", &["true", "false"]),
         ("lad.recent_lines", &["1", "2", "4"]),
+        ("lad.wait_for_place", &["true", "false"]),
         ("lad.overflow_log", &["lines", "transaction"]),
         ("lad.log_bytes_per_thread", &["2 KB", "4 KB"]),
         ("lad.load_aware_log", &["false", "true"]),
