@@ -111,15 +111,15 @@ mod tests {
 
     #[test]
     fn every_bit_lies_where_the_table_says() {
-        let entry = |n| Entry {
+        let entry = |n: u64| Entry {
             home: LineAddr(0x12_3456_7890 + n),
             words: 0xa5,
             block: LineAddr(0x77_0000 + n),
         };
-        let [first, second] = header((0..2).map(entry), Some(LineAddr(0x99)));
+        let [first, second] = header([0, 1].into_iter().map(entry), Some(LineAddr(0x99)));
         assert_eq!(first, [0x00a5_048d_159e_2400, 0x00a5_048d_159e_2440, 0, 0, 0, 0, 0, 2]);
         assert_eq!(second, [0x1dc0_0000, 0x1dc0_0040, 0, 0, 0, 0, 0, 0x2640]);
-        assert_eq!(header((0..7).map(entry), None)[1][LAST], 0);
+        assert_eq!(header([0, 1, 2, 3, 4, 5, 6].into_iter().map(entry), None)[1][LAST], 0);
     }
 
     proptest! {

@@ -139,10 +139,9 @@ impl LoadAwareLog {
                 chain.waits_for_header = true;
                 return m.corner(Corner::WaitsForBlock as usize);
             };
-            record.send(m, header, chain.newest, self.table.regions().second_line(header), {
-                let number = chain.number + at as u64;
-                Place { thread, number, index: Place::HEADER }
-            });
+            let place = Place { thread, number: chain.number + at as u64, index: Place::HEADER };
+            let second = self.table.regions().second_line(header);
+            record.send(m, place, [header, second], chain.newest);
             chain.headers.push(header);
             chain.newest = Some(header);
             if self.sabotages.has(Sabotage::ChainBeforeHeader) {
@@ -161,14 +160,13 @@ impl LoadAwareLog {
         logged: &mut Vec<LineAddr>,
     ) {
         let chain = &mut self.chains[thread];
-        chain.coming[at].header_coming -= 1;
-        if self.sabotages.has(Sabotage::SecondLineNotAwaited) {
-            chain.coming[at].header_coming = 0;
-        }
-        if at > 0 && chain.coming[at].header_coming == 0 {
+        let record = &mut chain.coming[at];
+        let one_will_do = self.sabotages.has(Sabotage::SecondLineNotAwaited);
+        record.header_coming = if one_will_do { 0 } else { record.header_coming - 1 };
+        if at > 0 && record.header_coming == 0 {
             m.corner(Corner::RecordBeforeOlder as usize);
             if self.sabotages.has(Sabotage::LineBeforeChain) {
-                logged.extend(chain.coming[at].lines.drain(..).map(|line| line.home));
+                logged.extend(record.lines.drain(..).map(|line| line.home));
             }
         }
         while let Some(record) = chain.coming.front().filter(|record| record.is_durable()) {
@@ -222,15 +220,15 @@ impl Record {
         self.header.is_some() && self.header_coming == 0
     }
 
+    /// Sends the header to its two lines.
     fn send(
         &mut self,
         m: &mut Machine,
-        header: LineAddr,
-        next: Option<LineAddr>,
-        second: LineAddr,
         place: Place,
+        header: [LineAddr; 2],
+        next: Option<LineAddr>,
     ) {
-        self.header = Some(header);
+        self.header = Some(header[0]);
         self.header_coming = 2;
         let entries = self.lines.iter().map(|line| Entry {
             home: line.home,
@@ -238,7 +236,7 @@ impl Record {
             block: line.block.expect("headers are sent when all blocks are allocated"),
         });
         let lines = chained_record::header(entries, next);
-        for (line, data) in [header, second].into_iter().zip(lines) {
+        for (line, data) in header.into_iter().zip(lines) {
             let write = Write::line(WriteClass::Metadata, line, data);
             m.write(Write { token: place.token(), ..write }, 0);
         }
