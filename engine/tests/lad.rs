@@ -7,15 +7,13 @@
 mod common;
 
 use common::campaign::{Campaign, demand, demand_of_programs};
-use common::shared_lines::{LINES, SHARED_LINES, THREADS, word};
+use common::shared_lines::{LINES, SHARED_LINES, THREADS};
+use common::sweep::sweep;
 use common::{CELLS, simulation, tiny_config};
 use graven_engine::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
 use graven_engine::designs::{self, Sabotages};
-use graven_engine::memory::Image;
-use graven_engine::program::{Load, Memory, Program, spawn};
 use graven_engine::sim::{SimError, Simulation, Spec};
 use graven_engine::stats::Stats;
-use graven_engine::workloads::{Entry, Request, Violation, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -103,6 +101,19 @@ const DRAINING: Campaign = Campaign {
     ..OVERFLOWING
 };
 
+/// The undo log in LALEA's blocks, on banks that make a write durable when they have it.
+const CHAINS: Campaign = Campaign {
+    settings: &[
+        ("controller.adr", "false"),
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "0"),
+        ("controller.adr_entries", "6"),
+        ("lad.overflow_log", "transaction"),
+        ("lad.load_aware_log", "true"),
+    ],
+    ..OVERFLOWING
+};
+
 #[test]
 fn every_sabotage_is_convicted_and_the_design_is_not() {
     let overflowing = [
@@ -127,11 +138,31 @@ fn every_sabotage_is_convicted_and_the_design_is_not() {
         ("torn-bits-ignored", 2000),
         ("log-not-cleared", 50),
     ];
+    let chains = [
+        ("chain-before-header", 500),
+        ("second-line-not-awaited", 500),
+        ("line-before-chain", 2000),
+        ("chain-not-cleared", 500),
+        ("chain-runs-on", 500),
+        ("next-pointer-ignored", 500),
+        ("header-not-awaited", 500),
+        ("header-overtakes-data", 500),
+        ("records-not-awaited", 500),
+        ("register-early", 500),
+        ("register-late", 500),
+    ];
     let giving_up = [("shared-places-given-up", 10_000)];
     let draining = [("newest-version-drained", 2000), ("saved-newest-first", 2000)];
-    let campaigns: [(Campaign, &[(&str, u64)]); 3] =
-        [(OVERFLOWING, &overflowing), (GIVING_UP, &giving_up), (DRAINING, &draining)];
-    let programs = [include_str!("../../litmus/lad/places-of-a-committing-transaction.litmus")];
+    let campaigns: [(Campaign, &[(&str, u64)]); 4] = [
+        (OVERFLOWING, &overflowing),
+        (GIVING_UP, &giving_up),
+        (DRAINING, &draining),
+        (CHAINS, &chains),
+    ];
+    let programs = [
+        include_str!("../../litmus/lad/places-of-a-committing-transaction.litmus"),
+        include_str!("../../litmus/lad/block-of-an-open-transaction.litmus"),
+    ];
     demand("lad", &campaigns, &programs);
 }
 
@@ -220,6 +251,23 @@ fn pools_of_any_size_keep_transactions_whole_although_they_share_lines() {
     }
 }
 
+/// A line that is logged although an older version of it, or another committed line, is about to leave the pool.
+#[test]
+fn a_line_that_does_not_wait_for_a_place_is_logged() {
+    let overflows = ["true", "false"].map(|waits| {
+        let settings = [
+            ("controller.adr_entries", "8"),
+            ("lad.wait_for_place", waits),
+            ("controller.adr", "false"),
+            ("pm.buffer_lines", "0"),
+        ];
+        let config = hostile(&[ROOMY, &settings].concat());
+        let simulation = simulation(&config, "lad", &SHARED_LINES, THREADS, 56, 1);
+        crash_on_the_way(simulation, "wait_for_place", 7).counters.log_overflows
+    });
+    assert!(overflows[1] > overflows[0], "{overflows:?}");
+}
+
 #[test]
 fn an_undo_record_is_whole_although_its_lines_go_to_different_channels() {
     let settings = [
@@ -246,58 +294,6 @@ fn a_pool_that_holds_everything_writes_no_log() {
     assert_eq!((counters.log_overflows, counters.log_bytes_written), (0, 0));
 }
 
-/// One transaction that stores to `workload.operations_per_transaction` lines, one after the other, and
-/// then to the first again if that is an odd number; all lines are in the L1 before.
-static SWEEP: Entry = Entry {
-    name: "sweep",
-    group: "test",
-    summary: "one transaction over a few lines",
-    build: |request| Ok(Box::new(Sweep { request: request.clone() })),
-};
-
-struct Sweep {
-    request: Request,
-}
-
-impl Workload for Sweep {
-    fn populate(&mut self, image: &mut Image) {
-        image.store(self.request.start, 1);
-    }
-
-    fn program(&self, _thread: u32) -> Box<dyn Program> {
-        let start = self.request.start;
-        let lines = u64::from(self.request.config.operations_per_transaction);
-        spawn(move |memory| {
-            let mut sum = 0;
-            for line in 0..lines {
-                sum += memory.load(word(start, line, 0));
-            }
-            memory.compute(100_000);
-            memory.tx_begin();
-            for line in (0..lines).chain((lines % 2 == 1 && lines > 1).then_some(0)) {
-                memory.store(word(start, line, 0), sum + line);
-            }
-            memory.compute(1000);
-            memory.tx_end();
-        })
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
-        Ok(())
-    }
-}
-
-fn sweep(lines: &str, settings: &[(&str, &str)]) -> (Config, Stats) {
-    let mut config = Config::from_preset("silo").expect("the preset loads");
-    for (key, value) in [("workload.operations_per_transaction", lines)].iter().chain(settings) {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    let mut simulation = simulation(&config, "lad", &SWEEP, 1, 1, 0);
-    simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    let stats = simulation.stats().clone();
-    (config, stats)
-}
-
 /// The fall through all levels, the controller's message, the commit message, the acknowledgement.
 fn commit_of_one_line(config: &Config) -> u64 {
     let caches = config.get::<L1Config>().latency_cycles
@@ -308,20 +304,30 @@ fn commit_of_one_line(config: &Config) -> u64 {
 
 #[test]
 fn a_commit_takes_the_traversal_and_three_messages() {
-    let (config, stats) = sweep("1", &[]);
+    let (config, stats) = sweep("lad", "1", &[]);
     assert_eq!(stats.commit_latency.max(), commit_of_one_line(&config));
     assert_eq!(stats.counters.forced_writebacks, 1);
     assert_eq!(stats.counters.controller_write_requests_data, 1);
     assert_eq!(stats.counters.controller_write_requests, 1);
 }
 
+/// The place is taken from the line's arrival until it drains, with the commit message: after the controller's message and the
+/// core's.
+#[test]
+fn a_place_is_in_use_until_its_line_drains() {
+    let (config, stats) = sweep("lad", "1", &[]);
+    let path = u64::from(config.get::<ControllerConfig>().path_cycles);
+    assert_eq!((stats.counters.adr_entries_max, stats.counters.adr_entry_cycles), (1, 2 * path));
+    assert_eq!(stats.counters.adr_overflows, 0);
+}
+
 #[test]
 fn lines_leave_the_l1_at_the_push_interval() {
     let late = [("lad.proactive_flush", "false"), ("lad.push_interval_cycles", "7")];
-    let (config, stats) = sweep("20", &late);
+    let (config, stats) = sweep("lad", "20", &late);
     assert_eq!(stats.commit_latency.max(), commit_of_one_line(&config) + 19 * 7);
     // All but the four most recent have been pushed long before the end.
-    let (config, stats) = sweep("20", &[("lad.push_interval_cycles", "7")]);
+    let (config, stats) = sweep("lad", "20", &[("lad.push_interval_cycles", "7")]);
     assert_eq!(stats.commit_latency.max(), commit_of_one_line(&config) + 3 * 7);
     assert_eq!(stats.counters.forced_writebacks, 20);
     assert_eq!(stats.counters.forced_writebacks_in_vain, 0);
@@ -330,7 +336,7 @@ fn lines_leave_the_l1_at_the_push_interval() {
 #[test]
 fn an_early_push_is_in_vain_if_its_line_is_stored_to_again() {
     // 0 1 2 3 4 0: the fifth line displaces line 0, which then displaces line 1.
-    let (_, stats) = sweep("5", &[("lad.recent_lines", "4")]);
+    let (_, stats) = sweep("lad", "5", &[("lad.recent_lines", "4")]);
     assert_eq!(stats.counters.forced_writebacks, 6);
     assert_eq!(stats.counters.forced_writebacks_in_vain, 1);
     assert_eq!(stats.counters.controller_write_requests_data, 5);
@@ -340,9 +346,10 @@ fn an_early_push_is_in_vain_if_its_line_is_stored_to_again() {
 fn what_overflows_is_logged_and_the_rest_as_configured() {
     let small = [("controller.adr_entries", "2"), ("lad.proactive_flush", "false")];
     for (mode, overflows, entries) in [("lines", 4, 4), ("transaction", 1, 6)] {
-        let (_, stats) = sweep("6", &[&small[..], &[("lad.overflow_log", mode)]].concat());
+        let (_, stats) = sweep("lad", "6", &[&small[..], &[("lad.overflow_log", mode)]].concat());
         let c = &stats.counters;
         assert_eq!((c.log_overflows, c.log_entries), (overflows, entries), "{mode}");
+        assert_eq!((c.adr_overflows, c.log_headers), (overflows, entries), "{mode}");
         assert_eq!(c.log_bytes_written, entries * 80, "{mode}");
         assert_eq!(c.log_records_truncated, entries, "{mode}");
         assert_eq!(c.controller_write_requests_data, 6, "{mode}");

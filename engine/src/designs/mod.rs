@@ -479,6 +479,7 @@ pub const REGISTRY: &[&Entry] = &[
     &hoop::LITERAL,
     &lad::ENTRY,
     &lad::LITERAL,
+    &lad::LALEA,
     &lsm::ENTRY,
     &morlog::ENTRY,
     &morlog::LITERAL,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graven_engine::crash::{Conviction, Exhaustion, Tally, Thoroughness};
+use graven_engine::crash::{Conviction, Exhaustion, Outcome, Tally, Thoroughness};
 use graven_engine::designs::{self, Sabotages};
 use graven_engine::litmus::{Case, Litmus, designs_of, parse};
 use graven_engine::sim::{Spec, Trial};
@@ -75,7 +75,7 @@ impl Campaign {
 
 /// Demands that each campaign convicts the sabotages at its side within so many crash points, and the
 /// design itself never; that all sabotages of the design are among them, or each in one of the litmus
-/// programs, of which the same is demanded; and that the campaigns together reach all its corners.
+/// programs, of which the same is demanded; and that all of these together, with nothing sabotaged, reach all its corners.
 pub fn demand(design: &str, campaigns: &[(Campaign, &[(&str, u64)])], programs: &[&str]) {
     let design = designs::find(design).unwrap_or_else(|e| panic!("{e}"));
     let (mut convicted, mut corners) = (BTreeSet::new(), vec![0; design.corners.len()]);
@@ -99,21 +99,27 @@ pub fn demand(design: &str, campaigns: &[(Campaign, &[(&str, u64)])], programs: 
         let mut litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
         assert!(is_convicted(&litmus, design), "{:?} was not convicted", litmus.sabotage);
         convicted.extend(litmus.sabotage.take());
-        assert!(!is_convicted(&litmus, design), "{}", litmus.title);
+        let intact = outcome(&litmus, design);
+        assert!(intact.convictions.is_empty(), "{}", litmus.title);
+        corners.iter_mut().zip(&intact.corners).for_each(|(sum, n)| *sum += n);
     }
     let named: BTreeSet<String> = design.sabotages.iter().map(|s| s.name.to_owned()).collect();
     assert_eq!(convicted, named, "each sabotage has its place in some campaign");
     let missed = design.corners.iter().zip(&corners).filter(|&(_, &n)| n == 0);
     let missed: Vec<&str> = missed.map(|(corner, _)| corner.name).collect();
-    assert!(missed.is_empty(), "the campaigns never reach {missed:?}");
+    assert!(missed.is_empty(), "the campaigns and programs never reach {missed:?}");
 }
 
 /// Whether a program convicts a design.
 pub fn is_convicted(litmus: &Litmus, design: &'static designs::Entry) -> bool {
+    !outcome(litmus, design).convictions.is_empty()
+}
+
+fn outcome(litmus: &Litmus, design: &'static designs::Entry) -> Outcome {
     let case = Case::new(litmus, design).unwrap_or_else(|e| panic!("{e}"));
     let outcome = case.examined(Thoroughness::SHORT).run().expect("not cancelled");
     assert_eq!(outcome.refused, None, "{}", litmus.title);
-    !outcome.convictions.is_empty()
+    outcome
 }
 
 /// Demands of programs that they convict exactly those designs of which they say so.

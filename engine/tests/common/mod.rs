@@ -7,6 +7,7 @@ pub mod churn;
 pub mod memory;
 pub mod script;
 pub mod shared_lines;
+pub mod sweep;
 
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::memory::{Addr, Image};

@@ -16,13 +16,13 @@ impl Lad {
         {
             m.corner(Corner::CommitWhileLogging as usize);
         }
-        if !self.sabotages.has(Sabotage::RegisterLate) {
+        let elsewhen = [Sabotage::RegisterEarly, Sabotage::RegisterLate];
+        if !elsewhen.iter().any(|&sabotage| self.sabotages.has(sabotage)) {
             self.move_register(m, t);
         }
         let thread = &mut self.threads[t];
         thread.phase = Phase::Running;
         thread.logs_all = false;
-        m.count().log_records_truncated += std::mem::take(&mut thread.records_of_tx);
         let lines = self.threads[t].writes.lines.len();
         let left_behind = usize::from(self.sabotages.has(Sabotage::LineNotCommitted));
         for at in 0..lines - left_behind {
@@ -30,14 +30,14 @@ impl Lad {
             self.commit_line(m, t, line);
         }
         self.threads[t].writes.clear();
+        self.count_places(m);
         m.set_timer(m.now() + m.path(), About::Acknowledgement.thread(t));
     }
 
-    /// Of the thread's transactions, the current one and all before have committed.
+    /// The thread's commit register says that its transaction has committed.
     pub(super) fn move_register(&mut self, m: &mut Machine, t: usize) {
         m.durable_state_changed();
-        let thread = &mut self.threads[t];
-        thread.uncommitted = thread.number + 1;
+        self.log.commit(m, t);
     }
 
     /// The core hears of the commit.
@@ -45,7 +45,6 @@ impl Lad {
         if self.sabotages.has(Sabotage::RegisterLate) {
             self.move_register(m, t);
         }
-        self.threads[t].number = self.threads[t].uncommitted;
         m.release(t as ThreadId);
     }
 
@@ -91,6 +90,7 @@ impl Lad {
             versions.next()
         };
         self.draining.remove(at.expect("a drain ends once"));
+        self.count_places(m);
         let mut i = 0;
         while let Some(&line) = self.coming.lines.get(i) {
             if self.coming.values[i].stage == Stage::Waiting {

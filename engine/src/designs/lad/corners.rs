@@ -16,4 +16,9 @@ corners! {
     HomeAgain = "home-again", "a line went home whose words had been logged before";
     PlacesGivenUp = "places-given-up", "a transaction gave up its places to be logged";
     LogWrapped = "log-wrapped", "an undo record took the slot of an older one";
+    RecordOfSeveral = "record-of-several", "lines shared a record of the load-aware log";
+    RecordFull = "record-full", "a record of the load-aware log had all its blocks";
+    RecordBeforeOlder = "record-before-older", "a record was durable before an older one of its transaction";
+    ChainOfSeveral = "chain-of-several", "a transaction had several records in its chain";
+    WaitsForBlock = "waits-for-block", "a request found no free block in the log";
 }

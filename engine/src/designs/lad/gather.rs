@@ -88,6 +88,17 @@ impl Lad {
         self.places.checked_sub(used).expect("the pool holds at most so many lines")
     }
 
+    /// Counts the places in use, whose number has changed.
+    pub(super) fn count_places(&mut self, m: &mut Machine) {
+        let used = (self.places - self.free_places()) as u64;
+        let (before, since) = std::mem::replace(&mut self.in_use, (used, m.now()));
+        let cycles = m.now() - since;
+        let count = m.count();
+        count.adr_entry_cycles += before * cycles;
+        count.adr_entries_max = count.adr_entries_max.max(used);
+        count.log_buffer_max = count.log_buffer_max.max(used);
+    }
+
     /// A line is at the controller: it finds a place, waits for one, or is logged and goes home.
     pub(super) fn place(&mut self, m: &mut Machine, line: LineAddr) {
         let coming = self.coming.get_mut(line).expect("only a line underway is placed");
@@ -114,7 +125,7 @@ impl Lad {
         } else if self.free_places() > 0 {
             self.gathered.insert(line, Gathered { data, owners });
             self.gathered(m, line);
-        } else if self.draining.iter().any(|d| d.room == Room::Own) {
+        } else if self.config.wait_for_place && self.draining.iter().any(|d| d.room == Room::Own) {
             self.wait_for_place(m, line);
         } else {
             self.overflow(m, line);
@@ -152,9 +163,7 @@ impl Lad {
     }
 
     pub(super) fn gathered(&mut self, m: &mut Machine, line: LineAddr) {
-        let used = (self.places - self.free_places()) as u64;
-        let max = &mut m.count().log_buffer_max;
-        *max = (*max).max(used);
+        self.count_places(m);
         m.note(|| format!("line {} is in the pool", line.addr()));
         if self.draining.iter().any(|d| d.line == line) {
             m.corner(Corner::OlderVersionDrains as usize);

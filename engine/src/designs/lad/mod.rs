@@ -23,8 +23,8 @@
 //!   the push was in vain (counted), and it is pushed again.
 //! - **Eviction** from the LLC puts a line with uncommitted words into the pool, too; misses on lines in
 //!   the pool are served from it.
-//! - **Overflow.** A line that finds no place waits if a committed one is about to leave. If uncommitted
-//!   lines fill the pool, undo logging takes over (Silo §V): the controller reads the old line from PM,
+//! - **Overflow.** A line that finds no place waits if a committed one is about to leave (`wait_for_place`; LALEA
+//!   §IV-B can be read so that it does not). If uncommitted lines fill the pool, undo logging takes over (Silo §V): the controller reads the old line from PM,
 //!   writes an undo record for each transaction with unlogged words in it, and when they are durable
 //!   lets the new line go to PM. `overflow_log = "lines"`: for such lines only (Silo). `"transaction"`:
 //!   for every line of their transactions from then on, and for those already in the pool, which give
@@ -32,22 +32,10 @@
 //!   transactions stay. There is no choice of a victim: it is whoever brought the line.
 //!   A commit waits until such lines are durable at home.
 //!
-//! Undo records go to a circular area of each thread, 128 B apart. The second line is written after the
-//! first is durable, and both its words carry a torn bit, so a record is there whole or not at all. (The
-//! system clears the second lines before the log is put to use.)
-//!
-//! | word | bits | content |
-//! |---|---|---|
-//! | 0-7 | 0-63 | undo: the committed line |
-//! | 8 | 0-7 | kind: 1; 0: no record |
-//! | 8 | 8-15 | which words of the line are the transaction's |
-//! | 8 | 16-62 | transaction number (low 47 bits) |
-//! | 9 | 0-47 | home address |
-//! | 8, 9 | 63 | torn bit: 1 in even passes over the area, 0 in odd ones |
-//!
-//! Non-volatile registers: per thread, the number of its first transaction that has not committed
-//! (8 B each); those without stores do not count. They make the pool's entries and the log's records
-//! commit at one instant and truncate the log: a record of any other number is void. Within a transaction no
+//! Undo records go to a circular area of each thread, 128 B apart (`circular_log` has their layout), or, in
+//! `lalea-lad` (`load_aware_log`), to LALEA's blocks, each in the bank that has the fewest pending operations
+//! (`load_aware_log`, and `chained_record` for the layout). A thread's non-volatile register makes the log's
+//! records and the pool's entries commit at one instant, and truncates the log. Within a transaction no
 //! word is logged twice, so records need no order.
 //!
 //! At a power failure the committed lines of the pool (`controller.adr_entries` at most) go to PM; the rest of it is
@@ -67,12 +55,19 @@
 //! | `gather` | lines on their way out of the caches and into the pool |
 //! | `overflow` | undo logging when they find no place |
 //! | `commit` | commit and drain |
-//! | `pool`, `write_set`, `undo_log` | what the pool holds; what transactions have stored; undo records and recovery |
+//! | `pool`, `write_set` | what the pool holds; what transactions have stored |
+//! | `undo_log` | what an organization of the undo log does |
+//! | `circular_log` | records in circular areas, and recovery from them |
+//! | `load_aware_log` | records in load-aware blocks |
+//! | `chained_record` | what these have in PM, and recovery along their chains |
 //! | `corners` | states worth reaching |
 
+mod chained_record;
+mod circular_log;
 mod commit;
 mod corners;
 mod gather;
+mod load_aware_log;
 mod overflow;
 mod pool;
 mod undo_log;
@@ -80,7 +75,7 @@ mod write_set;
 
 use corners::{CORNERS, Corner};
 use pool::{ByLine, Coming, Draining, Gathered, Stage};
-use undo_log::{Area, format, recover};
+use undo_log::{UndoLog, format, recover};
 use write_set::WriteSet;
 
 use super::{Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, Tx};
@@ -111,10 +106,14 @@ section! {
         proactive_flush: bool = true, (), "";
         /// Lines that a transaction stored to last and that are not pushed yet.
         recent_lines: u32 = 4, 1..=64, "lines";
+        /// Whether a line that finds no place waits if a committed one is about to leave; it is logged otherwise.
+        wait_for_place: bool = true, (), "";
         /// What is logged when the pool overflows.
         overflow_log: OverflowLog = OverflowLog::Lines, (), "";
         /// Circular area of each thread for undo records, of 128 B per line.
         log_bytes_per_thread: Size = Size::kb(128), Size(128)..=Size::mb(64), "B";
+        /// Whether undo data goes to LALEA's blocks instead, each in the bank that has the fewest pending operations.
+        load_aware_log: bool = false, (), "";
     }
 }
 
@@ -139,9 +138,9 @@ sabotages! {
     NewerForgotten = "newer-forgotten";
     /// A line goes home while its undo records are on their way.
     RecordsNotAwaited = "records-not-awaited";
-    /// An undo record counts when its first line is durable.
+    /// An undo record counts when its data is durable, without its header.
     HeaderNotAwaited = "header-not-awaited";
-    /// The second line of an undo record does not wait for the first.
+    /// The header of an undo record does not wait for the data.
     HeaderOvertakesData = "header-overtakes-data";
     /// A line that finds no place goes home without undo records.
     OverflowNotLogged = "overflow-not-logged";
@@ -167,6 +166,20 @@ sabotages! {
     TornBitsIgnored = "torn-bits-ignored";
     /// The log areas are put to use as they are found.
     LogNotCleared = "log-not-cleared";
+    /// LR names a record whose header is on its way.
+    ChainBeforeHeader = "chain-before-header";
+    /// LR names a record when the first line of its header is durable.
+    SecondLineNotAwaited = "second-line-not-awaited";
+    /// A line goes home when its record is durable, although older ones of the chain are not.
+    LineBeforeChain = "line-before-chain";
+    /// A commit leaves LR as it is.
+    ChainNotCleared = "chain-not-cleared";
+    /// The first record of a transaction names the last one of the transaction before.
+    ChainRunsOn = "chain-runs-on";
+    /// Recovery undoes the record that LR names and no more.
+    NextPointerIgnored = "next-pointer-ignored";
+    /// Undo blocks are free when their record is in the chain.
+    BlocksReleasedEarly = "blocks-released-early";
 }
 
 /// The design's entry in the registry.
@@ -186,8 +199,11 @@ pub const ENTRY: Entry = Entry {
         ("lad.push_interval_cycles", &["0", "1", "40"]),
         ("lad.proactive_flush", &["true", "false"]),
         ("lad.recent_lines", &["1", "2", "4"]),
+        ("lad.wait_for_place", &["true", "false"]),
         ("lad.overflow_log", &["lines", "transaction"]),
         ("lad.log_bytes_per_thread", &["2 KB", "4 KB"]),
+        ("lad.load_aware_log", &["false", "true"]),
+        ("lalea.fle_entries+lalea.fh_entries", &["1+1", "2+1", "4+2", "1024+256"]),
     ],
     ..PLAIN
 };
@@ -198,6 +214,15 @@ pub const LITERAL: Entry = Entry {
     summary: "lad with whole lines committed and undone, as published (loses data)",
     default: false,
     inherent: Sabotage::all(&[Sabotage::WholeLinesCommitted, Sabotage::WholeLinesUndone]),
+    ..ENTRY
+};
+
+/// The same with LALEA's allocator under its undo log.
+pub const LALEA: Entry = Entry {
+    name: "lalea-lad",
+    summary: "lad with each block of its undo log in the least loaded bank",
+    paper: "LALEA §III-A, §IV-A",
+    settings: &[("lad.load_aware_log", "true")],
     ..ENTRY
 };
 
@@ -221,22 +246,16 @@ struct Thread {
     received: Cycle,
     /// Every line of the transaction is logged.
     logs_all: bool,
-    /// The non-volatile register: the first transaction that has not committed.
-    uncommitted: u64,
-    /// Number of the transaction that runs, or runs next, among those that commit something.
-    number: u64,
-    area: Area,
-    /// Number of the next undo record.
-    records: u64,
-    records_of_tx: u64,
 }
 
-/// What timers and durable writes are about; the rest of the token is a line or a thread.
+/// What timers and durable writes are about; the rest of the token is a line, a thread or a number.
 #[derive(Clone, Copy, Debug)]
 enum About {
     Arrival = 1,
     Commit,
     Acknowledgement,
+    /// The content of a line that PM has.
+    Old,
     Record,
     Home,
     Drain,
@@ -248,7 +267,11 @@ impl About {
     }
 
     fn thread(self, thread: usize) -> Token {
-        (thread as u64) << 3 | self as u64
+        self.number(thread as u64)
+    }
+
+    fn number(self, number: u64) -> Token {
+        number << 3 | self as u64
     }
 }
 
@@ -256,38 +279,40 @@ struct Lad {
     config: LadConfig,
     /// Places of the pool.
     places: usize,
+    /// How many of them are in use, and since when.
+    in_use: (u64, Cycle),
     sabotages: Sabotages,
     threads: Vec<Thread>,
     coming: ByLine<Coming>,
     gathered: ByLine<Gathered>,
     /// Oldest first.
     draining: Vec<Draining>,
+    log: Box<dyn UndoLog>,
+    /// Lines that may go home; empty between two events, kept for its memory.
+    logged: Vec<LineAddr>,
 }
 
 impl Lad {
     fn new(site: &Site) -> Result<Lad, ConfigError> {
         let config = site.config.get::<LadConfig>().clone();
-        site.check_thread_areas("lad.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
-        let thread = |t| Thread {
+        let thread = |_| Thread {
             writes: WriteSet::default(),
             phase: Phase::Running,
             tx: 0,
             underway: 0,
             received: 0,
             logs_all: false,
-            uncommitted: site.first_transaction,
-            number: site.first_transaction,
-            area: Area::of(site, t),
-            records: 0,
-            records_of_tx: 0,
         };
         Ok(Lad {
             threads: (0..site.threads).map(thread).collect(),
             coming: ByLine::new(),
             gathered: ByLine::new(),
             draining: Vec::new(),
+            log: undo_log::new(site)?,
+            logged: Vec::new(),
             sabotages: site.sabotages,
             places: site.config.get::<ControllerConfig>().adr_entries as usize,
+            in_use: (0, 0),
             config,
         })
     }
@@ -334,6 +359,7 @@ impl Design for Lad {
         }
         self.threads[t].phase = Phase::Preparing;
         self.commit_if_prepared(m, t);
+        self.refuse_if_stuck(m);
         Flow::Wait
     }
 
@@ -363,7 +389,7 @@ impl Design for Lad {
     fn persisted(&mut self, m: &mut Machine, token: Token) {
         let line = LineAddr(token >> 3);
         match token & 7 {
-            t if t == About::Record as u64 => self.record_durable(m, line),
+            t if t == About::Record as u64 => self.log_written(m, token >> 3),
             t if t == About::Drain as u64 => self.drained(m, line),
             t if t == About::Home as u64 => self.is_home(m, line),
             other => unreachable!("no write carries token {other}"),
@@ -412,6 +438,6 @@ impl Design for Lad {
     }
 
     fn registers(&self) -> Vec<u64> {
-        self.threads.iter().map(|t| t.uncommitted).collect()
+        self.log.registers()
     }
 }

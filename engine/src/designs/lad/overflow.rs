@@ -2,10 +2,10 @@
 
 use super::corners::Corner;
 use super::pool::{Gathered, Room, Stage};
-use super::undo_log::Header;
+use super::undo_log::Undo;
 use super::{About, Lad, OverflowLog, Phase, Sabotage};
 use crate::machine::{Machine, Write, WriteClass};
-use crate::memory::{LINE_BYTES, LineAddr, LineData, WordMask};
+use crate::memory::{LineAddr, LineData};
 
 impl Lad {
     /// Whether a transaction with words in the line has all its lines logged.
@@ -15,11 +15,12 @@ impl Lad {
 
     pub(super) fn log(&mut self, m: &mut Machine, line: LineAddr) {
         self.stage(line, Stage::Reading);
-        m.read(line, About::Record.line(line), 0);
+        m.read(line, About::Old.line(line), 0);
     }
 
     pub(super) fn overflow(&mut self, m: &mut Machine, line: LineAddr) {
         m.count().log_overflows += 1;
+        m.count().adr_overflows += 1;
         m.corner(Corner::Overflow as usize);
         if self.threads.iter().any(|t| t.phase == Phase::Committing) {
             m.corner(Corner::OverflowWhileCommitting as usize);
@@ -71,6 +72,7 @@ impl Lad {
                 self.log(m, line);
             }
         }
+        self.count_places(m);
     }
 
     /// The old line was read: each transaction with unlogged words in it gets an undo record. No write
@@ -87,63 +89,71 @@ impl Lad {
             written.logged |= words;
             logged += 1;
             if logged == 1 || !self.sabotages.has(Sabotage::OneTransactionLogged) {
-                awaited += u32::from(self.write_record(m, t, line, words, old));
+                let tx = self.threads[t].tx;
+                self.log.append(m, &Undo { thread: t, tx, home: line, words, old: *old });
+                m.count().log_entries += 1;
+                m.note(|| {
+                    format!("words {words:#010b} of line {} are logged for thread {t}", line.addr())
+                });
+                awaited += 1;
             }
         }
         if logged > 1 {
             m.corner(Corner::SharedLineLogged as usize);
         }
+        if self.sabotages.has(Sabotage::RecordsNotAwaited) {
+            awaited = 0;
+        }
         self.stage(line, Stage::Logging(awaited));
+        self.close_records(m);
+        self.refuse_if_stuck(m);
         if awaited == 0 {
             // Some sabotages come here; the words have records that are awaited otherwise.
             self.place(m, line);
         }
     }
 
-    /// Returns whether the line must wait for the record.
-    fn write_record(
-        &mut self,
-        m: &mut Machine,
-        t: usize,
-        home: LineAddr,
-        words: WordMask,
-        old: &LineData,
-    ) -> bool {
-        let thread = &mut self.threads[t];
-        let (slot, torn) = (thread.area.slot(thread.records), thread.area.torn(thread.records));
-        if thread.records_of_tx == thread.area.slots {
-            m.fail(format!(
-                "transaction {} of thread {t} has more undo records than lad.log_bytes_per_thread holds ({})",
-                thread.tx, thread.area.slots
-            ));
-            return true;
+    /// Closes the records of all threads of which no line is being read to be logged.
+    fn close_records(&mut self, m: &mut Machine) {
+        for t in 0..self.threads.len() {
+            let writes = &self.threads[t].writes;
+            let unlogged =
+                |line| writes.find(line).is_some_and(|at| writes.lines[at].is_unlogged());
+            let read = |at: usize| self.coming.values[at].stage == Stage::Reading;
+            let mut coming = self.coming.lines.iter().enumerate();
+            if !coming.any(|(at, &line)| read(at) && unlogged(line)) {
+                self.log.close(m, t);
+            }
         }
-        if thread.records >= thread.area.slots {
-            m.corner(Corner::LogWrapped as usize);
-        }
-        thread.records += 1;
-        thread.records_of_tx += 1;
-        let header = Header { words, tx: thread.number, home };
-        let mut data = Write::line(WriteClass::Log, slot, *old);
-        data.order = m.order();
-        let second = slot.addr().plus(LINE_BYTES);
-        let mut head = Write::words(WriteClass::Metadata, second, &header.words(torn));
-        (head.order, head.after) = (m.order(), data.order);
-        if self.sabotages.has(Sabotage::HeaderOvertakesData) {
-            head.after = 0;
-        }
-        let awaited = !self.sabotages.has(Sabotage::RecordsNotAwaited);
-        let last =
-            if self.sabotages.has(Sabotage::HeaderNotAwaited) { &mut data } else { &mut head };
-        last.token = if awaited { About::Record.line(home) } else { 0 };
-        m.count().log_entries += 1;
-        m.note(|| format!("words {words:#010b} of line {} are logged for thread {t}", home.addr()));
-        m.write(data, 0);
-        m.write(head, 0);
-        awaited
     }
 
-    pub(super) fn record_durable(&mut self, m: &mut Machine, line: LineAddr) {
+    /// Ends the run if no transaction can commit because the log is full.
+    pub(super) fn refuse_if_stuck(&self, m: &mut Machine) {
+        let waits_for = |t: usize, line| {
+            let coming = self.coming.get(line).is_some_and(|c| c.threads >> t & 1 != 0);
+            self.threads[t].phase == Phase::Preparing && coming
+        };
+        if self.log.is_stuck(&waits_for) {
+            m.fail(
+                "the open transactions hold all log blocks (lalea.fle_entries, lalea.fh_entries) and need more"
+                    .into(),
+            );
+        }
+    }
+
+    /// A write of the log is durable.
+    pub(super) fn log_written(&mut self, m: &mut Machine, number: u64) {
+        let mut logged = std::mem::take(&mut self.logged);
+        self.log.persisted(m, number, &mut logged);
+        self.refuse_if_stuck(m);
+        if !self.sabotages.has(Sabotage::RecordsNotAwaited) {
+            logged.iter().for_each(|&line| self.record_durable(m, line));
+        }
+        logged.clear();
+        self.logged = logged;
+    }
+
+    fn record_durable(&mut self, m: &mut Machine, line: LineAddr) {
         let coming = self.coming.get_mut(line).expect("it waits for its records");
         let Stage::Logging(records) = &mut coming.stage else {
             unreachable!("records are durable while their line waits for them")

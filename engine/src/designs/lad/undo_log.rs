@@ -1,178 +1,75 @@
-//! LAD's undo log: records of two lines in each thread's circular area, and recovery from them.
+//! The undo log, whichever way it is organized.
 
-use super::{LadConfig, Sabotage};
+use super::LadConfig;
+use super::chained_record;
+use super::circular_log::{self, CircularLog};
+use super::load_aware_log::LoadAwareLog;
+use crate::config::ConfigError;
 use crate::crash::Medium;
-use crate::designs::torn;
-use crate::designs::{RecoveryReport, Site, ThreadId};
-use crate::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
+use crate::designs::{RecoveryReport, Site};
+use crate::machine::Machine;
+use crate::memory::{LineAddr, LineData, WordMask};
 
-const SLOT_BYTES: u64 = 2 * LINE_BYTES;
-const KIND_UNDO: u64 = 1;
-const KIND_MASK: u64 = 0xff;
-const TX_MASK: u64 = (1 << 47) - 1;
-const HOME_MASK: u64 = (1 << 48) - 1;
-
-/// The second line of an undo record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) words: WordMask,
-    /// Number of the transaction among the thread's that commit something.
+/// What a transaction's words of a line were before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    pub(super) thread: usize,
     pub(super) tx: u64,
     pub(super) home: LineAddr,
+    pub(super) words: WordMask,
+    pub(super) old: LineData,
 }
 
-impl Header {
-    pub(super) fn words(&self, torn: bool) -> [u64; 2] {
-        let head = KIND_UNDO | u64::from(self.words) << 8 | (self.tx & TX_MASK) << 16;
-        torn::mark([head, self.home.addr().0], torn)
+/// An organization of the log.
+pub(super) trait UndoLog {
+    /// Takes it in. [`UndoLog::persisted`] tells when its line may go home.
+    fn append(&mut self, m: &mut Machine, undo: &Undo);
+
+    /// No more is about to come from a thread.
+    fn close(&mut self, _m: &mut Machine, _thread: usize) {}
+
+    /// The log's write of this number is durable. Lines that may go home from now on, as far as this thread
+    /// of them is concerned, join `logged`.
+    fn persisted(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>);
+
+    /// A thread's transaction commits: what is in the log of it is void.
+    fn commit(&mut self, m: &mut Machine, thread: usize);
+
+    /// Whether records wait for room, and no transaction that could leave any can commit: `waits_for` says of a
+    /// thread and a line whether the thread's commit waits for the line.
+    fn is_stuck(&self, _waits_for: &dyn Fn(usize, LineAddr) -> bool) -> bool {
+        false
     }
 
-    /// The header, if it is one and was written whole.
-    pub(super) fn parse(words: [u64; 2]) -> Option<Header> {
-        let [head, home] = torn::whole(words)?;
-        (head & KIND_MASK == KIND_UNDO).then_some(Header {
-            words: (head >> 8) as WordMask,
-            tx: head >> 16 & TX_MASK,
-            home: Addr(home & HOME_MASK).line(),
-        })
-    }
-
-    fn is_of(&self, uncommitted: u64) -> bool {
-        self.tx == uncommitted & TX_MASK
-    }
+    /// Non-volatile registers.
+    fn registers(&self) -> Vec<u64>;
 }
 
-/// One thread's log area.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Area {
-    start: Addr,
-    pub(super) slots: u64,
+fn is_load_aware(site: &Site) -> bool {
+    site.config.get::<LadConfig>().load_aware_log
 }
 
-impl Area {
-    pub(super) fn of(site: &Site, thread: ThreadId) -> Area {
-        let slots = site.config.get::<LadConfig>().log_bytes_per_thread.0 / SLOT_BYTES;
-        Area { start: site.thread_area(thread, slots * SLOT_BYTES), slots }
-    }
-
-    /// Where a record lies; records are numbered from 0 over all passes.
-    pub(super) fn slot(&self, number: u64) -> LineAddr {
-        self.start.plus(number % self.slots * SLOT_BYTES).line()
-    }
-
-    pub(super) fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.slots)
-    }
+/// The log of a site.
+pub(super) fn new(site: &Site) -> Result<Box<dyn UndoLog>, ConfigError> {
+    Ok(if is_load_aware(site) {
+        Box::new(LoadAwareLog::new(site)?)
+    } else {
+        Box::new(CircularLog::new(site)?)
+    })
 }
 
-/// Where the two words of a slot's header lie.
-fn header_at(slot: LineAddr) -> [Addr; 2] {
-    [0, WORD_BYTES].map(|at| slot.addr().plus(LINE_BYTES + at))
-}
-
-fn read_header(site: &Site, slot: LineAddr, medium: &mut Medium) -> Option<Header> {
-    let [head, home] = header_at(slot);
-    let head = medium.load(head);
-    if head & KIND_MASK != KIND_UNDO {
-        return None;
-    }
-    let mut words = [head, medium.load(home)];
-    if site.sabotages.has(Sabotage::TornBitsIgnored) {
-        words = torn::as_the_first(words);
-    }
-    Header::parse(words)
-}
-
-/// Clears the headers of all slots, so that those written there first can be told from what was there.
+/// Puts the log to use.
 pub(super) fn format(site: &Site, medium: &mut Medium) {
-    if site.sabotages.has(Sabotage::LogNotCleared) {
-        return;
-    }
-    for area in (0..site.threads).map(|thread| Area::of(site, thread)) {
-        for slot in (0..area.slots).map(|number| area.slot(number)) {
-            header_at(slot).into_iter().for_each(|word| medium.store(word, 0));
-        }
+    if !is_load_aware(site) {
+        circular_log::format(site, medium);
     }
 }
 
 /// Writes back what the transactions that have not committed have logged. No word has two records of
 /// one transaction, and open transactions share no words, so the order does not matter.
 pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
-    let mut report = RecoveryReport::default();
-    for (thread, &uncommitted) in registers.iter().enumerate() {
-        let area = Area::of(site, thread as ThreadId);
-        report.records_scanned += area.slots;
-        for slot in (0..area.slots).map(|number| area.slot(number)) {
-            let open =
-                |h: &Header| h.is_of(uncommitted) || site.sabotages.has(Sabotage::CommittedUndone);
-            let header = read_header(site, slot, medium).filter(open);
-            let Some(Header { mut words, home, .. }) = header else { continue };
-            if site.sabotages.has(Sabotage::WholeLinesUndone) {
-                words = WordMask::MAX;
-            }
-            medium.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));
-            report.words_undone += medium.copy_words(slot, home, words);
-        }
+    if is_load_aware(site) {
+        return chained_record::recover(site, registers, medium);
     }
-    report
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn any_header() -> impl Strategy<Value = Header> {
-        (any::<WordMask>(), 0..=TX_MASK, 0..=HOME_MASK / LINE_BYTES)
-            .prop_map(|(words, tx, home)| Header { words, tx, home: LineAddr(home) })
-    }
-
-    #[test]
-    fn every_bit_lies_where_the_table_says() {
-        let header = Header { words: 0xa5, tx: 0x7edc_ba98_7654, home: LineAddr(0x12_3456_789a) };
-        let words = [0x7edc_ba98_7654_a501, 0x048d_159e_2680];
-        assert_eq!(header.words(false), words);
-        assert_eq!(header.words(true), words.map(|word| word | 1 << 63));
-    }
-
-    proptest! {
-        #[test]
-        fn a_header_comes_back_from_its_words(header in any_header(), torn: bool) {
-            prop_assert_eq!(Header::parse(header.words(torn)), Some(header));
-        }
-
-        #[test]
-        fn a_header_that_is_half_written_is_none(
-            new in any_header(), old in any_header(), torn: bool,
-        ) {
-            let (new, old) = (new.words(torn), old.words(!torn));
-            prop_assert_eq!(Header::parse([new[0], old[1]]), None);
-            prop_assert_eq!(Header::parse([old[0], new[1]]), None);
-        }
-
-        #[test]
-        fn a_header_that_is_half_written_over_zeroes_is_none(header in any_header()) {
-            let [head, home] = header.words(true);
-            prop_assert_eq!(Header::parse([head, 0]), None);
-            prop_assert_eq!(Header::parse([0, home]), None);
-            prop_assert_eq!(Header::parse([0, 0]), None);
-        }
-
-        #[test]
-        fn flipping_any_used_bit_changes_the_header(header in any_header(), bit in 0usize..128) {
-            let mut words = header.words(true);
-            words[bit / 64] ^= 1 << (bit % 64);
-            let unused = matches!(bit, 64..70 | 112..127);
-            prop_assert_eq!(Header::parse(words) == Some(header), unused);
-        }
-    }
-
-    #[test]
-    fn a_record_is_of_the_transaction_that_the_register_names() {
-        let of = |tx: u64| Header { words: 1, tx: tx & TX_MASK, home: LineAddr(1) };
-        for tx in [0, 1, u64::from(u32::MAX), 1 << 32, u64::MAX] {
-            assert!(of(tx).is_of(tx));
-            assert!(!of(tx).is_of(tx.wrapping_add(1)) && !of(tx).is_of(tx.wrapping_sub(1 << 32)));
-        }
-    }
+    circular_log::recover(site, registers, medium)
 }

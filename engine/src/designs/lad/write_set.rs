@@ -16,6 +16,13 @@ pub(super) struct WrittenLine {
     pub(super) early: bool,
 }
 
+impl WrittenLine {
+    /// Whether some of its words have no undo record.
+    pub(super) fn is_unlogged(&self) -> bool {
+        self.words & !self.logged != 0
+    }
+}
+
 /// What an open transaction has stored; kept from one transaction to the next for its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriteSet {
