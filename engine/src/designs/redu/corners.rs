@@ -16,7 +16,7 @@ corners! {
     SharedLineUpdated = "shared-line-updated", "a line was updated in place while another transaction had words in it";
     Chained = "chained", "a transaction committed while the one before of its thread was not at home";
     ChainFull = "chain-full", "a commit waited until older transactions of its thread were at home";
-    BankPassedOver = "bank-passed-over", "two log entries of a record went to different banks";
+    SeveralBanks = "several-banks", "two log entries of a record went to different banks";
     HeaderBuffered = "header-buffered", "a transaction committed with all headers in ADR entries";
     HeaderOverflows = "header-overflows", "a record found no ADR entry free";
     CommittedWritten = "committed-written", "headers of a committed transaction left their ADR entries for PM";

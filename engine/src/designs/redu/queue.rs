@@ -79,7 +79,7 @@ impl Redu {
         } else if let Some(blocks) = &self.blocks {
             let before = transaction.records[record].entries[index - 1];
             if blocks.regions().bank_of(before) != blocks.regions().bank_of(at) {
-                m.corner(Corner::BankPassedOver as usize);
+                m.corner(Corner::SeveralBanks as usize);
             }
             if self.sabotages.has(Sabotage::BlockAllocatedTwice) {
                 at = before;
