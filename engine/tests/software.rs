@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use common::script::{cycles_of, load, load_after, run, script_with, store};
 use common::tiny_config;
 use graven_engine::config::Config;
-use graven_engine::designs::{Code, Design, Entry, Fill, PLAIN, ThreadId};
+use graven_engine::designs::{Code, Design, Entry, Fill, PLAIN, ThreadId, Turn};
 use graven_engine::machine::{Cycle, Machine, Token};
 use graven_engine::memory::{Addr, Image, LineAddr, LineData};
 use graven_engine::program::{Load, Memory, Op, Program, Ptr, spawn};
@@ -49,10 +49,10 @@ impl Design for WithCode {
         true
     }
 
-    fn software(&mut self, m: &mut Machine, _thread: ThreadId, before: &Op, code: &mut Code) {
-        let Op::Load { at } = before else { return };
+    fn software(&mut self, m: &mut Machine, _thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+        let Op::Load { at } = op else { return Turn::Executes };
         if !m.memory.is_pm(at.addr) {
-            return;
+            return Turn::Executes;
         }
         CODE.with_borrow(|steps| {
             for step in steps {
@@ -64,6 +64,7 @@ impl Design for WithCode {
                 }
             }
         });
+        Turn::Executes
     }
 }
 
