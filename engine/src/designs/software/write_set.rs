@@ -23,7 +23,7 @@ pub(super) struct WriteSet {
     words_max: usize,
     /// In the order in which they came.
     words: Vec<(Addr, u64)>,
-    /// Number of the running transaction, from 1: what others filled is empty.
+    /// Number of the running transaction: what others filled is empty, as is what none has filled (0).
     transaction: u64,
     /// Where it lies in the design's DRAM.
     base: Addr,
@@ -45,7 +45,7 @@ impl WriteSet {
             buckets: vec![Bucket::default(); WriteSet::buckets(words_max)],
             words_max: words_max as usize,
             words: Vec::new(),
-            transaction: 0,
+            transaction: 1,
             base: Addr(offset),
         }
     }
