@@ -228,9 +228,10 @@ impl Simulation {
 
     /// The next one may be tried, if nothing holds it up.
     pub(super) fn go_on_with_stores(&mut self, thread: usize) {
+        let now = self.machine.now();
         let t = &mut self.threads[thread];
         if t.head == Head::Free && !t.stores.is_empty() {
-            let at = t.store_port_free_at;
+            let at = t.store_port_free_at.max(now);
             self.schedule_store(thread, at);
         }
         self.wake_for_stores(thread);

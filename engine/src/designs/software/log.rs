@@ -10,8 +10,8 @@ use crate::memory::{Addr, LINE_BYTES, WORD_BYTES};
 
 const RECORD_BYTES: u64 = 16;
 
-const COMMIT: u64 = 1;
-const VALUE_TOP: u32 = 1;
+const VALUE_TOP: u64 = 1;
+const COMMIT: u64 = 2;
 const HOME_MASK: u64 = ((1 << 48) - 1) & !(WORD_BYTES - 1);
 
 /// A record.
@@ -32,16 +32,16 @@ impl Record {
             }
             Record::Commit(number) => (COMMIT, number),
         };
-        torn::mark([head | value >> 63 << VALUE_TOP, value], torn)
+        torn::mark([head | value >> 63, value], torn)
     }
 
     /// The record of a pass with this torn bit, if it is one and was written whole.
     fn parse(words: [u64; 2], torn: bool) -> Option<Record> {
         let [head, value] = torn::whole(words)?;
-        if (words[0] > LOW_63) != torn || head & !(HOME_MASK | COMMIT | 1 << VALUE_TOP) != 0 {
+        if (words[0] > LOW_63) != torn || head & !(HOME_MASK | COMMIT | VALUE_TOP) != 0 {
             return None;
         }
-        let value = value | (head >> VALUE_TOP & 1) << 63;
+        let value = value | (head & VALUE_TOP) << 63;
         Some(match head & COMMIT {
             0 => Record::Word(Addr(head & HOME_MASK), value),
             _ => Record::Commit(value),
@@ -186,9 +186,9 @@ mod tests {
     #[test]
     fn every_bit_lies_where_the_table_says() {
         let word = Record::Word(Addr(0x1234_5678_9ab8), 1 << 63 | 5);
-        assert_eq!(word.words(false), [0x1234_5678_9aba, 5]);
-        assert_eq!(word.words(true), [1 << 63 | 0x1234_5678_9aba, 1 << 63 | 5]);
-        assert_eq!(Record::Commit(7).words(false), [1, 7]);
+        assert_eq!(word.words(false), [0x1234_5678_9ab9, 5]);
+        assert_eq!(word.words(true), [1 << 63 | 0x1234_5678_9ab9, 1 << 63 | 5]);
+        assert_eq!(Record::Commit(7).words(false), [2, 7]);
         assert_eq!(Record::parse([1 << 50, 0], false), None);
         assert_eq!(Record::parse([4, 0], false), None);
     }

@@ -21,8 +21,8 @@
 //! | where | word | bits | content |
 //! |---|---|---|---|
 //! | first line | 0 | 0-63 | head: the number of the first record that recovery reads |
-//! | record | 0 | 0 | 0: a word, 1: a commit |
-//! | | 0 | 1 | bit 63 of the value |
+//! | record | 0 | 0 | bit 63 of the value |
+//! | | 0 | 1 | 0: a word, 1: a commit |
 //! | | 0 | 2 | 0 |
 //! | | 0 | 3-47 | home address (it is that of a word: its low bits are 0) |
 //! | | 0 | 48-62 | 0 |
@@ -45,9 +45,8 @@
 //!   each bucket    [mov rcx,[bucket]]; mov edx,ecx; shr rcx,32; cmp ecx,tag; jne        bucket_instructions = 4
 //!   each entry     shl edx,4; [cmp [entry],addr]; jne; inc/and on the way on            entry_instructions = 3
 //! insert   lea rdx,[tag+n]; inc n; add end,16; [mov] x2 or x3              insert_instructions = 3
-//! record   mov rcx,v; shr rcx,63; lea rdx,[addr+2*rcx]; or rdx,torn;       record_instructions = 12
-//!          mov rcx,v; btr rcx,63; or rcx,torn; [movnti] x2;
-//!          add tail,16; cmp tail,end; je; cmp tail,limit; je
+//! record   lea rdx,[addr+torn]; mov rcx,v; btr rcx,63; adc rdx,0;          record_instructions = 8
+//!          or rcx,torn; [movnti] x2; add tail,16; cmp tail,limit; jae
 //! home     each entry: [mov] x2; [mov]; add e,16; cmp e,end; jne           home_instructions = 3
 //! clwb     each entry: [mov]; and rax,-64; cmp rax,last; je; mov last,rax; [clwb];      clwb_instructions = 7
 //!          add e,16; cmp e,end; jne
@@ -88,7 +87,7 @@ section! {
         /// Instructions of an insertion, beside its stores.
         insert_instructions: u32 = 3, 0..=1000, "instructions";
         /// Instructions of a record, beside its two stores.
-        record_instructions: u32 = 12, 0..=1000, "instructions";
+        record_instructions: u32 = 8, 0..=1000, "instructions";
         /// Instructions for each word written home after a redo log is complete, beside its loads and store.
         home_instructions: u32 = 3, 0..=1000, "instructions";
         /// Instructions for each word whose line is to be written back, beside its load and the clwb.
