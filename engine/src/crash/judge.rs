@@ -378,6 +378,28 @@ mod tests {
         ));
     }
 
+    /// A transaction that may be durable before it has stored word 0, 1 → 11; word 1 it has stored, 2 → 12.
+    fn deferred(recovered: [u64; 3]) -> Result<(), Verdict> {
+        let mut judge = judge(Promise::Durable);
+        judge.begin(TX);
+        judge.store(TX, Addr(8), 2);
+        let now = image(&[1, 12, 7]);
+        judge.defer(TX, &[(Addr(0), 11), (Addr(8), 12)], &now);
+        judge.ending(TX);
+        verdict(&judge, &now, &recovered)
+    }
+
+    #[test]
+    fn stores_that_come_after_the_end_may_be_there_before_they_are_performed() {
+        assert_eq!(deferred([1, 2, 7]), Ok(()));
+        assert_eq!(deferred([11, 12, 7]), Ok(()));
+        assert!(matches!(deferred([1, 12, 7]), Err(Verdict::Partial { missing: Addr(0), .. })));
+        assert!(matches!(deferred([11, 2, 7]), Err(Verdict::Partial { missing: Addr(8), .. })));
+        let neither = deferred([5, 12, 7]);
+        assert!(matches!(neither, Err(Verdict::Neither { before: 1, after: 11, .. })));
+        assert!(matches!(deferred([11, 12, 8]), Err(Verdict::Lost { addr: Addr(16), .. })));
+    }
+
     #[test]
     fn what_was_acknowledged_must_be_there() {
         let mut judge = judge(Promise::Durable);

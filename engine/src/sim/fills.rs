@@ -104,7 +104,7 @@ impl Simulation {
     pub(super) fn misread(&mut self, addr: Addr, read: u64, stored: u64) {
         let error = self.read_check(addr, read, stored);
         self.machine.fail(error.to_string());
-        self.misread = Some(error);
+        self.misread.get_or_insert(error);
     }
 
     /// A line has come: it is checked, goes into the caches, and those who waited go on.

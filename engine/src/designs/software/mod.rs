@@ -1,8 +1,8 @@
 //! Software logging as a program does it on x86 (FWB §II, §VI): `redo-clwb` and `undo-clwb`, and the same without
 //! anything forced, `unsafe-redo` and `unsafe-undo`.
 //!
-//! FWB §VI: "unsafe-base -- software logging without forced cache write-backs", the better of redo and undo;
-//! "redo-clwb and undo-clwb -- Software redo and undo logging, respectively. These invoke the clwb instruction to force
+//! FWB §VI: unsafe-base "uses software logging without forced cache write-backs", the better of redo and undo;
+//! "redo-clwb and undo-clwb – Software redo and undo logging, respectively. These invoke the clwb instruction to force
 //! cache write-backs after persistent transactions." Logs are uncacheable (§II-B): their stores go through the
 //! write-combining buffer. Everything here is instructions that threads execute; there is no hardware.
 //!

@@ -1,11 +1,11 @@
-//! `redo-clwb`: redo logging in software, like Mnemosyne's (FWB §II-A, Fig. 1b; §VI), and `unsafe-redo`, the same with
+//! `redo-clwb`: redo logging in software, like Mnemosyne's (FWB §II-B, Fig. 1b; §VI), and `unsafe-redo`, the same with
 //! nothing forced.
 //!
 //! A transactional store goes to the thread's write set in DRAM, and a record of its new word to the uncacheable log;
 //! loads of the transaction look into the write set first. At the end a commit record follows; when all of the log is
 //! durable (one fence: torn bits tell what is not there), the words are stored in place through the caches, and their
-//! lines written back. FWB §II-A: "we must use memory barriers to complete the redo log updates before overwriting any
-//! part of the original working data". Then the commit is acknowledged; the write-backs are not waited for.
+//! lines written back. FWB §II-B: "we must use memory barriers to complete the redo log of A before any
+//! stores of A reach NVRAM". Then the commit is acknowledged; the write-backs are not waited for.
 //!
 //! **Truncation** needs them durable. The thread waits (fence), moves the log's head past what it has committed, and
 //! waits again (fence), when the log has no slot for a record, and before it lets go of a lock after a commit: another

@@ -1,11 +1,11 @@
-//! `undo-clwb`: undo logging in software (FWB §II-A, Fig. 1a; §VI), and `unsafe-undo`, the same with nothing forced.
+//! `undo-clwb`: undo logging in software (FWB §II-B, Fig. 1a; §VI), and `unsafe-undo`, the same with nothing forced.
 //!
 //! Before its first store to a word a transaction loads the old word and stores a record of it to the uncacheable log.
 //! At its end it writes the lines of all its words back, waits until they are durable (fence), and moves the log's head
 //! past its records: that one word is its commit record. When it is durable (fence), the commit is acknowledged.
 //!
-//! **Log before data.** FWB §II-B: "uncacheable, store-granular undo logging can eliminate the memory barrier between
-//! the log and working data writes [...] The uncacheable log updates do not" traverse the hierarchy and go through "a
+//! **Log before data.** FWB §II-B: "uncacheable, store-granular undo logging can eliminate the memory barrier between the
+//! log and working data writes", since a store "must traverse the cache hierarchy" and a log update goes through "a
 //! four to six cache-line sized entry write-combining buffer". But a record may stay in that buffer until something
 //! makes it leave, and nothing keeps its line from being evicted meanwhile. `undo-clwb-literal` is the paper's;
 //! `undo-clwb` has a fence between a record and its store. (A fence for several stores would need a program that says
