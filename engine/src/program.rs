@@ -104,6 +104,9 @@ pub enum Op {
     },
     /// One of x86's persistence instructions. Programs have none: the code of designs that are software does.
     Persist(Persist),
+    /// Not an instruction, and no program has it: the running transaction may be durable when what comes after it in
+    /// the store queue takes effect.
+    Ending,
     /// Not an instruction: what is done to the machine at this point of a directed test.
     Disturb(Disturbance),
     /// The thread has finished.

@@ -2,7 +2,7 @@
 //!
 //! Bug class: the code costs nothing, or something else than the same instructions of a program; a load waits for
 //! a load of the code instead of the program's own; a value of the code's loads reaches the program; a line that is
-//! handed over wrong passes for a refusal.
+//! handed over wrong passes for a refusal; a store that is deferred is forgotten, or performed after its transaction.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use common::script::{cycles_of, load, load_after, run, script_with, store};
 use common::tiny_config;
 use graven_engine::config::Config;
-use graven_engine::designs::{Code, Design, Entry, Fill, PLAIN, ThreadId};
+use graven_engine::designs::{Code, Design, Entry, Fill, PLAIN, ThreadId, Turn};
 use graven_engine::machine::{Cycle, Machine, Token};
 use graven_engine::memory::{Addr, Image, LineAddr, LineData};
 use graven_engine::program::{Load, Memory, Op, Program, Ptr, spawn};
@@ -49,10 +49,10 @@ impl Design for WithCode {
         true
     }
 
-    fn software(&mut self, m: &mut Machine, _thread: ThreadId, before: &Op, code: &mut Code) {
-        let Op::Load { at } = before else { return };
+    fn software(&mut self, m: &mut Machine, _thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+        let Op::Load { at } = op else { return Turn::Executes };
         if !m.memory.is_pm(at.addr) {
-            return;
+            return Turn::Executes;
         }
         CODE.with_borrow(|steps| {
             for step in steps {
@@ -64,6 +64,7 @@ impl Design for WithCode {
                 }
             }
         });
+        Turn::Executes
     }
 }
 
@@ -274,4 +275,89 @@ fn a_line_that_is_handed_over_wrong_fails_the_run_and_is_no_refusal() {
     let error = simulation.run().expect_err("the line is wrong");
     let SimError::ReadCheck { addr, read: 1, stored: 0, .. } = error else { panic!("{error}") };
     assert_eq!(addr, Addr(PM + 24));
+}
+
+/// What the design below answers to a load of the word that it has.
+#[derive(Clone, Copy)]
+enum Answer {
+    Newest,
+    Another,
+    Nothing,
+}
+
+thread_local! {
+    static ANSWER: RefCell<Answer> = const { RefCell::new(Answer::Newest) };
+}
+
+/// A design that performs the newest store to a word of each transaction at its end.
+static DEFERS: Entry = Entry {
+    name: "defers",
+    summary: "stores at the end",
+    paper: "none",
+    build: |_| Ok(Box::new(Defers { newest: None })),
+    ..PLAIN
+};
+
+struct Defers {
+    newest: Option<(Addr, u64)>,
+}
+
+impl Design for Defers {
+    fn has_software(&self) -> bool {
+        true
+    }
+
+    fn software(&mut self, _m: &mut Machine, _thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+        match (*op, self.newest) {
+            (Op::Store { at, value }, _) => {
+                self.newest = Some((at.addr, value));
+                return Turn::Defers;
+            }
+            (Op::Load { at }, Some((addr, value))) if at.addr == addr => {
+                match ANSWER.with_borrow(|answer| *answer) {
+                    Answer::Newest => return Turn::Returns(value),
+                    Answer::Another => return Turn::Returns(value + 1),
+                    Answer::Nothing => {}
+                }
+            }
+            (Op::TxEnd, Some((addr, value))) => {
+                code.end();
+                code.store(addr, value);
+                self.newest = None;
+            }
+            _ => {}
+        }
+        Turn::Executes
+    }
+}
+
+fn deferred(answer: Answer) -> (Result<u64, SimError>, Simulation) {
+    ANSWER.set(answer);
+    let program = [
+        vec![Op::TxBegin, store(PM, 4), load(PM), store(PM, 5), load(PM), Op::TxEnd, load(PM)],
+        vec![Op::TxBegin, store(PM, 5), Op::TxEnd],
+    ];
+    let mut simulation = script_with(&config("out-of-order"), &DEFERS, &[&program.concat()]);
+    simulation.follow_transactions();
+    (simulation.run(), simulation)
+}
+
+#[test]
+fn deferred_stores_are_performed_by_the_end_and_counted_when_they_are_deferred() {
+    let (result, simulation) = deferred(Answer::Newest);
+    result.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(simulation.machine().architectural().load(Addr(PM)), 5);
+    let c = &simulation.stats().counters;
+    assert_eq!((c.stores, c.loads), (2, 1), "performed once per transaction, answered twice");
+    assert_eq!((c.transactional_stores, c.silent_stores), (3, 1));
+}
+
+#[test]
+fn a_wrong_answer_or_none_is_a_line_that_is_read_wrong() {
+    let found = |answer| match deferred(answer).0 {
+        Err(SimError::ReadCheck { addr: Addr(PM), read, stored, .. }) => (read, stored),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(found(Answer::Another), (5, 4));
+    assert_eq!(found(Answer::Nothing), (0, 4));
 }

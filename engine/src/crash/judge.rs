@@ -5,7 +5,8 @@
 //! not acknowledged:
 //!
 //! - one whose end had not been reached has left no trace: each word it stored holds what it held before;
-//! - one that was ending is there whole or not at all;
+//! - one that was ending is there whole or not at all (stores that its software performs only when it may be there,
+//!   see [`Judge::defer`], included);
 //! - every acknowledged one is there, unless the design promises commit order only
 //!   ([`Promise::CommitOrder`]): then the survivors are the first so-many of all transactions in the order
 //!   in which they reached their ends.
@@ -34,6 +35,8 @@ struct Stored {
     tx: Tx,
     /// What each word held before, by address.
     before: Vec<(Addr, u64)>,
+    /// What it will have stored to words that it has not stored to yet, by address.
+    deferred: Vec<(Addr, u64)>,
     ending: bool,
 }
 
@@ -153,7 +156,7 @@ impl Judge {
     pub fn begin(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
         assert!(slot.is_none(), "transactions do not nest");
-        *slot = Some(Stored { tx, before: Vec::new(), ending: false });
+        *slot = Some(Stored { tx, before: Vec::new(), deferred: Vec::new(), ending: false });
     }
 
     /// It stores a word.
@@ -163,6 +166,15 @@ impl Judge {
         if let Err(at) = before.binary_search_by_key(&addr, |&(a, _)| a) {
             before.insert(at, (addr, old));
         }
+    }
+
+    /// It is about to end, and stores these words, by address, only when it may be there already. `now`:
+    /// architectural memory.
+    pub fn defer(&mut self, tx: Tx, words: &[(Addr, u64)], now: &Image) {
+        assert!(self.promise != Promise::CommitOrder || words.is_empty(), "not needed yet");
+        words.iter().for_each(|&(addr, _)| self.store(tx, addr, now.load(addr)));
+        let open = self.open[tx.thread as usize].as_mut();
+        open.expect("it is open still").deferred = words.to_vec();
     }
 
     /// Its end was reached: from now on it may be there.
@@ -272,25 +284,33 @@ impl Judge {
 }
 
 impl Stored {
+    /// What a word holds after it.
+    fn after(&self, addr: Addr, now: &Image) -> u64 {
+        match self.deferred.binary_search_by_key(&addr, |&(a, _)| a) {
+            Ok(at) => self.deferred[at].1,
+            Err(_) => now.load(addr),
+        }
+    }
+
     fn judge(&self, recovered: &Medium, now: &Image) -> Result<(), Verdict> {
         let Tx { thread, number } = self.tx;
         let found = |addr: Addr| recovered.peek(addr);
+        let after = |addr: Addr| self.after(addr, now);
         let not_old = self.before.iter().find(|&&(addr, before)| found(addr) != before);
         let Some(&(addr, before)) = not_old else { return Ok(()) };
         if !self.ending {
             return Err(Verdict::NotUndone { thread, number, addr, found: found(addr), before });
         }
-        let neither = |&&(a, before): &&(Addr, u64)| found(a) != before && found(a) != now.load(a);
+        let neither = |&&(a, before): &&(Addr, u64)| found(a) != before && found(a) != after(a);
         if let Some(&(addr, before)) = self.before.iter().find(neither) {
-            let (found, after) = (found(addr), now.load(addr));
+            let (found, after) = (found(addr), after(addr));
             return Err(Verdict::Neither { thread, number, addr, found, before, after });
         }
-        let Some(&(missing, _)) = self.before.iter().find(|&&(a, _)| found(a) != now.load(a))
-        else {
+        let Some(&(missing, _)) = self.before.iter().find(|&&(a, _)| found(a) != after(a)) else {
             return Ok(());
         };
-        let changed = self.before.iter().filter(|&&(addr, before)| now.load(addr) != before);
-        let there = changed.map(|&(a, _)| a).find(|&a| found(a) == now.load(a)).unwrap_or(addr);
+        let changed = self.before.iter().filter(|&&(addr, before)| after(addr) != before);
+        let there = changed.map(|&(a, _)| a).find(|&a| found(a) == after(a)).unwrap_or(addr);
         Err(Verdict::Partial { thread, number, there, missing, found: found(missing) })
     }
 }
@@ -356,6 +376,28 @@ mod tests {
             case(true, [11, 12, 8]),
             Err(Verdict::Lost { addr: Addr(16), found: 8, committed: 7 })
         ));
+    }
+
+    /// A transaction that may be durable before it has stored word 0, 1 → 11; word 1 it has stored, 2 → 12.
+    fn deferred(recovered: [u64; 3]) -> Result<(), Verdict> {
+        let mut judge = judge(Promise::Durable);
+        judge.begin(TX);
+        judge.store(TX, Addr(8), 2);
+        let now = image(&[1, 12, 7]);
+        judge.defer(TX, &[(Addr(0), 11), (Addr(8), 12)], &now);
+        judge.ending(TX);
+        verdict(&judge, &now, &recovered)
+    }
+
+    #[test]
+    fn stores_that_come_after_the_end_may_be_there_before_they_are_performed() {
+        assert_eq!(deferred([1, 2, 7]), Ok(()));
+        assert_eq!(deferred([11, 12, 7]), Ok(()));
+        assert!(matches!(deferred([1, 12, 7]), Err(Verdict::Partial { missing: Addr(0), .. })));
+        assert!(matches!(deferred([11, 2, 7]), Err(Verdict::Partial { missing: Addr(8), .. })));
+        let neither = deferred([5, 12, 7]);
+        assert!(matches!(neither, Err(Verdict::Neither { before: 1, after: 11, .. })));
+        assert!(matches!(deferred([11, 12, 8]), Err(Verdict::Lost { addr: Addr(16), .. })));
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub(crate) enum Instruction {
     Chase(Addr),
     /// A store.
     Store(Addr, u64),
+    /// A load of an address that is known when that of the program's operation is.
+    Beside(Addr),
+    /// Not an instruction: the transaction may be durable from here on.
+    End,
     /// A persistence instruction.
     Persist(Persist),
 }
@@ -45,6 +49,19 @@ impl Code {
         self.instructions.push(Instruction::Chase(addr));
     }
 
+    /// Loads a word whose address follows from the one that the program's own operation is about; nothing waits for
+    /// it (a branch on its value is predicted).
+    pub fn load_beside(&mut self, addr: Addr) {
+        self.instructions.push(Instruction::Beside(addr));
+    }
+
+    /// Not an instruction: when everything before is performed, the transaction has reached its end, and what comes
+    /// after may make it durable. Stores to PM after it are those that were deferred ([`super::Turn::Defers`]). Code
+    /// that commits by itself has it once, before [`crate::program::Op::TxEnd`].
+    pub fn end(&mut self) {
+        self.instructions.push(Instruction::End);
+    }
+
     /// Stores a word.
     pub fn store(&mut self, addr: Addr, value: u64) {
         self.instructions.push(Instruction::Store(addr, value));
@@ -68,6 +85,11 @@ impl Code {
 
     fn persist(&mut self, what: Persist) {
         self.instructions.push(Instruction::Persist(what));
+    }
+
+    /// Whether the transaction's end is among it.
+    pub(crate) fn ends(&self) -> bool {
+        self.instructions.contains(&Instruction::End)
     }
 
     /// Takes everything out, in order.

@@ -26,6 +26,7 @@ pub mod osp;
 mod packed_log;
 pub mod redu;
 pub mod silo;
+pub mod software;
 mod stored_lines;
 pub(crate) mod thread_set;
 mod torn;
@@ -106,6 +107,18 @@ pub enum Fill {
     Design,
 }
 
+/// What becomes of an operation of the program when the design's code for it has been executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It is executed.
+    Executes,
+    /// The code has taken the place of a load, and found this value.
+    Returns(u64),
+    /// The code has taken the place of a transactional store to PM, and will perform it, or a later one to the word,
+    /// at the transaction's end ([`Code::end`]).
+    Defers,
+}
+
 /// A persistence design. Every hook has a default that does nothing.
 pub trait Design {
     /// Called once, when the machine is ready and populated.
@@ -165,7 +178,16 @@ pub trait Design {
 
     /// What the design has its thread execute before an operation of the program, if part of the design is
     /// software: lookups, appends, updates of an index in DRAM ([`crate::machine::MemorySystem::dram_heap`]).
-    fn software(&mut self, _m: &mut Machine, _thread: ThreadId, _before: &Op, _code: &mut Code) {}
+    /// The code may take the operation's place.
+    fn software(
+        &mut self,
+        _m: &mut Machine,
+        _thread: ThreadId,
+        _op: &Op,
+        _code: &mut Code,
+    ) -> Turn {
+        Turn::Executes
+    }
 
     /// A whole line of data, evicted or written back, has been accepted by a write queue.
     fn line_written_back(&mut self, _m: &mut Machine, _line: LineAddr) {}
@@ -499,6 +521,11 @@ pub const REGISTRY: &[&Entry] = &[
     &redu::LALEA_BLOM,
     &silo::ENTRY,
     &silo::LITERAL,
+    &software::redo::ENTRY,
+    &software::undo::ENTRY,
+    &software::undo::LITERAL,
+    &software::redo::UNSAFE,
+    &software::undo::UNSAFE,
 ];
 
 /// Another name: for one design, or in comparisons for the better of several.

@@ -7,7 +7,7 @@ use crate::designs;
 use crate::machine::clock::Event;
 use crate::machine::hierarchy::Access;
 use crate::machine::{Cycle, ReadPurpose};
-use crate::memory::LineAddr;
+use crate::memory::{Addr, LineAddr};
 
 impl Simulation {
     #[inline]
@@ -91,15 +91,20 @@ impl Simulation {
         let stored = self.machine.line(line);
         match (0..8).find(|&i| content[i] != stored[i]) {
             None => Ok(()),
-            Some(i) => Err(SimError::ReadCheck {
-                cycle: self.machine.now(),
-                addr: line.word(i),
-                read: content[i],
-                stored: stored[i],
-                design: self.spec.design.name,
-                workload: self.spec.workload.name,
-            }),
+            Some(i) => Err(self.read_check(line.word(i), content[i], stored[i])),
         }
+    }
+
+    fn read_check(&self, addr: Addr, read: u64, stored: u64) -> SimError {
+        let (cycle, design) = (self.machine.now(), self.spec.design.name);
+        SimError::ReadCheck { cycle, addr, read, stored, design, workload: self.spec.workload.name }
+    }
+
+    /// The design has handed out something else than what was stored.
+    pub(super) fn misread(&mut self, addr: Addr, read: u64, stored: u64) {
+        let error = self.read_check(addr, read, stored);
+        self.machine.fail(error.to_string());
+        self.misread.get_or_insert(error);
     }
 
     /// A line has come: it is checked, goes into the caches, and those who waited go on.

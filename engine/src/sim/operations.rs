@@ -61,6 +61,7 @@ impl Simulation {
                 self.store(thread, op, at, value, Kind::NonTemporal);
             }
             Op::Persist(what) => self.persist(thread, op, what),
+            Op::Ending => self.ending(thread, op),
             Op::Compute { instructions } => {
                 self.issue(thread, op, instructions.into());
             }
@@ -183,8 +184,14 @@ impl Simulation {
         self.issue(thread, op, 1);
         let t = &mut self.threads[thread];
         t.transactions += 1;
-        t.running =
-            Some(Running { tx, began: now, last_issue: None, ending: None, committing: false });
+        t.running = Some(Running {
+            tx,
+            began: now,
+            last_issue: None,
+            ending: None,
+            may_be_durable: false,
+            committing: false,
+        });
         if let Some(judge) = &mut self.judge {
             judge.begin(tx);
             let busy = !self.design.is_idle();
@@ -211,11 +218,11 @@ impl Simulation {
         let t = &mut self.threads[thread];
         t.issued = true;
         let running = t.running.as_mut().expect("a transaction ends after it began");
-        let tx = running.tx;
+        let Running { tx, may_be_durable, .. } = *running;
         if running.ending.is_none() {
             running.ending = Some(now);
         }
-        if let Some(judge) = &mut self.judge {
+        if let Some(judge) = self.judge.as_mut().filter(|_| !may_be_durable) {
             judge.ending(tx);
             self.machine.tell(|| Happening::Ending(tx));
         }
@@ -243,6 +250,9 @@ impl Simulation {
         let t = &mut self.threads[thread];
         t.issued = false;
         let running = t.running.take().expect("only a running transaction is acknowledged");
+        if let Some(software) = &mut t.software {
+            software.forget_deferred();
+        }
         let ending = running.ending.expect("its end was reached");
         let stats = &mut self.machine.memory.shared.stats;
         stats.counters.committed_transactions += 1;

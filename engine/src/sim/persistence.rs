@@ -4,6 +4,7 @@ use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, State};
 use crate::designs::thread_set::{ThreadSet, threads_in};
 use crate::machine::WriteClass;
+use crate::machine::happening::Happening;
 use crate::machine::write_combining::{self, Combined};
 use crate::memory::{Addr, LineAddr};
 use crate::program::{Op, Persist};
@@ -91,6 +92,31 @@ impl Simulation {
         }
         self.waits_instead(thread, Cause::Fence, Cause::Store);
         self.take_head(thread);
+        self.go_on_with_stores(thread);
+    }
+
+    /// The end of a transaction retires into the store queue.
+    pub(super) fn ending(&mut self, thread: usize, op: Op) {
+        if self.threads[thread].stores.len() >= self.threads[thread].stores_max {
+            return self.block_on_stores(thread, op);
+        }
+        self.enqueue(thread, Kind::Ending, Addr(0), 0);
+    }
+
+    /// All before a transaction's end has been performed, save for stores that are deferred.
+    pub(super) fn perform_ending(&mut self, thread: usize) {
+        let t = &mut self.threads[thread];
+        let running = t.running.as_mut().expect("a transaction ends after it began");
+        running.may_be_durable = true;
+        let tx = running.tx;
+        let software = t.software.as_ref().expect("only code of a design has it");
+        if let Some(judge) = &mut self.judge {
+            judge.defer(tx, software.deferred(), self.machine.architectural());
+            judge.ending(tx);
+            self.machine.tell(|| Happening::Ending(tx));
+        }
+        let t = &mut self.threads[thread];
+        t.stores.pop_front();
         self.go_on_with_stores(thread);
     }
 

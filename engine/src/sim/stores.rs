@@ -5,8 +5,8 @@
 //! agrees: architectural memory changes at that instant.
 
 use super::run::Simulation;
-use super::threads::{Cause, Head, Kind, QueuedStore, State, Waiter};
-use crate::designs::{Flow, Store};
+use super::threads::{Cause, Head, Kind, QueuedStore, Running, State, Waiter};
+use crate::designs::{Flow, Store, Tx};
 use crate::machine::Cycle;
 use crate::machine::clock::Event;
 use crate::machine::happening::Happening;
@@ -101,6 +101,7 @@ impl Simulation {
             }
             Kind::WriteBack => return self.perform_write_back(thread, line),
             Kind::Fence => return self.try_fence(thread),
+            Kind::Ending => return self.perform_ending(thread),
         }
         if self.machine.caches.is_writable(core, line) {
             if !self.threads[thread].head_counted {
@@ -166,7 +167,9 @@ impl Simulation {
         let core = self.threads[thread].core;
         let mut flow = Flow::Continue;
         if store.in_transaction && self.machine.memory.is_pm(store.addr) {
-            let tx = self.threads[thread].running.expect("the end waits for the queue to drain").tx;
+            let running = self.threads[thread].running;
+            let Running { tx, may_be_durable: deferred, .. } =
+                running.expect("the end waits for the queue to drain");
             let old = self.machine.load(store.addr);
             let of_design = Store { tx, core, addr: store.addr, old, new: store.value };
             flow = if cached {
@@ -178,10 +181,8 @@ impl Simulation {
                 self.threads[thread].head = Head::HeldBefore;
                 return;
             }
-            let c = self.machine.count();
-            c.stored(old, store.value);
-            if let Some(distances) = &mut self.distances {
-                distances.store(tx, store.addr, c);
+            if !deferred {
+                self.count_transactional(tx, store.addr, old, store.value);
             }
             if let Some(judge) = &mut self.judge {
                 judge.store(tx, store.addr, old);
@@ -206,6 +207,15 @@ impl Simulation {
         self.go_on_with_stores(thread);
     }
 
+    /// Counts a transactional store: when it is performed, or deferred.
+    pub(super) fn count_transactional(&mut self, tx: Tx, addr: Addr, old: u64, new: u64) {
+        let c = self.machine.count();
+        c.stored(old, new);
+        if let Some(distances) = &mut self.distances {
+            distances.store(tx, addr, c);
+        }
+    }
+
     /// The oldest in the queue has taken effect.
     pub(super) fn take_head(&mut self, thread: usize) {
         let now = self.machine.now();
@@ -218,9 +228,10 @@ impl Simulation {
 
     /// The next one may be tried, if nothing holds it up.
     pub(super) fn go_on_with_stores(&mut self, thread: usize) {
+        let now = self.machine.now();
         let t = &mut self.threads[thread];
         if t.head == Head::Free && !t.stores.is_empty() {
-            let at = t.store_port_free_at;
+            let at = t.store_port_free_at.max(now);
             self.schedule_store(thread, at);
         }
         self.wake_for_stores(thread);
@@ -231,7 +242,7 @@ impl Simulation {
         let t = &self.threads[thread];
         let State::Blocked(Cause::Store | Cause::Log | Cause::Fence, _) = t.state else { return };
         let ready = match t.op {
-            Some(Op::Store { .. } | Op::StoreNonTemporal { .. } | Op::Persist(_)) => {
+            Some(Op::Store { .. } | Op::StoreNonTemporal { .. } | Op::Persist(_) | Op::Ending) => {
                 t.stores.len() < t.stores_max
             }
             Some(Op::TxBegin) if t.begun => false,

@@ -54,6 +54,8 @@ pub enum Kind {
     WriteBack,
     /// What comes later waits until what came before is durable.
     Fence,
+    /// The running transaction may be durable from here on.
+    Ending,
 }
 
 impl Kind {
@@ -109,6 +111,8 @@ pub struct Running {
     pub last_issue: Option<Cycle>,
     /// When its end was reached.
     pub ending: Option<Cycle>,
+    /// It may be durable: everything before its end has been performed.
+    pub may_be_durable: bool,
     /// The design has been told of the end and has made the thread wait.
     pub committing: bool,
 }

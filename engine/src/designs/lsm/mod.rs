@@ -82,7 +82,8 @@ mod segments;
 mod software;
 
 use super::{
-    Code, Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
+    Code, Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId,
+    Turn, Tx,
 };
 use crate::config::{ConfigError, CoreConfig, DramConfig, Size};
 use crate::machine::clock::cycles;
@@ -386,8 +387,9 @@ impl Design for Lsm {
         true
     }
 
-    fn software(&mut self, m: &mut Machine, thread: ThreadId, before: &Op, code: &mut Code) {
-        self.execute(m, thread as usize, before, code);
+    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+        self.execute(m, thread as usize, op, code);
+        Turn::Executes
     }
 
     fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
