@@ -16,6 +16,7 @@ use std::rc::Rc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use crate::machine::WriteClass;
 use crate::memory::{Addr, Image, LineAddr, WORD_BYTES};
 
 /// A program's number for one of its locks, starting at 0.
@@ -101,10 +102,33 @@ pub enum Op {
         /// Which.
         lock: LockId,
     },
+    /// One of x86's persistence instructions. Programs have none: the code of designs that are software does.
+    Persist(Persist),
     /// Not an instruction: what is done to the machine at this point of a directed test.
     Disturb(Disturbance),
     /// The thread has finished.
     Done,
+}
+
+/// x86's persistence instructions. They retire into the thread's store queue and take effect in program order
+/// there; loads and what touches no memory go past them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persist {
+    /// A dirty line of PM is written back and stays (clwb).
+    WriteBack(LineAddr),
+    /// Later stores and persistence instructions wait until all write-backs and uncacheable stores of the thread
+    /// before it are durable (sfence).
+    Fence,
+    /// A store of a word of PM that no cache holds, through the core's write-combining buffer (movnti to
+    /// write-combining memory).
+    StoreUncached {
+        /// Where.
+        addr: Addr,
+        /// The new word.
+        value: u64,
+        /// What for.
+        class: WriteClass,
+    },
 }
 
 /// What a directed test does to the machine at some point of a thread, when everything that the thread did

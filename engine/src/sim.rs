@@ -13,6 +13,7 @@
 //! | `operations` | instructions, loads, transactions, locks |
 //! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
+//! | `persistence` | persistence instructions in it |
 //! | `distances` | how far apart the stores of a transaction to the same word are |
 //! | `fills` | misses and the check of what was read |
 //! | `software` | code of a design among the operations of a program |
@@ -27,6 +28,7 @@ mod error;
 mod fills;
 mod locks;
 mod operations;
+mod persistence;
 mod record;
 mod run;
 mod software;

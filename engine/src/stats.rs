@@ -103,6 +103,22 @@ counters! {
     words_written_again: Count, "words";
     /// Transactional stores that bypassed the caches.
     non_temporal_stores: Count, "operations";
+    /// Uncacheable stores executed, through a write-combining buffer.
+    uncached_stores: Count, "operations";
+    /// Lines that left a write-combining buffer because all their words were there.
+    write_combining_flushes_full: Count, "lines";
+    /// Lines that left it because another line needed their place.
+    write_combining_flushes_evicted: Count, "lines";
+    /// Lines that left it for a fence.
+    write_combining_flushes_fence: Count, "lines";
+    /// Lines that left it for an atomic operation: a lock was taken or released.
+    write_combining_flushes_atomic: Count, "lines";
+    /// Instructions executed that write a line back (clwb).
+    clwb_instructions: Count, "instructions";
+    /// Of these, those that found their line clean or not cached.
+    clwb_of_clean_lines: Count, "instructions";
+    /// Fences executed (sfence).
+    fences: Count, "instructions";
     /// Loads served by a store still in the thread's own store queue.
     store_forwards: Count, "operations";
     /// Accesses that hit in the L1.
@@ -309,6 +325,8 @@ counters! {
     stall_log_cycles: Count, "cycles";
     /// Cycles threads waited for locks.
     stall_lock_cycles: Count, "cycles";
+    /// Cycles threads waited because the oldest in their store queue was a fence.
+    stall_fence_cycles: Count, "cycles";
     /// Interrupts that the design sent to threads (TLB shootdowns).
     interrupts: Count, "interrupts";
     /// Cycles that threads spent in them.

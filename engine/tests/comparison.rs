@@ -274,7 +274,8 @@ fn a_variation_that_makes_no_sense_is_refused() {
         &[],
         &[("core.cont", &["1"])],
         "--vary: unknown key `core.cont`; did you mean `count`? known are count, frequency_mhz, model, \
-         threads_per_core, issue_width, rob_entries, load_queue_entries, store_queue_entries, mshrs",
+         threads_per_core, issue_width, rob_entries, load_queue_entries, store_queue_entries, \
+         write_combining_lines, mshrs",
     );
     refused(
         &[],

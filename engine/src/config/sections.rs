@@ -43,6 +43,8 @@ section! {
         load_queue_entries: u32 = 72, 1..=256, "loads";
         /// Stores that have retired but not yet reached the L1, per core; split evenly between its threads.
         store_queue_entries: u32 = 48, 1..=256, "stores";
+        /// Lines of a core's write-combining buffer, through which uncacheable stores go (FWB §II-B: four to six).
+        write_combining_lines: u32 = 6, 1..=64, "lines";
         /// Lines that one core may be waiting for at a time.
         mshrs: u32 = 16, 1..=64, "lines";
     }

@@ -116,7 +116,7 @@ impl Log {
                         held.retain(|&l| l != lock);
                         steps.push(Step::Unlock(format!("m{lock}")));
                     }
-                    Op::Disturb(_) | Op::Done => {}
+                    Op::Persist(_) | Op::Disturb(_) | Op::Done => {}
                 }
             }
             // The run stopped somewhere; what follows only completes the text.

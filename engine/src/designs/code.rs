@@ -1,6 +1,9 @@
-//! What a design that is partly software has a thread execute: loads and stores of DRAM, and instructions.
+//! What a design that is partly software has a thread execute: loads, stores, persistence instructions, and
+//! instructions that touch no memory.
 
-use crate::memory::Addr;
+use crate::machine::WriteClass;
+use crate::memory::{Addr, LineAddr};
+use crate::program::Persist;
 
 /// One instruction, or several that touch no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub(crate) enum Instruction {
     Chase(Addr),
     /// A store.
     Store(Addr, u64),
+    /// A persistence instruction.
+    Persist(Persist),
 }
 
 /// A piece of code, in program order.
@@ -43,6 +48,26 @@ impl Code {
     /// Stores a word.
     pub fn store(&mut self, addr: Addr, value: u64) {
         self.instructions.push(Instruction::Store(addr, value));
+    }
+
+    /// Writes a dirty line of PM back without evicting it (clwb).
+    pub fn clwb(&mut self, line: LineAddr) {
+        self.persist(Persist::WriteBack(line));
+    }
+
+    /// Has later stores and persistence instructions wait until those before are durable, as far as they write to
+    /// PM at once (sfence).
+    pub fn fence(&mut self) {
+        self.persist(Persist::Fence);
+    }
+
+    /// Stores a word of PM through the core's write-combining buffer, past the caches.
+    pub fn store_uncached(&mut self, addr: Addr, value: u64, class: WriteClass) {
+        self.persist(Persist::StoreUncached { addr, value, class });
+    }
+
+    fn persist(&mut self, what: Persist) {
+        self.instructions.push(Instruction::Persist(what));
     }
 
     /// Takes everything out, in order.

@@ -25,7 +25,7 @@ pub mod osp;
 mod packed_log;
 pub mod silo;
 mod stored_lines;
-mod thread_set;
+pub(crate) mod thread_set;
 mod torn;
 
 use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};

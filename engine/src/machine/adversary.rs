@@ -1,5 +1,5 @@
 //! Seeded choices where the rules leave memory a choice: how long a write is on its way, which of the
-//! waiting requests goes next. Timing means nothing under it; every order that it brings about is legal.
+//! waiting requests goes next, when a write-combining buffer lets its oldest line go. Timing means nothing under it; every order that it brings about is legal.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -26,6 +26,11 @@ impl Adversary {
             4..7 => self.random.random_range(0..200),
             _ => self.random.random_range(0..5000),
         }
+    }
+
+    /// Whether a write-combining buffer lets its oldest line go before it must.
+    pub fn lets_go(&mut self) -> bool {
+        self.random.random_range(0..8) == 0
     }
 
     /// One of so many.

@@ -19,6 +19,7 @@ use super::device::{
     start_direct_write,
 };
 use super::request::{Mapping, Order, Place, Read, ReadPurpose, Token, Write, WriteClass};
+use crate::designs::thread_set::ThreadSet;
 use crate::media::{Effort, PmCells, overlay};
 use crate::memory::{Image, LineAddr, LineData, WordMask};
 use crate::stats::Stats;
@@ -28,6 +29,8 @@ use crate::stats::Stats;
 pub enum Notice {
     /// A write that carried a token is durable.
     Persisted(Token),
+    /// A write that fences of these threads wait for is durable.
+    DurableForFences(ThreadSet),
     /// A line of data (class [`WriteClass::Data`], all words) was accepted by a write queue.
     LineAccepted(LineAddr),
     /// A read is complete.
@@ -70,6 +73,9 @@ impl Shared {
         }
         if write.token != 0 {
             self.notices.push_back(Notice::Persisted(write.token));
+        }
+        if write.fences != 0 {
+            self.notices.push_back(Notice::DurableForFences(write.fences));
         }
         if write.order != 0 && self.order.durable(write.order) {
             self.order_moved = true;
@@ -223,6 +229,16 @@ impl Channel {
     /// Whether a write to the line waits outside the queue, not accepted yet.
     pub fn has_waiting_write(&self, line: LineAddr) -> bool {
         self.waiting_writes.iter().any(|w| w.write.line == line)
+    }
+
+    /// The newest write of a line that is here and not durable: outside the queue, or in it without ADR.
+    pub fn newest_undurable(&mut self, line: LineAddr, adr: bool) -> Option<&mut Write> {
+        let of_line = |w: &&mut WaitingWrite| w.write.line == line;
+        if let Some(waiting) = self.waiting_writes.iter_mut().rev().find(of_line) {
+            return Some(&mut waiting.write);
+        }
+        let newest = self.write_lines.iter().rposition(|&l| l == line.0).filter(|_| !adr)?;
+        Some(&mut self.write_slots[self.writes[newest].slot as usize])
     }
 
     /// Requests queued for, or in service at, each bank.

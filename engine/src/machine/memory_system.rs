@@ -11,6 +11,7 @@ use super::request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Write};
 use crate::config::{
     Config, ControllerConfig, CoreConfig, DramConfig, Interleave, PmConfig, TlcConfig,
 };
+use crate::designs::ThreadId;
 use crate::media::{PmCells, overlay};
 use crate::memory::{Addr, Image, LineAddr, LineData, WordMask, words_in};
 use crate::stats::{Counters, Stats};
@@ -313,6 +314,22 @@ impl MemorySystem {
     /// Whether a write to the line is on its way or waits outside a queue: sent, but not accepted.
     pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
         self.in_transit(line).next().is_some() || self.channel(line).has_waiting_write(line)
+    }
+
+    /// Has a thread's fences wait for the newest write of a line that was sent and is not durable. Returns
+    /// whether there is one, and they did not wait for it already.
+    pub fn fence_waits_for(&mut self, line: LineAddr, thread: ThreadId) -> bool {
+        let (channel, adr) = (self.channel_of(line), self.shared.adr);
+        let transit = self.writes_in_transit.iter_mut().map(|(_, t)| t);
+        let newest = transit
+            .filter(|t| t.write.line == line)
+            .max_by_key(|t| (t.arrives, t.sequence))
+            .map(|t| &mut t.write);
+        let newest = newest.or_else(|| self.channels[channel].newest_undurable(line, adr));
+        let Some(write) = newest else { return false };
+        let new = write.fences >> thread & 1 == 0;
+        write.fences |= 1 << thread;
+        new
     }
 
     /// PM writes that wait outside the queues, for a place or for ordered writes.

@@ -2,6 +2,7 @@
 
 use super::clock::Cycle;
 use crate::codecs::Codings;
+use crate::designs::thread_set::ThreadSet;
 use crate::memory::{
     Addr, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
 };
@@ -44,6 +45,8 @@ pub struct Write {
     pub order: OrderSeq,
     /// It may become durable only after every ordered write up to this one; 0: at any time.
     pub after: OrderSeq,
+    /// Threads whose fences wait for it; bit i is thread i.
+    pub fences: ThreadSet,
 }
 
 impl Write {
@@ -58,6 +61,7 @@ impl Write {
             token: 0,
             order: 0,
             after: 0,
+            fences: 0,
         }
     }
 

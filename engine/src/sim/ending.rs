@@ -38,6 +38,9 @@ impl Simulation {
     pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
         self.run_until_idle(&mut Unwatched)?;
         self.design.shut_down(&mut self.machine);
+        for core in 0..self.write_combining.len() as u32 {
+            self.empty_write_combining(core, |c| &mut c.write_combining_flushes_atomic);
+        }
         self.run_until_idle(&mut Unwatched)?;
         for line in self.machine.caches.dirty_lines() {
             self.machine.caches.clean(line);

@@ -4,7 +4,7 @@
 //! issued is not issued again.
 
 use super::run::Simulation;
-use super::threads::{Cause, Head, Running, State, Waiter};
+use super::threads::{Cause, Head, Kind, Running, State, Waiter};
 use crate::designs::{Flow, Tx};
 use crate::machine::clock::Event;
 use crate::machine::happening::Happening;
@@ -22,6 +22,10 @@ impl Simulation {
         self.ready_at[thread] = t.pipeline.time;
         let waited = t.pipeline.time - since;
         self.woken = true;
+        self.count_stall(cause, waited);
+    }
+
+    pub(super) fn count_stall(&mut self, cause: Cause, cycles: Cycle) {
         let c = self.machine.count();
         *match cause {
             Cause::Load => &mut c.stall_load_cycles,
@@ -31,7 +35,8 @@ impl Simulation {
             Cause::Commit => &mut c.stall_commit_cycles,
             Cause::Log => &mut c.stall_log_cycles,
             Cause::Lock => &mut c.stall_lock_cycles,
-        } += waited;
+            Cause::Fence => &mut c.stall_fence_cycles,
+        } += cycles;
     }
 
     /// The thread cannot complete `op` now; it will be repeated when the thread is woken.
@@ -51,8 +56,11 @@ impl Simulation {
         };
         match op {
             Op::Load { at } => self.load(thread, op, at),
-            Op::Store { at, value } => self.store(thread, op, at, value, false),
-            Op::StoreNonTemporal { at, value } => self.store(thread, op, at, value, true),
+            Op::Store { at, value } => self.store(thread, op, at, value, Kind::Cached),
+            Op::StoreNonTemporal { at, value } => {
+                self.store(thread, op, at, value, Kind::NonTemporal);
+            }
+            Op::Persist(what) => self.persist(thread, op, what),
             Op::Compute { instructions } => {
                 self.issue(thread, op, instructions.into());
             }
@@ -289,6 +297,7 @@ impl Simulation {
                 let t = &mut self.threads[thread];
                 t.issued = false;
                 t.pipeline.wait_until(now + latency);
+                self.empty_write_combining(core, |c| &mut c.write_combining_flushes_atomic);
                 true
             }
             Access::Miss(latency) => {

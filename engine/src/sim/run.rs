@@ -18,6 +18,7 @@ use crate::machine::controller::Notice;
 use crate::machine::core::Pipeline;
 use crate::machine::happening::Happening;
 use crate::machine::hierarchy::Departure;
+use crate::machine::write_combining::WriteCombining;
 use crate::machine::{Cycle, Machine, NEVER, ReadPurpose, Write, WriteClass};
 use crate::memory::{Image, LineAddr};
 use crate::stats::{StatisticsConfig, Stats};
@@ -64,6 +65,8 @@ pub struct Simulation {
     pub(super) mshrs_max: u32,
     pub(super) mshrs_used: Vec<u32>,
     pub(super) locks: Locks,
+    /// Per core.
+    pub(super) write_combining: Vec<WriteCombining>,
     pub(super) signals: Signals,
     pub(super) judge: Option<Judge>,
     /// Follows write distances, if they are wanted.
@@ -120,6 +123,10 @@ impl Simulation {
             mshrs_max: core.mshrs,
             mshrs_used: vec![0; core.count as usize],
             locks: Locks::new(dram.plus(4096)),
+            write_combining: vec![
+                WriteCombining::new(core.write_combining_lines);
+                core.count as usize
+            ],
             signals: Signals::default(),
             judge: None,
             distances: spec
@@ -331,6 +338,7 @@ impl Simulation {
             if let Some(notice) = self.machine.memory.take_notice() {
                 match notice {
                     Notice::Persisted(token) => self.design.persisted(&mut self.machine, token),
+                    Notice::DurableForFences(threads) => self.durable_for_fences(threads),
                     Notice::LineAccepted(line) => {
                         self.design.line_written_back(&mut self.machine, line)
                     }
@@ -469,6 +477,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         value: 0,
         op: None,
         stores: Default::default(),
+        undurable: 0,
         stores_max: (core.store_queue_entries / sharing).max(1) as usize,
         head: Head::Free,
         store_port_free_at: 0,

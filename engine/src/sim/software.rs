@@ -58,6 +58,7 @@ impl Software {
             let op = match instruction {
                 Instruction::Compute(instructions) => Op::Compute { instructions },
                 Instruction::Store(addr, value) => Op::Store { at: Ptr::known(addr), value },
+                Instruction::Persist(what) => Op::Persist(what),
                 Instruction::Load(addr) => {
                     last_load += 1;
                     Op::Load { at: Ptr::known(addr) }

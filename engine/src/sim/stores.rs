@@ -1,21 +1,22 @@
-//! The store queue: stores retire into it, and are performed in order, as lines and design allow.
+//! The store queue: stores, and what is ordered with them, retire into it, and are performed in order, as lines and
+//! design allow.
 //!
 //! A store is performed when its line is in the L1 exclusively, older loads are complete, and the design
 //! agrees: architectural memory changes at that instant.
 
 use super::run::Simulation;
-use super::threads::{Cause, Head, QueuedStore, State, Waiter};
+use super::threads::{Cause, Head, Kind, QueuedStore, State, Waiter};
 use crate::designs::{Flow, Store};
 use crate::machine::Cycle;
 use crate::machine::clock::Event;
 use crate::machine::happening::Happening;
 use crate::machine::hierarchy::Access;
-use crate::memory::LineAddr;
+use crate::memory::{Addr, LineAddr};
 use crate::program::{Op, Ptr};
 
 impl Simulation {
     /// Stores: into the thread's queue; performed in order, as lines and design allow.
-    pub(super) fn store(&mut self, thread: usize, op: Op, at: Ptr, value: u64, non_temporal: bool) {
+    pub(super) fn store(&mut self, thread: usize, op: Op, at: Ptr, value: u64, kind: Kind) {
         let t = &self.threads[thread];
         if t.stores.len() >= t.stores_max {
             return self.block_on_stores(thread, op);
@@ -25,22 +26,22 @@ impl Simulation {
         {
             return self.block(thread, Cause::Load, Some(op));
         }
-        let now = self.machine.now();
         if !self.issue(thread, op, 1) {
             return;
         }
         self.machine.count().stores += 1;
+        self.enqueue(thread, kind, at.addr, value);
+    }
+
+    /// Something retires into the store queue, which has room.
+    pub(super) fn enqueue(&mut self, thread: usize, kind: Kind, addr: Addr, value: u64) {
+        let now = self.machine.now();
         let t = &mut self.threads[thread];
-        t.stores.push_back(QueuedStore {
-            addr: at.addr,
-            value,
-            in_transaction: t.running.is_some(),
-            non_temporal,
-            after_load: t.pipeline.last_load(),
-        });
+        let (in_transaction, after_load) = (t.running.is_some(), t.pipeline.last_load());
+        t.stores.push_back(QueuedStore { kind, addr, value, in_transaction, after_load });
         if t.stores.len() > 1 || t.head != Head::Free {
-            if !non_temporal {
-                self.prefetch_for_store(thread, at.addr.line());
+            if kind == Kind::Cached {
+                self.prefetch_for_store(thread, addr.line());
             }
         } else if t.store_port_free_at > now {
             t.head = Head::Scheduled;
@@ -52,8 +53,12 @@ impl Simulation {
     }
 
     pub(super) fn block_on_stores(&mut self, thread: usize, op: Op) {
-        let held = matches!(self.threads[thread].head, Head::HeldAfter | Head::HeldBefore);
-        self.block(thread, if held { Cause::Log } else { Cause::Store }, Some(op));
+        let cause = match self.threads[thread].head {
+            Head::HeldAfter | Head::HeldBefore => Cause::Log,
+            Head::Fence => Cause::Fence,
+            _ => Cause::Store,
+        };
+        self.block(thread, cause, Some(op));
     }
 
     /// A store that must wait behind others asks for its line already, if memory has it.
@@ -84,8 +89,18 @@ impl Simulation {
         if wait > now {
             return self.schedule_store(thread, wait);
         }
-        if store.non_temporal && store.in_transaction && self.try_beside_caches(thread, store) {
-            return;
+        match store.kind {
+            Kind::Cached => {}
+            Kind::NonTemporal => {
+                if store.in_transaction && self.try_beside_caches(thread, store) {
+                    return;
+                }
+            }
+            Kind::Uncached(class) => {
+                return self.perform_uncached(thread, store.addr, store.value, class);
+            }
+            Kind::WriteBack => return self.perform_write_back(thread, line),
+            Kind::Fence => return self.try_fence(thread),
         }
         if self.machine.caches.is_writable(core, line) {
             if !self.threads[thread].head_counted {
@@ -180,17 +195,30 @@ impl Simulation {
             self.machine.count().non_temporal_stores += 1;
         }
         self.machine.perform_store(store.addr, store.value);
+        self.take_head(thread);
         let t = &mut self.threads[thread];
-        t.stores.pop_front();
-        t.head_counted = false;
-        t.head_granted = false;
-        t.store_port_free_at = now + 1;
         match flow {
             Flow::Continue => {}
             Flow::After(cycles) => t.store_port_free_at = now + cycles.max(1),
             Flow::Wait => t.head = Head::HeldAfter,
             Flow::Retry => unreachable!("handled above"),
         }
+        self.go_on_with_stores(thread);
+    }
+
+    /// The oldest in the queue has taken effect.
+    pub(super) fn take_head(&mut self, thread: usize) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        t.stores.pop_front();
+        t.head_counted = false;
+        t.head_granted = false;
+        t.store_port_free_at = now + 1;
+    }
+
+    /// The next one may be tried, if nothing holds it up.
+    pub(super) fn go_on_with_stores(&mut self, thread: usize) {
+        let t = &mut self.threads[thread];
         if t.head == Head::Free && !t.stores.is_empty() {
             let at = t.store_port_free_at;
             self.schedule_store(thread, at);
@@ -201,9 +229,11 @@ impl Simulation {
     /// A thread that waits for its store queue may find it as it needs it.
     pub(super) fn wake_for_stores(&mut self, thread: usize) {
         let t = &self.threads[thread];
-        let State::Blocked(Cause::Store | Cause::Log, _) = t.state else { return };
+        let State::Blocked(Cause::Store | Cause::Log | Cause::Fence, _) = t.state else { return };
         let ready = match t.op {
-            Some(Op::Store { .. } | Op::StoreNonTemporal { .. }) => t.stores.len() < t.stores_max,
+            Some(Op::Store { .. } | Op::StoreNonTemporal { .. } | Op::Persist(_)) => {
+                t.stores.len() < t.stores_max
+            }
             Some(Op::TxBegin) if t.begun => false,
             _ => t.stores.is_empty() && t.head == Head::Free,
         };

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::software::Software;
 use crate::designs::{ThreadId, Tx};
-use crate::machine::Cycle;
 use crate::machine::core::Pipeline;
+use crate::machine::{Cycle, WriteClass};
 use crate::memory::{Addr, LineAddr};
 use crate::program::{Op, Program};
 
@@ -26,6 +26,8 @@ pub enum Cause {
     Log,
     /// A lock.
     Lock,
+    /// A fence at the head of the store queue.
+    Fence,
 }
 
 /// Whether a thread can execute.
@@ -39,17 +41,38 @@ pub enum State {
     Finished,
 }
 
-/// A store that has retired and not yet reached the L1.
+/// What an entry of the store queue does when it is the oldest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A store through the caches.
+    Cached,
+    /// A store that need not go through the caches.
+    NonTemporal,
+    /// A store that no cache sees.
+    Uncached(WriteClass),
+    /// The line is written back.
+    WriteBack,
+    /// What comes later waits until what came before is durable.
+    Fence,
+}
+
+impl Kind {
+    fn is_store(self) -> bool {
+        matches!(self, Kind::Cached | Kind::NonTemporal | Kind::Uncached(_))
+    }
+}
+
+/// A store, or what is ordered with stores, that has retired and not yet taken effect.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedStore {
-    /// Which word.
+    /// What it does.
+    pub kind: Kind,
+    /// Which word, or some word of the line.
     pub addr: Addr,
-    /// Its new value.
+    /// Its new value, of a store.
     pub value: u64,
     /// Whether it belongs to the transaction that the thread is in.
     pub in_transaction: bool,
-    /// It need not go through the caches.
-    pub non_temporal: bool,
     /// The load before it in program order; it is performed when that and all older ones are complete.
     pub after_load: u32,
 }
@@ -71,6 +94,8 @@ pub enum Head {
     HeldAfter,
     /// The design, which has not let it happen yet.
     HeldBefore,
+    /// It is a fence, and what it waits for is not durable.
+    Fence,
 }
 
 /// A transaction that the thread is in.
@@ -108,6 +133,8 @@ pub struct Thread {
     pub stores_max: usize,
     /// What the oldest store waits for.
     pub head: Head,
+    /// Writes that its fences wait for: write-backs and uncacheable stores on their way.
+    pub undurable: u32,
     /// The next store may not be performed before this.
     pub store_port_free_at: Cycle,
     /// The transaction it is in.
@@ -133,7 +160,9 @@ impl Thread {
         if self.stores.is_empty() {
             return None;
         }
-        self.stores.iter().rev().find(|s| s.addr == addr).map(|s| s.value)
+        let newest = self.stores.iter().rev().find(|s| s.addr == addr && s.kind.is_store())?;
+        assert!(!matches!(newest.kind, Kind::Uncached(_)), "uncacheable {addr} is never loaded");
+        Some(newest.value)
     }
 }
 

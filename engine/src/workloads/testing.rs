@@ -108,6 +108,7 @@ pub fn run(
                         runners[next].waits = false;
                     }
                 }
+                Op::Persist(_) => unreachable!("no workload has them"),
                 Op::Disturb(_) => unreachable!("workloads disturb nothing"),
                 Op::Done => {
                     assert!(runner.writes.is_none(), "an unfinished transaction");

@@ -76,7 +76,7 @@ impl Bench {
                     }
                     self.reads.push((token, now));
                 }
-                Notice::LineAccepted(_) => {}
+                Notice::LineAccepted(_) | Notice::DurableForFences(_) => {}
             }
         }
         let media_writes = self.counters().media_write_requests as usize;
