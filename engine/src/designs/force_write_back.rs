@@ -300,6 +300,7 @@ impl DataWrites {
 mod tests {
     use super::*;
 
+    /// `fwb-fsm` (FWB §IV-D, Fig. 5).
     #[test]
     fn the_state_machine_of_figure_5() {
         assert_eq!(visit(0, FWB), Visit::Nothing);
@@ -308,6 +309,7 @@ mod tests {
         assert_eq!(visit(FWB, FWB), Visit::Nothing, "a lost dirty bit resets the state");
     }
 
+    /// `fwb-freq-3m-cycles` (FWB §VI-A).
     #[test]
     fn the_fwb_machine_scans_every_three_million_cycles() {
         let config = Config::from_preset("fwb").expect("the preset loads");
@@ -321,6 +323,40 @@ mod tests {
         silo.set("pm.buffer_lines", "0").expect("a valid number");
         assert_eq!(interval_for(65_536, &silo), 1_228_800, "without an on-PM buffer");
         assert_eq!(interval_for(131_072, &silo), 2_457_600, "twice the log, half as often");
+    }
+
+    /// `fwb-freq-trend` (FWB §IV-D, Fig. 11(b)): the interval grows with the log and shrinks with the bandwidth.
+    #[test]
+    fn the_interval_is_proportional_to_the_log_and_to_the_time_of_a_write() {
+        let mut config = Config::from_preset("fwb").expect("the preset loads");
+        let mb = |n: u64| (n << 20) / LINE_BYTES;
+        for n in [1, 2, 4, 8, 16, 32] {
+            assert_eq!(interval_for(mb(n), &config), 768_000 * n, "a log of {n} MB");
+        }
+        for (key, value, interval) in [
+            ("pm.write_ns", "600.0", 2 * 3_072_000),
+            ("pm.banks", "16", 3_072_000),
+            ("controller.channels", "4", 3_072_000 / 4),
+            ("pm.ranks", "2", 3_072_000 / 8),
+        ] {
+            config.set(key, value).expect("a valid setting");
+            assert_eq!(interval_for(mb(4), &config), interval, "{key} = {value}");
+        }
+    }
+
+    /// `fwb-log-lifetime-15-days` (FWB §III-F): 64 K entries, 200 ns each one after the other, 10^8 writes to a cell.
+    #[test]
+    fn a_log_lasts_fifteen_days() {
+        let mut config = Config::from_preset("fwb").expect("the preset loads");
+        let mut lifetime_days = |write_ns: &str| {
+            for (key, value) in [("pm.write_ns", write_ns), ("pm.banks", "1")] {
+                config.set(key, value).expect("a valid setting");
+            }
+            let lap_seconds = 2.0 * interval_for(65_536, &config) as f64 / 2.5e9;
+            lap_seconds * 1e8 / 86_400.0
+        };
+        assert_eq!(lifetime_days("200.0").floor(), 15.0);
+        assert_eq!(lifetime_days("300.0").floor(), 22.0, "with the latency of Table II");
     }
 
     #[test]
