@@ -145,7 +145,8 @@ pub trait Design {
     /// A line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
     fn l1_evict(&mut self, _m: &mut Machine, _core: u32, _line: LineAddr, _dirty: bool) {}
 
-    /// A dirty PM line has left the LLC, with this content.
+    /// A dirty PM line has left the LLC, with this content; or stays, clean, as a clwb instruction writes it back
+    /// (then it cannot be kept from memory).
     fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
         Eviction::WriteBack { after: 0, token: 0 }
     }
