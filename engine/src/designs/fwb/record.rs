@@ -112,7 +112,7 @@ fn words_of_one(record: &Record, value: u64, torn: bool) -> [u64; 2] {
     let Record { kind, thread, tx, addr, .. } = *record;
     let first = u64::from(tx & 0xff)
         | u64::from(thread) << SHORT_THREAD
-        | addr.0 / WORD_BYTES << SHORT_ADDR
+        | (addr.0 / WORD_BYTES) << SHORT_ADDR
         | u64::from(kind == Kind::Commit) << SHORT_COMMIT
         | (value >> 63) << SHORT_TOP;
     torn::mark([first, value], torn)
@@ -199,7 +199,7 @@ mod tests {
             redo: 9,
             ..Record::BLANK
         };
-        let first = 0x1234_5678_9ab8 / 8 << 16 | 0xa5ef | 1 << 61;
+        let first = (0x1234_5678_9ab8 / 8) << 16 | 0xa5ef | 1 << 61;
         let [undo, redo] = [LogValues::Undo, LogValues::Redo];
         assert_eq!(undo.words_of(&record, false), [first | 1 << 62, 7, 0, 0]);
         assert_eq!(redo.words_of(&record, true), [first | 1 << 63, 9 | 1 << 63, 0, 0]);
