@@ -319,6 +319,10 @@ counters! {
     scan_dirty_lines: Count, "lines";
     /// Complete scans of the caches.
     scans: Count, "scans";
+    /// Accesses that waited for a cache whose tags a scan visited.
+    tag_port_waits: Count, "accesses";
+    /// Cycles that they waited.
+    tag_port_wait_cycles: Count, "cycles";
     /// Cycles threads waited for loads.
     stall_load_cycles: Count, "cycles";
     /// Cycles threads waited for a place in the store queue, or for it to drain.

@@ -79,6 +79,17 @@ fn variants() -> Vec<(&'static str, Config)> {
             "two levels, two threads per core",
             tiny_config(&[("l2.bytes", "0"), ("core.count", "2"), ("core.threads_per_core", "2")]),
         ),
+        (
+            "out of order, two threads per core, no ADR",
+            tiny_config(&[
+                ("core.model", "out-of-order"),
+                ("core.issue_width", "4"),
+                ("core.count", "2"),
+                ("core.threads_per_core", "2"),
+                ("core.store_queue_entries", "8"),
+                ("controller.adr", "false"),
+            ]),
+        ),
     ]
 }
 

@@ -29,6 +29,9 @@ const MACHINE: &[(&str, &[&str])] = &[
     ("core.model", &["in-order", "out-of-order"]),
 ];
 
+/// One schedule in so many has as few cores as its threads find places on, two on each.
+const SHARED_CORES_ONE_IN: u32 = 3;
+
 /// First transaction numbers: ids of 8, 16 and 32 bits come round soon.
 const FIRST_TRANSACTIONS: [u64; 5] = [0, 254, 65_534, 0, (1 << 32) - 2];
 
@@ -41,6 +44,17 @@ pub fn schedule(design: &Entry, seed: u64) -> Litmus {
         streams: false,
     };
     generator.litmus(design, seed)
+}
+
+/// Settings that put two threads on each core, in some schedules. They are drawn by themselves, so that all else of a
+/// seed's schedule is what it would be without them.
+fn shared_cores(seed: u64, threads: usize) -> Vec<(String, String)> {
+    let mut random = Pcg64::seed_from_u64(spread(seed, 0x736d));
+    if threads == 1 || random.random_range(0..SHARED_CORES_ONE_IN) > 0 {
+        return Vec::new();
+    }
+    let cores = threads.div_ceil(2).to_string();
+    vec![("core.count".into(), cores), ("core.threads_per_core".into(), "2".into())]
 }
 
 struct Generator {
@@ -85,6 +99,7 @@ impl Generator {
                 settings.extend(together.map(|(key, value)| (key.into(), value.into())));
             }
         }
+        settings.extend(shared_cores(seed, threads));
         let first = *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty");
         Litmus {
             title: format!("schedule {seed} of the adversary"),

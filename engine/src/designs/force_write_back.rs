@@ -10,9 +10,11 @@
 //! Hence, at the end of a scan: stores made before the *previous* scan began are home, or their lines'
 //! writes are on their way ([`DataWrites`] tells when these are durable).
 
+use crate::choice;
 use crate::config::{Config, ControllerConfig, CoreConfig, L2Config, PmConfig, Size};
 use crate::machine::cache::DIRTY;
 use crate::machine::device::LINES_PER_MEDIA_LINE;
+use crate::machine::hierarchy::TagPortUse;
 use crate::machine::{Cycle, Machine};
 use crate::memory::{LINE_BYTES, LineAddr};
 
@@ -77,6 +79,39 @@ pub struct Faults {
     pub nothing_is_forced: bool,
 }
 
+choice! {
+    /// What accesses to a cache do while a scan visits its tags.
+    pub enum ScanPort {
+        /// Nothing: scans have a tag port of their own.
+        Own = "own",
+        /// They wait until the scan is done with the set that it visits.
+        Set = "set",
+        /// They wait until the scan has left the cache.
+        Cache = "cache",
+    }
+}
+
+/// How a scan visits tags.
+#[derive(Clone, Copy, Debug)]
+pub struct TagVisits {
+    pub port: ScanPort,
+    /// Tags per cycle; 0: those of a set.
+    pub tags_per_cycle: u32,
+}
+
+impl TagVisits {
+    /// A set per cycle, through a port of the scan's own.
+    pub const FREE: TagVisits = TagVisits { port: ScanPort::Own, tags_per_cycle: 0 };
+
+    /// Cycles for so many sets.
+    fn cycles(self, sets: usize, ways: usize) -> Cycle {
+        match self.tags_per_cycle {
+            0 => sets as Cycle,
+            tags => (sets as Cycle * ways as Cycle).div_ceil(tags.into()),
+        }
+    }
+}
+
 /// A line that a scan forces home.
 #[derive(Clone, Copy, Debug)]
 pub struct Forced {
@@ -109,6 +144,7 @@ pub struct Scanner {
     under_way: usize,
     under_way_max: usize,
     has_l2: bool,
+    visits: TagVisits,
     faults: Faults,
     /// Dirty lines of a step; kept for its memory.
     dirty: Vec<(usize, LineAddr)>,
@@ -118,7 +154,13 @@ pub struct Scanner {
 
 impl Scanner {
     /// Scans that begin `interval` after each other; the design's `timer` with that token steps them.
-    pub fn new(config: &Config, interval: Cycle, timer: u64, faults: Faults) -> Self {
+    pub fn new(
+        config: &Config,
+        interval: Cycle,
+        timer: u64,
+        visits: TagVisits,
+        faults: Faults,
+    ) -> Self {
         let controller = config.get::<ControllerConfig>();
         Self {
             interval,
@@ -129,6 +171,7 @@ impl Scanner {
             under_way: 0,
             under_way_max: (controller.write_queue_entries as usize / 2).max(1),
             has_l2: config.get::<L2Config>().bytes.0 > 0,
+            visits,
             faults,
             dirty: Vec::new(),
             forced: Vec::new(),
@@ -195,6 +238,7 @@ impl Scanner {
         let cache = if self.faults.from_outside { caches - 1 - index } else { index };
         let ways = m.caches.cache(cache).ways();
         if m.memory.has_full_write_queue() || self.under_way >= self.under_way_max {
+            m.caches.use_tag_port(TagPortUse::default());
             self.schedule(m, m.now() + SETS_PER_STEP as Cycle);
             return Progress::Goes;
         }
@@ -230,17 +274,31 @@ impl Scanner {
             m.count().scan_dirty_lines += 1;
         }
         self.dirty = dirty;
-        let sets = (next - first).div_ceil(ways).max(1) as Cycle;
+        let sets = (next - first).div_ceil(ways).max(1);
+        let cycles = self.visits.cycles(sets, ways);
+        self.use_tag_port(m, cache, sets, (slots - first).div_ceil(ways));
         self.position = Some((index, next));
         if next == slots {
             self.position = (index + 1 < caches).then_some((index + 1, 0));
         }
         if self.position.is_some() {
-            self.schedule(m, m.now() + sets);
+            self.schedule(m, m.now() + cycles);
             return Progress::Goes;
         }
         m.count().scans += 1;
-        Progress::Ended(m.now() + sets)
+        Progress::Ended(m.now() + cycles)
+    }
+
+    /// The tag port of a cache of which this step visits so many sets, and so many are left with these.
+    fn use_tag_port(&self, m: &mut Machine, cache: usize, sets: usize, left: usize) {
+        let (from, ways) = (m.now(), m.caches.cache(cache).ways());
+        let (sets, grain) = match self.visits.port {
+            ScanPort::Own => return,
+            ScanPort::Set => (sets, self.visits.cycles(1, ways)),
+            ScanPort::Cache => (left, self.visits.cycles(left, ways)),
+        };
+        let until = from + self.visits.cycles(sets, ways);
+        m.caches.use_tag_port(TagPortUse { cache, from, until, grain });
     }
 }
 
@@ -300,6 +358,7 @@ impl DataWrites {
 mod tests {
     use super::*;
 
+    /// `fwb-fsm` (FWB §IV-D, Fig. 5).
     #[test]
     fn the_state_machine_of_figure_5() {
         assert_eq!(visit(0, FWB), Visit::Nothing);
@@ -308,6 +367,7 @@ mod tests {
         assert_eq!(visit(FWB, FWB), Visit::Nothing, "a lost dirty bit resets the state");
     }
 
+    /// `fwb-freq-3m-cycles` (FWB §VI-A).
     #[test]
     fn the_fwb_machine_scans_every_three_million_cycles() {
         let config = Config::from_preset("fwb").expect("the preset loads");
@@ -321,6 +381,40 @@ mod tests {
         silo.set("pm.buffer_lines", "0").expect("a valid number");
         assert_eq!(interval_for(65_536, &silo), 1_228_800, "without an on-PM buffer");
         assert_eq!(interval_for(131_072, &silo), 2_457_600, "twice the log, half as often");
+    }
+
+    /// `fwb-freq-trend` (FWB §IV-D, Fig. 11(b)): the interval grows with the log and shrinks with the bandwidth.
+    #[test]
+    fn the_interval_is_proportional_to_the_log_and_to_the_time_of_a_write() {
+        let mut config = Config::from_preset("fwb").expect("the preset loads");
+        let mb = |n: u64| (n << 20) / LINE_BYTES;
+        for n in [1, 2, 4, 8, 16, 32] {
+            assert_eq!(interval_for(mb(n), &config), 768_000 * n, "a log of {n} MB");
+        }
+        for (key, value, interval) in [
+            ("pm.write_ns", "600.0", 2 * 3_072_000),
+            ("pm.banks", "16", 3_072_000),
+            ("controller.channels", "4", 3_072_000 / 4),
+            ("pm.ranks", "2", 3_072_000 / 8),
+        ] {
+            config.set(key, value).expect("a valid setting");
+            assert_eq!(interval_for(mb(4), &config), interval, "{key} = {value}");
+        }
+    }
+
+    /// `fwb-log-lifetime-15-days` (FWB §III-F): 64 K entries, 200 ns each one after the other, 10^8 writes to a cell.
+    #[test]
+    fn a_log_lasts_fifteen_days() {
+        let mut config = Config::from_preset("fwb").expect("the preset loads");
+        let mut lifetime_days = |write_ns: &str| {
+            for (key, value) in [("pm.write_ns", write_ns), ("pm.banks", "1")] {
+                config.set(key, value).expect("a valid setting");
+            }
+            let lap_seconds = 2.0 * interval_for(65_536, &config) as f64 / 2.5e9;
+            lap_seconds * 1e8 / 86_400.0
+        };
+        assert_eq!(lifetime_days("200.0").floor(), 15.0);
+        assert_eq!(lifetime_days("300.0").floor(), 22.0, "with the latency of Table II");
     }
 
     #[test]

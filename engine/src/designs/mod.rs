@@ -161,7 +161,8 @@ pub trait Design {
     /// A line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
     fn l1_evict(&mut self, _m: &mut Machine, _core: u32, _line: LineAddr, _dirty: bool) {}
 
-    /// A dirty PM line has left the LLC, with this content.
+    /// A dirty PM line has left the LLC, with this content; or stays, clean, as a clwb instruction writes it back
+    /// (then it cannot be kept from memory).
     fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
         Eviction::WriteBack { after: 0, token: 0 }
     }
@@ -497,6 +498,9 @@ pub const REGISTRY: &[&Entry] = &[
     &fwb::CRADE,
     &fwb::UNSAFE,
     &fwb::SLDE,
+    &fwb::HWL,
+    &fwb::HW_RLOG,
+    &fwb::HW_ULOG,
     &hoop::ENTRY,
     &hoop::LITERAL,
     &lad::ENTRY,
@@ -542,12 +546,20 @@ pub struct Alias {
 }
 
 /// All of them.
-pub const ALIASES: &[Alias] = &[Alias {
-    name: "non-pers",
-    summary: "another name for `ideal`",
-    paper: "FWB §VI",
-    of: &["ideal"],
-}];
+pub const ALIASES: &[Alias] = &[
+    Alias {
+        name: "non-pers",
+        summary: "another name for `ideal`",
+        paper: "FWB §VI",
+        of: &["ideal"],
+    },
+    Alias {
+        name: "unsafe-base",
+        summary: "the better of `unsafe-redo` and `unsafe-undo` (unsafe)",
+        paper: "FWB §VI",
+        of: &["unsafe-redo", "unsafe-undo"],
+    },
+];
 
 /// The design of a name.
 ///

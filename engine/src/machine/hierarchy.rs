@@ -22,6 +22,19 @@ pub enum Access {
     Miss(Cycle),
 }
 
+/// A use of a cache's tag port by somebody else than the cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TagPortUse {
+    /// Which cache.
+    pub cache: usize,
+    /// From this cycle on.
+    pub from: Cycle,
+    /// One past its last.
+    pub until: Cycle,
+    /// It lets accesses in after every so many cycles; 0: at once.
+    pub grain: Cycle,
+}
+
 /// A line that left a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
@@ -61,6 +74,7 @@ pub struct Hierarchy {
     llc_latency: Cycle,
     departures: Vec<Departure>,
     report_l1: bool,
+    tag_port: TagPortUse,
 }
 
 impl Hierarchy {
@@ -82,7 +96,33 @@ impl Hierarchy {
             llc_latency: llc.latency_cycles.into(),
             departures: Vec::new(),
             report_l1: false,
+            tag_port: TagPortUse::default(),
         }
+    }
+
+    /// Somebody uses a cache's tag port, instead of any that was used before.
+    pub fn use_tag_port(&mut self, by: TagPortUse) {
+        self.tag_port = by;
+    }
+
+    /// How long an access of a core that begins now waits for tag ports on its way.
+    #[inline]
+    pub fn tag_port_wait(&self, core: u32, access: Access, now: Cycle) -> Cycle {
+        if now >= self.tag_port.until {
+            return 0;
+        }
+        let (Access::Hit(latency) | Access::Miss(latency)) = access;
+        let TagPortUse { cache, from, until, grain } = self.tag_port;
+        let l1 = core as usize * self.levels();
+        let asks_l2 = self.levels() == 2 && latency > self.l1_latency;
+        let asks_llc = latency >= self.traversal();
+        let asks = cache == l1
+            || (cache == l1 + 1 && asks_l2)
+            || (cache == self.cache_count() - 1 && asks_llc);
+        if !asks || grain == 0 || now < from {
+            return 0;
+        }
+        (grain - (now - from) % grain).min(until - now)
     }
 
     /// Whether lines that leave an L1 are reported; off by default, for speed.
@@ -489,6 +529,26 @@ mod tests {
     }
 
     const LINE: LineAddr = LineAddr(5);
+
+    #[test]
+    fn accesses_wait_for_a_tag_port_on_their_way() {
+        let mut caches = hierarchy(&[]);
+        let (hit, llc_hit, miss) = (Access::Hit(4), Access::Hit(44), Access::Miss(44));
+        let waits = |caches: &Hierarchy, access, now| caches.tag_port_wait(1, access, now);
+        assert_eq!(waits(&caches, miss, 100), 0, "nobody uses one");
+        let llc = caches.cache_count() - 1;
+        caches.use_tag_port(TagPortUse { cache: llc, from: 100, until: 164, grain: 16 });
+        assert_eq!(
+            [99, 100, 107, 116, 163, 164].map(|at| waits(&caches, miss, at)),
+            [0, 16, 9, 16, 1, 0]
+        );
+        assert_eq!((waits(&caches, llc_hit, 107), waits(&caches, hit, 107)), (9, 0));
+        caches.use_tag_port(TagPortUse { cache: 2, from: 100, until: 150, grain: 64 });
+        assert_eq!([hit, miss].map(|access| waits(&caches, access, 120)), [30, 30], "core 1's L1");
+        assert_eq!(caches.tag_port_wait(0, hit, 120), 0, "another core's");
+        caches.use_tag_port(TagPortUse { cache: 3, from: 100, until: 150, grain: 1 });
+        assert_eq!([hit, Access::Hit(16)].map(|access| waits(&caches, access, 120)), [0, 1]);
+    }
 
     #[test]
     fn each_level_adds_its_latency() {

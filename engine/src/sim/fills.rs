@@ -13,10 +13,20 @@ impl Simulation {
     #[inline]
     pub(super) fn access(&mut self, core: u32, line: LineAddr, write: bool) -> Access {
         let access = self.machine.caches.access(core, line, write, self.machine.memory.counters());
+        let now = self.machine.now();
+        let wait = self.machine.caches.tag_port_wait(core, access, now);
         if self.machine.caches.has_departures() {
             self.handle_departures();
         }
-        access
+        if wait == 0 {
+            return access;
+        }
+        self.machine.count().tag_port_waits += 1;
+        self.machine.count().tag_port_wait_cycles += wait;
+        match access {
+            Access::Hit(latency) => Access::Hit(latency + wait),
+            Access::Miss(latency) => Access::Miss(latency + wait),
+        }
     }
 
     pub(super) fn fill_of(&self, line: LineAddr) -> Option<usize> {

@@ -2,6 +2,7 @@
 
 use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, State};
+use crate::designs::Eviction;
 use crate::designs::thread_set::{ThreadSet, threads_in};
 use crate::machine::WriteClass;
 use crate::machine::happening::Happening;
@@ -69,12 +70,23 @@ impl Simulation {
         self.go_on_with_stores(thread);
     }
 
-    /// A dirty line is written back. Of one that is clean a write may be on its way: the thread's fences wait
-    /// for it.
+    /// A dirty line is written back, in the order that the design asks for, as if it were evicted. Of one that is
+    /// clean a write may be on its way: the thread's fences wait for it.
     pub(super) fn perform_write_back(&mut self, thread: usize, line: LineAddr) {
         let id = self.threads[thread].id;
         assert!(self.machine.memory.is_pm(line.addr()), "{} is not PM", line.addr());
-        let sent = self.machine.write_back(line, |write| write.fences = 1 << id);
+        let sent = self.machine.caches.is_dirty(line);
+        if sent {
+            let content = self.machine.line(line);
+            let Eviction::WriteBack { after, token } =
+                self.design.llc_evict(&mut self.machine, line, &content)
+            else {
+                unreachable!("a design that keeps lines executes no clwb");
+            };
+            self.machine.write_back(line, |write| {
+                (write.fences, write.after, write.token) = (1 << id, after, token);
+            });
+        }
         let waits = sent || self.machine.memory.fence_waits_for(line, id);
         self.threads[thread].undurable += u32::from(waits);
         self.machine.count().clwb_of_clean_lines += u64::from(!sent);

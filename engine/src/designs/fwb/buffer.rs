@@ -4,7 +4,7 @@
 //! records per cycle: those that share a 64 B log line, or a group of packed blocks, leave together if they
 //! are there. The oldest leaves earlier when the buffer is full, or when somebody waits for it (a strict
 //! commit). While the write queue has no place it stays. Without a buffer (N = 0), a latch of one entry
-//! takes its place.
+//! takes its place, in which nothing is coalesced.
 
 use std::collections::VecDeque;
 
@@ -71,6 +71,9 @@ impl LogBuffer {
     /// word stays, the redo word is replaced. Returns whether there is one.
     #[inline]
     pub fn merge(&mut self, store: &Store) -> bool {
+        if self.residence == 0 {
+            return false;
+        }
         let has = |sabotage| self.sabotages.has(sabotage);
         let same = |e: &&mut Buffered| {
             e.record.addr == store.addr
@@ -181,6 +184,8 @@ mod tests {
         buffer.push(entry(64, 1, 2), TX, 100);
         assert!(buffer.is_full());
         assert!(buffer.due().is_some_and(|at| at <= 100));
+        let again = Store { tx: TX, core: 0, addr: Addr(64), old: 2, new: 9 };
+        assert!(!buffer.merge(&again), "nothing is coalesced without a buffer (§IV-C)");
     }
 
     #[test]

@@ -17,5 +17,6 @@ corners! {
     BitCameAlong = "bit-came-along", "a scan forced a line home that an inner cache had flagged";
     ForcedLineWaits = "forced-line-waits", "a line that a scan forced home waited for records";
     TruncationWaits = "truncation-waits", "the head waited for data to become durable";
+    HeadBehindClwbs = "head-behind-clwbs", "the head was let go because transactions had ended, their lines written back by instructions";
     HeadMoved = "head-moved", "the log was truncated";
 }

@@ -127,3 +127,60 @@ pub fn bytes(config: &Config) -> u64 {
 pub fn lines(config: &Config) -> u64 {
     bytes(config) / LINE_BYTES
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(settings: &[(&str, &str)]) -> Site {
+        let mut config = Config::from_preset("fwb").expect("the preset loads");
+        for (key, value) in settings {
+            config.set(key, value).expect("a valid setting");
+        }
+        let (start, end) = (Addr(1 << 30), Addr((1 << 30) + Size::mb(4).0));
+        Site::new(config, 8, start, end)
+    }
+
+    /// `fwb-log-64k-4mb` (§III-F): 64 K places of 64 B, one of which the head takes.
+    #[test]
+    fn a_log_of_4_mb_has_64_k_places() {
+        for settings in
+            [&[("fwb.log_bytes", "4 MB")][..], &[("fwb.scan_interval_cycles", "0")], &[]]
+        {
+            let site = site(&[&[("fwb.slot_bytes", "64")], settings].concat());
+            assert_eq!(bytes(&site.config), 4 << 20, "{settings:?}");
+            assert_eq!(Log::of(&site).places() + 1, 65_536, "{settings:?}");
+        }
+        assert_eq!(Log::of(&site(&[])).places(), 2 * 65_535, "slots of 32 B");
+    }
+
+    /// `fwb-txid-256` (§IV-B), `fwb-tab1-txid-register` (Table I): 256 ids, 8 bits, a byte.
+    #[test]
+    fn ids_of_8_bits_are_256() {
+        let ids = |bits: &str| {
+            let site = site(&[("fwb.transaction_id_bits", bits)]);
+            let fwb = crate::designs::fwb::Fwb::new(&site).expect("a valid configuration");
+            u32::from(fwb.id_mask) + 1
+        };
+        assert_eq!((ids("8"), ids("16")), (256, 65_536));
+    }
+
+    /// `fwb-tab1-head-pointer`, `fwb-tab1-tail-pointer` (Table I): 8 B each. Numbers of records, over all passes;
+    /// the tail is in the processor alone.
+    #[test]
+    fn head_and_tail_are_words() {
+        let log = Log::of(&site(&[]));
+        assert_eq!(size_of_val(&log.places()), 8);
+        let mut medium = Medium::default();
+        medium.store(log.head(), u64::MAX);
+        assert_eq!(medium.load(log.head()), u64::MAX, "the head has a word of the medium");
+    }
+
+    /// `fwb-tab1-log-buffer` (Table I): 15 entries of a line each are 960 B; the paper prints 964 and does not say
+    /// what the four bytes are.
+    #[test]
+    fn fifteen_entries_of_a_line_are_960_bytes() {
+        let entries = u64::from(site(&[]).config.get::<FwbConfig>().log_buffer_entries);
+        assert_eq!((entries, entries * LINE_BYTES), (15, 960));
+    }
+}

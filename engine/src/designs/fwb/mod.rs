@@ -8,10 +8,12 @@
 //! | `end` | the end of the log: appending, and room | §III-A |
 //! | `log` | the circular log in either format | §III-A, §IV-A |
 //! | `slots` | a slot for each record | §III-A, §IV-A |
+//! | `record` | the bits of a record | §III-A |
 //! | `scan` | force write-back (FWB, shared with others: `designs/force_write_back`) and truncation | §III-C, §IV-D, Fig. 5 |
+//! | `clwb` | written lines forced home by instructions, and truncation (`hwl`) | §VI, Fig. 1(c) |
 //! | `room` | a log that is full | §II-C, §IV-A |
 //! | `recovery` | recovery | §IV-F |
-//! | `variants` | the designs that MorLog compares with | MorLog §VI-A |
+//! | `variants` | the designs that FWB and MorLog compare with | §VI; MorLog §VI-A |
 //! | `corners` | states worth reaching | |
 //!
 //! Every transactional store sends a record with the old and the new word past the caches to one
@@ -36,6 +38,26 @@
 //!
 //! The fields are §III-A's (201 bits); kind is ours. Every word carries the torn bit, so a record of which
 //! only some words were written is not taken for one ("incomplete entries have mixed values").
+//!
+//! **One value** (`log_values`): hardware redo or undo logging, as FWB compares with it. A record then has two words
+//! (slots of 16, 32 or 64 B), and a home address is a multiple of 8:
+//!
+//! | word | bits | content |
+//! |---|---|---|
+//! | 0 | 0-7 | transaction id: the low 8 bits of its number (§IV-B) |
+//! | 0 | 8-15 | thread id |
+//! | 0 | 16-60 | home address of the word, in words |
+//! | 0 | 61 | kind: 0 entry, 1 commit |
+//! | 0 | 62 | bit 63 of the value |
+//! | 1 | 0-62 | the old word, or the new one |
+//! | 0-1 | 63 | torn bit |
+//!
+//! Neither is safe: a line of an open transaction that has left the caches cannot be undone by new words, nor can one of
+//! a committed transaction that has not be redone by old ones. So no line waits for its records either.
+//!
+//! **How data comes home** (`write_back`): by the scans of §III-C; by `clwb` instructions that software executes at the end
+//! of each transaction (module `clwb`); or not at all but by eviction, and then nothing says when a record may be
+//! overwritten: slots are used again in their turn.
 //!
 //! With `log_packing` the log has `packed_log`'s groups instead (the tables are there; of its records,
 //! *undo+redo* and *commit* occur), and the head pointer is the number of a group. What leaves the buffer takes along
@@ -85,15 +107,20 @@
 //!   record and needs yet another ends the run with an error; `log_grow` is not modelled.
 //! - The log is created anew after a recovery, which leaves it empty, but not clear.
 //!
-//! **Left out**: cycles that a scan takes from a cache's tag port (the 3.6 % of §VI-A); record headers
+//! - The paper gives the cost of scans (3.6 %, §VI-A), not what it is made of. By default a scan disturbs nobody;
+//!   `scan_port` and `scan_tags_per_cycle` have accesses wait for it.
+//!
+//! **Left out**: record headers
 //! per object (§III-E, step 1a): every record carries its own. Stores outside transactions are not
 //! logged, so a program must not mix both kinds on one word.
 
 mod buffer;
+mod clwb;
 mod corners;
 mod end;
 mod log;
 mod logging;
+mod record;
 mod recovery;
 mod room;
 mod scan;
@@ -102,29 +129,51 @@ mod variants;
 
 use std::collections::VecDeque;
 
-use super::force_write_back::{self, DataWrites, Faults, Scanner};
+use super::force_write_back::{self, DataWrites, Faults, ScanPort, Scanner, TagVisits};
 use super::packed_log::Record;
-use super::{Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx};
+use super::{
+    Code, Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Turn, Tx,
+};
 use crate::config::{Config, ConfigError, PmConfig, Size};
 use crate::machine::{Cycle, Machine, NEVER, OrderSeq, Token};
 use crate::memory::{LineAddr, LineData};
-use crate::{sabotages, section};
+use crate::program::Op;
+use crate::{choice, sabotages, section};
 
 use buffer::LogBuffer;
+use clwb::OpenTransaction;
 use corners::{CORNERS, Corner};
 use end::LogEnd;
 use log::Log;
+use record::LogValues;
 use scan::Truncation;
-use slots::RECORD_BYTES;
-pub use variants::{CRADE, SLDE, UNSAFE};
+pub use variants::{CRADE, HW_RLOG, HW_ULOG, HWL, SLDE, UNSAFE};
+
+choice! {
+    /// What brings home the data that is logged, so that records may be overwritten.
+    pub enum WriteBack {
+        /// Scans of all tags (force write-back, §III-C).
+        Scan = "scan",
+        /// `clwb` instructions for the lines that a transaction has written, at its end (§VI: hwl).
+        Clwb = "clwb",
+        /// Nothing but eviction.
+        None = "none",
+    }
+}
 
 section! {
     /// FWB: hardware undo+redo logging with force write-back.
     pub struct FwbConfig("fwb") {
         /// Size of the circular log, its header line included; it lies at the start of the log region. 0: what the scan interval and the write bandwidth ask for (4 MB on FWB's machine), at most the log region.
         log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
-        /// Size of a record's slot: 32 packs two into a line, 64 is the paper's own.
-        slot_bytes: u32 = 32, 32..=64, "B";
+        /// Size of a record's slot: 32 packs two into a line, 64 is the paper's own; 16 is enough for a record of one value.
+        slot_bytes: u32 = 32, 16..=64, "B";
+        /// What a record holds: the old and the new word, or one of them, which is not crash-safe (and only in slots).
+        log_values: LogValues = LogValues::Both, (), "";
+        /// What brings logged data home: scans, `clwb` instructions at the end of each transaction, or nothing but eviction, which is not crash-safe.
+        write_back: WriteBack = WriteBack::Scan, (), "";
+        /// With `clwb` instructions: how much of the log is in use when its head is moved, unless somebody waits for room before.
+        truncation_percent: u32 = 50, 0..=90, "%";
         /// Packs metadata and words of several records into blocks of their own (ReDU's log packing), as MorLog's comparison has it; `slot_bytes` has no effect then.
         log_packing: bool = false, (), "";
         /// Keeps a dirty flag with every entry, as SLDE needs; entries without a changed byte are dropped. Only with `log_packing`.
@@ -137,7 +186,11 @@ section! {
         instant_commit: bool = false, (), "";
         /// From the beginning of one scan to that of the next; 0: derived from log size and write bandwidth. MorLog and Silo compare with 3,000,000.
         scan_interval_cycles: u64 = 3_000_000, 0..=1_000_000_000_000, "cycles";
-        /// Bits of a transaction's id in its records: 16 by FWB III-A, 8 by FWB IV-B.
+        /// What accesses to a cache do while a scan visits its tags: nothing, as the scan has a tag port of its own; or they wait until it is done with the set, or has left the cache.
+        scan_port: ScanPort = ScanPort::Own, (), "";
+        /// Tags that a scan visits per cycle; 0: those of a set, however many these are.
+        scan_tags_per_cycle: u32 = 0, 0..=64, "tags/cycle";
+        /// Bits of a transaction's id in its records: 16 by FWB III-A, 8 by FWB IV-B. Records of one value have 8 at most.
         transaction_id_bits: u32 = 16, 2..=16, "bits";
     }
 }
@@ -247,11 +300,18 @@ sabotages! {
     MetadataFirst = "metadata-first";
     /// An entry's dirty flag is that of the store that made it (MorLog §VI-A, at its word).
     FlagOfFirstStore = "flag-of-first-store";
+    /// With clwb instructions: the last line that a transaction has written gets none.
+    LineWithoutClwb = "line-without-clwb";
+    /// With clwb instructions: a line gets its own before its first store.
+    ClwbBeforeStore = "clwb-before-store";
+    /// With clwb instructions: they follow the end of the transaction instead of preceding it.
+    ClwbAfterEnd = "clwb-after-end";
 }
 
 fn promise(config: &Config) -> Promise {
     let fwb = config.get::<FwbConfig>();
-    if fwb.log_buffer_entries > config.traversal_cycles() {
+    let logs_enough = fwb.log_values == LogValues::Both && fwb.write_back != WriteBack::None;
+    if fwb.log_buffer_entries > config.traversal_cycles() || !logs_enough {
         Promise::Nothing
     } else if fwb.instant_commit {
         Promise::CommitOrder
@@ -318,7 +378,7 @@ struct Fwb {
     /// Whether stores that change nothing make no entry.
     dirty_flags: bool,
     strict: bool,
-    /// Whether data waits for its records; not with an unsafe buffer.
+    /// Whether data waits for its records; not with an unsafe buffer, nor with records of one value.
     ordered: bool,
     id_mask: u16,
     /// Per thread, the place of its running transaction's first record (or one before), once there is one.
@@ -335,7 +395,12 @@ struct Fwb {
     waiting_for_space: Vec<ThreadId>,
     /// When the program last did anything that this design sees, or data came home.
     last_seen: Cycle,
+    write_back: WriteBack,
     scanner: Scanner,
+    /// With clwb instructions, per thread.
+    open: Vec<OpenTransaction>,
+    /// With clwb instructions: how much of the log is in use when its head is moved, in percent.
+    truncation_percent: u64,
     /// Records that are being sent; kept for its memory.
     batch: Vec<Record>,
     /// Where the log ended when the previous scan began, and this one.
@@ -347,8 +412,15 @@ struct Fwb {
 
 fn check(site: &Site) -> Result<(), ConfigError> {
     let (config, fwb) = (&site.config, site.config.get::<FwbConfig>());
-    if !matches!(fwb.slot_bytes, 32 | 64) {
-        return Err(config.inconsistent(&["fwb.slot_bytes"], "a slot has 32 or 64 bytes".into()));
+    if !fwb.slot_bytes.is_power_of_two()
+        || u64::from(fwb.slot_bytes) < fwb.log_values.record_bytes()
+    {
+        let why = "a slot has 32 or 64 bytes, or 16 for a record of one value".into();
+        return Err(config.inconsistent(&["fwb.slot_bytes", "fwb.log_values"], why));
+    }
+    if fwb.log_packing && fwb.log_values != LogValues::Both {
+        let why = "records of one value lie in slots".into();
+        return Err(config.inconsistent(&["fwb.log_packing", "fwb.log_values"], why));
     }
     if log::bytes(config) > site.log_bytes() {
         let region = Size(site.log_bytes());
@@ -392,8 +464,12 @@ impl Fwb {
             0 => force_write_back::interval_for(log::lines(config), config),
             given => given,
         };
-        debug_assert!(fwb.slot_bytes as u64 >= RECORD_BYTES, "a slot holds a record");
+        let id_bits = match fwb.log_values {
+            LogValues::Both => fwb.transaction_id_bits,
+            _ => fwb.transaction_id_bits.min(record::SHORT_ID_BITS),
+        };
         let has = |sabotage| site.sabotages.has(sabotage);
+        let visits = TagVisits { port: fwb.scan_port, tags_per_cycle: fwb.scan_tags_per_cycle };
         let faults = Faults {
             bit_stays_behind: has(Sabotage::BitStaysBehind),
             from_outside: has(Sabotage::ScansFromOutside),
@@ -404,8 +480,9 @@ impl Fwb {
             end: LogEnd::new(Log::of(site), config.get::<PmConfig>().codec.has_dldc()),
             dirty_flags: fwb.dirty_flags,
             strict: !fwb.instant_commit && !site.sabotages.has(Sabotage::CommitDoesNotWait),
-            ordered: fwb.log_buffer_entries <= config.traversal_cycles(),
-            id_mask: ((1u32 << fwb.transaction_id_bits) - 1) as u16,
+            ordered: fwb.log_buffer_entries <= config.traversal_cycles()
+                && fwb.log_values == LogValues::Both,
+            id_mask: ((1u32 << id_bits) - 1) as u16,
             running: vec![None; site.threads as usize],
             reserved: 0,
             ended: VecDeque::new(),
@@ -414,7 +491,10 @@ impl Fwb {
             waiting_for_buffer: Vec::new(),
             waiting_for_space: Vec::new(),
             last_seen: 0,
-            scanner: Scanner::new(config, interval, SCAN, faults),
+            write_back: fwb.write_back,
+            scanner: Scanner::new(config, interval, SCAN, visits, faults),
+            open: vec![OpenTransaction::default(); site.threads as usize],
+            truncation_percent: fwb.truncation_percent.into(),
             batch: Vec::new(),
             cuts: [0; 2],
             data_writes: DataWrites::new(),
@@ -426,7 +506,9 @@ impl Fwb {
 
 impl Design for Fwb {
     fn start(&mut self, m: &mut Machine) {
-        self.scanner.start(m);
+        if self.write_back == WriteBack::Scan {
+            self.scanner.start(m);
+        }
     }
 
     fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
@@ -459,7 +541,10 @@ impl Design for Fwb {
     fn persisted(&mut self, m: &mut Machine, token: Token) {
         let (meaning, number) = Meaning::of(token);
         match meaning {
-            Meaning::Log => return self.retire_commits(m, number),
+            Meaning::Log => {
+                self.retire_commits(m, number);
+                return self.truncate_behind_clwbs(m);
+            }
             Meaning::Head => return self.head_durable(m),
             Meaning::Evicted => {}
             Meaning::Forced => self.scanner.forced_durable(),
@@ -481,7 +566,22 @@ impl Design for Fwb {
     }
 
     fn background(&mut self, m: &mut Machine) {
-        self.scanner.hasten(m);
+        self.make_room(m);
+    }
+
+    fn has_software(&self) -> bool {
+        self.write_back == WriteBack::Clwb
+    }
+
+    fn software(
+        &mut self,
+        m: &mut Machine,
+        thread: ThreadId,
+        before: &Op,
+        code: &mut Code,
+    ) -> Turn {
+        self.clwbs_before(m, thread, before, code);
+        Turn::Executes
     }
 
     /// Records on their way must arrive. Scans and truncations are never urgent.

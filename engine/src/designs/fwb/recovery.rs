@@ -17,11 +17,14 @@
 //! newest committed value. The head moves last, so a recovery that is cut short starts over and does
 //! the same; one that completed leaves an empty log. Before the system uses that log again, it creates
 //! it anew (`log_create`, §IV-A), which clears it: whole records may lie behind the hole.
+//!
+//! Records of one value are redone or undone only. That is not enough, and known not to be.
 
 use std::collections::BTreeSet;
 
-use super::Sabotage;
 use super::log::{Log, Remains};
+use super::record::LogValues;
+use super::{FwbConfig, Sabotage};
 use crate::crash::Medium;
 use crate::designs::packed_log::{Kind, Record};
 use crate::designs::{RecoveryReport, Site};
@@ -46,8 +49,12 @@ pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> Recovery
     if has(Sabotage::RedoNewestFirst) {
         redo.reverse();
     }
-    if has(Sabotage::RedoLeftOut) {
+    let values = site.config.get::<FwbConfig>().log_values;
+    if has(Sabotage::RedoLeftOut) || values == LogValues::Undo {
         redo.clear();
+    }
+    if values == LogValues::Redo {
+        undo.clear();
     }
     for record in redo {
         medium.store(record.addr, record.redo);

@@ -1,20 +1,20 @@
 //! A log that is full (§II-C, §IV-A): who waits, and who waits in vain.
 
-use super::{Corner, Fwb, STUCK_CYCLES, Sabotage};
+use super::{Corner, Fwb, STUCK_CYCLES, Sabotage, WriteBack};
 use crate::designs::{Flow, ThreadId};
 use crate::machine::Machine;
 
 impl Fwb {
     /// Places that may be written: those behind the durable head that the buffer's records do not need.
     pub(super) fn free_places(&self) -> u64 {
-        if self.has(Sabotage::LogGoesRound) {
+        if self.has(Sabotage::LogGoesRound) || self.write_back == WriteBack::None {
             return self.end.log().places();
         }
         let needs_none = self.has(Sabotage::BufferNeedsNoRoom);
         self.end.free(if needs_none { 0 } else { self.buffer.len() })
     }
 
-    /// The thread waits until the head moves, which scans bring about, or records in the buffer turn out to
+    /// The thread waits until the head moves, which scans or ends of transactions bring about, or records in the buffer turn out to
     /// need less than was kept for them.
     pub(super) fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Flow {
         if self.waiting_for_space.is_empty() {
@@ -26,8 +26,17 @@ impl Fwb {
         });
         self.waiting_for_space.push(thread);
         self.give_up_if_stuck(m);
-        self.scanner.hasten(m);
+        self.make_room(m);
         Flow::Retry
+    }
+
+    /// Makes the head move as soon as can be.
+    pub(super) fn make_room(&mut self, m: &mut Machine) {
+        match self.write_back {
+            WriteBack::Scan => self.scanner.hasten(m),
+            WriteBack::Clwb => self.truncate_behind_clwbs(m),
+            WriteBack::None => {}
+        }
     }
 
     pub(super) fn release_waiting_for_space(&mut self, m: &mut Machine) {

@@ -17,8 +17,9 @@ pub struct Truncation {
     /// The new head.
     pub head: u64,
     /// Data writes up to the end of this epoch must be durable first.
-    after_epoch: u64,
-    sent: bool,
+    pub after_epoch: u64,
+    /// It is on its way.
+    pub sent: bool,
 }
 
 impl Fwb {
@@ -115,6 +116,7 @@ impl Fwb {
         m.corner(Corner::HeadMoved as usize);
         m.note(|| format!("the head has moved to place {}", truncation.head));
         self.free_before(m, truncation.head);
+        self.truncate_behind_clwbs(m);
     }
 
     fn free_before(&mut self, m: &mut Machine, head: u64) {

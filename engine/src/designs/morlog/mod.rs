@@ -65,7 +65,7 @@ mod truncation;
 
 use std::collections::VecDeque;
 
-use super::force_write_back::{self, DataWrites, Scanner};
+use super::force_write_back::{self, DataWrites, Scanner, TagVisits};
 use super::packed_log::{Record, ULOG_MAX};
 use super::{
     Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
@@ -513,7 +513,7 @@ impl Morlog {
             waiting_for_buffer: Vec::new(),
             waiting_for_space: Vec::new(),
             last_seen: 0,
-            scanner: Scanner::new(config, interval, SCAN, faults),
+            scanner: Scanner::new(config, interval, SCAN, TagVisits::FREE, faults),
             cuts: [cut.clone(), cut],
             data_writes: DataWrites::new(),
             data_in_flight: slab::Slab::new(),
