@@ -210,12 +210,13 @@ def test_a_malformed_litmus_program_is_named_with_line_and_column(real, tmp_path
     assert done.stderr.startswith("graven: error: x.litmus:7:3: ")
 
 
-def test_variants_that_are_not_compared_by_default(real):
+def test_variants_that_are_not_compared_by_default(real, tmp_path):
     designs = documents(real("list", "designs", "--format", "json").stdout)
     [literal] = [design for design in designs if design["name"] == "silo-literal"]
     assert (literal["default"], literal["safe"], literal["promise"]) == (False, False, "durable")
     # Its file says nothing of what is compared.
-    machine = ("--machine", "lalea")
+    (tmp_path / "plain.toml").write_text('title = "the defaults"\n')
+    machine = ("--machine", "plain.toml")
     done = real("compare", *machine, "--workloads", "queue", *QUICK, "--format", "json")
     assert done.returncode == 0, done.stderr
     compared = {record["design"] for record in documents(done.stdout)}

@@ -28,7 +28,6 @@ pub mod redu;
 pub mod silo;
 pub mod software;
 mod stored_lines;
-pub(crate) mod thread_set;
 mod torn;
 mod victims;
 

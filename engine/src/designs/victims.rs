@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::designs::ThreadId;
-use crate::designs::thread_set::ThreadSet;
+use crate::machine::thread_set::ThreadSet;
 use crate::memory::{LineAddr, LineData};
 
 /// A parked line.

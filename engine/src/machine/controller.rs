@@ -19,7 +19,7 @@ use super::device::{
     start_direct_write,
 };
 use super::request::{Mapping, Order, Place, Read, ReadPurpose, Token, Write, WriteClass};
-use crate::designs::thread_set::ThreadSet;
+use crate::machine::thread_set::ThreadSet;
 use crate::media::{Effort, PmCells, overlay};
 use crate::memory::{Image, LineAddr, LineData, WordMask};
 use crate::stats::Stats;

@@ -11,6 +11,7 @@
 //! | `device` | banks, row buffers, on-PM buffer, data-comparison write, energy, wear |
 //! | `memory_system` | all channels on one clock |
 //! | `happening` | what happened in a run, for those who tell its story |
+//! | `thread_set` | threads as a set of bits |
 //! | `write_combining` | the buffer of a core for uncacheable stores |
 //! | `adversary` | seeded choices where the rules leave memory a choice |
 
@@ -25,6 +26,7 @@ pub mod happening;
 pub mod hierarchy;
 mod memory_system;
 mod request;
+pub(crate) mod thread_set;
 pub mod write_combining;
 
 pub use clock::{Cycle, NEVER};

@@ -3,7 +3,7 @@
 use super::clock::Cycle;
 use crate::codecs::Codings;
 use crate::config::{Config, ControllerConfig, Interleave, PmConfig};
-use crate::designs::thread_set::ThreadSet;
+use crate::machine::thread_set::ThreadSet;
 use crate::memory::{
     Addr, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
 };

@@ -3,9 +3,9 @@
 use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, State};
 use crate::designs::Eviction;
-use crate::designs::thread_set::{ThreadSet, threads_in};
 use crate::machine::WriteClass;
 use crate::machine::happening::Happening;
+use crate::machine::thread_set::{ThreadSet, threads_in};
 use crate::machine::write_combining::{self, Combined};
 use crate::memory::{Addr, LineAddr};
 use crate::program::{Op, Persist};

@@ -3,7 +3,7 @@
 use super::corners::Corner;
 use super::pool::{Coming, Draining, Gathered, Owners, Room, Stage};
 use super::{About, Lad, Phase, Sabotage};
-use crate::designs::thread_set::{ThreadSet, threads_in};
+use crate::machine::thread_set::{ThreadSet, threads_in};
 use crate::machine::{Cycle, Machine};
 use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 

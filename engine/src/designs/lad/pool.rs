@@ -1,7 +1,7 @@
 //! What the controller's protected pool holds, and lines on their way into it.
 
-use crate::designs::thread_set::ThreadSet;
 use crate::machine::Cycle;
+use crate::machine::thread_set::ThreadSet;
 use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
 
 /// Of each word of a line, the thread whose open transaction stored it.

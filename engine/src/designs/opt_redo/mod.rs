@@ -89,12 +89,12 @@ use logging::LogEntry;
 use record::Area;
 use recovery::{format, recover};
 
-use super::thread_set::ThreadSet;
 use super::victims::{Parked, Victim, Victims};
 use super::{
     Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, ThreadId, Tx,
 };
 use crate::config::{ConfigError, Size};
+use crate::machine::thread_set::ThreadSet;
 use crate::machine::{Cycle, Machine, Token};
 use crate::memory::{LineAddr, LineData};
 use crate::{sabotages, section};

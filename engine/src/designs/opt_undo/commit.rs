@@ -3,7 +3,7 @@
 use super::corners::Corner;
 use super::{OptUndo, Sabotage};
 use crate::designs::ThreadId;
-use crate::designs::thread_set::{ThreadSet, threads_in};
+use crate::machine::thread_set::{ThreadSet, threads_in};
 use crate::machine::{Machine, Token};
 use crate::memory::LineAddr;
 

@@ -104,11 +104,11 @@ use recovery::{format, recover};
 use transaction::{LogEntry, Phase, Transaction, TxId};
 
 use super::lalea::{BankTable, LaleaConfig, Lr};
-use super::thread_set::ThreadSet;
 use super::victims::{Parked, Victim, Victims};
 use super::{Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, Tx};
 use crate::config::{ConfigError, ControllerConfig, Size};
 use crate::crash::Medium;
+use crate::machine::thread_set::ThreadSet;
 use crate::machine::{Cycle, Machine, Token};
 use crate::memory::{LineAddr, LineData};
 use crate::{sabotages, section};
