@@ -64,11 +64,12 @@ pub mod redo;
 pub mod undo;
 mod write_set;
 
-use super::{Code, Site};
+use super::{Code, Site, ThreadId};
 use crate::config::{ConfigError, DramConfig, Size};
 use crate::memory::LineAddr;
 use crate::section;
 
+use log::{Area, Log};
 use write_set::WriteSet;
 
 section! {
@@ -106,6 +107,54 @@ enum Forcing {
     Unforced,
 }
 
+/// Parameters, and whether anything is forced: what both ways of logging have.
+struct Logging {
+    config: SoftwareLogConfig,
+    forcing: Forcing,
+}
+
+impl Logging {
+    /// With the logs and write sets of all threads.
+    ///
+    /// # Errors
+    /// They do not fit.
+    fn new(
+        site: &Site,
+        forcing: Forcing,
+        area: fn(&Site, ThreadId) -> Area,
+    ) -> Result<(Logging, Vec<(Log, WriteSet)>), ConfigError> {
+        let config = site.config.get::<SoftwareLogConfig>().clone();
+        let bytes = config.log_bytes_per_thread.0;
+        site.check_thread_areas("software_log.log_bytes_per_thread", bytes)?;
+        let logs = (0..site.threads).map(|thread| Log::new(area(site, thread)));
+        let threads = logs.zip(write_sets(site, &config)?).collect();
+        Ok((Logging { config, forcing }, threads))
+    }
+
+    fn is_forced(&self) -> bool {
+        self.forcing == Forcing::Forced
+    }
+
+    fn fence(&self, code: &mut Code) {
+        if self.is_forced() {
+            code.fence();
+        }
+    }
+
+    /// Writes back the lines of all words in the write set.
+    fn write_back(&self, words: &WriteSet, code: &mut Code) {
+        let mut last: Option<LineAddr> = None;
+        for (entry, home, _) in words.entries() {
+            code.load(entry);
+            code.compute(self.config.clwb_instructions);
+            if last != Some(home.line()) {
+                code.clwb(home.line());
+            }
+            last = Some(home.line());
+        }
+    }
+}
+
 /// The write sets of all threads, or why they do not fit.
 fn write_sets(site: &Site, config: &SoftwareLogConfig) -> Result<Vec<WriteSet>, ConfigError> {
     let heap = site.config.get::<DramConfig>().capacity_bytes.0 / 2;
@@ -123,17 +172,4 @@ fn write_sets(site: &Site, config: &SoftwareLogConfig) -> Result<Vec<WriteSet>, 
     }
     let of = |thread| WriteSet::new(config.write_set_words, u64::from(thread) * each);
     Ok((0..site.threads).map(of).collect())
-}
-
-/// Writes back the lines of all words in the write set.
-fn write_back(config: &SoftwareLogConfig, words: &WriteSet, code: &mut Code) {
-    let mut last: Option<LineAddr> = None;
-    for (entry, home, _) in words.entries() {
-        code.load(entry);
-        code.compute(config.clwb_instructions);
-        if last != Some(home.line()) {
-            code.clwb(home.line());
-        }
-        last = Some(home.line());
-    }
 }

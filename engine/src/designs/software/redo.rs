@@ -19,7 +19,7 @@
 use super::corners::{CORNERS, Corner};
 use super::log::{Area, Faults, Log, Record};
 use super::write_set::{Found, WriteSet};
-use super::{Forcing, SoftwareLogConfig, write_back, write_sets};
+use super::{Forcing, Logging, SoftwareLogConfig};
 use crate::config::{Config, ConfigError};
 use crate::crash::Medium;
 use crate::designs::{
@@ -110,49 +110,38 @@ struct Thread {
 }
 
 struct Redo {
-    config: SoftwareLogConfig,
-    forcing: Forcing,
+    logging: Logging,
     threads: Vec<Thread>,
     sabotages: Sabotages,
 }
 
 impl Redo {
     fn new(site: &Site, forcing: Forcing) -> Result<Redo, ConfigError> {
-        let config = site.config.get::<SoftwareLogConfig>().clone();
-        site.check_thread_areas(
-            "software_log.log_bytes_per_thread",
-            config.log_bytes_per_thread.0,
-        )?;
-        let write_sets = write_sets(site, &config)?;
-        let threads = (0..site.threads).zip(write_sets).map(|(thread, words)| Thread {
-            log: Log::new(area(site, thread)),
+        let (logging, threads) = Logging::new(site, forcing, area)?;
+        let thread = |(log, words)| Thread {
+            log,
             words,
             in_transaction: false,
             number: site.first_transaction,
             committed: 0,
             owes: false,
-        });
-        Ok(Redo { threads: threads.collect(), config, forcing, sabotages: site.sabotages })
-    }
-
-    fn fence(&self, code: &mut Code) {
-        if self.forcing == Forcing::Forced {
-            code.fence();
-        }
+        };
+        let threads = threads.into_iter().map(thread).collect();
+        Ok(Redo { logging, threads, sabotages: site.sabotages })
     }
 
     /// What the thread has committed leaves the log.
     fn truncate(&mut self, m: &mut Machine, thread: usize, awaited: bool, code: &mut Code) {
         if !self.sabotages.has(Sabotage::WriteBacksNotAwaited) {
-            self.fence(code);
+            self.logging.fence(code);
         }
         let t = &self.threads[thread];
         if !self.sabotages.has(Sabotage::HeadStays) {
             m.note(|| format!("thread {thread} moves its head to record {}", t.committed));
-            t.log.move_head(&self.config, t.committed, code);
+            t.log.move_head(&self.logging.config, t.committed, code);
         }
         if awaited {
-            self.fence(code);
+            self.logging.fence(code);
         }
         let t = &mut self.threads[thread];
         t.log.truncate(t.committed);
@@ -175,7 +164,7 @@ impl Redo {
             return;
         }
         m.note(|| format!("thread {thread} logs {record:x?} (record {})", t.log.next));
-        t.log.append(m, &self.config, record, code);
+        t.log.append(m, &self.logging.config, record, code);
     }
 
     /// In the place of a load of the transaction, if it has stored to the word.
@@ -185,7 +174,7 @@ impl Redo {
         if t.words.is_empty() || self.sabotages.has(Sabotage::WriteSetIgnored) {
             return Turn::Executes;
         }
-        match t.words.search(m, &self.config, home, code) {
+        match t.words.search(m, &self.logging.config, home, code) {
             Found::Entry(entry) => Turn::Returns(t.words.load(entry, code)),
             Found::Empty(_) => Turn::Executes,
         }
@@ -204,7 +193,7 @@ impl Redo {
             m.fail(format!("thread {thread} stores to {home} outside a transaction"));
             return Turn::Executes;
         }
-        match t.words.search(m, &self.config, home, code) {
+        match t.words.search(m, &self.logging.config, home, code) {
             Found::Entry(_) if self.sabotages.has(Sabotage::OldestValueStored) => {}
             Found::Entry(entry) => t.words.update(entry, value, code),
             Found::Empty(_) if t.words.is_full() => m.fail(format!(
@@ -213,7 +202,7 @@ impl Redo {
                 t.number
             )),
             Found::Empty(bucket) => {
-                t.words.insert(&self.config, bucket, home, Some(value), code);
+                t.words.insert(&self.logging.config, bucket, home, Some(value), code);
             }
         }
         self.append(m, thread, Record::Word(home, value), code);
@@ -234,17 +223,17 @@ impl Redo {
             self.append(m, thread, Record::Commit(number), code);
         }
         if !self.sabotages.has(Sabotage::LogNotAwaited) {
-            self.fence(code);
+            self.logging.fence(code);
         }
         let t = &mut self.threads[thread];
         for (entry, home, value) in t.words.entries() {
             code.load(entry);
             code.load(entry.plus(WORD_BYTES));
-            code.compute(self.config.home_instructions);
+            code.compute(self.logging.config.home_instructions);
             code.store(home, value);
         }
-        if self.forcing == Forcing::Forced && !self.sabotages.has(Sabotage::WriteBackMissing) {
-            write_back(&self.config, &t.words, code);
+        if self.logging.is_forced() && !self.sabotages.has(Sabotage::WriteBackMissing) {
+            self.logging.write_back(&t.words, code);
         }
         t.committed = t.log.next;
         t.owes = true;
@@ -298,7 +287,7 @@ impl Design for Redo {
     }
 }
 
-fn area(site: &Site, thread: u32) -> Area {
+fn area(site: &Site, thread: ThreadId) -> Area {
     let has = |sabotage: Sabotage| site.sabotages.has(sabotage);
     let faults = Faults {
         torn_bit_in_first_word_only: has(Sabotage::TornBitInFirstWordOnly),

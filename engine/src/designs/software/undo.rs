@@ -18,7 +18,7 @@
 use super::corners::CORNERS;
 use super::log::{Area, Faults, Log, Record};
 use super::write_set::{Found, WriteSet};
-use super::{Forcing, SoftwareLogConfig, write_back, write_sets};
+use super::{Forcing, Logging, SoftwareLogConfig};
 use crate::config::{Config, ConfigError};
 use crate::crash::Medium;
 use crate::designs::{
@@ -112,38 +112,25 @@ struct Thread {
 }
 
 struct Undo {
-    config: SoftwareLogConfig,
-    forcing: Forcing,
+    logging: Logging,
     threads: Vec<Thread>,
     sabotages: Sabotages,
 }
 
 impl Undo {
     fn new(site: &Site, forcing: Forcing) -> Result<Undo, ConfigError> {
-        let config = site.config.get::<SoftwareLogConfig>().clone();
-        site.check_thread_areas(
-            "software_log.log_bytes_per_thread",
-            config.log_bytes_per_thread.0,
-        )?;
-        let write_sets = write_sets(site, &config)?;
-        let threads = (0..site.threads).zip(write_sets).map(|(thread, words)| Thread {
-            log: Log::new(area(site, thread)),
-            words,
-            in_transaction: false,
-        });
-        Ok(Undo { threads: threads.collect(), config, forcing, sabotages: site.sabotages })
-    }
-
-    fn fence(&self, code: &mut Code) {
-        if self.forcing == Forcing::Forced {
-            code.fence();
-        }
+        let (logging, threads) = Logging::new(site, forcing, area)?;
+        let thread = |(log, words)| Thread { log, words, in_transaction: false };
+        let threads = threads.into_iter().map(thread).collect();
+        Ok(Undo { logging, threads, sabotages: site.sabotages })
     }
 
     /// Before a transactional store: the old word is logged, unless it is already.
     fn log(&mut self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) {
         let t = &mut self.threads[thread];
-        let Found::Empty(bucket) = t.words.search(m, &self.config, home, code) else { return };
+        let Found::Empty(bucket) = t.words.search(m, &self.logging.config, home, code) else {
+            return;
+        };
         if t.words.is_full() || !t.log.has_room() {
             m.fail(format!(
                 "a transaction of thread {thread} stores to more words than \
@@ -151,16 +138,16 @@ impl Undo {
             ));
             return;
         }
-        t.words.insert(&self.config, bucket, home, None, code);
+        t.words.insert(&self.logging.config, bucket, home, None, code);
         if self.sabotages.has(Sabotage::RecordMissing) {
             return;
         }
         code.load_beside(home);
         let old = m.load(home);
         m.note(|| format!("thread {thread} logs {home}: {old:#x} (record {})", t.log.next));
-        t.log.append(m, &self.config, Record::Word(home, old), code);
+        t.log.append(m, &self.logging.config, Record::Word(home, old), code);
         if !self.sabotages.has(Sabotage::RecordNotAwaited) {
-            self.fence(code);
+            self.logging.fence(code);
         }
     }
 
@@ -176,23 +163,23 @@ impl Undo {
         let t = &self.threads[thread];
         if early {
             code.end();
-            t.log.move_head(&self.config, t.log.next, code);
+            t.log.move_head(&self.logging.config, t.log.next, code);
         }
-        if self.forcing == Forcing::Forced && !self.sabotages.has(Sabotage::WriteBackMissing) {
-            write_back(&self.config, &t.words, code);
+        if self.logging.is_forced() && !self.sabotages.has(Sabotage::WriteBackMissing) {
+            self.logging.write_back(&t.words, code);
         }
         if !self.sabotages.has(Sabotage::WriteBacksNotAwaited) {
-            self.fence(code);
+            self.logging.fence(code);
         }
         if !early {
             code.end();
             if !self.sabotages.has(Sabotage::CommitRecordMissing) {
                 m.note(|| format!("thread {thread} moves its head to record {}", t.log.next));
-                t.log.move_head(&self.config, t.log.next, code);
+                t.log.move_head(&self.logging.config, t.log.next, code);
             }
         }
         if !self.sabotages.has(Sabotage::CommitNotAwaited) {
-            self.fence(code);
+            self.logging.fence(code);
         }
     }
 }
@@ -229,7 +216,7 @@ impl Design for Undo {
     }
 }
 
-fn area(site: &Site, thread: u32) -> Area {
+fn area(site: &Site, thread: ThreadId) -> Area {
     let has = |sabotage: Sabotage| site.sabotages.has(sabotage);
     let faults = Faults {
         torn_bit_in_first_word_only: has(Sabotage::TornBitInFirstWordOnly),
