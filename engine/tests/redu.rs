@@ -10,7 +10,10 @@ use common::campaign::{Campaign, demand_of_programs};
 use common::script::{compute, evict, load, script_on, settle, store, transaction};
 use common::shared_lines::SHARED_LINES;
 use common::{CELLS, refusal, simulation, tiny_config};
-use graven_engine::config::{Config, ControllerConfig};
+use graven_engine::config::{
+    Config, ControllerConfig, CoreConfig, CoreModel, Interleave, L1Config, L2Config, LlcConfig,
+    PmConfig, Size,
+};
 use graven_engine::designs::lalea::{LaleaConfig, Lr};
 use graven_engine::designs::redu::ReduConfig;
 use graven_engine::designs::{self, Sabotages};
@@ -154,6 +157,43 @@ fn unhurried(lines: u64) -> Vec<Op> {
 fn write_cycles() -> u64 {
     // 300 ns at 2 GHz.
     600
+}
+
+// ---- the machine of Table I ----------------------------------------------------------------------
+
+/// Claims `lalea-cfg-cores`, `lalea-cfg-l1`, `lalea-cfg-l2`, `lalea-cfg-llc`, `lalea-cfg-memory`, `lalea-cfg-latency`,
+/// `lalea-cfg-mapping`. TLBs (`lalea-cfg-tlb`) are not modelled.
+#[test]
+fn the_machine_is_that_of_table_i() {
+    let config = machine(&[]);
+    let core = config.get::<CoreConfig>();
+    assert_eq!((core.count, core.frequency_mhz, core.model), (4, 2000, CoreModel::OutOfOrder));
+    assert_eq!((core.rob_entries, core.store_queue_entries), (192, 48));
+    let l1 = config.get::<L1Config>();
+    assert_eq!((l1.bytes, l1.ways, l1.latency_cycles), (Size::kb(32), 8, 2));
+    let l2 = config.get::<L2Config>();
+    assert_eq!((l2.bytes, l2.ways, l2.latency_cycles), (Size::kb(256), 8, 8));
+    let llc = config.get::<LlcConfig>();
+    assert_eq!((llc.bytes, llc.ways, llc.latency_cycles), (Size::mb(8), 16, 25));
+    let (controller, pm) = (config.get::<ControllerConfig>(), config.get::<PmConfig>());
+    assert_eq!((controller.channels, controller.interleave), (1, Interleave::Page));
+    assert_eq!((pm.ranks, pm.banks, pm.capacity_bytes), (1, 8, Size::gb(8)));
+    assert_eq!((pm.write_ns, pm.read_ns), (300.0, 48.0));
+}
+
+/// Claim `lalea-commit-definition`: the paper's commit latency begins when the last instruction has been issued, with its
+/// store still waiting for a line from PM; ours begins when all stores have been performed.
+#[test]
+fn the_papers_commit_latency_has_the_last_stores_in_it() {
+    let read_cycles = 96;
+    let hurried = stats("redu", &[], &of_lines(1));
+    let [ours, papers] =
+        [&hurried.commit_latency, &hurried.last_issue_latency].map(|l| l.mean() as u64);
+    assert!(ours > 2 * write_cycles(), "an entry, then its header: {ours}");
+    assert!(papers >= ours + read_cycles, "{papers} {ours}");
+    let late = stats("redu", &[], &unhurried(1));
+    let [ours, papers] = [&late.commit_latency, &late.last_issue_latency].map(|l| l.mean());
+    assert!(papers - ours < 20.0, "the store was performed long before: {papers} {ours}");
 }
 
 // ---- log buffer, log queue, records --------------------------------------------------------------

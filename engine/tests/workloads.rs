@@ -6,7 +6,7 @@
 
 use graven_engine::config::Config;
 use graven_engine::sim::{Simulation, Spec};
-use graven_engine::workloads;
+use graven_engine::workloads::{self, WorkloadConfig};
 
 const TRANSACTIONS: u64 = 240;
 
@@ -50,10 +50,35 @@ fn every_workload_runs_on_any_number_of_threads() {
     }
 }
 
-/// What a comparison runs on FWB's machine is what its paper's Table III lists.
+/// What a comparison runs on FWB's machine is what its paper's Table III lists; half of its transactions insert and half
+/// remove, and its footprints can be set. Claims `fwb-wl-hash`, `fwb-wl-rbtree`, `fwb-wl-sps`, `fwb-wl-btree` and
+/// `fwb-wl-ssca2`; what the programs do is asserted beside them.
 #[test]
 fn a_comparison_on_fwbs_machine_runs_the_workloads_of_its_paper() {
     let config = Config::from_preset("fwb").expect("the preset loads");
     let compared = config.comparison().workloads.clone().expect("it says which");
     assert_eq!(compared, ["btree", "hash", "rbtree", "sps", "ssca2"]);
+    let mix = config.get::<WorkloadConfig>();
+    assert_eq!((mix.insert_percent, mix.remove_percent), (50, 50));
+    for (workload, footprint) in [
+        ("hash", "256 MB"),
+        ("rbtree", "256 MB"),
+        ("sps", "1 GB"),
+        ("btree", "256 MB"),
+        ("ssca2", "16 MB"),
+    ] {
+        let mut sized = config.clone();
+        sized.set("workload.footprint_bytes", footprint).unwrap_or_else(|e| panic!("{e}"));
+        let spec = Spec::new(sized, "ideal", workload, Some(8), None, 1);
+        spec.and_then(|spec| spec.check()).unwrap_or_else(|e| panic!("{workload}: {e}"));
+    }
+}
+
+/// Claim `lalea-cfg-workloads`, as far as there are such: TPC-C and TATP are not among them. The paper's remark that
+/// most transactions of WHISPER have less than two writes (`lalea-cfg-whisper-two-writes`) is not about these.
+#[test]
+fn a_comparison_on_laleas_machine_runs_the_workloads_of_its_paper() {
+    let config = Config::from_preset("lalea").expect("the preset loads");
+    let compared = config.comparison().workloads.clone().expect("it says which");
+    assert_eq!(compared, ["btree", "chain-queue", "hash", "rbtree"]);
 }
