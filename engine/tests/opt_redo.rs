@@ -10,7 +10,7 @@ mod common;
 use common::campaign::{Campaign, demand, demand_of_programs};
 use common::script::{compute, evict, load, script_on, settle, store, transaction};
 use common::shared_lines::SHARED_LINES;
-use common::{CELLS, refusal, simulation, tiny_config};
+use common::{CELLS, preset, refusal, simulation, tiny_config};
 use graven_engine::config::{Config, ControllerConfig};
 use graven_engine::designs::{self, Sabotages};
 use graven_engine::program::{Disturbance, Op};
@@ -164,11 +164,7 @@ fn at(line: u64, word: u64) -> u64 {
 
 /// Silo's machine with settings.
 fn machine(settings: &[(&str, &str)]) -> Config {
-    let mut config = Config::from_preset("silo").expect("the preset loads");
-    for (key, value) in settings {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    preset("silo", settings)
 }
 
 fn stats(design: &str, settings: &[(&str, &str)], threads: &[&[Op]]) -> Stats {

@@ -10,7 +10,7 @@ use common::campaign::{Campaign, demand, demand_enough_room, demand_of_programs}
 use common::churn::CHURN;
 use common::script::{compute, load, script_on, store};
 use common::shared_lines::SHARED_LINES;
-use common::{CELLS, refusal, tiny_config};
+use common::{CELLS, preset, refusal, tiny_config};
 use graven_engine::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig, PmConfig};
 use graven_engine::designs::opt_undo::OptUndoConfig;
 use graven_engine::designs::{Sabotages, find};
@@ -168,11 +168,7 @@ fn transaction(lines: u64, steps: &[Op]) -> Vec<Op> {
 
 /// The Silo machine; without ADR, durable means in the cells.
 fn machine(settings: &[(&str, &str)]) -> Config {
-    let mut config = Config::from_preset("silo").expect("the preset loads");
-    for (key, value) in settings {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    preset("silo", settings)
 }
 
 const IN_CELLS: [(&str, &str); 2] = [("controller.adr", "false"), ("pm.buffer_lines", "0")];

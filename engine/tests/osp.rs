@@ -8,7 +8,7 @@ mod common;
 use common::campaign::{Campaign, demand_of_programs};
 use common::script::{compute, load, script_on, store};
 use common::shared_lines::SHARED_LINES;
-use common::{CELLS, refusal, tiny_config};
+use common::{CELLS, preset, refusal, tiny_config};
 use graven_engine::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
 use graven_engine::designs::{Sabotages, find};
 use graven_engine::memory::Addr;
@@ -30,11 +30,7 @@ fn evict(addr: u64) -> Op {
 }
 
 fn config(settings: &[(&str, &str)]) -> Config {
-    let mut config = Config::from_preset("silo").expect("the preset loads");
-    for (key, value) in settings {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    preset("silo", settings)
 }
 
 fn run(settings: &[(&str, &str)], threads: &[&[Op]]) -> Simulation {

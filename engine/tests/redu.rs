@@ -9,7 +9,7 @@ mod common;
 use common::campaign::{Campaign, demand_of_programs};
 use common::script::{compute, evict, load, script_on, settle, store, transaction};
 use common::shared_lines::SHARED_LINES;
-use common::{CELLS, refusal, simulation, tiny_config};
+use common::{CELLS, preset, refusal, simulation, tiny_config};
 use graven_engine::config::{
     Config, ControllerConfig, CoreConfig, CoreModel, Interleave, L1Config, L2Config, LlcConfig,
     PmConfig, Size,
@@ -124,11 +124,7 @@ fn at(line: u64, word: u64) -> u64 {
 
 /// LALEA's machine with settings.
 fn machine(settings: &[(&str, &str)]) -> Config {
-    let mut config = Config::from_preset("lalea").expect("the preset loads");
-    for (key, value) in settings {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    preset("lalea", settings)
 }
 
 fn stats(design: &str, settings: &[(&str, &str)], program: &[Op]) -> Stats {

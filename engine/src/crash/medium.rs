@@ -116,7 +116,12 @@ impl Medium {
         if self.is_word(addr) { self.image.load(addr) } else { 0 }
     }
 
-    /// The same, uncounted: for judges.
+    /// The words of a line.
+    pub fn load_line(&mut self, line: LineAddr) -> LineData {
+        std::array::from_fn(|word| self.load(line.word(word)))
+    }
+
+    /// A word, uncounted: for judges.
     #[inline]
     pub fn peek(&self, addr: Addr) -> u64 {
         self.image.load(addr)

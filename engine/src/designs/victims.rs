@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::designs::ThreadId;
+use crate::machine::Machine;
 use crate::machine::thread_set::ThreadSet;
 use crate::memory::{LineAddr, LineData};
 
@@ -45,11 +46,6 @@ impl Victims {
         Victims { lines: BTreeMap::new(), waiting: VecDeque::new(), capacity }
     }
 
-    /// Lines that have an entry.
-    pub(super) fn len(&self) -> u64 {
-        self.lines.len() as u64
-    }
-
     /// Whether lines wait for one.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -77,6 +73,14 @@ impl Victims {
         }
         self.waiting.push_back((line, victim));
         Parked::Waits
+    }
+
+    /// Counts a line that was parked, and stays.
+    pub(super) fn count(&self, m: &mut Machine, parked: Parked) {
+        let c = m.count();
+        c.victim_cache_full += u64::from(parked == Parked::Waits);
+        c.victim_cache_lines += 1;
+        c.victim_cache_max = c.victim_cache_max.max(self.lines.len() as u64);
     }
 
     /// The line that came last waits no longer: it goes elsewhere.
@@ -141,7 +145,7 @@ mod tests {
         assert_eq!(victims.find(LineAddr(2)).map(|v| v.data[0]), Some(3));
         assert!(victims.has_waiting());
         victims.retired(1);
-        assert!(!victims.has_waiting() && victims.len() == 1);
+        assert!(!victims.has_waiting() && victims.lines.len() == 1);
         assert!(victims.find(LineAddr(2)).is_some());
     }
 }

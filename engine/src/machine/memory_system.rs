@@ -8,9 +8,7 @@ use super::clock::{Cycle, Event, EventQueue};
 use super::controller::{Channel, ChannelSpec, Notice, Shared};
 use super::device::{EnergyModel, Timing};
 use super::request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Write};
-use crate::config::{
-    Config, ControllerConfig, CoreConfig, DramConfig, Interleave, PmConfig, TlcConfig,
-};
+use crate::config::{Config, ControllerConfig, CoreConfig, DramConfig, PmConfig, TlcConfig};
 use crate::designs::ThreadId;
 use crate::media::{PmCells, overlay};
 use crate::memory::{Addr, Image, LineAddr, LineData, WordMask, words_in};
@@ -95,10 +93,7 @@ impl MemorySystem {
             timing: Timing::dram(dram, core),
             energy,
             mapping: Mapping {
-                unit_bytes: match controller.interleave {
-                    Interleave::Page => controller.page_bytes.0,
-                    Interleave::Line => Mapping::line_unit(false),
-                },
+                unit_bytes: Mapping::unit(controller, false),
                 channels: 1,
                 banks: dram.banks.into(),
                 row_bytes: dram.row_bytes.0,

@@ -132,12 +132,8 @@ impl Mapping {
     /// How a configuration's PM is mapped.
     pub fn of(config: &Config) -> Mapping {
         let (controller, pm) = (config.get::<ControllerConfig>(), config.get::<PmConfig>());
-        let unit_bytes = match controller.interleave {
-            Interleave::Page => controller.page_bytes.0,
-            Interleave::Line => Mapping::line_unit(pm.buffer_lines > 0),
-        };
         Mapping {
-            unit_bytes,
+            unit_bytes: Mapping::unit(controller, pm.buffer_lines > 0),
             channels: controller.channels.into(),
             banks: u64::from(pm.ranks) * u64::from(pm.banks),
             row_bytes: pm.row_bytes.0,
@@ -148,6 +144,14 @@ impl Mapping {
     /// lines, a cache line otherwise.
     pub const fn line_unit(buffered: bool) -> u64 {
         if buffered { MEDIA_LINE_BYTES } else { LINE_BYTES }
+    }
+
+    /// Consecutive bytes that stay together in a device with or without a buffer.
+    pub fn unit(controller: &ControllerConfig, buffered: bool) -> u64 {
+        match controller.interleave {
+            Interleave::Page => controller.page_bytes.0,
+            Interleave::Line => Mapping::line_unit(buffered),
+        }
     }
 
     /// The line with this number among those of a bank, counted in the order of their addresses.

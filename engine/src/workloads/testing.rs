@@ -197,6 +197,22 @@ pub fn sharing_threads_are_isolated(build: Build) {
     every_commit_is_sound(build, &base, 4, 150);
 }
 
+/// Shows the image after a transaction, of whose changed words one, in turn each, was lost.
+pub fn lose_each_word(before: &Image, writes: &[(Addr, u64)], mut lost: impl FnMut(Addr, &Image)) {
+    let last: BTreeMap<Addr, u64> = writes.iter().copied().collect();
+    let mut after = before.clone();
+    let changes: Vec<(Addr, u64, u64)> = last
+        .iter()
+        .map(|(&at, &new)| (at, after.store(at, new), new))
+        .filter(|&(_, old, new)| old != new)
+        .collect();
+    for (at, old, new) in changes {
+        after.store(at, old);
+        lost(at, &after);
+        after.store(at, new);
+    }
+}
+
 /// A transaction that loses one of its changes, as a faulty design would lose it, is seen by the
 /// check, unless the lost word is one that no reader looks at (a free block's old content, a key
 /// beyond a node's count).
@@ -206,19 +222,10 @@ pub fn lost_words_are_seen(build: Build) {
     let (workload, image) = populated(build, &request);
     let (mut lost, mut seen) = (0, 0);
     run(workload.as_ref(), &request, image, |_, before, writes| {
-        let last: BTreeMap<Addr, u64> = writes.iter().copied().collect();
-        let mut after = before.clone();
-        let changes: Vec<(Addr, u64, u64)> = last
-            .iter()
-            .map(|(&at, &new)| (at, after.store(at, new), new))
-            .filter(|&(_, old, new)| old != new)
-            .collect();
-        for (at, old, new) in changes {
-            after.store(at, old);
+        lose_each_word(before, writes, |_, image| {
             lost += 1;
-            seen += u32::from(workload.check(&after).is_err());
-            after.store(at, new);
-        }
+            seen += u32::from(workload.check(image).is_err());
+        });
     });
     assert!(lost > 100, "{lost} words were lost");
     assert!(f64::from(seen) > 0.6 * f64::from(lost), "{seen} of {lost} losses were seen");

@@ -17,9 +17,17 @@ use graven_engine::workloads::{Entry, Request, Violation, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+/// A preset with settings.
+pub fn preset(name: &str, settings: &[(&str, &str)]) -> Config {
+    let mut config = Config::from_preset(name).expect("the preset loads");
+    for (key, value) in settings {
+        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
+    }
+    config
+}
+
 /// The silo machine with caches so small that everything is evicted all the time.
 pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
-    let mut config = Config::from_preset("silo").expect("the preset loads");
     let tiny = [
         ("l1.bytes", "1 KB"),
         ("l1.ways", "2"),
@@ -32,10 +40,7 @@ pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
         ("dram.capacity_bytes", "1 MB"),
         ("hoop.block_bytes", "16 KB"),
     ];
-    for (key, value) in tiny.iter().chain(settings) {
-        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
-    }
-    config
+    preset("silo", &[&tiny, settings].concat())
 }
 
 /// A simulation of a registered design on any workload entry.

@@ -16,12 +16,12 @@
 
 use std::collections::VecDeque;
 
-use super::chained_record::{self, BLOCKS_MAX, Entry};
+use super::chained_record::{self, Entry};
 use super::corners::Corner;
 use super::undo_log::{Undo, UndoLog};
 use super::{About, Sabotage};
 use crate::config::ConfigError;
-use crate::designs::lalea::BankTable;
+use crate::designs::lalea::{BankTable, ENTRIES};
 use crate::designs::{Sabotages, Site};
 use crate::machine::{Machine, Token, Write, WriteClass};
 use crate::memory::{LineAddr, LineData, WordMask};
@@ -78,7 +78,7 @@ struct Place {
 }
 
 impl Place {
-    const HEADER: usize = BLOCKS_MAX;
+    const HEADER: usize = ENTRIES;
 
     fn token(self) -> Token {
         About::Record.number(self.number << 10 | (self.index as u64) << 7 | self.thread as u64)
@@ -244,7 +244,7 @@ impl Record {
         if self.lines.len() > 1 {
             m.corner(Corner::RecordOfSeveral as usize);
         }
-        if self.lines.len() == BLOCKS_MAX {
+        if self.lines.len() == ENTRIES {
             m.corner(Corner::RecordFull as usize);
         }
     }
@@ -259,7 +259,7 @@ impl UndoLog for LoadAwareLog {
         let record = chain.coming.back_mut().expect("one was pushed if there was none");
         record.blocks_coming += 1;
         record.lines.push(Undone { home: undo.home, words: undo.words, block: None });
-        record.is_open = record.lines.len() < BLOCKS_MAX;
+        record.is_open = record.lines.len() < ENTRIES;
         let index = record.lines.len() - 1;
         let number = chain.number + chain.coming.len() as u64 - 1;
         let place = Place { thread: undo.thread, number, index };
@@ -324,6 +324,6 @@ impl UndoLog for LoadAwareLog {
     }
 
     fn registers(&self) -> Vec<u64> {
-        self.chains.iter().map(|chain| chained_record::pointer(chain.first)).collect()
+        self.chains.iter().map(|chain| chain.first.unwrap_or_default().addr().0).collect()
     }
 }

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `regions` | which lines of the log region are entries, and which are headers |
 //! | `bank_table` | free blocks, pending operations, allocation |
+//! | `links` | the second line of a header: addresses of entries, `next_ptr` |
 //! | `lr` | the register by which recovery finds a thread's transactions |
 //! | `size` | the table's size in bits |
 //!
@@ -23,11 +24,13 @@
 //! smaller than both FIFOs, they have fewer blocks, in the same proportion.
 
 mod bank_table;
+mod links;
 mod lr;
 mod regions;
 mod size;
 
 pub use bank_table::BankTable;
+pub use links::{ENTRIES, Links, line_at};
 pub use lr::Lr;
 pub use regions::Regions;
 pub use size::TableSize;

@@ -334,7 +334,8 @@ impl OptRedo {
             *older = Victim { data: older.data, ..victim };
             return Eviction::Keep;
         }
-        match self.victims.park(line, victim) {
+        let parked = self.victims.park(line, victim);
+        match parked {
             Parked::Here => {}
             Parked::Replaced => m.corner(Corner::VictimReplaced as usize),
             Parked::Waits if self.sabotages.has(Sabotage::OverflowGoesHome) => {
@@ -343,15 +344,12 @@ impl OptRedo {
             }
             Parked::Waits => {
                 m.corner(Corner::VictimWaits as usize);
-                m.count().victim_cache_full += 1;
                 m.note(|| format!("line {} finds the victim cache full", line.addr()));
                 self.begin_checkpoint_if_due(m);
                 self.fail_if_victims_wait_for_ever(m);
             }
         }
-        let c = m.count();
-        c.victim_cache_lines += 1;
-        c.victim_cache_max = c.victim_cache_max.max(self.victims.len());
+        self.victims.count(m, parked);
         Eviction::Keep
     }
 

@@ -5,7 +5,7 @@ use super::record::{Area, ENTRIES_MAX, Header};
 use crate::crash::Medium;
 use crate::designs::torn;
 use crate::designs::{RecoveryReport, Site, ThreadId};
-use crate::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use crate::memory::{LineAddr, WORDS_PER_LINE, WordMask};
 
 /// Clears the headers, so that those written there first can be told from what was there.
 pub(super) fn format(site: &Site, medium: &mut Medium) {
@@ -50,7 +50,7 @@ pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> Re
 }
 
 fn read_header(site: &Site, medium: &mut Medium, at: LineAddr) -> Option<Header> {
-    let mut line: LineData = std::array::from_fn(|word| medium.load(at.word(word)));
+    let mut line = medium.load_line(at);
     if site.sabotages.has(Sabotage::TornBitsIgnored) {
         line = torn::as_the_first(line);
     }

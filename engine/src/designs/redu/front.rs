@@ -1,9 +1,10 @@
 //! Log buffers at the L1: stores to a line share an entry until it is sent.
 
 use super::corners::Corner;
-use super::record::{ENTRIES, RECORDS_MAX};
+use super::record::RECORDS_MAX;
 use super::transaction::{LogEntry, Transaction, TxId};
 use super::{About, Hold, Redu, Sabotage};
+use crate::designs::lalea::ENTRIES;
 use crate::designs::{Store, ThreadId, Tx};
 use crate::machine::Machine;
 

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use super::corners::Corner;
 use super::front::Message;
-use super::record::{ENTRIES, Logged};
+use super::record::Logged;
 use super::transaction::{Record, TxId, Written};
 use super::{About, Hold, Redu, Sabotage};
+use crate::designs::lalea::ENTRIES;
 use crate::machine::{Machine, Write, WriteClass};
 use crate::memory::{LineAddr, LineData};
 

@@ -2,12 +2,11 @@
 
 use super::{ReduConfig, Sabotage};
 use crate::crash::Medium;
+use crate::designs::lalea::{ENTRIES, line_at};
 use crate::designs::torn::{self, LOW_63};
 use crate::designs::{Sabotages, Site, ThreadId};
 use crate::memory::{Addr, LINE_BYTES, LineAddr, LineData, WordMask};
 
-/// Log entries of a record.
-pub(super) const ENTRIES: usize = 7;
 /// Bytes of a record in the log area of a thread: a header, and its entries after it.
 pub(super) const RECORD_BYTES: u64 = (1 + ENTRIES as u64) * LINE_BYTES;
 /// Most records of a transaction.
@@ -15,7 +14,6 @@ pub(super) const RECORDS_MAX: usize = 1 << INDEX_BITS;
 /// No commit has this number.
 pub(super) const SEQUENCE_MAX: u64 = LOW_63 >> SEQUENCE_SHIFT;
 
-const HOME_MASK: u64 = (1 << 48) - 1;
 const WORDS_SHIFT: u32 = 48;
 const NUMBER_SHIFT: u32 = 56;
 /// Bits of a record's number in each of the seven words.
@@ -83,37 +81,10 @@ impl Header {
         };
         for (i, word) in words[..ENTRIES].iter().enumerate() {
             let words = (word >> WORDS_SHIFT) as WordMask;
-            header.logged[i] = Logged { home: Addr(word & HOME_MASK).line(), words };
+            header.logged[i] = Logged { home: line_at(*word), words };
             header.number |= word >> NUMBER_SHIFT << (i as u32 * NUMBER_BITS);
         }
         Some(header)
-    }
-}
-
-/// The second line of LALEA's header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Links {
-    /// Where the log entries lie.
-    pub(super) entries: [LineAddr; ENTRIES],
-    /// `next_ptr`: the transaction's next header; of the last one, the first header of the thread's transaction
-    /// before. Line 0: there is none.
-    pub(super) next: LineAddr,
-}
-
-impl Links {
-    pub(super) fn line(&self) -> LineData {
-        let mut words = [0; ENTRIES + 1];
-        for (word, entry) in words.iter_mut().zip(&self.entries) {
-            *word = entry.addr().0;
-        }
-        words[ENTRIES] = self.next.addr().0;
-        words
-    }
-
-    pub(super) fn parse(line: LineData) -> Links {
-        let at = |word: u64| Addr(word & HOME_MASK).line();
-        let entries = std::array::from_fn(|i| at(line[i]));
-        Links { entries, next: at(line[ENTRIES]) }
     }
 }
 
@@ -200,17 +171,6 @@ mod tests {
         assert_eq!(last[7], 1 << 63 | 9 << 16 | 5 << 4 | 1 << 3 | 2);
         assert!(last.iter().all(|word| word >> 63 == 1));
         assert_eq!(size_of_val(&line), 64);
-    }
-
-    /// Claim `lalea-lalea-header`: 128 B, the second half with seven addresses of entries and `next_ptr`.
-    #[test]
-    fn links_are_the_second_half_of_a_header_of_lalea() {
-        let entries = std::array::from_fn(|i| LineAddr(100 + i as u64));
-        let links = Links { entries, next: LineAddr(7) };
-        let line = links.line();
-        assert_eq!((line[0], line[6], line[7]), (100 * 64, 106 * 64, 7 * 64));
-        assert_eq!(Links::parse(line), links);
-        assert_eq!(size_of_val(&line) + size_of_val(&Header::default().line(false)), 128);
     }
 
     proptest! {

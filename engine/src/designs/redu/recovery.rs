@@ -1,9 +1,9 @@
 //! Recovery: the transactions that have committed and are not known to be at home are redone in commit order.
 
-use super::record::{Area, ENTRIES, Header, Links, RECORDS_MAX};
+use super::record::{Area, Header, RECORDS_MAX};
 use super::{ReduConfig, Sabotage};
 use crate::crash::Medium;
-use crate::designs::lalea::{Lr, Regions};
+use crate::designs::lalea::{ENTRIES, Links, Lr, Regions};
 use crate::designs::{RecoveryReport, Site, ThreadId};
 use crate::memory::{LineAddr, WordMask};
 
@@ -129,11 +129,8 @@ fn follow_transaction(
 ) -> (Vec<Found>, LineAddr) {
     let mut records = Vec::new();
     while at != LineAddr(0) && records.len() < RECORDS_MAX {
-        let read = |line: LineAddr, medium: &mut Medium| {
-            std::array::from_fn(|word| medium.load(line.word(word)))
-        };
-        let Some(header) = Header::parse(read(at, medium)) else { break };
-        let links = Links::parse(read(regions.second_line(at), medium));
+        let Some(header) = Header::parse(medium.load_line(at)) else { break };
+        let links = Links::parse(medium.load_line(regions.second_line(at)));
         records.push(Found { header, entries: links.entries });
         at = links.next;
         if header.last || site.sabotages.has(Sabotage::NextNotFollowed) {

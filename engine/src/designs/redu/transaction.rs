@@ -1,7 +1,8 @@
 //! A transaction as the controller knows it, and its log records.
 
-use super::record::{ENTRIES, Header, Links, Logged};
+use super::record::{Header, Logged};
 use crate::designs::ThreadId;
+use crate::designs::lalea::{ENTRIES, Links};
 use crate::memory::{LineAddr, LineData, WordMask};
 
 /// Transactions with stores, numbered in the order in which they begin to log.

@@ -4,7 +4,7 @@ use super::SoftwareLogConfig;
 use super::corners::Corner;
 use crate::crash::Medium;
 use crate::designs::torn::{self, LOW_63};
-use crate::designs::{Code, Site};
+use crate::designs::{Code, Site, ThreadId};
 use crate::machine::{Machine, WriteClass};
 use crate::memory::{Addr, LINE_BYTES, WORD_BYTES};
 
@@ -51,15 +51,15 @@ impl Record {
 
 /// How a log is read and written worse than it should be.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Faults {
+struct Faults {
     /// Only a record's first torn bit counts.
-    pub torn_bit_in_first_word_only: bool,
+    torn_bit_in_first_word_only: bool,
     /// The torn bit is the same in all passes.
-    pub torn_bit_never_flips: bool,
+    torn_bit_never_flips: bool,
     /// It is put to use as it is found.
-    pub log_not_cleared: bool,
+    log_not_cleared: bool,
     /// Recovery begins at the first slot.
-    pub head_ignored: bool,
+    head_ignored: bool,
 }
 
 /// Where a thread's log lies.
@@ -72,7 +72,16 @@ pub(super) struct Area {
 }
 
 impl Area {
-    pub fn of(site: &Site, thread: u32, faults: Faults) -> Area {
+    /// That of a thread; `sabotages`: the design's names of the faults, in their order.
+    pub fn of(site: &Site, thread: ThreadId, sabotages: [impl Into<usize>; 4]) -> Area {
+        let [first_word_only, never_flips, not_cleared, head_ignored] =
+            sabotages.map(|sabotage| site.sabotages.has(sabotage));
+        let faults = Faults {
+            torn_bit_in_first_word_only: first_word_only,
+            torn_bit_never_flips: never_flips,
+            log_not_cleared: not_cleared,
+            head_ignored,
+        };
         let bytes = site.config.get::<SoftwareLogConfig>().log_bytes_per_thread.0;
         let bytes = bytes / LINE_BYTES * LINE_BYTES;
         let head = site.thread_area(thread, bytes);

@@ -16,7 +16,7 @@
 //! in common, so the order of threads does not matter.
 
 use super::corners::CORNERS;
-use super::log::{Area, Faults, Log, Record};
+use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
 use crate::config::{Config, ConfigError};
@@ -217,14 +217,16 @@ impl Design for Undo {
 }
 
 fn area(site: &Site, thread: ThreadId) -> Area {
-    let has = |sabotage: Sabotage| site.sabotages.has(sabotage);
-    let faults = Faults {
-        torn_bit_in_first_word_only: has(Sabotage::TornBitInFirstWordOnly),
-        torn_bit_never_flips: has(Sabotage::TornBitNeverFlips),
-        log_not_cleared: has(Sabotage::LogNotCleared),
-        head_ignored: has(Sabotage::HeadIgnored),
-    };
-    Area::of(site, thread, faults)
+    Area::of(
+        site,
+        thread,
+        [
+            Sabotage::TornBitInFirstWordOnly,
+            Sabotage::TornBitNeverFlips,
+            Sabotage::LogNotCleared,
+            Sabotage::HeadIgnored,
+        ],
+    )
 }
 
 fn format(site: &Site, medium: &mut Medium) {
