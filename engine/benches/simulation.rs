@@ -58,7 +58,7 @@ fn streams(c: &mut Criterion) {
 fn workloads(c: &mut Criterion) {
     let mut group = group(c, "workload");
     let config: Config = machine("silo", &[("workload.footprint_bytes", "16 MB")]);
-    for workload in workloads::REGISTRY {
+    for workload in workloads::programs() {
         for design in designs::REGISTRY {
             let name = format!("{}/{}", workload.name, design.name);
             timed(&mut group, &name, || simulation(&config, design.name, workload, 8, 4000));

@@ -20,7 +20,7 @@ pub fn catalogue() -> Value {
             json!({
                 "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.is_sound(&defaults), "default": d.default,
                 "promise": promise_text(d.promise_in(&defaults)), "sound": d.is_sound(&defaults),
-                "settings": d.settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>(),
+                "settings": texts(d.settings),
                 "sabotages": named(d.sabotages), "corners": named(d.corners),
                 "parameters": d.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
             })
@@ -30,11 +30,17 @@ pub fn catalogue() -> Value {
         .iter()
         .map(|a| json!({ "name": a.name, "summary": a.summary, "paper": a.paper, "of": a.of }))
         .collect();
-    let shared: Vec<Value> =
-        workloads::sections().iter().flat_map(|s| parameters(s.as_ref())).collect();
+    let shared = parameters(&workloads::WorkloadConfig::default());
     let workloads: Vec<Value> = workloads::REGISTRY
         .iter()
-        .map(|w| json!({ "name": w.name, "summary": w.summary, "group": w.group, "parameters": shared }))
+        .map(|w| {
+            let own = w.sections.iter().flat_map(|make| parameters(make().as_ref()));
+            let all: Vec<Value> = shared.iter().cloned().chain(own).collect();
+            json!({
+                "name": w.name, "summary": w.summary, "group": w.group, "settings": texts(w.settings),
+                "parameters": all,
+            })
+        })
         .collect();
     let stats: Vec<Value> = stats::declarations()
         .map(|d| json!({ "name": d.name, "unit": d.unit, "kind": kind(d.kind), "description": d.description }))
@@ -70,7 +76,7 @@ pub fn values(config: &Config) -> Vec<Value> {
                 Some(Source::Paper(table)) => (Some(table.as_str()), None),
                 Some(Source::Assumed(why)) => (None, Some(why.as_str())),
                 Some(Source::User(origin)) => (Some(origin.as_str()), None),
-                Some(Source::Design(name)) => (Some(*name), None),
+                Some(Source::Name(name)) => (Some(*name), None),
                 Some(Source::Default) | None => (None, None),
             };
             out.push(json!({
@@ -100,6 +106,11 @@ pub fn comparison(comparison: &Comparison) -> Value {
         "threads": comparison.threads, "transactions": comparison.transactions,
         "baseline": comparison.baseline, "vary": vary, "metrics": comparison.metrics,
     })
+}
+
+/// A parameter set, as `--set` takes it.
+fn texts(settings: &[(&str, &str)]) -> Vec<String> {
+    settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
 fn named(all: &[Named]) -> Vec<Value> {

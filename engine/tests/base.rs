@@ -110,7 +110,7 @@ fn each_store_costs_a_record_and_a_line_and_a_commit_takes_the_path() {
 /// No design at all, on caches that evict: the laboratory need not look far.
 #[test]
 fn ideal_is_convicted_within_a_hundred_crash_points() {
-    for workload in workloads::REGISTRY.iter().chain([&CELLS, &SHARED_LINES]) {
+    for workload in workloads::programs().chain([&CELLS, &SHARED_LINES]) {
         let campaign = Campaign {
             workload,
             settings: &[("llc.bytes", "2 KB"), ("workload.footprint_bytes", "128 KB")],

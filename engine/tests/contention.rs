@@ -13,6 +13,8 @@ use graven_engine::workloads::{Entry, Request, Violation, Workload};
 static ONE_LINE: Entry = Entry {
     name: "one line",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "all threads store to words of one line",
     build: |request| Ok(Box::new(OneLine { request: request.clone() })),
 };

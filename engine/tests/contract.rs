@@ -123,7 +123,7 @@ fn safe_designs_recover_every_workload() {
         ("workload.insert_percent", "50"),
     ];
     for design in REGISTRY.iter().filter(|d| d.is_sound(&Config::defaults())) {
-        for workload in workloads::REGISTRY {
+        for workload in workloads::programs() {
             for sharing in ["private", "shared"] {
                 let mut config = tiny_config(&settings);
                 config.set("workload.sharing", sharing).expect("a known choice");

@@ -305,8 +305,14 @@ fn it_runs_on_its_own_machine() {
 
 /// One thread: a transaction stores 11, 12, 13 over 1, 2, 3 in three lines, reads many others between
 /// its stores and its end, and then nothing happens for long.
-static BY_HAND: Entry =
-    Entry { name: "by-hand", group: "test", summary: "one transaction", build: by_hand };
+static BY_HAND: Entry = Entry {
+    name: "by-hand",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "one transaction",
+    build: by_hand,
+};
 
 struct ByHand(Request);
 
@@ -421,8 +427,14 @@ fn two_scans_bring_lines_home_and_a_third_is_not_needed() {
 
 /// Two threads. The first stores a word in a transaction, then wants the lock that the second holds while
 /// that one stores a thousand words.
-static CROSSED: Entry =
-    Entry { name: "crossed", group: "test", summary: "a lock and a full log", build: crossed };
+static CROSSED: Entry = Entry {
+    name: "crossed",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "a lock and a full log",
+    build: crossed,
+};
 
 fn crossed(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
     Ok(Box::new(Crossed(request.clone())))
@@ -758,6 +770,8 @@ fn the_text_taken_literally_is_convicted() {
 static ONE_SET: Entry = Entry {
     name: "one-set",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "lines that displace each other",
     build: |request| Ok(Box::new(OneSet(request.clone()))),
 };

@@ -143,6 +143,8 @@ fn records_of_one_value_are_half_as_long() {
 static ASCENDING: Entry = Entry {
     name: "ascending",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "ascending values",
     build: |request| Ok(Box::new(Ascending(request.clone()))),
 };
@@ -276,6 +278,8 @@ fn records_lie_in_the_order_of_the_stores() {
 static THREE: Entry = Entry {
     name: "three",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "three transactions",
     build: |request| Ok(Box::new(Three(request.clone()))),
 };

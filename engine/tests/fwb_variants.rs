@@ -57,6 +57,8 @@ impl Workload for Steps {
 static AT_A_DISTANCE: Entry = Entry {
     name: "at-a-distance",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "two stores to a word with others between",
     build: |request| build(request, distance(request.seed)),
 };
@@ -65,6 +67,8 @@ static AT_A_DISTANCE: Entry = Entry {
 static SILENT: Entry = Entry {
     name: "silent",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "stores that change nothing",
     build: |request| build(request, (0..16).map(|i| (i, initial(i))).collect()),
 };
@@ -73,6 +77,8 @@ static SILENT: Entry = Entry {
 static THERE_AND_BACK: Entry = Entry {
     name: "there-and-back",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "stores that are taken back",
     build: |request| build(request, (0..16).flat_map(|i| [(i, 99), (i, initial(i))]).collect()),
 };

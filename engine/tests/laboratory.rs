@@ -114,7 +114,7 @@ fn spec(design: &Entry, workload: &str, transactions: u64, settings: &[(&str, &s
 
 #[test]
 fn ideal_is_convicted_within_a_hundred_crash_points_of_any_workload() {
-    for workload in workloads::REGISTRY {
+    for workload in workloads::programs() {
         let settings = [("workload.footprint_bytes", "256 KB")];
         let spec = spec(find("ideal"), workload.name, 400, &settings);
         let run =
@@ -133,7 +133,7 @@ fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
     let how = Thoroughness { recovery_every: 64, structures_every: 128, ..Thoroughness::LONG };
     let mut sum = Tally::default();
     for design in sound() {
-        for workload in workloads::REGISTRY {
+        for workload in workloads::programs() {
             let integers = usize::from(["hash", "ssca2"].contains(&workload.name));
             for (footprint, element, kind, sharing) in sizes.into_iter().take(2 + integers) {
                 let settings = [

@@ -186,6 +186,8 @@ const NODES: u64 = 600;
 static LIST: workloads::Entry = workloads::Entry {
     name: "list",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "a walk along a list",
     build: |_| Ok(Box::new(List)),
 };

@@ -30,7 +30,7 @@ fn run(design: &str, workload: &str, threads: u32, settings: &[(&str, &str)]) ->
 
 #[test]
 fn every_workload_runs_on_any_number_of_threads() {
-    for workload in workloads::REGISTRY {
+    for workload in workloads::programs() {
         for threads in [1, 2, 4, 8] {
             for (element, sharing) in
                 [("8 B", "private"), ("256 B", "private"), ("256 B", "shared")]

@@ -78,11 +78,16 @@ class Alias:
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload of the `micro` or the `macro` group."""
+    """A workload of the `micro` or the `macro` group.
+
+    Attributes:
+        settings: The parameter set that its name stands for, as `--set` takes it.
+    """
 
     name: str
     summary: str
     group: str
+    settings: tuple[str, ...]
     parameters: tuple[Parameter, ...]
 
 
@@ -242,7 +247,13 @@ def catalogue() -> Catalogue:
             for item in raw["aliases"]
         ),
         workloads=tuple(
-            Workload(item["name"], item["summary"], item["group"], _parameters(item["parameters"]))
+            Workload(
+                item["name"],
+                item["summary"],
+                item["group"],
+                tuple(item["settings"]),
+                _parameters(item["parameters"]),
+            )
             for item in raw["workloads"]
         ),
         machines=tuple(

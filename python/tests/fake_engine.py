@@ -191,7 +191,13 @@ def catalogue():
                 }
             ],
             "workloads": [
-                {"name": name, "summary": summary, "group": group, "parameters": []}
+                {
+                    "name": name,
+                    "summary": summary,
+                    "group": group,
+                    "settings": [],
+                    "parameters": [],
+                }
                 for name, summary, group, _ in WORKLOADS
             ],
             "machines": [

@@ -61,6 +61,8 @@ pub fn trace(requests: u64, pattern: Pattern, gap: u64) -> Vec<u8> {
 pub static FRIENDLY: Entry = Entry {
     name: "friendly",
     group: "bench",
+    sections: &[],
+    settings: &[],
     summary: "16 KB per thread, 70% loads",
     build: |request| stream(request.threads, request.transactions, 16 << 10),
 };
@@ -69,6 +71,8 @@ pub static FRIENDLY: Entry = Entry {
 pub static MISSING: Entry = Entry {
     name: "missing",
     group: "bench",
+    sections: &[],
+    settings: &[],
     summary: "64 MB per thread, a line at a time",
     build: |request| stream(request.threads, request.transactions, 64 << 20),
 };

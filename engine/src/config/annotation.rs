@@ -15,8 +15,8 @@ pub enum Source {
     Default,
     /// The user: a file's name, or the argument that set it.
     User(String),
-    /// The parameter set that a design's name stands for.
-    Design(&'static str),
+    /// The parameter set that the name of a design or workload stands for.
+    Name(&'static str),
 }
 
 impl fmt::Display for Source {
@@ -26,7 +26,7 @@ impl fmt::Display for Source {
             Source::Assumed(reason) => write!(f, "assumed: {reason}"),
             Source::Default => f.write_str("default"),
             Source::User(origin) => write!(f, "set by {origin}"),
-            Source::Design(name) => write!(f, "part of the design {name}"),
+            Source::Name(name) => write!(f, "part of what {name} is"),
         }
     }
 }

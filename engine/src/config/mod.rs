@@ -209,18 +209,18 @@ impl Config {
         self.set_value(origin, section, name, &read_text(text), source)
     }
 
-    /// Takes over the parameter set that a design's name stands for, but for what the user has set.
+    /// Takes over the parameter set that the name of a design or workload stands for, but for what the user has set.
     ///
     /// # Panics
     /// On a key or value that does not exist: a broken registry, not a broken input.
-    pub fn adopt(&mut self, design: &'static str, settings: &[(&str, &str)]) {
+    pub fn adopt(&mut self, name: &'static str, settings: &[(&str, &str)]) {
         for &(key, text) in settings {
             if matches!(self.source(key), Some(Source::User(_))) {
                 continue;
             }
-            let (section, name) = split_key(design, key).expect("keys are SECTION.KEY");
-            self.set_value(design, section, name, &read_text(text), Source::Design(design))
-                .expect("a design's parameter set is declared and in range");
+            let (section, parameter) = split_key(name, key).expect("keys are SECTION.KEY");
+            self.set_value(name, section, parameter, &read_text(text), Source::Name(name))
+                .expect("a parameter set is declared and in range");
         }
     }
 

@@ -142,6 +142,8 @@ pub struct LitmusWorkload {
 pub static ENTRY: workloads::Entry = workloads::Entry {
     name: "litmus",
     group: "litmus",
+    sections: &[],
+    settings: &[],
     summary: "a litmus program",
     build: |_| unreachable!("a litmus program is built from its text"),
 };

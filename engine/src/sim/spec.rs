@@ -41,7 +41,8 @@ pub struct Trial {
 }
 
 impl Spec {
-    /// A checked specification, with the parameter set that the design's name stands for. By default there is one thread per core and 10,000 transactions.
+    /// A checked specification, with the parameter sets that the names of design and workload stand for. By default
+    /// there is one thread per core and 10,000 transactions.
     ///
     /// # Errors
     /// Unknown names, and values that do not fit each other.
@@ -54,9 +55,10 @@ impl Spec {
         seed: u64,
     ) -> Result<Spec, ConfigError> {
         let design = designs::find(design)?;
-        let config = design.configured(config);
-        config.validate()?;
         let workload = workloads::find(workload)?;
+        let mut config = design.configured(config);
+        config.adopt(workload.name, workload.settings);
+        config.validate()?;
         let core = config.get::<CoreConfig>();
         let most = core.count * core.threads_per_core;
         let threads = argument("threads", threads, core.count.into(), 1..=u64::from(most), || {
@@ -100,6 +102,7 @@ impl Spec {
     pub(super) fn request(&self, site: &Site) -> workloads::Request {
         workloads::Request {
             config: self.config.get::<WorkloadConfig>().clone(),
+            whole: self.config.clone(),
             threads: self.threads,
             transactions: self.transactions,
             seed: self.seed,

@@ -25,7 +25,7 @@ pub mod structures;
 mod testing;
 mod vector;
 
-use crate::config::{ConfigError, Section, Size};
+use crate::config::{Config, ConfigError, Section, Size};
 use crate::memory::{Addr, Image};
 use crate::program::Program;
 use crate::{choice, section};
@@ -91,6 +91,8 @@ section! {
 pub struct Request {
     /// The shared parameters.
     pub config: WorkloadConfig,
+    /// The whole configuration, for workloads with sections of their own ([`Entry::sections`]).
+    pub whole: Config,
     /// Program threads.
     pub threads: u32,
     /// Transactions over all threads.
@@ -145,6 +147,11 @@ pub struct Entry {
     pub group: &'static str,
     /// One line about it.
     pub summary: &'static str,
+    /// Parameters of its own, beside the shared ones; workloads may have a section in common.
+    pub sections: &'static [fn() -> Box<dyn Section>],
+    /// The parameter set that its name stands for: what it takes to be this one of several mixes of one program. A
+    /// user's own setting goes before.
+    pub settings: &'static [(&'static str, &'static str)],
     /// Makes one, or refuses parameters that do not fit it.
     pub build: fn(&Request) -> Result<Box<dyn Workload>, ConfigError>,
 }
@@ -155,63 +162,88 @@ pub const REGISTRY: &[Entry] = &[
         name: "array",
         group: "micro",
         summary: "swaps of two random elements of an array",
+        sections: &[],
+        settings: &[],
         build: array::build,
     },
     Entry {
         name: "btree",
         group: "micro",
         summary: "random operations on a B+ tree of fan-out 16",
+        sections: &[],
+        settings: &[],
         build: btree::build,
     },
     Entry {
         name: "chain-queue",
         group: "micro",
         summary: "random enqueue and dequeue on a chained queue: a head node, a front and a rear",
+        sections: &[],
+        settings: &[],
         build: chain_queue::build,
     },
     Entry {
         name: "hash",
         group: "micro",
         summary: "random operations on an open-chaining hash table",
+        sections: &[],
+        settings: &[],
         build: hash::build,
     },
     Entry {
         name: "queue",
         group: "micro",
         summary: "random enqueue and dequeue on a linked-list queue",
+        sections: &[],
+        settings: &[],
         build: queue::build,
     },
     Entry {
         name: "rbtree",
         group: "micro",
         summary: "random operations on a red-black tree",
+        sections: &[],
+        settings: &[],
         build: rbtree::build,
     },
     Entry {
         name: "sdg",
         group: "micro",
         summary: "random edges inserted into and removed from a sparse directed graph",
+        sections: &[],
+        settings: &[],
         build: sdg::build,
     },
     Entry {
         name: "sps",
         group: "micro",
         summary: "swaps of two random entries of a vector that begin alike",
+        sections: &[],
+        settings: &[],
         build: sps::build,
     },
     Entry {
         name: "ssca2",
         group: "micro",
         summary: "a scale-free graph built edge by edge, its heaviest edges found, and searched from them",
+        sections: &[],
+        settings: &[],
         build: ssca2::build,
     },
     Entry {
         name: "vector",
         group: "micro",
         summary: "entries appended to a vector, and random ones updated",
+        sections: &[],
+        settings: &[],
         build: vector::build,
     },
 ];
+
+/// The workloads that are programs of their own, not parameter sets of another.
+pub fn programs() -> impl Iterator<Item = &'static Entry> {
+    REGISTRY.iter().filter(|entry| entry.settings.is_empty())
+}
 
 /// The workload of a name.
 ///
@@ -224,7 +256,14 @@ pub fn find(name: &str) -> Result<&'static Entry, ConfigError> {
     })
 }
 
-/// The configuration sections of all workloads.
+/// The configuration sections of all workloads: the shared one first.
 pub fn sections() -> Vec<Box<dyn Section>> {
-    vec![Box::new(WorkloadConfig::default())]
+    let mut sections: Vec<Box<dyn Section>> = vec![Box::new(WorkloadConfig::default())];
+    for make in REGISTRY.iter().flat_map(|entry| entry.sections) {
+        let section = make();
+        if sections.iter().all(|s| s.name() != section.name()) {
+            sections.push(section);
+        }
+    }
+    sections
 }

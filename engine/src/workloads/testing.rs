@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Distribution, ElementKind, Request, Sharing, Workload, WorkloadConfig};
-use crate::config::{ConfigError, Size};
+use crate::config::{Config, ConfigError, Size};
 use crate::memory::{Addr, Image};
 use crate::program::{LockId, Op, Program};
 
@@ -124,7 +124,7 @@ pub fn run(
 
 pub fn request(config: WorkloadConfig, threads: u32, transactions: u64) -> Request {
     let (start, end) = (Addr(1 << 20), Addr(1 << 40));
-    Request { config, threads, transactions, seed: 42, start, end }
+    Request { config, whole: Config::defaults(), threads, transactions, seed: 42, start, end }
 }
 
 /// A footprint small enough to check the whole structure at each commit.
@@ -418,10 +418,8 @@ fn the_size_of_a_transaction_is_as_documented() {
         ("ssca2", 20.9, 9.8, 9.3, 33.5),
         ("vector", 1.0, 9.0, 8.0, 45.0),
     ];
-    assert_eq!(super::REGISTRY.len(), expected.len(), "every workload is pinned");
-    for (entry, (name, loads, stores, changes, instructions)) in
-        super::REGISTRY.iter().zip(expected)
-    {
+    assert_eq!(super::programs().count(), expected.len(), "every workload is pinned");
+    for (entry, (name, loads, stores, changes, instructions)) in super::programs().zip(expected) {
         assert_eq!(entry.name, name);
         let request = request(WorkloadConfig::default(), 8, 1000);
         let (workload, image) = populated(entry.build, &request);

@@ -10,8 +10,14 @@ use rand_pcg::Pcg64;
 /// Few words that are stored again and again: each thread has sixteen lines of its own and stores to two
 /// words of each, sometimes twice in a row, mostly values that the word has held before; it reads lines
 /// further away, so that its own leave the caches. Some transactions are large, some stay open for long.
-pub static CHURN: Entry =
-    Entry { name: "churn", group: "test", summary: "few words, stored often", build: churn };
+pub static CHURN: Entry = Entry {
+    name: "churn",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "few words, stored often",
+    build: churn,
+};
 
 /// The same, but the values lie in any of four bytes of their words.
 pub static WIDE_CHURN: Entry = Entry {

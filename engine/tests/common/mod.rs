@@ -86,6 +86,8 @@ fn spec(config: &Config, design: &str, threads: u32, transactions: u64, seed: u6
 pub static CELLS: Entry = Entry {
     name: "cells",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "random words",
     build: |request| build(request),
 };

@@ -17,6 +17,8 @@ thread_local! {
 static SCRIPT: Entry = Entry {
     name: "script",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "given operations",
     build: |_| Ok(Box::new(Script { threads: OPERATIONS.take() })),
 };

@@ -12,6 +12,8 @@ use rand_pcg::Pcg64;
 pub static SHARED_LINES: Entry = Entry {
     name: "shared lines",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "different words of the same lines",
     build: |request| Ok(Box::new(SharedLines { request: request.clone() })),
 };

@@ -14,6 +14,8 @@ use super::simulation;
 static SWEEP: Entry = Entry {
     name: "sweep",
     group: "test",
+    sections: &[],
+    settings: &[],
     summary: "one transaction over a few lines",
     build: |request| Ok(Box::new(Sweep { request: request.clone() })),
 };

@@ -96,14 +96,21 @@ def _workloads(console: Console, *, verbose: bool) -> None:
         table.add_row(workload.name, workload.group, Text(workload.summary))
     console.print(table)
     if verbose:
-        shown: list[tuple[Parameter, ...]] = []
-        for workload in catalogue().workloads:
-            if workload.parameters in shown:
-                continue
-            shown.append(workload.parameters)
-            sharing = [w.name for w in catalogue().workloads if w.parameters == workload.parameters]
-            heading = Text(f"Parameters of {', '.join(sharing)}")
-            _parameters(console, heading, workload.parameters)
+        for section, parameters in _sections_of_workloads().items():
+            using = [w.name for w in catalogue().workloads if set(parameters) <= set(w.parameters)]
+            everyone = len(using) == len(catalogue().workloads)
+            heading = "all workloads" if everyone else ", ".join(using)
+            _parameters(console, Text(f"Parameters of {heading}: {section}"), parameters)
+
+
+def _sections_of_workloads() -> dict[str, tuple[Parameter, ...]]:
+    """The parameters of workloads by section, in the order in which workloads need them."""
+    found: dict[str, dict[Parameter, None]] = {}
+    for workload in catalogue().workloads:
+        for parameter in workload.parameters:
+            section = parameter.key.partition(".")[0]
+            found.setdefault(section, {})[parameter] = None
+    return {section: tuple(parameters) for section, parameters in found.items()}
 
 
 def _machines(console: Console, *, verbose: bool) -> None:
