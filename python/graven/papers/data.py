@@ -7,6 +7,7 @@ claim says what the paper prints, and what answers it here. `docs/reproduce.md` 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tomllib
@@ -24,7 +25,9 @@ from graven.selection import Variation
 Printed: TypeAlias = "int | float | str | list[Any] | None"
 """What a paper prints: a number, a text, or several."""
 
-QUICK_KEYS = ("designs", "workloads", "threads", "transactions", "vary", "open")
+Settings: TypeAlias = "tuple[tuple[str, str], ...]"
+"""Keys and their values, as `--set` takes them."""
+
 MEANS = ("geometric", "arithmetic", "max", "min")
 FORMS = ("times", "gain", "reduction", "percent", "value")
 SHAPES = ("rises", "falls", "flat", "peaks", "saturates")
@@ -60,6 +63,7 @@ class Study:
         transactions: Of one simulation, over all threads.
         baseline: The design that figures are relative to.
         settings: Keys that are set, for all simulations alike.
+        per_workload: Keys that are set for those of one workload, whatever the design.
         vary: Keys whose values are combined with each other.
         open: Keys left open, whose other values are tried one at a time.
         quick: What takes the place of the above when there are minutes only.
@@ -72,7 +76,8 @@ class Study:
     threads: tuple[int | None, ...]
     transactions: int
     baseline: str
-    settings: tuple[tuple[str, str], ...]
+    settings: Settings
+    per_workload: Mapping[str, Settings]
     vary: tuple[Variation, ...]
     open: tuple[str, ...]
     quick: Mapping[str, Any] = field(default_factory=dict)
@@ -120,18 +125,19 @@ class Measure:
     """A number of an experiment's results.
 
     Attributes:
-        study: The experiment.
+        studies: The experiments, mostly one; a mean is over the results of all of them.
         metric: A statistic, or an expression of several.
-        of: The design.
-        over: What it is divided by: another design, or the same with other coordinates.
+        of: The designs, mostly one.
+        over: What it is divided by: another design, or the same with other coordinates. Of several
+            designs it is the one with the highest throughput, each time anew.
         at: Which results: `threads`, `workload` (one or several), varied keys. What is left open
             has the mean taken over it.
         mean: Which one; or the largest, or the smallest.
     """
 
-    study: str
+    studies: tuple[str, ...]
     metric: str
-    of: str
+    of: tuple[str, ...]
     over: Mapping[str, Any]
     at: Mapping[str, Any]
     mean: str
@@ -182,6 +188,14 @@ class TrendAnswer:
 
 
 @dataclass(frozen=True)
+class AllAnswer:
+    """Several answers, each with a name for a person, all of which must hold."""
+
+    names: tuple[str, ...]
+    parts: tuple[NumberAnswer | OrderAnswer | TrendAnswer, ...]
+
+
+@dataclass(frozen=True)
 class TestAnswer:
     """Tests that hold what is found; `ours` and `verdict` where that is not what is printed."""
 
@@ -212,7 +226,14 @@ class NoAnswer:
 
 
 Answer: TypeAlias = (
-    NumberAnswer | OrderAnswer | TrendAnswer | TestAnswer | CostAnswer | MachineAnswer | NoAnswer
+    NumberAnswer
+    | OrderAnswer
+    | TrendAnswer
+    | AllAnswer
+    | TestAnswer
+    | CostAnswer
+    | MachineAnswer
+    | NoAnswer
 )
 
 
@@ -241,13 +262,19 @@ class Claim:
     @property
     def measures(self) -> tuple[Measure, ...]:
         """What has to be simulated for it."""
-        match self.answer:
-            case NumberAnswer(measure=one) | TrendAnswer(measure=one):
-                return (one,)
-            case OrderAnswer(measures=several):
-                return several
-            case _:
-                return ()
+        return _measures(self.answer)
+
+
+def _measures(answer: Answer) -> tuple[Measure, ...]:
+    match answer:
+        case NumberAnswer(measure=one) | TrendAnswer(measure=one):
+            return (one,)
+        case OrderAnswer(measures=several):
+            return several
+        case AllAnswer(parts=parts):
+            return tuple(one for part in parts for one in _measures(part))
+        case _:
+            return ()
 
 
 @dataclass(frozen=True)
@@ -388,6 +415,19 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _settings(table: Table | None) -> Settings | None:
+    return None if table is None else tuple((key, _text(value)) for key, value in table.items())
+
+
+def _per_workload(table: Table, workloads: Sequence[str]) -> dict[str, Settings] | None:
+    given = table.table("set_for")
+    if given is None:
+        return None
+    if any(name not in workloads for name, _ in given.items()):
+        raise table.refusal("set_for", f"tables for some of {', '.join(workloads)}")
+    return {name: _settings(given.table(name)) or () for name, _ in given.items()}
+
+
 def _opened(table: Table, known: Mapping[str, OpenKey]) -> tuple[str, ...] | None:
     value = table.any("open")
     if value is None:
@@ -402,7 +442,6 @@ def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
     transactions = table.count("transactions")
     if designs is None or workloads is None or transactions is None:
         raise ConfigError(f"{table.where}: designs, workloads and transactions must be there")
-    settings = table.table("set")
     opened = _opened(table, known)
     study = Study(
         id=table.text("id"),
@@ -412,7 +451,8 @@ def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
         threads=table.counts("threads") or (None,),
         transactions=transactions,
         baseline=table.optional_text("baseline") or designs[0],
-        settings=tuple((k, _text(v)) for k, v in settings.items()) if settings else (),
+        settings=_settings(table.table("set")) or (),
+        per_workload=_per_workload(table, workloads) or {},
         vary=_variations(table) or (),
         open=tuple(known) if opened is None else opened,
     )
@@ -429,6 +469,8 @@ def _quick(table: Table | None, study: Study, known: Mapping[str, OpenKey]) -> d
         "workloads": table.texts("workloads"),
         "threads": table.counts("threads"),
         "transactions": table.count("transactions"),
+        "settings": _settings(table.table("set")),
+        "per_workload": _per_workload(table, study.workloads),
         "vary": _variations(table),
         "open": _opened(table, known),
     }
@@ -518,37 +560,64 @@ def _answer(table: Table, printed: Printed, known: Paper) -> Answer:
         return _trend(table, known)
     if table.has("of"):
         return _number(table, printed, known)
+    if table.has("all"):
+        return _all(table, known)
     raise ConfigError(
-        f"{table.where}: one of test, cost, machine, none, order, rank, along, of must be there"
+        f"{table.where}: one of test, cost, machine, none, order, rank, along, of, all must "
+        "be there"
     )
 
 
+def _all(table: Table, known: Paper) -> AllAnswer:
+    names, parts = [], []
+    for item in table.tables("all", "name"):
+        names.append(item.text("name"))
+        part = _answer(item, None, known)
+        if not isinstance(part, NumberAnswer | OrderAnswer | TrendAnswer):
+            raise ConfigError(f"{item.where}: one of order, rank, along, of must be there")
+        parts.append(part)
+        item.end()
+    return AllAnswer(tuple(names), tuple(parts))
+
+
 def _measure(table: Table, known: Paper, of: str | None = None) -> Measure:
-    study = known.studies[_known_study(table, known.studies)]
+    names = _names(table, "experiment")
+    if not names or any(name not in known.studies for name in names):
+        raise table.refusal("experiment", f"some of {', '.join(known.studies)}")
+    studies = [known.studies[name] for name in names]
     over = table.any("over")
-    if isinstance(over, str):
+    if isinstance(over, str | list):
         over = {"design": over}
     at = table.any("at") or {}
-    design = of or table.text("of")
-    axes = _axes(study)
+    designs = _names(table, "of") if of is None else (of,)
+    axes = [axis for axis in _axes(studies[0]) if all(axis in _axes(item) for item in studies)]
     for key, allowed in (("over", ("design", *axes)), ("at", axes)):
         given = {"over": over or {}, "at": at}[key]
         if not isinstance(given, dict) or any(axis not in allowed for axis in given):
             raise table.refusal(key, f"a table with some of {', '.join(allowed)}")
-    for name in (design, (over or {}).get("design", design)):
+    reference = (over or {}).get("design", ())
+    needed = (*designs, *([reference] if isinstance(reference, str) else reference))
+    for name, study in itertools.product(needed, studies):
         if name not in study.designs:
             raise ConfigError(
                 f"{table.where}: `{name}` is not among the designs of `{study.id}`: "
                 + ", ".join(study.designs)
             )
     return Measure(
-        study.id,
+        names,
         table.text("metric"),
-        design,
+        designs,
         over or {},
         at,
         table.choice("mean", MEANS, MEANS[0]),
     )
+
+
+def _names(table: Table, key: str) -> tuple[str, ...]:
+    """A name, or several."""
+    if isinstance(table.any(key), str):
+        return (table.text(key),)
+    return table.texts(key) or ()
 
 
 def _number(table: Table, printed: Printed, known: Paper) -> NumberAnswer:
@@ -591,7 +660,9 @@ def _order(table: Table, known: Paper) -> OrderAnswer:
 def _trend(table: Table, known: Paper) -> TrendAnswer:
     measure = _measure(table, known)
     along = table.text("along")
-    axes = _axes(known.studies[measure.study])
+    if len(measure.studies) > 1:
+        raise table.refusal("experiment", "one experiment, where there is `along`")
+    axes = _axes(known.studies[measure.studies[0]])
     if along not in axes or along in measure.at:
         raise table.refusal("along", f"one of {', '.join(axes)} that `at` does not fix")
     between = table.any("between")

@@ -95,7 +95,7 @@ def _is_about(claim: Claim, figure: Figure) -> bool:
     answer = claim.answer
     return (
         isinstance(answer, NumberAnswer)
-        and answer.measure.study == figure.study
+        and answer.measure.studies == (figure.study,)
         and answer.measure.metric == figure.metric
         and answer.bound == "about"
     )
@@ -167,7 +167,7 @@ def _measure(
         over[axis] = columns[0]
         if figure.relative:
             over["design"] = design
-    return Measure(figure.study, figure.metric, design, over, at, "geometric")
+    return Measure((figure.study,), figure.metric, (design,), over, at, "geometric")
 
 
 def _point(measure: Measure, results: Results) -> Point:
@@ -189,7 +189,7 @@ def _with_printed(
     for claim in printed:
         answer = claim.answer
         assert isinstance(answer, NumberAnswer), "others print no number"
-        if answer.measure.of == design and _is_at(answer.measure, figure, study, place):
+        if answer.measure.of == (design,) and _is_at(answer.measure, figure, study, place):
             return replace(point, printed=answer.expect, claim=claim.id)
     return point
 

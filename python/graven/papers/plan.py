@@ -7,7 +7,7 @@ experiment is as many matrices of simulations, of which the first is as assumed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graven.catalogue import catalogue
 from graven.experiment import Job, matrix
@@ -63,11 +63,12 @@ class Wanted:
     def covers(self, measures: Iterable[Measure]) -> bool:
         """Whether these can be told from the experiments that this needs."""
         names = {study.id for study in self.studies}
-        return all(measure.study in names for measure in measures)
+        return all(name in names for measure in measures for name in measure.studies)
 
 
 def _alternatives(paper: Paper, study: Study) -> list[Alternative]:
-    fixed = {key for key, _ in study.settings} | {item.key for item in study.vary}
+    settings = (study.settings, *study.per_workload.values())
+    fixed = {key for some in settings for key, _ in some} | {item.key for item in study.vary}
     assumed = _values(paper.machine)
     others = [
         (f"{key} = {value}", {key: value})
@@ -88,16 +89,18 @@ def _values(machine: str) -> Mapping[str, str]:
 
 
 def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ...]:
+    jobs = matrix(
+        study.designs,
+        study.workloads,
+        Machine(paper.machine),
+        threads=study.threads,
+        transactions=study.transactions,
+        vary=study.vary,
+    )
+    general = dict(study.settings)
+    own = {name: general | dict(study.per_workload.get(name, ())) for name in study.workloads}
     return tuple(
-        matrix(
-            study.designs,
-            study.workloads,
-            Machine(paper.machine),
-            threads=study.threads,
-            transactions=study.transactions,
-            settings=dict(study.settings) | dict(extra),
-            vary=study.vary,
-        )
+        replace(job, settings=tuple((own[job.workload] | dict(extra)).items())) for job in jobs
     )
 
 
