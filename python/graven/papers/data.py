@@ -28,8 +28,9 @@ Printed: TypeAlias = "int | float | str | list[Any] | None"
 Settings: TypeAlias = "tuple[tuple[str, str], ...]"
 """Keys and their values, as `--set` takes them."""
 
-MEANS = ("geometric", "arithmetic", "max", "min")
-FORMS = ("times", "gain", "reduction", "percent", "value")
+SHARES = ("above", "below")
+MEANS = ("geometric", "arithmetic", "max", "min", *SHARES)
+FORMS = ("times", "gain", "reduction", "percent", "value", "cases")
 SHAPES = ("rises", "falls", "flat", "peaks", "saturates")
 BOUNDS = ("at most", "at least", "about")
 KINDS = ("bars", "lines", "table")
@@ -132,7 +133,8 @@ class Measure:
             designs it is the one with the highest throughput, each time anew.
         at: Which results: `threads`, `workload` (one or several), varied keys. What is left open
             has the mean taken over it.
-        mean: Which one; or the largest, or the smallest.
+        mean: Which one; or the largest, or the smallest; or the share of the ratios above 1, or
+            below it.
     """
 
     studies: tuple[str, ...]
@@ -150,7 +152,8 @@ class NumberAnswer:
     Attributes:
         measure: What is measured.
         expect: What the paper prints, as the same number.
-        form: How the paper prints it: a multiple, a gain or reduction in percent, a share.
+        form: How the paper prints it: a multiple, a gain or reduction in percent, a share, or
+            `cases` where it says that something is so in all of them.
         bound: Whether it is a limit.
     """
 
@@ -622,8 +625,9 @@ def _names(table: Table, key: str) -> tuple[str, ...]:
 
 def _number(table: Table, printed: Printed, known: Paper) -> NumberAnswer:
     measure = _measure(table, known)
-    form = table.choice("form", FORMS, "times" if measure.over else "value")
-    expect = table.number("expect")
+    shared = measure.mean in SHARES
+    form = table.choice("form", FORMS, "cases" if shared else "times" if measure.over else "value")
+    expect = 1.0 if shared else table.number("expect")
     if expect is None:
         if isinstance(printed, bool) or not isinstance(printed, int | float):
             raise ConfigError(f"{table.where}: `expect` is missing, as `value` is no number")

@@ -14,7 +14,7 @@ from graven._engine import ConfigError
 from graven.catalogue import catalogue
 from graven.comparison import geometric_mean
 from graven.figures import exact
-from graven.papers.data import Measure
+from graven.papers.data import SHARES, Measure
 from graven.records import Record, Value
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
@@ -149,7 +149,7 @@ def _cell(
 
 
 def mean(values: Sequence[float | None], kind: str) -> float | None:
-    """A mean, or an extreme; `None` if there is nothing, or something is missing."""
+    """A mean, an extreme or a share; `None` if there is nothing, or something is missing."""
     known = [value for value in values if value is not None]
     if not known or len(known) != len(values):
         return None
@@ -157,6 +157,8 @@ def mean(values: Sequence[float | None], kind: str) -> float | None:
         return max(known)
     if kind == "min":
         return min(known)
+    if kind in SHARES:
+        return sum(value > 1.0 if kind == "above" else value < 1.0 for value in known) / len(known)
     if kind == "geometric":
         positive = geometric_mean(known)
         if positive is not None:

@@ -194,6 +194,8 @@ def _number(claim: Claim, answer: NumberAnswer, found: Reproduction) -> Verdict:
 
 
 def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
+    if answer.form == "cases" and ours == answer.expect:
+        return MET
     if answer.bound == "at most" and ours <= answer.expect:
         return MET
     if answer.bound == "at least" and ours >= answer.expect:
@@ -202,6 +204,8 @@ def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
         return MET_10
     if relative is not None and abs(relative - 1.0) <= 0.25:
         return MET_25
+    if answer.form == "cases":
+        return DIRECTION if ours > 0.5 else CONTRADICTED
     directed = bool(answer.measure.over) and answer.bound == "about"
     if directed and (ours - 1.0) * (answer.expect - 1.0) > 0.0:
         return DIRECTION
@@ -209,6 +213,8 @@ def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
 
 
 def _shown(number: float, form: str) -> str:
+    if form == "cases":
+        return f"in {100.0 * number:.0f} % of all cases"
     value = as_printed(number, form)
     if form in ("gain", "reduction", "percent"):
         return f"{value:.1f} %"
