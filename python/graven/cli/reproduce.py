@@ -58,7 +58,7 @@ interrupt.
 @click.argument("paper_name", metavar="PAPER|all", required=False)
 @click.argument("figures", metavar="[FIGURE...]", nargs=-1)
 @click.option("--quick", is_flag=True, help="Smaller sizes: minutes instead of an hour or two.")
-@click.option("--claims", is_flag=True, help="Print the table of claims.")
+@click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
 @click.option(
     "--stored",
@@ -110,7 +110,8 @@ def reproduce(
         status = _run(wanted, store, jobs)
     found = [collect(item, store) for item in wanted]
     judged = [verdicts(item, costs) for item in found]
-    _write(found, judged, store, folder)
+    if not claims:
+        _write(found, judged, store, folder)
     _print(found, judged, claims=claims, figures=bool(figures), form=form)
     return status
 
