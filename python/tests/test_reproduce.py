@@ -262,7 +262,7 @@ def test_a_metric_is_an_expression_of_statistics(comparison):
 
 def test_means_and_extremes(comparison):
     def measured(mean, **more):
-        one = Measure("x", "throughput_tx_per_s", "silo", {"design": "base"}, more, mean)
+        one = Measure(("x",), "throughput_tx_per_s", ("silo",), {"design": "base"}, more, mean)
         return measures.measured(one, comparison.records)
 
     over = comparison.normalised("base")
@@ -291,13 +291,13 @@ def test_means_and_extremes(comparison):
     ],
 )
 def test_shapes(shape, values, verdict):
-    one = Measure("x", "ipc", "silo", {}, {}, "geometric")
+    one = Measure(("x",), "ipc", ("silo",), {}, {}, "geometric")
     answer = TrendAnswer(one, "threads", shape, 0.05, None)
     assert verdicts.shape_verdict(answer, list(range(len(values))), values) == verdict
 
 
 def test_a_peak_has_a_place():
-    one = Measure("x", "ipc", "silo", {}, {}, "geometric")
+    one = Measure(("x",), "ipc", ("silo",), {}, {}, "geometric")
     answer = TrendAnswer(one, "threads", "peaks", 0.05, (2.0, 3.0))
     assert verdicts.shape_verdict(answer, [1, 2, 4], [1, 2, 1]) == verdicts.MET
     assert verdicts.shape_verdict(answer, [1, 4, 8], [1, 2, 1]) == verdicts.DIRECTION

@@ -223,7 +223,7 @@ def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> Figu
 def _is_of(claim: Claim, figure: Figure) -> bool:
     """Whether a figure shows what a claim is about."""
     return any(
-        (measure.study, measure.metric) == (figure.study, figure.metric)
+        figure.study in measure.studies and measure.metric == figure.metric
         for measure in claim.measures
     )
 
