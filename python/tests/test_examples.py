@@ -18,8 +18,9 @@ assert [report.verdict for report in reports] == ["convicted", "kept"]
 """
 
 
+@pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.ipynb")))
-def test_a_notebook_runs_from_its_first_cell_to_its_last(name, real_engine, tmp_path):
+def test_a_notebook_runs_from_its_first_cell_to_its_last(name, tmp_path):
     done = _command(["-c", RUN])(str(EXAMPLES / name), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
