@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from graven import _engine
 from graven._engine import ConfigError
+from graven.papers.parts import Part, parts, settings, variations
 from graven.papers.toml import Table
 from graven.selection import Variation
 
@@ -25,7 +26,7 @@ Printed: TypeAlias = "int | float | str | list[Any] | None"
 """What a paper prints: a number, a text, or several."""
 
 QUICK_KEYS = ("designs", "workloads", "threads", "transactions", "vary", "open")
-MEANS = ("geometric", "arithmetic", "max", "min")
+MEANS = ("geometric", "arithmetic", "median", "max", "min")
 FORMS = ("times", "gain", "reduction", "percent", "value")
 SHAPES = ("rises", "falls", "flat", "peaks", "saturates")
 BOUNDS = ("at most", "at least", "about")
@@ -63,6 +64,7 @@ class Study:
         vary: Keys whose values are combined with each other.
         open: Keys left open, whose other values are tried one at a time.
         quick: What takes the place of the above when there are minutes only.
+        parts: Workloads whose keys have values of their own.
     """
 
     id: str
@@ -76,10 +78,12 @@ class Study:
     vary: tuple[Variation, ...]
     open: tuple[str, ...]
     quick: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
 
     def sized(self, *, quick: bool) -> Study:
         """The experiment at its full size, or at the one that takes minutes."""
-        return replace(self, **self.quick) if quick else self
+        own = replace(self, **self.quick) if quick else self
+        return replace(own, parts=tuple(p.sized(own.workloads, quick=quick) for p in self.parts))
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ class Measure:
         over: What it is divided by: another design, or the same with other coordinates.
         at: Which results: `threads`, `workload` (one or several), varied keys. What is left open
             has the mean taken over it.
-        mean: Which one; or the largest, or the smallest.
+        mean: Which one; or the one in the middle, the largest, the smallest.
     """
 
     study: str
@@ -182,6 +186,13 @@ class TrendAnswer:
 
 
 @dataclass(frozen=True)
+class AllAnswer:
+    """Several answers, all of which the claim needs."""
+
+    answers: tuple[NumberAnswer | OrderAnswer | TrendAnswer, ...]
+
+
+@dataclass(frozen=True)
 class TestAnswer:
     """Tests that hold what is found; `ours` and `verdict` where that is not what is printed."""
 
@@ -212,7 +223,14 @@ class NoAnswer:
 
 
 Answer: TypeAlias = (
-    NumberAnswer | OrderAnswer | TrendAnswer | TestAnswer | CostAnswer | MachineAnswer | NoAnswer
+    NumberAnswer
+    | OrderAnswer
+    | TrendAnswer
+    | AllAnswer
+    | TestAnswer
+    | CostAnswer
+    | MachineAnswer
+    | NoAnswer
 )
 
 
@@ -241,13 +259,19 @@ class Claim:
     @property
     def measures(self) -> tuple[Measure, ...]:
         """What has to be simulated for it."""
-        match self.answer:
-            case NumberAnswer(measure=one) | TrendAnswer(measure=one):
-                return (one,)
-            case OrderAnswer(measures=several):
-                return several
-            case _:
-                return ()
+        return _measures(self.answer)
+
+
+def _measures(answer: Answer) -> tuple[Measure, ...]:
+    match answer:
+        case NumberAnswer(measure=one) | TrendAnswer(measure=one):
+            return (one,)
+        case OrderAnswer(measures=several):
+            return several
+        case AllAnswer(answers=answers):
+            return tuple(one for item in answers for one in _measures(item))
+        case _:
+            return ()
 
 
 @dataclass(frozen=True)
@@ -372,22 +396,6 @@ def _open_key(key: str, table: Table) -> OpenKey:
     return found
 
 
-def _variations(table: Table) -> tuple[Variation, ...] | None:
-    vary = table.table("vary")
-    if vary is None:
-        return None
-    found = []
-    for key, values in vary.items():
-        if not isinstance(values, list) or not values:
-            raise vary.refusal(key, "a list of at least one value")
-        found.append(Variation(key, tuple(_text(value) for value in values), vary.where))
-    return tuple(found)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _opened(table: Table, known: Mapping[str, OpenKey]) -> tuple[str, ...] | None:
     value = table.any("open")
     if value is None:
@@ -402,8 +410,8 @@ def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
     transactions = table.count("transactions")
     if designs is None or workloads is None or transactions is None:
         raise ConfigError(f"{table.where}: designs, workloads and transactions must be there")
-    settings = table.table("set")
     opened = _opened(table, known)
+    vary = variations(table) or ()
     study = Study(
         id=table.text("id"),
         what=table.text("what"),
@@ -412,9 +420,10 @@ def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
         threads=table.counts("threads") or (None,),
         transactions=transactions,
         baseline=table.optional_text("baseline") or designs[0],
-        settings=tuple((k, _text(v)) for k, v in settings.items()) if settings else (),
-        vary=_variations(table) or (),
+        settings=settings(table),
+        vary=vary,
         open=tuple(known) if opened is None else opened,
+        parts=parts(table, workloads, vary),
     )
     if study.baseline not in designs:
         raise table.refusal("baseline", f"one of {', '.join(designs)}")
@@ -429,7 +438,7 @@ def _quick(table: Table | None, study: Study, known: Mapping[str, OpenKey]) -> d
         "workloads": table.texts("workloads"),
         "threads": table.counts("threads"),
         "transactions": table.count("transactions"),
-        "vary": _variations(table),
+        "vary": variations(table),
         "open": _opened(table, known),
     }
     table.end()
@@ -512,6 +521,8 @@ def _answer(table: Table, printed: Printed, known: Paper) -> Answer:
         return MachineAnswer(dict(values.items()))
     if table.has("none"):
         return NoAnswer(table.text("none"))
+    if table.has("all"):
+        return _all(table, printed, known)
     if table.has("order") or table.has("rank"):
         return _order(table, known)
     if table.has("along"):
@@ -519,8 +530,21 @@ def _answer(table: Table, printed: Printed, known: Paper) -> Answer:
     if table.has("of"):
         return _number(table, printed, known)
     raise ConfigError(
-        f"{table.where}: one of test, cost, machine, none, order, rank, along, of must be there"
+        f"{table.where}: one of test, cost, machine, none, all, order, rank, along, of is needed"
     )
+
+
+def _all(table: Table, printed: Printed, known: Paper) -> AllAnswer:
+    found = []
+    for item in table.tables("all", "says"):
+        answer = _answer(item, printed, known)
+        item.end()
+        if not isinstance(answer, NumberAnswer | OrderAnswer | TrendAnswer):
+            raise ConfigError(f"{item.where}: one of order, rank, along, of must be there")
+        found.append(answer)
+    if len(found) < 2:
+        raise table.refusal("all", "at least two answers")
+    return AllAnswer(tuple(found))
 
 
 def _measure(table: Table, known: Paper, of: str | None = None) -> Measure:

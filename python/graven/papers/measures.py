@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -148,6 +149,8 @@ def mean(values: Sequence[float | None], kind: str) -> float | None:
         return max(known)
     if kind == "min":
         return min(known)
+    if kind == "median":
+        return statistics.median(known)
     if kind == "geometric":
         positive = geometric_mean(known)
         if positive is not None:

@@ -13,6 +13,7 @@ from graven.catalogue import catalogue
 from graven.experiment import Job, matrix
 from graven.machine import Machine
 from graven.papers.data import Measure, Paper, Study
+from graven.papers.parts import Part
 
 AS_ASSUMED = "as assumed"
 """The alternative in which nothing is but as the machine's file has it."""
@@ -88,15 +89,20 @@ def _values(machine: str) -> Mapping[str, str]:
 
 
 def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ...]:
+    apart = [name for part in study.parts for name in part.workloads]
+    common = tuple(name for name in study.workloads if name not in apart)
+    groups = [Part(common, None, (), ()), *study.parts]
     return tuple(
-        matrix(
+        job
+        for part in groups
+        for job in matrix(
             study.designs,
-            study.workloads,
+            part.workloads,
             Machine(paper.machine),
-            threads=study.threads,
+            threads=part.threads or study.threads,
             transactions=study.transactions,
-            settings=dict(study.settings) | dict(extra),
-            vary=study.vary,
+            settings=dict(study.settings) | dict(extra) | dict(part.settings),
+            vary=part.varied(study.vary),
         )
     )
 

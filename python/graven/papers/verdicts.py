@@ -1,8 +1,9 @@
 """Each claim beside what came out, and how far they agree.
 
 A number is met within 10 or 25 % of what the paper prints; beyond that it may still lie on the same
-side of 1, which is the direction. The verdict is of the results as assumed; over the values of what
-the paper leaves open there is an interval.
+side of 1, which is the direction. So may a gain of which less than half came out, however near to 1
+both are. The verdict is of the results as assumed; over the values of what the paper leaves open
+there is an interval.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graven.figures import ratio
 from graven.papers import machines
 from graven.papers.data import (
+    AllAnswer,
     Claim,
     CostAnswer,
     MachineAnswer,
@@ -111,6 +114,8 @@ def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
             return _order(claim, claim.answer, found)
         case TrendAnswer():
             return _trend(claim, claim.answer, found.results[claim.answer.measure.study])
+        case AllAnswer(answers=answers):
+            return _worst([_verdict(replace(claim, answer=one), found, costs) for one in answers])
         case TestAnswer(tests=tests, verdict=verdict, ours=ours):
             said = ours or ("as printed" if verdict == MET else "")
             return _plain(claim, said, verdict, "test: " + ", ".join(map(_test_name, tests)))
@@ -124,6 +129,22 @@ def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
             return _machine(claim, values, found.wanted.paper.machine)
         case NoAnswer(why=why):
             return Verdict(claim, printed(claim), "", "", None, NOT_SIMULATED, "", why)
+
+
+def _worst(parts: Sequence[Verdict]) -> Verdict:
+    """The verdict of a claim that needs several: the worst, with what came out of each."""
+
+    def together(texts: Iterable[str]) -> str:
+        return "; ".join(dict.fromkeys(text for text in texts if text))
+
+    return replace(
+        max(parts, key=lambda part: VERDICTS.index(part.verdict)),
+        paper=printed(parts[0].claim) or together(part.paper for part in parts),
+        ours=together(part.ours for part in parts),
+        interval=together(part.interval for part in parts),
+        ratio=None,
+        how=together(part.how for part in parts),
+    )
 
 
 def printed(claim: Claim) -> str:
@@ -186,14 +207,25 @@ def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
         return MET
     if answer.bound == "at least" and ours >= answer.expect:
         return MET
-    if relative is not None and abs(relative - 1.0) <= 0.10:
+    away = _away(ours, answer, relative)
+    if away <= 0.10:
         return MET_10
-    if relative is not None and abs(relative - 1.0) <= 0.25:
+    if away <= 0.25:
         return MET_25
     directed = bool(answer.measure.over) and answer.bound == "about"
     if directed and (ours - 1.0) * (answer.expect - 1.0) > 0.0:
         return DIRECTION
     return CONTRADICTED
+
+
+def _away(ours: float, answer: NumberAnswer, relative: float | None) -> float:
+    """By what share ours differs; a gain or reduction of which less than half is there is none."""
+    if relative is None:
+        return math.inf
+    none_of_it, all_of_it = abs(ours - 1.0), abs(ours - answer.expect)
+    if answer.form in ("gain", "reduction") and none_of_it < all_of_it:
+        return math.inf
+    return abs(relative - 1.0)
 
 
 def _shown(number: float, form: str) -> str:
