@@ -24,8 +24,12 @@ workloads = ["array", "btree"]
 threads = [8]
 transactions = 100
 set = { "workload.footprint_bytes" = "16 MB" }
-set_for = { btree = { "workload.footprint_bytes" = "1 MB", "workload.element_bytes" = "8 B" } }
-quick = { set = {}, set_for = {} }
+quick = { set = {} }
+
+[[experiment.part]]
+workloads = ["btree"]
+set = { "workload.footprint_bytes" = "1 MB", "workload.element_bytes" = "8 B" }
+quick = { set = {} }
 
 [[experiment]]
 id = "two"
@@ -68,6 +72,8 @@ def judged(answer, value="1.0"):
     wanted = plan.Wanted(paper, quick=False)
     return verdicts.verdicts(Reproduction(wanted, found), lambda _: {})[0]
 
+
+PART_OF_NONE = '[[experiment.part]]\nworkloads = ["hash"]'
 
 THE = 'metric = "throughput_tx_per_s"'
 
@@ -164,5 +170,6 @@ def test_keys_of_one_workload_come_before_those_of_all():
     assert jobs["pm.write_ns = 300", "btree"] == small | {"pm.write_ns": "300"}
     quick = plan.Wanted(paper, quick=True).alternatives()
     assert all(not job.settings for job in quick[0].jobs)
-    with pytest.raises(ConfigError, match="tables for some of array, btree"):
-        data.parse("silo", EXPERIMENTS.replace("set_for = { btree", "set_for = { hash"), "")
+    other = EXPERIMENTS.replace('[[experiment.part]]\nworkloads = ["btree"]', PART_OF_NONE)
+    with pytest.raises(ConfigError, match="some of array, btree"):
+        data.parse("silo", other, "")

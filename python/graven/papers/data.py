@@ -19,17 +19,15 @@ from typing import Any, TypeAlias
 
 from graven import _engine
 from graven._engine import ConfigError
+from graven.papers.parts import Part, parts, settings, variations
 from graven.papers.toml import Table
 from graven.selection import Variation
 
 Printed: TypeAlias = "int | float | str | list[Any] | None"
 """What a paper prints: a number, a text, or several."""
 
-Settings: TypeAlias = "tuple[tuple[str, str], ...]"
-"""Keys and their values, as `--set` takes them."""
-
 SHARES = ("above", "below")
-MEANS = ("geometric", "arithmetic", "max", "min", *SHARES)
+MEANS = ("geometric", "arithmetic", "median", "max", "min", *SHARES)
 FORMS = ("times", "gain", "reduction", "percent", "value", "cases")
 SHAPES = ("rises", "falls", "flat", "peaks", "saturates")
 BOUNDS = ("at most", "at least", "about")
@@ -64,10 +62,10 @@ class Study:
         transactions: Of one simulation, over all threads.
         baseline: The design that figures are relative to.
         settings: Keys that are set, for all simulations alike.
-        per_workload: Keys that are set for those of one workload, whatever the design.
         vary: Keys whose values are combined with each other.
         open: Keys left open, whose other values are tried one at a time.
         quick: What takes the place of the above when there are minutes only.
+        parts: Workloads whose keys have values of their own.
     """
 
     id: str
@@ -77,15 +75,16 @@ class Study:
     threads: tuple[int | None, ...]
     transactions: int
     baseline: str
-    settings: Settings
-    per_workload: Mapping[str, Settings]
+    settings: tuple[tuple[str, str], ...]
     vary: tuple[Variation, ...]
     open: tuple[str, ...]
     quick: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
 
     def sized(self, *, quick: bool) -> Study:
         """The experiment at its full size, or at the one that takes minutes."""
-        return replace(self, **self.quick) if quick else self
+        own = replace(self, **self.quick) if quick else self
+        return replace(own, parts=tuple(p.sized(own.workloads, quick=quick) for p in self.parts))
 
 
 @dataclass(frozen=True)
@@ -133,8 +132,8 @@ class Measure:
             designs it is the one with the highest throughput, each time anew.
         at: Which results: `threads`, `workload` (one or several), varied keys. What is left open
             has the mean taken over it.
-        mean: Which one; or the largest, or the smallest; or the share of the ratios above 1, or
-            below it.
+        mean: Which one; or the one in the middle, the largest, the smallest; or the share of the
+            ratios above 1, or below it.
     """
 
     studies: tuple[str, ...]
@@ -192,10 +191,10 @@ class TrendAnswer:
 
 @dataclass(frozen=True)
 class AllAnswer:
-    """Several answers, each with a name for a person, all of which must hold."""
+    """Several answers, all of which the claim needs, with names for a person or without."""
 
     names: tuple[str, ...]
-    parts: tuple[NumberAnswer | OrderAnswer | TrendAnswer, ...]
+    answers: tuple[NumberAnswer | OrderAnswer | TrendAnswer, ...]
 
 
 @dataclass(frozen=True)
@@ -274,8 +273,8 @@ def _measures(answer: Answer) -> tuple[Measure, ...]:
             return (one,)
         case OrderAnswer(measures=several):
             return several
-        case AllAnswer(parts=parts):
-            return tuple(one for part in parts for one in _measures(part))
+        case AllAnswer(answers=answers):
+            return tuple(one for item in answers for one in _measures(item))
         case _:
             return ()
 
@@ -402,35 +401,6 @@ def _open_key(key: str, table: Table) -> OpenKey:
     return found
 
 
-def _variations(table: Table) -> tuple[Variation, ...] | None:
-    vary = table.table("vary")
-    if vary is None:
-        return None
-    found = []
-    for key, values in vary.items():
-        if not isinstance(values, list) or not values:
-            raise vary.refusal(key, "a list of at least one value")
-        found.append(Variation(key, tuple(_text(value) for value in values), vary.where))
-    return tuple(found)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _settings(table: Table | None) -> Settings | None:
-    return None if table is None else tuple((key, _text(value)) for key, value in table.items())
-
-
-def _per_workload(table: Table, workloads: Sequence[str]) -> dict[str, Settings] | None:
-    given = table.table("set_for")
-    if given is None:
-        return None
-    if any(name not in workloads for name, _ in given.items()):
-        raise table.refusal("set_for", f"tables for some of {', '.join(workloads)}")
-    return {name: _settings(given.table(name)) or () for name, _ in given.items()}
-
-
 def _opened(table: Table, known: Mapping[str, OpenKey]) -> tuple[str, ...] | None:
     value = table.any("open")
     if value is None:
@@ -446,6 +416,7 @@ def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
     if designs is None or workloads is None or transactions is None:
         raise ConfigError(f"{table.where}: designs, workloads and transactions must be there")
     opened = _opened(table, known)
+    vary = variations(table) or ()
     study = Study(
         id=table.text("id"),
         what=table.text("what"),
@@ -454,10 +425,10 @@ def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
         threads=table.counts("threads") or (None,),
         transactions=transactions,
         baseline=table.optional_text("baseline") or designs[0],
-        settings=_settings(table.table("set")) or (),
-        per_workload=_per_workload(table, workloads) or {},
-        vary=_variations(table) or (),
+        settings=settings(table),
+        vary=vary,
         open=tuple(known) if opened is None else opened,
+        parts=parts(table, workloads, vary),
     )
     if study.baseline not in designs:
         raise table.refusal("baseline", f"one of {', '.join(designs)}")
@@ -472,9 +443,8 @@ def _quick(table: Table | None, study: Study, known: Mapping[str, OpenKey]) -> d
         "workloads": table.texts("workloads"),
         "threads": table.counts("threads"),
         "transactions": table.count("transactions"),
-        "settings": _settings(table.table("set")),
-        "per_workload": _per_workload(table, study.workloads),
-        "vary": _variations(table),
+        "settings": settings(table) if table.has("set") else None,
+        "vary": variations(table),
         "open": _opened(table, known),
     }
     table.end()
@@ -557,30 +527,31 @@ def _answer(table: Table, printed: Printed, known: Paper) -> Answer:
         return MachineAnswer(dict(values.items()))
     if table.has("none"):
         return NoAnswer(table.text("none"))
+    if table.has("all"):
+        return _all(table, printed, known)
     if table.has("order") or table.has("rank"):
         return _order(table, known)
     if table.has("along"):
         return _trend(table, known)
     if table.has("of"):
         return _number(table, printed, known)
-    if table.has("all"):
-        return _all(table, known)
     raise ConfigError(
-        f"{table.where}: one of test, cost, machine, none, order, rank, along, of, all must "
-        "be there"
+        f"{table.where}: one of test, cost, machine, none, all, order, rank, along, of is needed"
     )
 
 
-def _all(table: Table, known: Paper) -> AllAnswer:
-    names, parts = [], []
+def _all(table: Table, printed: Printed, known: Paper) -> AllAnswer:
+    names, found = [], []
     for item in table.tables("all", "name"):
-        names.append(item.text("name"))
-        part = _answer(item, None, known)
-        if not isinstance(part, NumberAnswer | OrderAnswer | TrendAnswer):
-            raise ConfigError(f"{item.where}: one of order, rank, along, of must be there")
-        parts.append(part)
+        names.append(item.optional_text("name") or "")
+        answer = _answer(item, printed, known)
         item.end()
-    return AllAnswer(tuple(names), tuple(parts))
+        if not isinstance(answer, NumberAnswer | OrderAnswer | TrendAnswer):
+            raise ConfigError(f"{item.where}: one of order, rank, along, of must be there")
+        found.append(answer)
+    if len(found) < 2:
+        raise table.refusal("all", "at least two answers")
+    return AllAnswer(tuple(names), tuple(found))
 
 
 def _measure(table: Table, known: Paper, of: str | None = None) -> Measure:

@@ -10,7 +10,7 @@ from typing import Any
 from graven.comparison import MEAN
 from graven.figures import caption, exact
 from graven.papers.data import Claim, Figure, Measure, NumberAnswer, Study
-from graven.papers.measures import coordinates, measured, same
+from graven.papers.measures import coordinates, matching, measured, same
 from graven.papers.plan import AS_ASSUMED
 from graven.papers.reproduction import Reproduction, Results
 from graven.records import Record, Value
@@ -87,6 +87,7 @@ def drawn(figure: Figure, found: Reproduction) -> Drawn:
     axis = figure.x or WORKLOAD
     places = _places(figure, results)
     panels = [_panel(figure, results, place, printed) for place in places]
+    panels = [panel for panel in panels if panel.columns]
     others = tuple(name for name in results.records if name != AS_ASSUMED)
     return Drawn(figure, results.study, tuple(panels), axis, others, results.missing)
 
@@ -131,7 +132,8 @@ def _panel(
     figure: Figure, results: Results, place: Mapping[str, Value], printed: Sequence[Claim]
 ) -> Panel:
     axis = figure.x or WORKLOAD
-    columns: list[Value] = list(coordinates(results.assumed, axis))
+    # Workloads apart may have no results with the panel's values.
+    columns: list[Value] = list(coordinates(matching(results.assumed, place), axis))
     if axis == WORKLOAD and len(columns) > 1:
         columns.append(MEAN)
     rows = {
@@ -199,7 +201,7 @@ def _with_printed(
 def _is_at(measure: Measure, figure: Figure, study: Study, place: Mapping[str, Value]) -> bool:
     """Whether a measure is of one place of a figure: the same coordinates, relative to the same."""
     over = {"design": study.baseline} if figure.relative else {}
-    if figure.first or dict(measure.over) != over or measure.mean in ("max", "min"):
+    if figure.first or dict(measure.over) != over or measure.mean in ("median", "max", "min"):
         return False
     wanted = {axis: value for axis, value in place.items() if value != MEAN}
     given = dict(measure.at)

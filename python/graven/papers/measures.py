@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -157,6 +158,8 @@ def mean(values: Sequence[float | None], kind: str) -> float | None:
         return max(known)
     if kind == "min":
         return min(known)
+    if kind == "median":
+        return statistics.median(known)
     if kind in SHARES:
         return sum(value > 1.0 if kind == "above" else value < 1.0 for value in known) / len(known)
     if kind == "geometric":

@@ -7,12 +7,13 @@ experiment is as many matrices of simulations, of which the first is as assumed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from graven.catalogue import catalogue
 from graven.experiment import Job, matrix
 from graven.machine import Machine
 from graven.papers.data import Measure, Paper, Study
+from graven.papers.parts import Part
 
 AS_ASSUMED = "as assumed"
 """The alternative in which nothing is but as the machine's file has it."""
@@ -67,8 +68,7 @@ class Wanted:
 
 
 def _alternatives(paper: Paper, study: Study) -> list[Alternative]:
-    settings = (study.settings, *study.per_workload.values())
-    fixed = {key for some in settings for key, _ in some} | {item.key for item in study.vary}
+    fixed = {key for key, _ in study.settings} | {item.key for item in study.vary}
     assumed = _values(paper.machine)
     others = [
         (f"{key} = {value}", {key: value})
@@ -89,18 +89,21 @@ def _values(machine: str) -> Mapping[str, str]:
 
 
 def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ...]:
-    jobs = matrix(
-        study.designs,
-        study.workloads,
-        Machine(paper.machine),
-        threads=study.threads,
-        transactions=study.transactions,
-        vary=study.vary,
-    )
-    general = dict(study.settings)
-    own = {name: general | dict(study.per_workload.get(name, ())) for name in study.workloads}
+    apart = [name for part in study.parts for name in part.workloads]
+    common = tuple(name for name in study.workloads if name not in apart)
+    groups = [Part(common, None, (), ()), *study.parts]
     return tuple(
-        replace(job, settings=tuple((own[job.workload] | dict(extra)).items())) for job in jobs
+        job
+        for part in groups
+        for job in matrix(
+            study.designs,
+            part.workloads,
+            Machine(paper.machine),
+            threads=part.threads or study.threads,
+            transactions=study.transactions,
+            settings=dict(study.settings) | dict(extra) | dict(part.settings),
+            vary=part.varied(study.vary),
+        )
     )
 
 

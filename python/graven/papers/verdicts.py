@@ -1,8 +1,9 @@
 """Each claim beside what came out, and how far they agree.
 
 A number is met within 10 or 25 % of what the paper prints; beyond that it may still lie on the same
-side of 1, which is the direction. The verdict is of the results as assumed; over the values of what
-the paper leaves open there is an interval.
+side of 1, which is the direction. So may a gain of which less than half came out, however near to 1
+both are. The verdict is of the results as assumed; over the values of what the paper leaves open
+there is an interval.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,8 +115,9 @@ def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
             return _order(claim, claim.answer, found)
         case TrendAnswer():
             return _trend(claim, claim.answer, found)
-        case AllAnswer():
-            return _all(claim, claim.answer, found, costs)
+        case AllAnswer(names=names, answers=answers):
+            parts = [_verdict(replace(claim, answer=one), found, costs) for one in answers]
+            return _worst(claim, names, parts)
         case TestAnswer(tests=tests, verdict=verdict, ours=ours):
             said = ours or ("as printed" if verdict == MET else "")
             return _plain(claim, said, verdict, "test: " + ", ".join(map(_test_name, tests)))
@@ -128,6 +131,26 @@ def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
             return _machine(claim, values, found.wanted.paper.machine)
         case NoAnswer(why=why):
             return Verdict(claim, printed(claim), "", "", None, NOT_SIMULATED, "", why)
+
+
+def _worst(claim: Claim, names: Sequence[str], parts: Sequence[Verdict]) -> Verdict:
+    """The verdict of a claim that needs several: the worst, with what came out of each."""
+
+    def together(texts: Iterable[str]) -> str:
+        named = zip(names, texts, strict=True)
+        all_of_them = (f"{name}: {text}" if name and text else text for name, text in named)
+        return "; ".join(dict.fromkeys(text for text in all_of_them if text))
+
+    ours = (f"{part.ours} ({part.verdict})" if part.ours else "" for part in parts)
+    return replace(
+        max(parts, key=lambda part: VERDICTS.index(part.verdict)),
+        claim=claim,
+        paper=printed(claim) or together(part.paper for part in parts),
+        ours=together(ours),
+        interval=together(part.interval for part in parts),
+        ratio=None,
+        how="; ".join(dict.fromkeys(part.how for part in parts)),
+    )
 
 
 def printed(claim: Claim) -> str:
@@ -200,9 +223,10 @@ def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
         return MET
     if answer.bound == "at least" and ours >= answer.expect:
         return MET
-    if relative is not None and abs(relative - 1.0) <= 0.10:
+    away = _away(ours, answer, relative)
+    if away <= 0.10:
         return MET_10
-    if relative is not None and abs(relative - 1.0) <= 0.25:
+    if away <= 0.25:
         return MET_25
     if answer.form == "cases":
         return DIRECTION if ours > 0.5 else CONTRADICTED
@@ -210,6 +234,16 @@ def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
     if directed and (ours - 1.0) * (answer.expect - 1.0) > 0.0:
         return DIRECTION
     return CONTRADICTED
+
+
+def _away(ours: float, answer: NumberAnswer, relative: float | None) -> float:
+    """By what share ours differs; a gain or reduction of which less than half is there is none."""
+    if relative is None:
+        return math.inf
+    none_of_it, all_of_it = abs(ours - 1.0), abs(ours - answer.expect)
+    if answer.form in ("gain", "reduction") and none_of_it < all_of_it:
+        return math.inf
+    return abs(relative - 1.0)
 
 
 def _shown(number: float, form: str) -> str:
@@ -271,22 +305,6 @@ def _order_elsewhere(answer: OrderAnswer, found: Reproduction) -> str:
             counted += 1
             holding += _in_order(known) == MET
     return f"holds in {holding} of {counted} others" if counted else ""
-
-
-def _all(claim: Claim, answer: AllAnswer, found: Reproduction, costs: Costs) -> Verdict:
-    """The worst of its parts."""
-    parts = [_verdict(replace(claim, answer=part), found, costs) for part in answer.parts]
-    named = list(zip(answer.names, parts, strict=True))
-    return Verdict(
-        claim,
-        printed(claim),
-        "; ".join(f"{name}: {part.ours} ({part.verdict})" for name, part in named),
-        "; ".join(f"{name}: {part.interval}" for name, part in named if part.interval),
-        None,
-        max((part.verdict for part in parts), key=VERDICTS.index),
-        "; ".join(part.how for part in parts),
-        claim.why or "",
-    )
 
 
 def _trend(claim: Claim, answer: TrendAnswer, found: Reproduction) -> Verdict:

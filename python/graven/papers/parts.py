@@ -1,0 +1,121 @@
+"""Workloads of an experiment whose keys have values of their own.
+
+A paper that runs its macro-benchmarks on fewer threads than its micro-benchmarks, or with values of
+other sizes, still draws them in one figure and takes one mean over all. Such workloads are a part
+of the experiment: the designs are the same, and what is varied is, with other values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from graven._engine import ConfigError
+from graven.papers.toml import Table
+from graven.selection import Variation
+
+
+@dataclass(frozen=True)
+class Part:
+    """Workloads apart from the others of their experiment.
+
+    Attributes:
+        workloads: Their names.
+        threads: Numbers of program threads; `None` for those of the experiment.
+        settings: Keys that are set for them, over those of the experiment.
+        vary: Keys that the experiment varies, with the values that they have here.
+        quick: What takes the place of `threads`, `settings` and `vary` when there are minutes
+            only.
+    """
+
+    workloads: tuple[str, ...]
+    threads: tuple[int, ...] | None
+    settings: tuple[tuple[str, str], ...]
+    vary: tuple[Variation, ...]
+    quick: Mapping[str, Any] = field(default_factory=dict)
+
+    def sized(self, workloads: Sequence[str], *, quick: bool) -> Part:
+        """At its full size or at the one that takes minutes; of its workloads, those that run."""
+        own = replace(self, **self.quick) if quick else self
+        return replace(own, workloads=tuple(name for name in self.workloads if name in workloads))
+
+    def varied(self, of_all: Sequence[Variation]) -> tuple[Variation, ...]:
+        """What is varied here, in the order of the experiment."""
+        own = {item.key: item for item in self.vary}
+        return tuple(own.get(item.key, item) for item in of_all)
+
+
+def variations(table: Table) -> tuple[Variation, ...] | None:
+    """The `vary` of a table; `None` if it has none.
+
+    Raises:
+        ConfigError: a key has no list of values.
+    """
+    vary = table.table("vary")
+    if vary is None:
+        return None
+    found = []
+    for key, values in vary.items():
+        if not isinstance(values, list) or not values:
+            raise vary.refusal(key, "a list of at least one value")
+        found.append(Variation(key, tuple(text(value) for value in values), vary.where))
+    return tuple(found)
+
+
+def settings(table: Table) -> tuple[tuple[str, str], ...]:
+    """The `set` of a table, as `--set` takes it."""
+    found = table.table("set")
+    return tuple((key, text(value)) for key, value in found.items()) if found else ()
+
+
+def text(value: object) -> str:
+    """A value of TOML as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parts(table: Table, workloads: Sequence[str], vary: Sequence[Variation]) -> tuple[Part, ...]:
+    """The parts of an experiment with these workloads, which varies these keys.
+
+    Raises:
+        ConfigError: a workload is in none or in two, or a key is not varied by the experiment.
+    """
+    found: list[Part] = []
+    for item in table.tables("part", "workloads"):
+        part = _part(item)
+        item.end()
+        taken = [name for other in found for name in other.workloads]
+        allowed = [name for name in workloads if name not in taken]
+        if any(name not in allowed for name in part.workloads):
+            raise item.refusal("workloads", f"some of {', '.join(allowed)}")
+        keys = [one.key for one in vary]
+        for one in (*part.vary, *part.quick.get("vary", ())):
+            if one.key not in keys:
+                known = ", ".join(keys) or "none"
+                raise ConfigError(
+                    f"{item.where}: the experiment does not vary `{one.key}`; it varies {known}"
+                )
+        found.append(part)
+    return tuple(found)
+
+
+def _part(table: Table) -> Part:
+    workloads = table.texts("workloads")
+    if workloads is None:
+        raise ConfigError(f"{table.where}: `workloads` is missing")
+    quick = table.table("quick")
+    own: dict[str, Any] = {}
+    if quick is not None:
+        own = {
+            "threads": quick.counts("threads"),
+            "settings": settings(quick) if quick.has("set") else None,
+            "vary": variations(quick),
+        }
+        quick.end()
+    return Part(
+        workloads,
+        table.counts("threads"),
+        settings(table),
+        variations(table) or (),
+        {key: value for key, value in own.items() if value is not None},
+    )
