@@ -251,14 +251,15 @@ def _shown(number: float, form: str) -> str:
         return f"in {100.0 * number:.0f} % of all cases"
     value = as_printed(number, form)
     if form in ("gain", "reduction", "percent"):
-        return f"{value:.1f} %"
+        return f"{round(value, 1) + 0.0:.1f} %"
     return f"{ratio(value)} ×" if form == "times" else f"{value:,.4g}"
 
 
 def _interval(known: Sequence[float], form: str) -> str:
     if len(known) < 2:
         return ""
-    low, high = _shown(min(known), form), _shown(max(known), form)
+    ascending = sorted(known, key=lambda number: as_printed(number, form))
+    low, high = _shown(ascending[0], form), _shown(ascending[-1], form)
     return "" if low == high else f"{low} to {high}"
 
 
