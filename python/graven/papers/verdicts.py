@@ -239,6 +239,8 @@ def _interval(known: Sequence[float], form: str) -> str:
     if len(known) < 2:
         return ""
     low, high = _shown(min(known), form), _shown(max(known), form)
+    if form == "reduction":
+        low, high = high, low
     return "" if low == high else f"{low} to {high}"
 
 
