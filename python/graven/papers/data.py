@@ -7,6 +7,7 @@ claim says what the paper prints, and what answers it here. `docs/reproduce.md` 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tomllib
@@ -25,9 +26,9 @@ from graven.selection import Variation
 Printed: TypeAlias = "int | float | str | list[Any] | None"
 """What a paper prints: a number, a text, or several."""
 
-QUICK_KEYS = ("designs", "workloads", "threads", "transactions", "vary", "open")
-MEANS = ("geometric", "arithmetic", "median", "max", "min")
-FORMS = ("times", "gain", "reduction", "percent", "value")
+SHARES = ("above", "below")
+MEANS = ("geometric", "arithmetic", "median", "max", "min", *SHARES)
+FORMS = ("times", "gain", "reduction", "percent", "value", "cases")
 SHAPES = ("rises", "falls", "flat", "peaks", "saturates")
 BOUNDS = ("at most", "at least", "about")
 KINDS = ("bars", "lines", "table")
@@ -126,18 +127,20 @@ class Measure:
     """A number of an experiment's results.
 
     Attributes:
-        study: The experiment.
+        studies: The experiments, mostly one; a mean is over the results of all of them.
         metric: A statistic, or an expression of several.
-        of: The design.
-        over: What it is divided by: another design, or the same with other coordinates.
+        of: The designs, mostly one.
+        over: What it is divided by: another design, or the same with other coordinates. Of several
+            designs it is the one with the highest throughput, each time anew.
         at: Which results: `threads`, `workload` (one or several), varied keys. What is left open
             has the mean taken over it.
-        mean: Which one; or the one in the middle, the largest, the smallest.
+        mean: Which one; or the one in the middle, the largest, the smallest; or the share of the
+            ratios above 1, or below it.
     """
 
-    study: str
+    studies: tuple[str, ...]
     metric: str
-    of: str
+    of: tuple[str, ...]
     over: Mapping[str, Any]
     at: Mapping[str, Any]
     mean: str
@@ -150,7 +153,8 @@ class NumberAnswer:
     Attributes:
         measure: What is measured.
         expect: What the paper prints, as the same number.
-        form: How the paper prints it: a multiple, a gain or reduction in percent, a share.
+        form: How the paper prints it: a multiple, a gain or reduction in percent, a share, or
+            `cases` where it says that something is so in all of them.
         bound: Whether it is a limit.
     """
 
@@ -189,8 +193,9 @@ class TrendAnswer:
 
 @dataclass(frozen=True)
 class AllAnswer:
-    """Several answers, all of which the claim needs."""
+    """Several answers, all of which the claim needs, with names for a person or without."""
 
+    names: tuple[str, ...]
     answers: tuple[NumberAnswer | OrderAnswer | TrendAnswer, ...]
 
 
@@ -440,6 +445,7 @@ def _quick(table: Table | None, study: Study, known: Mapping[str, OpenKey]) -> d
         "workloads": table.texts("workloads"),
         "threads": table.counts("threads"),
         "transactions": table.count("transactions"),
+        "settings": settings(table) if table.has("set") else None,
         "vary": variations(table),
         "open": _opened(table, known),
     }
@@ -541,8 +547,9 @@ def _answer(table: Table, printed: Printed, known: Paper) -> Answer:
 
 
 def _all(table: Table, printed: Printed, known: Paper) -> AllAnswer:
-    found = []
-    for item in table.tables("all", "says"):
+    names, found = [], []
+    for item in table.tables("all", "name"):
+        names.append(item.optional_text("name") or "")
         answer = _answer(item, printed, known)
         item.end()
         if not isinstance(answer, NumberAnswer | OrderAnswer | TrendAnswer):
@@ -550,41 +557,54 @@ def _all(table: Table, printed: Printed, known: Paper) -> AllAnswer:
         found.append(answer)
     if len(found) < 2:
         raise table.refusal("all", "at least two answers")
-    return AllAnswer(tuple(found))
+    return AllAnswer(tuple(names), tuple(found))
 
 
 def _measure(table: Table, known: Paper, of: str | None = None) -> Measure:
-    study = known.studies[_known_study(table, known.studies)]
+    names = _names(table, "experiment")
+    if not names or any(name not in known.studies for name in names):
+        raise table.refusal("experiment", f"some of {', '.join(known.studies)}")
+    studies = [known.studies[name] for name in names]
     over = table.any("over")
-    if isinstance(over, str):
+    if isinstance(over, str | list):
         over = {"design": over}
     at = table.any("at") or {}
-    design = of or table.text("of")
-    axes = _axes(study)
+    designs = _names(table, "of") if of is None else (of,)
+    axes = [axis for axis in _axes(studies[0]) if all(axis in _axes(item) for item in studies)]
     for key, allowed in (("over", ("design", *axes)), ("at", axes)):
         given = {"over": over or {}, "at": at}[key]
         if not isinstance(given, dict) or any(axis not in allowed for axis in given):
             raise table.refusal(key, f"a table with some of {', '.join(allowed)}")
-    for name in (design, (over or {}).get("design", design)):
+    reference = (over or {}).get("design", ())
+    needed = (*designs, *([reference] if isinstance(reference, str) else reference))
+    for name, study in itertools.product(needed, studies):
         if name not in study.designs:
             raise ConfigError(
                 f"{table.where}: `{name}` is not among the designs of `{study.id}`: "
                 + ", ".join(study.designs)
             )
     return Measure(
-        study.id,
+        names,
         table.text("metric"),
-        design,
+        designs,
         over or {},
         at,
         table.choice("mean", MEANS, MEANS[0]),
     )
 
 
+def _names(table: Table, key: str) -> tuple[str, ...]:
+    """A name, or several."""
+    if isinstance(table.any(key), str):
+        return (table.text(key),)
+    return table.texts(key) or ()
+
+
 def _number(table: Table, printed: Printed, known: Paper) -> NumberAnswer:
     measure = _measure(table, known)
-    form = table.choice("form", FORMS, "times" if measure.over else "value")
-    expect = table.number("expect")
+    shared = measure.mean in SHARES
+    form = table.choice("form", FORMS, "cases" if shared else "times" if measure.over else "value")
+    expect = 1.0 if shared else table.number("expect")
     if expect is None:
         if isinstance(printed, bool) or not isinstance(printed, int | float):
             raise ConfigError(f"{table.where}: `expect` is missing, as `value` is no number")
@@ -621,7 +641,9 @@ def _order(table: Table, known: Paper) -> OrderAnswer:
 def _trend(table: Table, known: Paper) -> TrendAnswer:
     measure = _measure(table, known)
     along = table.text("along")
-    axes = _axes(known.studies[measure.study])
+    if len(measure.studies) > 1:
+        raise table.refusal("experiment", "one experiment, where there is `along`")
+    axes = _axes(known.studies[measure.studies[0]])
     if along not in axes or along in measure.at:
         raise table.refusal("along", f"one of {', '.join(axes)} that `at` does not fix")
     between = table.any("between")

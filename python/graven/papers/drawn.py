@@ -96,7 +96,7 @@ def _is_about(claim: Claim, figure: Figure) -> bool:
     answer = claim.answer
     return (
         isinstance(answer, NumberAnswer)
-        and answer.measure.study == figure.study
+        and answer.measure.studies == (figure.study,)
         and answer.measure.metric == figure.metric
         and answer.bound == "about"
     )
@@ -104,6 +104,8 @@ def _is_about(claim: Claim, figure: Figure) -> bool:
 
 def _places(figure: Figure, results: Results) -> list[dict[str, Value]]:
     """The coordinates of each panel: what the figure says, and whatever else has several values."""
+    if not results.assumed:
+        return []
     study = results.study
     axes = [THREADS, *(item.key for item in study.vary)]
     if figure.kind == "lines" and WORKLOAD in figure.panels:
@@ -168,7 +170,7 @@ def _measure(
         over[axis] = columns[0]
         if figure.relative:
             over["design"] = design
-    return Measure(figure.study, figure.metric, design, over, at, "geometric")
+    return Measure((figure.study,), figure.metric, (design,), over, at, "geometric")
 
 
 def _point(measure: Measure, results: Results) -> Point:
@@ -190,7 +192,7 @@ def _with_printed(
     for claim in printed:
         answer = claim.answer
         assert isinstance(answer, NumberAnswer), "others print no number"
-        if answer.measure.of == design and _is_at(answer.measure, figure, study, place):
+        if answer.measure.of == (design,) and _is_at(answer.measure, figure, study, place):
             return replace(point, printed=answer.expect, claim=claim.id)
     return point
 

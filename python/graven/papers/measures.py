@@ -15,7 +15,7 @@ from graven._engine import ConfigError
 from graven.catalogue import catalogue
 from graven.comparison import geometric_mean
 from graven.figures import exact
-from graven.papers.data import Measure, Study
+from graven.papers.data import SHARES, Measure
 from graven.records import Record, Value
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
@@ -115,9 +115,10 @@ def coordinates(records: Sequence[Record], axis: str) -> list[Value]:
     return list(dict.fromkeys(coordinate(record, axis) for record in records))
 
 
-def measured(measure: Measure, records: Sequence[Record]) -> float | None:
-    """The number; `None` if a result is missing."""
-    return mean(cells(measure, records), measure.mean)
+def measured(measure: Measure, *experiments: Sequence[Record]) -> float | None:
+    """The number over the results of one or several experiments; `None` if one is missing."""
+    found = [cell for records in experiments for cell in cells(measure, records)]
+    return mean(found, measure.mean)
 
 
 def cells(measure: Measure, records: Sequence[Record]) -> list[float | None]:
@@ -125,6 +126,11 @@ def cells(measure: Measure, records: Sequence[Record]) -> list[float | None]:
     metric = expression(measure.metric)
     own = matching(records, {**measure.at, "design": measure.of})
     return [_cell(metric, measure, record, records) for record in own]
+
+
+def _best(records: Sequence[Record]) -> Record:
+    """The one with the highest throughput, as papers choose the better of several."""
+    return max(records, key=lambda record: record.number("throughput_tx_per_s") or 0.0)
 
 
 def _cell(
@@ -136,12 +142,15 @@ def _cell(
     axes = ["design", "workload", "threads", *record.varied]
     place = {axis: coordinate(record, axis) for axis in axes} | dict(measure.over)
     others = matching(records, place)
-    reference = metric.value(others[0]) if others else None
+    design = measure.over.get("design")
+    if len(others) < (len(design) if isinstance(design, list) else 1):
+        return None
+    reference = metric.value(_best(others))
     return value / reference if reference else None
 
 
 def mean(values: Sequence[float | None], kind: str) -> float | None:
-    """A mean, or an extreme; `None` if there is nothing, or something is missing."""
+    """A mean, an extreme or a share; `None` if there is nothing, or something is missing."""
     known = [value for value in values if value is not None]
     if not known or len(known) != len(values):
         return None
@@ -151,6 +160,8 @@ def mean(values: Sequence[float | None], kind: str) -> float | None:
         return min(known)
     if kind == "median":
         return statistics.median(known)
+    if kind in SHARES:
+        return sum(value > 1.0 if kind == "above" else value < 1.0 for value in known) / len(known)
     if kind == "geometric":
         positive = geometric_mean(known)
         if positive is not None:
@@ -169,14 +180,19 @@ def series(
     ]
 
 
-def describe(measure: Measure, study: Study) -> str:
+def describe(measure: Measure) -> str:
     """The number in words, for a person."""
-    over = ", ".join(str(value) for value in measure.over.values())
+    over = ", ".join(
+        f"best of {_several(value)}" if isinstance(value, list) else str(value)
+        for value in measure.over.values()
+    )
+    of = _several(measure.of)
     at = ", ".join(
         f"{_several(value)} threads" if axis == "threads" else _several(value)
         for axis, value in measure.at.items()
     )
-    parts = [f"{measure.of} / {over}" if over else measure.of, measure.metric, at, study.id]
+    where = _several(measure.studies)
+    parts = [f"{of} / {over}" if over else of, measure.metric, at, where]
     return ", ".join(part for part in parts if part)
 
 

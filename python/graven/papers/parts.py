@@ -25,7 +25,8 @@ class Part:
         threads: Numbers of program threads; `None` for those of the experiment.
         settings: Keys that are set for them, over those of the experiment.
         vary: Keys that the experiment varies, with the values that they have here.
-        quick: What takes the place of `threads` and `vary` when there are minutes only.
+        quick: What takes the place of `threads`, `settings` and `vary` when there are minutes
+            only.
     """
 
     workloads: tuple[str, ...]
@@ -105,7 +106,11 @@ def _part(table: Table) -> Part:
     quick = table.table("quick")
     own: dict[str, Any] = {}
     if quick is not None:
-        own = {"threads": quick.counts("threads"), "vary": variations(quick)}
+        own = {
+            "threads": quick.counts("threads"),
+            "settings": settings(quick) if quick.has("set") else None,
+            "vary": variations(quick),
+        }
         quick.end()
     return Part(
         workloads,

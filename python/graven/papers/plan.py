@@ -64,7 +64,7 @@ class Wanted:
     def covers(self, measures: Iterable[Measure]) -> bool:
         """Whether these can be told from the experiments that this needs."""
         names = {study.id for study in self.studies}
-        return all(measure.study in names for measure in measures)
+        return all(name in names for measure in measures for name in measure.studies)
 
 
 def _alternatives(paper: Paper, study: Study) -> list[Alternative]:

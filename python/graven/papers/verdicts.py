@@ -23,6 +23,7 @@ from graven.papers.data import (
     Claim,
     CostAnswer,
     MachineAnswer,
+    Measure,
     NoAnswer,
     NumberAnswer,
     OrderAnswer,
@@ -33,8 +34,8 @@ from graven.papers.data import (
 )
 from graven.papers.measures import describe, measured, series
 from graven.papers.plan import AS_ASSUMED
-from graven.papers.reproduction import Reproduction, Results
-from graven.records import Record, Value, json_text
+from graven.papers.reproduction import Reproduction
+from graven.records import Value, json_text
 
 MET = "met"
 MET_10 = "met within 10%"
@@ -109,13 +110,14 @@ def verdicts(found: Reproduction, costs: Costs) -> list[Verdict]:
 def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
     match claim.answer:
         case NumberAnswer():
-            return _number(claim, claim.answer, found.results[claim.answer.measure.study])
+            return _number(claim, claim.answer, found)
         case OrderAnswer():
             return _order(claim, claim.answer, found)
         case TrendAnswer():
-            return _trend(claim, claim.answer, found.results[claim.answer.measure.study])
-        case AllAnswer(answers=answers):
-            return _worst([_verdict(replace(claim, answer=one), found, costs) for one in answers])
+            return _trend(claim, claim.answer, found)
+        case AllAnswer(names=names, answers=answers):
+            parts = [_verdict(replace(claim, answer=one), found, costs) for one in answers]
+            return _worst(claim, names, parts)
         case TestAnswer(tests=tests, verdict=verdict, ours=ours):
             said = ours or ("as printed" if verdict == MET else "")
             return _plain(claim, said, verdict, "test: " + ", ".join(map(_test_name, tests)))
@@ -131,19 +133,23 @@ def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
             return Verdict(claim, printed(claim), "", "", None, NOT_SIMULATED, "", why)
 
 
-def _worst(parts: Sequence[Verdict]) -> Verdict:
+def _worst(claim: Claim, names: Sequence[str], parts: Sequence[Verdict]) -> Verdict:
     """The verdict of a claim that needs several: the worst, with what came out of each."""
 
     def together(texts: Iterable[str]) -> str:
-        return "; ".join(dict.fromkeys(text for text in texts if text))
+        named = zip(names, texts, strict=True)
+        all_of_them = (f"{name}: {text}" if name and text else text for name, text in named)
+        return "; ".join(dict.fromkeys(text for text in all_of_them if text))
 
+    ours = (f"{part.ours} ({part.verdict})" if part.ours else "" for part in parts)
     return replace(
         max(parts, key=lambda part: VERDICTS.index(part.verdict)),
-        paper=printed(parts[0].claim) or together(part.paper for part in parts),
-        ours=together(part.ours for part in parts),
+        claim=claim,
+        paper=printed(claim) or together(part.paper for part in parts),
+        ours=together(ours),
         interval=together(part.interval for part in parts),
         ratio=None,
-        how=together(part.how for part in parts),
+        how="; ".join(dict.fromkeys(part.how for part in parts)),
     )
 
 
@@ -175,18 +181,26 @@ def _machine(claim: Claim, values: Mapping[str, Any], machine: str) -> Verdict:
     return _plain(claim, ours, MET if met else CONTRADICTED, f"papers/{machine}/machine.toml")
 
 
-def _over_alternatives(
-    results: Results, number: Callable[[Sequence[Record]], float | None]
-) -> tuple[float | None, list[float]]:
-    """The number as assumed, and all that are known over what is left open."""
-    values = {name: number(records) for name, records in results.records.items()}
-    known = [value for value in values.values() if value is not None]
-    return values[AS_ASSUMED], known
+def _value(measure: Measure, found: Reproduction, alternative: str = AS_ASSUMED) -> float | None:
+    """The number in one alternative; an experiment that lacks it stays as assumed."""
+    results = [found.results[name] for name in measure.studies]
+    return measured(measure, *(item.records.get(alternative, item.assumed) for item in results))
 
 
-def _number(claim: Claim, answer: NumberAnswer, results: Results) -> Verdict:
-    ours, known = _over_alternatives(results, lambda records: measured(answer.measure, records))
-    how = describe(answer.measure, results.study)
+def _alternatives(measures: Sequence[Measure], found: Reproduction) -> list[str]:
+    """Those of all experiments that are needed, but for what is as assumed."""
+    studies = dict.fromkeys(name for measure in measures for name in measure.studies)
+    names = dict.fromkeys(name for study in studies for name in found.results[study].records)
+    return [name for name in names if name != AS_ASSUMED]
+
+
+def _number(claim: Claim, answer: NumberAnswer, found: Reproduction) -> Verdict:
+    ours = _value(answer.measure, found)
+    others = [
+        _value(answer.measure, found, name) for name in _alternatives([answer.measure], found)
+    ]
+    known = [value for value in (ours, *others) if value is not None]
+    how = describe(answer.measure)
     if ours is None:
         return _plain(claim, "", NOT_RUN, how)
     relative = ours / answer.expect if answer.expect else None
@@ -203,6 +217,8 @@ def _number(claim: Claim, answer: NumberAnswer, results: Results) -> Verdict:
 
 
 def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
+    if answer.form == "cases" and ours == answer.expect:
+        return MET
     if answer.bound == "at most" and ours <= answer.expect:
         return MET
     if answer.bound == "at least" and ours >= answer.expect:
@@ -212,6 +228,8 @@ def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
         return MET_10
     if away <= 0.25:
         return MET_25
+    if answer.form == "cases":
+        return DIRECTION if ours > 0.5 else CONTRADICTED
     directed = bool(answer.measure.over) and answer.bound == "about"
     if directed and (ours - 1.0) * (answer.expect - 1.0) > 0.0:
         return DIRECTION
@@ -229,6 +247,8 @@ def _away(ours: float, answer: NumberAnswer, relative: float | None) -> float:
 
 
 def _shown(number: float, form: str) -> str:
+    if form == "cases":
+        return f"in {100.0 * number:.0f} % of all cases"
     value = as_printed(number, form)
     if form in ("gain", "reduction", "percent"):
         return f"{value:.1f} %"
@@ -245,12 +265,8 @@ def _interval(known: Sequence[float], form: str) -> str:
 
 
 def _order(claim: Claim, answer: OrderAnswer, found: Reproduction) -> Verdict:
-    results = [found.results[measure.study] for measure in answer.measures]
-    numbers = [
-        measured(measure, item.assumed)
-        for measure, item in zip(answer.measures, results, strict=True)
-    ]
-    how = describe(answer.measures[0], results[0].study)
+    numbers = [_value(measure, found) for measure in answer.measures]
+    how = describe(answer.measures[0])
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
         return _plain(claim, "", NOT_RUN, how)
@@ -261,7 +277,7 @@ def _order(claim: Claim, answer: OrderAnswer, found: Reproduction) -> Verdict:
         claim,
         " < ".join(answer.names),
         ours,
-        _order_elsewhere(answer, results),
+        _order_elsewhere(answer, found),
         None,
         _in_order(known),
         how,
@@ -280,18 +296,12 @@ def _in_order(numbers: Sequence[float]) -> str:
     return CONTRADICTED
 
 
-def _order_elsewhere(answer: OrderAnswer, results: Sequence[Results]) -> str:
+def _order_elsewhere(answer: OrderAnswer, found: Reproduction) -> str:
     """In how many of the other alternatives the order holds."""
-    names = [name for name in results[0].records if name != AS_ASSUMED]
     holding = 0
     counted = 0
-    for name in names:
-        if not all(name in item.records for item in results):
-            continue
-        numbers = [
-            measured(measure, item.records[name])
-            for measure, item in zip(answer.measures, results, strict=True)
-        ]
+    for name in _alternatives(answer.measures, found):
+        numbers = [_value(measure, found, name) for measure in answer.measures]
         known = [number for number in numbers if number is not None]
         if len(known) == len(numbers):
             counted += 1
@@ -299,9 +309,9 @@ def _order_elsewhere(answer: OrderAnswer, results: Sequence[Results]) -> str:
     return f"holds in {holding} of {counted} others" if counted else ""
 
 
-def _trend(claim: Claim, answer: TrendAnswer, results: Results) -> Verdict:
-    points = series(answer.measure, answer.along, results.assumed)
-    how = f"{describe(answer.measure, results.study)}, along {answer.along}"
+def _trend(claim: Claim, answer: TrendAnswer, found: Reproduction) -> Verdict:
+    points = series(answer.measure, answer.along, found.results[answer.measure.studies[0]].assumed)
+    how = f"{describe(answer.measure)}, along {answer.along}"
     values = [value for _, value in points if value is not None]
     if len(values) < len(points) or len(values) < 2:
         return _plain(claim, "", NOT_RUN, how)
