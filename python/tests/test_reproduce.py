@@ -218,11 +218,47 @@ def test_experiments_that_are_not_as_agreed_are_refused(more, message):
     assert message in str(refusal.value)
 
 
+FIGURE = """
+[[figure]]
+id = "f"
+where = "w"
+title = "t"
+experiment = "main"
+metric = "ipc"
+"""
+
+
+def test_a_figure_is_relative_to_a_design_of_its_experiment():
+    found = data.parse("silo", EXPERIMENT + FIGURE, "").figures["f"]
+    assert found.baseline == "base", "the experiment's, if it says nothing"
+    own = data.parse("silo", EXPERIMENT + FIGURE + 'baseline = "silo"', "").figures["f"]
+    assert own.baseline == "silo"
+    with pytest.raises(ConfigError, match="`baseline` = 'fwb' is not allowed; one of base, silo"):
+        data.parse("silo", EXPERIMENT + FIGURE + 'baseline = "fwb"', "")
+
+
+@pytest.mark.parametrize(
+    ("form", "ours", "printed", "verdict"),
+    [
+        ("gain", 1.02, 1.04, "met within 10%"),
+        ("gain", 1.01, 1.04, "direction only"),
+        ("gain", 0.99, 1.04, "contradicted"),
+        ("reduction", 0.93, 0.90, "met within 10%"),
+        ("reduction", 0.97, 0.90, "direction only"),
+        ("times", 1.21, 1.5, "met within 25%"),
+    ],
+)
+def test_a_gain_of_which_less_than_half_came_out_is_not_met(form, ours, printed, verdict):
+    measure = data.Measure(("main",), "ipc", ("silo",), {"design": "base"}, {}, "geometric")
+    answer = data.NumberAnswer(measure, printed, form, "about")
+    assert verdicts.number_verdict(answer, ours) == verdict
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ("{ }", "one of test, cost, machine, none, order, rank, along, of must be there"),
-        ('{ experiment = "x", metric = "ipc", of = "silo" }', "one of main"),
+        ("{ }", "one of test, cost, machine, none, all, order, rank, along, of is needed"),
+        ('{ experiment = "x", metric = "ipc", of = "silo" }', "some of main"),
         ('{ experiment = "main", metric = "ipc", of = "fwb" }', "`fwb` is not among the designs"),
         (
             '{ experiment = "main", metric = "ipc", of = "silo", at = { colour = 1 } }',

@@ -217,7 +217,7 @@ def _print(
 def _print_figure(item: Drawn) -> None:
     console = results_console()
     figure = item.figure
-    relative = f", relative to {item.study.baseline}" if figure.relative else ""
+    relative = f", relative to {figure.baseline}" if figure.relative else ""
     console.print(Text(f"{figure.where}: {figure.title}{relative}", style="bold"))
     unsafe = catalogue().unsafe_designs().intersection(item.study.designs)
     for panel in item.panels:

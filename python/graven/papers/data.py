@@ -101,6 +101,7 @@ class Figure:
         x: What the horizontal axis of lines is: `threads` or a varied key.
         panels: What has a panel for each of its values: `threads`, `workload` or a varied key.
         relative: To the baseline; else absolute.
+        baseline: The design that it is relative to.
         first: Lines begin at 1: each is relative to its own first point.
         higher_is_better: Or lower; `None` if neither.
         note: What there is to say about the drawing.
@@ -115,6 +116,7 @@ class Figure:
     x: str | None
     panels: tuple[str, ...]
     relative: bool
+    baseline: str
     first: bool
     higher_is_better: bool | None
     note: str | None
@@ -457,21 +459,25 @@ def _quick(table: Table | None, study: Study, known: Mapping[str, OpenKey]) -> d
 
 def _figure(table: Table, studies: Mapping[str, Study]) -> Figure:
     panels = table.texts("panels") or ()
+    study = studies[_known_study(table, studies)]
     figure = Figure(
         id=table.text("id"),
         where=table.text("where"),
         title=table.text("title"),
-        study=_known_study(table, studies),
+        study=study.id,
         metric=table.text("metric"),
         kind=table.choice("kind", KINDS, "bars"),
         x=table.optional_text("x"),
         panels=panels,
         relative=table.flag("relative", default=True),
+        baseline=table.optional_text("baseline") or study.baseline,
         first=table.flag("first", default=False),
         higher_is_better=_optional_flag(table, "higher_is_better"),
         note=table.optional_text("note"),
     )
-    axes = _axes(studies[figure.study])
+    if figure.baseline not in study.designs:
+        raise table.refusal("baseline", f"one of {', '.join(study.designs)}")
+    axes = _axes(study)
     for axis in (*panels, *([figure.x] if figure.x else [])):
         if axis not in axes:
             raise table.refusal("x or panels", f"one of {', '.join(axes)}")

@@ -139,7 +139,7 @@ def _panel(
     rows = {
         design: tuple(
             _with_printed(
-                _point(_measure(figure, results, design, place, axis, column, columns), results),
+                _point(_measure(figure, design, place, axis, column, columns), results),
                 figure,
                 results.study,
                 printed,
@@ -154,7 +154,6 @@ def _panel(
 
 def _measure(
     figure: Figure,
-    results: Results,
     design: str,
     place: Mapping[str, Value],
     axis: str,
@@ -166,7 +165,7 @@ def _measure(
         at[axis] = column
     over: dict[str, Any] = {}
     if figure.relative:
-        over["design"] = results.study.baseline
+        over["design"] = figure.baseline
     if figure.first:
         over[axis] = columns[0]
         if figure.relative:
@@ -200,7 +199,7 @@ def _with_printed(
 
 def _is_at(measure: Measure, figure: Figure, study: Study, place: Mapping[str, Value]) -> bool:
     """Whether a measure is of one place of a figure: the same coordinates, relative to the same."""
-    over = {"design": study.baseline} if figure.relative else {}
+    over = {"design": figure.baseline} if figure.relative else {}
     if figure.first or dict(measure.over) != over or measure.mean in ("median", "max", "min"):
         return False
     wanted = {axis: value for axis, value in place.items() if value != MEAN}

@@ -210,20 +210,21 @@ def _number(claim: Claim, answer: NumberAnswer, found: Reproduction) -> Verdict:
         _shown(ours, answer.form),
         _interval(known, answer.form),
         relative,
-        _judge(ours, answer, relative),
+        number_verdict(answer, ours),
         how,
         claim.why or "",
     )
 
 
-def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
+def number_verdict(answer: NumberAnswer, ours: float) -> str:
+    """How far a number agrees with the printed one."""
     if answer.form == "cases" and ours == answer.expect:
         return MET
     if answer.bound == "at most" and ours <= answer.expect:
         return MET
     if answer.bound == "at least" and ours >= answer.expect:
         return MET
-    away = _away(ours, answer, relative)
+    away = _away(answer, ours)
     if away <= 0.10:
         return MET_10
     if away <= 0.25:
@@ -236,14 +237,14 @@ def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
     return CONTRADICTED
 
 
-def _away(ours: float, answer: NumberAnswer, relative: float | None) -> float:
+def _away(answer: NumberAnswer, ours: float) -> float:
     """By what share ours differs; a gain or reduction of which less than half is there is none."""
-    if relative is None:
+    if not answer.expect:
         return math.inf
     none_of_it, all_of_it = abs(ours - 1.0), abs(ours - answer.expect)
     if answer.form in ("gain", "reduction") and none_of_it < all_of_it:
         return math.inf
-    return abs(relative - 1.0)
+    return abs(ours / answer.expect - 1.0)
 
 
 def _shown(number: float, form: str) -> str:
@@ -258,8 +259,9 @@ def _shown(number: float, form: str) -> str:
 def _interval(known: Sequence[float], form: str) -> str:
     if len(known) < 2:
         return ""
-    ascending = sorted(known, key=lambda number: as_printed(number, form))
-    low, high = _shown(ascending[0], form), _shown(ascending[-1], form)
+    low, high = _shown(min(known), form), _shown(max(known), form)
+    if form == "reduction":
+        low, high = high, low
     return "" if low == high else f"{low} to {high}"
 
 

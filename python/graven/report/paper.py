@@ -234,7 +234,7 @@ def _lead(item: Drawn) -> str:
     if figure.first:
         parts.append(f"Each relative to its own value at the first {item.axis}.")
     elif figure.relative:
-        parts.append(f"Relative to {item.study.baseline}.")
+        parts.append(f"Relative to {figure.baseline}.")
     statistic = next((s for s in catalogue().stats if s.name == figure.metric), None)
     what = figure.metric if statistic is None else statistic.description.rstrip(".")
     unit = "" if statistic is None or figure.relative or figure.first else f", {statistic.unit}"
@@ -275,7 +275,7 @@ def _bar_chart(item: Drawn, panel: Panel, number: int) -> BarChart:
         for column, point in zip(panel.columns, points, strict=True)
     }
     where = f", {panel.caption}" if panel.caption else ""
-    relative = f", relative to {item.study.baseline}" if figure.relative else ""
+    relative = f", relative to {figure.baseline}" if figure.relative else ""
     return BarChart(
         key=f"{figure.id}-{number}",
         description=f"{figure.title} of each design on each workload{relative}{where}. "
@@ -283,7 +283,7 @@ def _bar_chart(item: Drawn, panel: Panel, number: int) -> BarChart:
         groups=list(panel.columns),
         designs=list(panel.rows),
         bars=bars,
-        baseline=item.study.baseline if figure.relative else None,
+        baseline=figure.baseline if figure.relative else None,
         unsafe=catalogue().unsafe_designs(),
     )
 
