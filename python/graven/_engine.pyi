@@ -22,6 +22,12 @@ def catalogue() -> str:
 def comparison(spec_json: str) -> str:
     """What is compared on a machine where nothing else is asked for; checks settings too."""
 
+def papers() -> str:
+    """The files of the papers' experiments and claims, by paper."""
+
+def build() -> str:
+    """What tells this build from others of the same version: a digest of the engine's sources."""
+
 class Simulation:
     """One simulation, checked when it is made."""
 

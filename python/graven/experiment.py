@@ -73,12 +73,8 @@ class Job:
         varied = "".join(f", {key} = {value}" for key, value, _ in self.varied)
         return f"{self.design} on {self.workload}{threads}{varied}"
 
-    def simulation(self) -> _engine.Simulation:
-        """Hands the job to the engine, which checks it.
-
-        Raises:
-            ConfigError: the engine refuses it.
-        """
+    def spec_json(self) -> str:
+        """As the engine takes it."""
         spec = {
             "design": self.design,
             "workload": self.workload,
@@ -91,7 +87,15 @@ class Job:
             "request_trace": self.request_trace,
             "bank_loads": self.bank_loads,
         }
-        return _engine.Simulation(json.dumps(spec))
+        return json.dumps(spec)
+
+    def simulation(self) -> _engine.Simulation:
+        """Hands the job to the engine, which checks it.
+
+        Raises:
+            ConfigError: the engine refuses it.
+        """
+        return _engine.Simulation(self.spec_json())
 
 
 def matrix(
@@ -320,17 +324,17 @@ class Experiment:
             for job, simulation in zip(self.jobs, self.simulations, strict=True)
         ]
         outcome = Pool(tasks, workers or host_cores()).run(observe)
-        found = (
-            (self.jobs[index], self._record(index, text)) for index, text in outcome.texts.items()
-        )
-        return Result(_best_of_aliases(found), outcome.failures, outcome.interrupted)
-
-    def _record(self, index: int, text: str) -> Record:
-        job = self.jobs[index]
-        return parse_record(text, job.machine.name, [key for key, _, _ in job.varied])
+        jobs = ((self.jobs[index], text) for index, text in outcome.texts.items())
+        found = ((job, record_of(job, text)) for job, text in jobs)
+        return Result(best_of_aliases(found), outcome.failures, outcome.interrupted)
 
 
-def _best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
+def record_of(job: Job, text: str) -> Record:
+    """The record of a simulation, from the engine's JSON."""
+    return parse_record(text, job.machine.name, [key for key, _, _ in job.varied])
+
+
+def best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
     """One record for each name: of those under an alias, the one with the highest throughput.
 
     An alias of which not every member has a record has none.

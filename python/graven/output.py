@@ -113,8 +113,10 @@ def _probe(folder: Path, bytes_needed: int) -> None:
         file.flush()
 
 
-def write(path: Path, content: bytes) -> None:
-    """Replaces a file as a whole: either the old content stands there or the new one, on disk.
+def write(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Replaces a file as a whole: either the old content stands there or the new one.
+
+    If `durable`, that holds after a power failure, too.
 
     Raises:
         OutputError: names the file, and why it cannot be written; the old content stands.
@@ -126,9 +128,11 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fchmod(file.fileno(), 0o666 & ~_umask())
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         Path(temporary).replace(path)
-        _sync_folder(path.parent)
+        if durable:
+            _sync_folder(path.parent)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {_reason(error)}") from None
     finally:

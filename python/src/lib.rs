@@ -5,6 +5,7 @@
 
 mod facade;
 mod laboratory;
+mod paper_files;
 mod request_trace;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -192,6 +193,18 @@ fn comparison(spec_json: &str) -> PyResult<String> {
     Ok(facade::comparison(spec_json)?)
 }
 
+/// The files of the papers' experiments and claims, by paper; as JSON.
+#[pyfunction]
+fn papers() -> String {
+    paper_files::texts()
+}
+
+/// What tells this build from others of the same version: a digest of the engine's sources.
+#[pyfunction]
+fn build() -> &'static str {
+    env!("GRAVEN_BUILD")
+}
+
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -204,5 +217,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MemoryReplay>()?;
     module.add_class::<Campaign>()?;
     module.add_function(wrap_pyfunction!(comparison, module)?)?;
+    module.add_function(wrap_pyfunction!(papers, module)?)?;
+    module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)
 }

@@ -20,6 +20,7 @@ from graven.cli.crash import crash
 from graven.cli.listing import list_
 from graven.cli.litmus import litmus
 from graven.cli.memory import memory
+from graven.cli.reproduce import reproduce
 from graven.cli.run import run
 from graven.cli.terminal import REFUSED, complain
 from graven.output import OutputError
@@ -36,6 +37,7 @@ Examples:
   graven compare                              six designs on five micro workloads
   graven run --design silo --workload btree   one simulation, every statistic
   graven crash --design silo                  power fails everywhere; is every promise kept?
+  graven reproduce silo --quick               Silo's figures and claims, in minutes
   graven list designs                         what there is to compare
   graven COMMAND --help                       options and examples of a command
 """
@@ -50,6 +52,7 @@ def cli() -> None:
 
 
 cli.add_command(compare)
+cli.add_command(reproduce)
 cli.add_command(run)
 cli.add_command(crash)
 cli.add_command(litmus)

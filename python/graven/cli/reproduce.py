@@ -1,0 +1,295 @@
+"""`graven reproduce`: the papers' figures, tables and claims."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from graven import output
+from graven.api import failures_text
+from graven.catalogue import catalogue
+from graven.cli import options
+from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
+from graven.cli.terminal import complain, note, person_console, refusing, results_console
+from graven.figures import ratio, scaled
+from graven.papers.costs import costs
+from graven.papers.data import Paper, paper, papers
+from graven.papers.drawn import Drawn, Point, drawn
+from graven.papers.plan import Wanted, jobs_of
+from graven.papers.reproduction import Reproduction, collect, missing, run
+from graven.papers.store import Store
+from graven.papers.verdicts import VERDICTS, Verdict, tally, to_csv, to_json, verdicts
+from graven.progress import Display
+
+DEFAULT_FOLDER = Path("graven-results") / "reproduce"
+
+HELP = """Reproduce what the papers measured: figures, tables, and every claim.
+
+PAPER is one of silo, morlog, fwb, hoop, lalea, or all; FIGURE one of its figures or tables
+(--list shows them). Runs the simulations, several at a time, draws each figure as the paper does
+with the paper's numbers beside ours, and judges every claim. Where a paper leaves a parameter open,
+figures show the interval over the values that are as sensible as the assumed one.
+
+Results are kept in FOLDER as they come, under the digest of what was simulated: after an interrupt,
+the same command goes on where it was, and figures that share simulations share results. Sizes are
+the papers'; --quick is for minutes, and says less.
+
+\b
+Examples:
+  graven reproduce --list
+  graven reproduce all --quick                 five reports and the table of claims, in minutes
+  graven reproduce silo                        Silo's figures, at the paper's sizes
+  graven reproduce silo fig12 --quick          one figure, in the terminal, too
+  graven reproduce --claims --quick            the table of claims: paper's value, ours, verdict
+  graven reproduce morlog --claims --format csv > morlog.csv
+
+Writes FOLDER/quick or FOLDER/full: PAPER.html, its figures as SVG and PNG in PAPER/, and
+claims.csv. The exit code is 0 whatever the verdicts are, 1 if a simulation failed, 130 after an
+interrupt.
+"""
+
+
+@click.command(help=HELP, short_help="Reproduce the papers: figures, tables, claims.")
+@click.argument("paper_name", metavar="PAPER|all", required=False)
+@click.argument("figures", metavar="[FIGURE...]", nargs=-1)
+@click.option("--quick", is_flag=True, help="Smaller sizes: minutes instead of an hour or two.")
+@click.option("--claims", is_flag=True, help="Print the table of claims.")
+@click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
+@click.option(
+    "--stored",
+    is_flag=True,
+    help="Run nothing: show what is stored.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_FOLDER,
+    show_default=True,
+    metavar="FOLDER",
+    help="Where results are kept and reports are written.",
+)
+@options.jobs("Simulations")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="With --claims, what goes to standard output.",
+)
+def reproduce(
+    paper_name: str | None,
+    figures: tuple[str, ...],
+    quick: bool,
+    claims: bool,
+    listed: bool,
+    stored: bool,
+    out: Path,
+    jobs: int | None,
+    form: str,
+) -> int:
+    """Checks everything, simulates what is not stored, writes and prints."""
+    chosen = _papers(paper_name, need=not (claims or listed))
+    wanted = [_wanted(item, figures, quick=quick) for item in chosen]
+    if listed:
+        return _list(wanted)
+    if form != "table" and not claims:
+        raise click.UsageError(f"--format {form} is of the table of claims: give --claims, too")
+    folder = out / ("quick" if quick else "full")
+    store = Store(out / "store")
+    with refusing():
+        _check(wanted, store, out, folder)
+
+    status = 0
+    if not stored:
+        status = _run(wanted, store, jobs)
+    found = [collect(item, store) for item in wanted]
+    judged = [verdicts(item, costs) for item in found]
+    _write(found, judged, folder, whole=not figures)
+    _print(found, judged, claims=claims, figures=bool(figures), form=form)
+    return status
+
+
+def _papers(name: str | None, *, need: bool) -> list[Paper]:
+    if name is None and need:
+        raise click.UsageError(f"give a paper ({', '.join(papers())}), or all")
+    return list(papers().values()) if name in (None, "all") else [paper(name)]
+
+
+def _wanted(item: Paper, figures: Sequence[str], *, quick: bool) -> Wanted:
+    unknown = [name for name in figures if name not in item.figures]
+    if unknown:
+        known = ", ".join(item.figures)
+        raise click.UsageError(f"{item.name} has no figure `{unknown[0]}`; it has {known}")
+    return Wanted(item, quick, tuple(dict.fromkeys(figures)) or None)
+
+
+def _list(wanted: Sequence[Wanted]) -> int:
+    console = results_console()
+    for item in wanted:
+        console.print(Text(item.paper.title, style="bold"))
+        table = plain_table()
+        for column in ("figure", "paper", "what it shows", "simulations"):
+            table.add_column(column, justify="right" if column == "simulations" else "left")
+        for figure in item.paper.figures.values():
+            one = Wanted(item.paper, item.quick, (figure.id,))
+            count = len(jobs_of(one.alternatives()))
+            table.add_row(figure.id, figure.where, Text(figure.title), f"{count:,}")
+        console.print(table)
+        console.print(
+            f"{len(jobs_of(item.alternatives())):,} simulations in all, "
+            f"{len(item.paper.claims)} claims"
+        )
+    return 0
+
+
+def _check(wanted: Sequence[Wanted], store: Store, out: Path, folder: Path) -> None:
+    """Refuses now what could not be written later."""
+    out.mkdir(parents=True, exist_ok=True)
+    needed = len(missing(wanted, store)) * output.BYTES_PER_RECORD
+    output.check([folder / "claims.csv"], needed + output.BYTES_PER_REPORT, make=folder)
+
+
+def _run(wanted: Sequence[Wanted], store: Store, jobs: int | None) -> int:
+    with Display(person_console()) as display:
+        ran = run(wanted, store, workers=jobs, observe=display)
+    if ran.stored:
+        note(f"{ran.stored:,} of {ran.stored + ran.new:,} results were there already")
+    for failure in ran.failures:
+        complain(failures_text([failure]))
+    if ran.interrupted:
+        note(f"interrupted: {ran.new:,} simulations had finished; the same command goes on")
+        return 130
+    return 1 if ran.failures else 0
+
+
+def _write(
+    found: Sequence[Reproduction], judged: Sequence[Sequence[Verdict]], folder: Path, *, whole: bool
+) -> None:
+    from graven.report.paper import write_report
+
+    for item, verdict in zip(found, judged, strict=True):
+        for path in write_report(item, verdict, folder):
+            note(f"wrote {path}")
+    if whole:
+        table = [verdict for of_paper in judged for verdict in of_paper]
+        names = "-".join(item.wanted.paper.name for item in found)
+        name = "claims" if len(found) > 1 else f"claims-{names}"
+        output.write(folder / f"{name}.csv", to_csv(table).encode())
+        note(f"wrote {folder / name}.csv")
+
+
+def _print(
+    found: Sequence[Reproduction],
+    judged: Sequence[Sequence[Verdict]],
+    *,
+    claims: bool,
+    figures: bool,
+    form: str,
+) -> None:
+    if claims and form != "table":
+        table = [verdict for of_paper in judged for verdict in of_paper]
+        sys.stdout.write(to_json(table) if form == "json" else to_csv(table))
+        return
+    for item, verdict in zip(found, judged, strict=True):
+        if figures:
+            for name in item.wanted.figures or ():
+                _print_figure(drawn(item.wanted.paper.figures[name], item))
+        if claims:
+            _print_claims(item, verdict)
+    _print_tally(found, judged)
+
+
+def _print_figure(item: Drawn) -> None:
+    console = results_console()
+    figure = item.figure
+    relative = f", relative to {item.study.baseline}" if figure.relative else ""
+    console.print(Text(f"{figure.where}: {figure.title}{relative}", style="bold"))
+    unsafe = catalogue().unsafe_designs().intersection(item.study.designs)
+    for panel in item.panels:
+        if panel.caption:
+            console.print(panel.caption, markup=False)
+        table = plain_table()
+        table.add_column("design", no_wrap=True)
+        for column in panel.columns:
+            table.add_column(column, justify="right")
+        for design, points in panel.rows.items():
+            cells = [_cell(point, relative=figure.relative or figure.first) for point in points]
+            table.add_row(marked(design, unsafe), *cells)
+        console.print(table)
+    if item.open:
+        console.print(f"[low to high]: over {'; '.join(item.open)}", markup=False)
+    if any(p.printed is not None for panel in item.panels for r in panel.rows.values() for p in r):
+        console.print("(paper …): what the paper prints")
+    if item.missing:
+        console.print(f"{item.missing:,} simulations have no result")
+    if unsafe:
+        console.print(UNSAFE_NOTE)
+
+
+def _cell(point: Point, *, relative: bool) -> str:
+    show = ratio if relative else scaled
+    text = show(point.value)
+    if point.spread is not None:
+        text += f" [{show(point.spread[0])} to {show(point.spread[1])}]"
+    if point.printed is not None:
+        text += f" (paper {show(point.printed)})"
+    return text
+
+
+_STYLES = {
+    "met": "green",
+    "met within 10%": "green",
+    "met within 25%": "green",
+    "direction only": "yellow",
+    "contradicted": "red",
+}
+
+
+def _print_claims(item: Reproduction, judged: Sequence[Verdict]) -> None:
+    console = results_console()
+    console.print(Text(item.wanted.paper.title, style="bold"))
+    table = plain_table()
+    for column in (
+        "claim",
+        "where",
+        "paper",
+        "ours",
+        "ratio",
+        "verdict",
+        "why, or what answers it",
+    ):
+        table.add_column(column, justify="right" if column == "ratio" else "left", overflow="fold")
+    for verdict in judged:
+        ours = verdict.ours + (f"\n[{verdict.interval}]" if verdict.interval else "")
+        table.add_row(
+            Text(verdict.claim.id),
+            Text(verdict.claim.where),
+            Text(verdict.paper),
+            Text(ours),
+            "" if verdict.ratio is None else ratio(verdict.ratio),
+            Text(verdict.verdict, style=_STYLES.get(verdict.verdict, "dim")),
+            Text(verdict.why or verdict.how),
+        )
+    console.print(table)
+
+
+def _print_tally(found: Sequence[Reproduction], judged: Sequence[Sequence[Verdict]]) -> None:
+    table = plain_table()
+    table.add_column("paper")
+    for name in VERDICTS:
+        table.add_column(name, justify="right")
+    table.add_column("claims", justify="right")
+    for item, verdict in zip(found, judged, strict=True):
+        counts = tally(verdict)
+        cells = [str(counts.get(name, 0)) for name in VERDICTS]
+        table.add_row(item.wanted.paper.name, *cells, str(len(verdict)))
+    if len(found) > 1:
+        counts = tally([verdict for of_paper in judged for verdict in of_paper])
+        cells = [str(counts.get(name, 0)) for name in VERDICTS]
+        table.add_row("all", *cells, str(sum(map(len, judged))))
+    results_console().print(table)

@@ -1,0 +1,606 @@
+"""What a paper measured and claims: `papers/PAPER/experiments.toml` and `papers/PAPER/claims.toml`.
+
+An experiment is a matrix of simulations: designs, workloads, threads, and keys that are set or
+varied for all of them alike. A figure draws one statistic of an experiment as the paper draws it. A
+claim says what the paper prints, and what answers it here. `docs/reproduce.md` has all keys.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from graven import _engine
+from graven._engine import ConfigError
+from graven.papers.toml import Table
+from graven.selection import Variation
+
+Printed: TypeAlias = "int | float | str | list[Any] | None"
+"""What a paper prints: a number, a text, or several."""
+
+QUICK_KEYS = ("designs", "workloads", "threads", "transactions", "vary", "open")
+MEANS = ("geometric", "arithmetic", "max", "min")
+FORMS = ("times", "gain", "reduction", "percent", "value")
+SHAPES = ("rises", "falls", "flat", "peaks", "saturates")
+BOUNDS = ("at most", "at least", "about")
+KINDS = ("bars", "lines", "table")
+
+
+@dataclass(frozen=True)
+class OpenKey:
+    """A parameter that a paper leaves open, and the values that are as sensible as the assumed one.
+
+    Attributes:
+        key: SECTION.KEY.
+        values: Other values, as `--set` takes them.
+        why: What makes them sensible.
+    """
+
+    key: str
+    values: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment of a paper: a matrix of simulations.
+
+    Attributes:
+        id: What claims and figures call it.
+        what: One line about it.
+        designs: Names of designs.
+        workloads: Names of workloads.
+        threads: Numbers of program threads; `None` for one per core.
+        transactions: Of one simulation, over all threads.
+        baseline: The design that figures are relative to.
+        settings: Keys that are set, for all simulations alike.
+        vary: Keys whose values are combined with each other.
+        open: Keys left open, whose other values are tried one at a time.
+        quick: What takes the place of the above when there are minutes only.
+    """
+
+    id: str
+    what: str
+    designs: tuple[str, ...]
+    workloads: tuple[str, ...]
+    threads: tuple[int | None, ...]
+    transactions: int
+    baseline: str
+    settings: tuple[tuple[str, str], ...]
+    vary: tuple[Variation, ...]
+    open: tuple[str, ...]
+    quick: Mapping[str, Any] = field(default_factory=dict)
+
+    def sized(self, *, quick: bool) -> Study:
+        """The experiment at its full size, or at the one that takes minutes."""
+        return replace(self, **self.quick) if quick else self
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table of a paper, drawn from an experiment.
+
+    Attributes:
+        id: What the command line calls it.
+        where: What the paper calls it.
+        title: What it shows.
+        study: The experiment.
+        metric: A statistic, or an expression of several.
+        kind: `bars` over workloads, `lines` over `x`, or a `table`.
+        x: What the horizontal axis of lines is: `threads` or a varied key.
+        panels: What has a panel for each of its values: `threads`, `workload` or a varied key.
+        relative: To the baseline; else absolute.
+        first: Lines begin at 1: each is relative to its own first point.
+        higher_is_better: Or lower; `None` if neither.
+        note: What there is to say about the drawing.
+    """
+
+    id: str
+    where: str
+    title: str
+    study: str
+    metric: str
+    kind: str
+    x: str | None
+    panels: tuple[str, ...]
+    relative: bool
+    first: bool
+    higher_is_better: bool | None
+    note: str | None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of an experiment's results.
+
+    Attributes:
+        study: The experiment.
+        metric: A statistic, or an expression of several.
+        of: The design.
+        over: What it is divided by: another design, or the same with other coordinates.
+        at: Which results: `threads`, `workload` (one or several), varied keys. What is left open
+            has the mean taken over it.
+        mean: Which one; or the largest, or the smallest.
+    """
+
+    study: str
+    metric: str
+    of: str
+    over: Mapping[str, Any]
+    at: Mapping[str, Any]
+    mean: str
+
+
+@dataclass(frozen=True)
+class NumberAnswer:
+    """A measured number beside a printed one.
+
+    Attributes:
+        measure: What is measured.
+        expect: What the paper prints, as the same number.
+        form: How the paper prints it: a multiple, a gain or reduction in percent, a share.
+        bound: Whether it is a limit.
+    """
+
+    measure: Measure
+    expect: float
+    form: str
+    bound: str
+
+
+@dataclass(frozen=True)
+class OrderAnswer:
+    """Measured numbers that ascend: each below the next, `names` for a person."""
+
+    names: tuple[str, ...]
+    measures: tuple[Measure, ...]
+
+
+@dataclass(frozen=True)
+class TrendAnswer:
+    """How a number changes along an axis.
+
+    Attributes:
+        measure: What is measured, at each value of the axis.
+        along: `threads` or a varied key.
+        shape: What the paper says of it.
+        within: Share by which flat may differ, and by which steps may go the wrong way.
+        between: Where the peak is, or from where it is flat.
+    """
+
+    measure: Measure
+    along: str
+    shape: str
+    within: float
+    between: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class TestAnswer:
+    """Tests that hold what is found; `ours` and `verdict` where that is not what is printed."""
+
+    tests: tuple[str, ...]
+    verdict: str
+    ours: str | None
+
+
+@dataclass(frozen=True)
+class CostAnswer:
+    """An item of a design's cost that bears the claim's id."""
+
+    design: str
+
+
+@dataclass(frozen=True)
+class MachineAnswer:
+    """Values of the paper's machine."""
+
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    """Why nothing answers it."""
+
+    why: str
+
+
+Answer: TypeAlias = (
+    NumberAnswer | OrderAnswer | TrendAnswer | TestAnswer | CostAnswer | MachineAnswer | NoAnswer
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper claims.
+
+    Attributes:
+        id: Its name, the paper's first.
+        where: Section, table, figure.
+        says: It, in one sentence.
+        value: What is printed.
+        unit: Its unit.
+        answer: What answers it.
+        why: Why it is not met, if so.
+    """
+
+    id: str
+    where: str
+    says: str
+    value: Printed
+    unit: str | None
+    answer: Answer
+    why: str | None
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What has to be simulated for it."""
+        match self.answer:
+            case NumberAnswer(measure=one) | TrendAnswer(measure=one):
+                return (one,)
+            case OrderAnswer(measures=several):
+                return several
+            case _:
+                return ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper.
+
+    Attributes:
+        name: What the command line calls it.
+        title: Its title and venue.
+        machine: The preset that its experiments run on.
+        assumed: What was assumed, in sentences.
+        open: Parameters that it leaves open.
+        studies: Its experiments, by id.
+        figures: Its figures, by id.
+        claims: Its claims.
+    """
+
+    name: str
+    title: str
+    machine: str
+    assumed: tuple[str, ...]
+    open: Mapping[str, OpenKey]
+    studies: Mapping[str, Study]
+    figures: Mapping[str, Figure]
+    claims: tuple[Claim, ...]
+
+
+FOLDER_VARIABLE = "GRAVEN_PAPERS"
+"""Names a folder whose files take the place of those that ship with Graven, for who edits them."""
+
+
+def _texts() -> dict[str, dict[str, str]]:
+    raw: dict[str, dict[str, str]] = json.loads(_engine.papers())
+    if FOLDER_VARIABLE not in os.environ:
+        return raw
+    folder = Path(os.environ[FOLDER_VARIABLE])
+    kinds = ("experiments", "claims")
+    try:
+        return {n: {k: (folder / n / f"{k}.toml").read_text("utf-8") for k in kinds} for n in raw}
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigError(f"{FOLDER_VARIABLE}: {error.filename}: {reason}") from None
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    """All papers, in the order in which they are listed.
+
+    Raises:
+        ConfigError: a file is not as agreed; the message says where.
+    """
+    raw = _texts()
+    return {name: parse(name, item["experiments"], item["claims"]) for name, item in raw.items()}
+
+
+def paper(name: str) -> Paper:
+    """The paper of a name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    known = papers()
+    if name not in known:
+        raise ConfigError(f"unknown paper `{name}`; known are {', '.join(known)}, all")
+    return known[name]
+
+
+def parse(name: str, experiments: str, claims: str) -> Paper:
+    """Reads the two files of a paper.
+
+    Raises:
+        ConfigError: they are not as agreed; the message says where.
+    """
+    text = _file(experiments, f"papers/{name}/experiments.toml")
+    opened = {key: _open_key(key, table) for key, table in _named(text.table("open"))}
+    studies = _by_id(text.tables("experiment"), lambda table: _study(table, opened))
+    figures = _by_id(text.tables("figure"), lambda table: _figure(table, studies))
+    found = Paper(
+        name=name,
+        title=text.text("title"),
+        machine=text.text("machine"),
+        assumed=text.texts("assumed") or (),
+        open=opened,
+        studies=studies,
+        figures=figures,
+        claims=(),
+    )
+    text.end()
+    said = _file(claims, f"papers/{name}/claims.toml")
+    all_claims = _by_id(said.tables("claim"), lambda table: _claim(table, found))
+    said.end()
+    return replace(found, claims=tuple(all_claims.values()))
+
+
+def _file(text: str, name: str) -> Table:
+    try:
+        return Table(tomllib.loads(text), name)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def _named(table: Table | None) -> list[tuple[str, Table]]:
+    if table is None:
+        return []
+    return [(key, Table(value, f"{table.where}, {key}")) for key, value in table.items()]
+
+
+def _by_id(tables: Sequence[Table], read: Any) -> dict[str, Any]:  # noqa: ANN401 - any kind
+    found: dict[str, Any] = {}
+    for table in tables:
+        item = read(table)
+        table.end()
+        if item.id in found:
+            raise ConfigError(f"{table.where}: the id is there before")
+        found[item.id] = item
+    return found
+
+
+def _open_key(key: str, table: Table) -> OpenKey:
+    found = OpenKey(key, table.texts("values") or (), table.text("why"))
+    table.end()
+    return found
+
+
+def _variations(table: Table) -> tuple[Variation, ...] | None:
+    vary = table.table("vary")
+    if vary is None:
+        return None
+    found = []
+    for key, values in vary.items():
+        if not isinstance(values, list) or not values:
+            raise vary.refusal(key, "a list of at least one value")
+        found.append(Variation(key, tuple(_text(value) for value in values), vary.where))
+    return tuple(found)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _opened(table: Table, known: Mapping[str, OpenKey]) -> tuple[str, ...] | None:
+    value = table.any("open")
+    if value is None:
+        return None
+    if not isinstance(value, list) or any(key not in known for key in value):
+        raise table.refusal("open", f"a list of keys out of [open]: {', '.join(known)}")
+    return tuple(value)
+
+
+def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
+    designs, workloads = table.texts("designs"), table.texts("workloads")
+    transactions = table.count("transactions")
+    if designs is None or workloads is None or transactions is None:
+        raise ConfigError(f"{table.where}: designs, workloads and transactions must be there")
+    settings = table.table("set")
+    opened = _opened(table, known)
+    study = Study(
+        id=table.text("id"),
+        what=table.text("what"),
+        designs=designs,
+        workloads=workloads,
+        threads=table.counts("threads") or (None,),
+        transactions=transactions,
+        baseline=table.optional_text("baseline") or designs[0],
+        settings=tuple((k, _text(v)) for k, v in settings.items()) if settings else (),
+        vary=_variations(table) or (),
+        open=tuple(known) if opened is None else opened,
+    )
+    if study.baseline not in designs:
+        raise table.refusal("baseline", f"one of {', '.join(designs)}")
+    return replace(study, quick=_quick(table.table("quick"), study, known))
+
+
+def _quick(table: Table | None, study: Study, known: Mapping[str, OpenKey]) -> dict[str, Any]:
+    if table is None:
+        return {}
+    found: dict[str, Any] = {
+        "designs": table.texts("designs"),
+        "workloads": table.texts("workloads"),
+        "threads": table.counts("threads"),
+        "transactions": table.count("transactions"),
+        "vary": _variations(table),
+        "open": _opened(table, known),
+    }
+    table.end()
+    for key in ("designs", "workloads", "threads"):
+        given, all_of = found[key] or (), getattr(study, key)
+        if any(value not in all_of for value in given):
+            raise table.refusal(key, f"some of {', '.join(map(str, all_of))}")
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _figure(table: Table, studies: Mapping[str, Study]) -> Figure:
+    panels = table.texts("panels") or ()
+    figure = Figure(
+        id=table.text("id"),
+        where=table.text("where"),
+        title=table.text("title"),
+        study=_known_study(table, studies),
+        metric=table.text("metric"),
+        kind=table.choice("kind", KINDS, "bars"),
+        x=table.optional_text("x"),
+        panels=panels,
+        relative=table.flag("relative", default=True),
+        first=table.flag("first", default=False),
+        higher_is_better=_optional_flag(table, "higher_is_better"),
+        note=table.optional_text("note"),
+    )
+    axes = _axes(studies[figure.study])
+    for axis in (*panels, *([figure.x] if figure.x else [])):
+        if axis not in axes:
+            raise table.refusal("x or panels", f"one of {', '.join(axes)}")
+    if figure.kind == "lines" and figure.x is None:
+        raise ConfigError(f"{table.where}: lines need `x`: one of {', '.join(axes)}")
+    return figure
+
+
+def _optional_flag(table: Table, key: str) -> bool | None:
+    return table.flag(key, default=False) if table.has(key) else None
+
+
+def _axes(study: Study) -> tuple[str, ...]:
+    """What results of an experiment can be told apart by, beside their design."""
+    return ("workload", "threads", *(item.key for item in study.vary))
+
+
+def _known_study(table: Table, studies: Mapping[str, Study]) -> str:
+    name = table.text("experiment")
+    if name not in studies:
+        raise table.refusal("experiment", f"one of {', '.join(studies)}")
+    return name
+
+
+def _claim(table: Table, known: Paper) -> Claim:
+    answer = table.table("answer")
+    if answer is None:
+        raise ConfigError(f"{table.where}: `answer` is missing")
+    claim = Claim(
+        id=table.text("id"),
+        where=table.text("where"),
+        says=table.text("says"),
+        value=table.any("value"),
+        unit=table.optional_text("unit"),
+        answer=_answer(answer, table.any("value"), known),
+        why=table.optional_text("why"),
+    )
+    answer.end()
+    if not claim.id.startswith(f"{known.name}-"):
+        raise table.refusal("id", f"a name that begins with {known.name}-")
+    return claim
+
+
+def _answer(table: Table, printed: Printed, known: Paper) -> Answer:
+    if table.has("test"):
+        verdict = table.choice("verdict", ("met", "contradicted"), "met")
+        return TestAnswer(table.texts("test") or (), verdict, table.optional_text("ours"))
+    if table.has("cost"):
+        return CostAnswer(table.text("cost"))
+    if table.has("machine"):
+        values = table.table("machine")
+        assert values is not None, "it has the key"
+        return MachineAnswer(dict(values.items()))
+    if table.has("none"):
+        return NoAnswer(table.text("none"))
+    if table.has("order") or table.has("rank"):
+        return _order(table, known)
+    if table.has("along"):
+        return _trend(table, known)
+    if table.has("of"):
+        return _number(table, printed, known)
+    raise ConfigError(
+        f"{table.where}: one of test, cost, machine, none, order, rank, along, of must be there"
+    )
+
+
+def _measure(table: Table, known: Paper, of: str | None = None) -> Measure:
+    study = known.studies[_known_study(table, known.studies)]
+    over = table.any("over")
+    if isinstance(over, str):
+        over = {"design": over}
+    at = table.any("at") or {}
+    design = of or table.text("of")
+    axes = _axes(study)
+    for key, allowed in (("over", ("design", *axes)), ("at", axes)):
+        given = {"over": over or {}, "at": at}[key]
+        if not isinstance(given, dict) or any(axis not in allowed for axis in given):
+            raise table.refusal(key, f"a table with some of {', '.join(allowed)}")
+    for name in (design, (over or {}).get("design", design)):
+        if name not in study.designs:
+            raise ConfigError(
+                f"{table.where}: `{name}` is not among the designs of `{study.id}`: "
+                + ", ".join(study.designs)
+            )
+    return Measure(
+        study.id,
+        table.text("metric"),
+        design,
+        over or {},
+        at,
+        table.choice("mean", MEANS, MEANS[0]),
+    )
+
+
+def _number(table: Table, printed: Printed, known: Paper) -> NumberAnswer:
+    measure = _measure(table, known)
+    form = table.choice("form", FORMS, "times" if measure.over else "value")
+    expect = table.number("expect")
+    if expect is None:
+        if isinstance(printed, bool) or not isinstance(printed, int | float):
+            raise ConfigError(f"{table.where}: `expect` is missing, as `value` is no number")
+        expect = as_number(float(printed), form)
+    return NumberAnswer(measure, expect, form, table.choice("bound", BOUNDS, "about"))
+
+
+def as_number(printed: float, form: str) -> float:
+    """What is printed in some form, as the number that is measured."""
+    share = printed / 100.0
+    return {"gain": 1.0 + share, "reduction": 1.0 - share, "percent": share}.get(form, printed)
+
+
+def as_printed(number: float, form: str) -> float:
+    """The reverse."""
+    shown = {"gain": number - 1.0, "reduction": 1.0 - number, "percent": number}.get(form)
+    return number if shown is None else 100.0 * shown
+
+
+def _order(table: Table, known: Paper) -> OrderAnswer:
+    names = table.texts("order")
+    if names is not None:
+        measures = [_measure(table, known, of=name) for name in names]
+        return OrderAnswer(names, tuple(measures))
+    found = []
+    for item in table.tables("rank", "name"):
+        found.append((item.text("name"), _measure(item, known)))
+        item.end()
+    if len(found) < 2:
+        raise table.refusal("rank", "at least two measures")
+    return OrderAnswer(tuple(name for name, _ in found), tuple(one for _, one in found))
+
+
+def _trend(table: Table, known: Paper) -> TrendAnswer:
+    measure = _measure(table, known)
+    along = table.text("along")
+    axes = _axes(known.studies[measure.study])
+    if along not in axes or along in measure.at:
+        raise table.refusal("along", f"one of {', '.join(axes)} that `at` does not fix")
+    between = table.any("between")
+    if between is not None and (not isinstance(between, list) or len(between) != 2):
+        raise table.refusal("between", "two numbers")
+    return TrendAnswer(
+        measure,
+        along,
+        table.choice("shape", SHAPES),
+        table.number("within") or 0.05,
+        None if between is None else (float(between[0]), float(between[1])),
+    )

@@ -1,0 +1,214 @@
+"""The numbers of a figure, in the arrangement in which the paper draws it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graven.comparison import MEAN
+from graven.figures import caption, exact
+from graven.papers.data import Claim, Figure, Measure, NumberAnswer, Study
+from graven.papers.measures import coordinates, measured, same
+from graven.papers.plan import AS_ASSUMED
+from graven.papers.reproduction import Reproduction, Results
+from graven.records import Record, Value
+
+THREADS, WORKLOAD = "threads", "workload"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A number of a figure.
+
+    Attributes:
+        value: As assumed; `None` if a result is missing.
+        low: The least over what the paper leaves open.
+        high: The greatest.
+        printed: What the paper prints for it, if it prints a number.
+        claim: The claim that says so.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    printed: float | None = None
+    claim: str | None = None
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        """The interval, if it is one."""
+        if self.low is None or self.high is None or self.high - self.low <= 1e-3 * self.high:
+            return None
+        return self.low, self.high
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of a figure: designs, and a number for each column.
+
+    Attributes:
+        caption: Which part: `8 threads`; empty if there is only one.
+        columns: Workloads and their mean, or the places of the axis.
+        rows: By design.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: Mapping[str, tuple[Point, ...]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure with its numbers.
+
+    Attributes:
+        figure: What is drawn.
+        study: The experiment, sized.
+        panels: Its parts.
+        axis: What the columns are: `workload`, `threads` or a varied key.
+        open: What was left open, and is in the intervals.
+        missing: Simulations without a result.
+    """
+
+    figure: Figure
+    study: Study
+    panels: tuple[Panel, ...]
+    axis: str
+    open: tuple[str, ...]
+    missing: int
+
+
+def drawn(figure: Figure, found: Reproduction) -> Drawn:
+    """A figure's numbers."""
+    results = found.results[figure.study]
+    printed = [claim for claim in found.wanted.paper.claims if _is_about(claim, figure)]
+    axis = figure.x or WORKLOAD
+    places = _places(figure, results)
+    panels = [_panel(figure, results, place, printed) for place in places]
+    others = tuple(name for name in results.records if name != AS_ASSUMED)
+    return Drawn(figure, results.study, tuple(panels), axis, others, results.missing)
+
+
+def _is_about(claim: Claim, figure: Figure) -> bool:
+    answer = claim.answer
+    return (
+        isinstance(answer, NumberAnswer)
+        and answer.measure.study == figure.study
+        and answer.measure.metric == figure.metric
+        and answer.bound == "about"
+    )
+
+
+def _places(figure: Figure, results: Results) -> list[dict[str, Value]]:
+    """The coordinates of each panel: what the figure says, and whatever else has several values."""
+    study = results.study
+    axes = [THREADS, *(item.key for item in study.vary)]
+    if figure.kind == "lines" and WORKLOAD in figure.panels:
+        axes.insert(0, WORKLOAD)
+    values = {axis: coordinates(results.assumed, axis) for axis in axes if axis != figure.x}
+    several = [axis for axis in values if len(values[axis]) > 1 or axis == WORKLOAD]
+    order = [a for a in figure.panels if a in several]
+    order += [a for a in several if a not in order]
+    combined = itertools.product(*(values[axis] for axis in order))
+    return [dict(zip(order, choice, strict=True)) for choice in combined]
+
+
+def _caption(place: Mapping[str, Value]) -> str:
+    parts = []
+    for axis, value in place.items():
+        if axis == THREADS:
+            parts.append("1 thread" if value == 1 else f"{value} threads")
+        else:
+            parts.append(str(value) if axis == WORKLOAD else caption({axis: value}))
+    return ", ".join(parts)
+
+
+def _panel(
+    figure: Figure, results: Results, place: Mapping[str, Value], printed: Sequence[Claim]
+) -> Panel:
+    axis = figure.x or WORKLOAD
+    columns: list[Value] = list(coordinates(results.assumed, axis))
+    if axis == WORKLOAD and len(columns) > 1:
+        columns.append(MEAN)
+    rows = {
+        design: tuple(
+            _with_printed(
+                _point(_measure(figure, results, design, place, axis, column, columns), results),
+                figure,
+                results.study,
+                printed,
+                (design, {**place, axis: column}),
+            )
+            for column in columns
+        )
+        for design in results.study.designs
+    }
+    return Panel(_caption(place), tuple(exact(column) for column in columns), rows)
+
+
+def _measure(
+    figure: Figure,
+    results: Results,
+    design: str,
+    place: Mapping[str, Value],
+    axis: str,
+    column: Value,
+    columns: Sequence[Value],
+) -> Measure:
+    at: dict[str, Any] = dict(place)
+    if not (axis == WORKLOAD and column == MEAN):
+        at[axis] = column
+    over: dict[str, Any] = {}
+    if figure.relative:
+        over["design"] = results.study.baseline
+    if figure.first:
+        over[axis] = columns[0]
+        if figure.relative:
+            over["design"] = design
+    return Measure(figure.study, figure.metric, design, over, at, "geometric")
+
+
+def _point(measure: Measure, results: Results) -> Point:
+    values = {name: measured(measure, records) for name, records in results.records.items()}
+    known = [value for value in values.values() if value is not None]
+    low, high = (min(known), max(known)) if known else (None, None)
+    return Point(values[AS_ASSUMED], low, high)
+
+
+def _with_printed(
+    point: Point,
+    figure: Figure,
+    study: Study,
+    printed: Sequence[Claim],
+    where: tuple[str, Mapping[str, Value]],
+) -> Point:
+    """A point with what the paper prints for it."""
+    design, place = where
+    for claim in printed:
+        answer = claim.answer
+        assert isinstance(answer, NumberAnswer), "others print no number"
+        if answer.measure.of == design and _is_at(answer.measure, figure, study, place):
+            return replace(point, printed=answer.expect, claim=claim.id)
+    return point
+
+
+def _is_at(measure: Measure, figure: Figure, study: Study, place: Mapping[str, Value]) -> bool:
+    """Whether a measure is of one place of a figure: the same coordinates, relative to the same."""
+    over = {"design": study.baseline} if figure.relative else {}
+    if figure.first or dict(measure.over) != over or measure.mean in ("max", "min"):
+        return False
+    wanted = {axis: value for axis, value in place.items() if value != MEAN}
+    given = dict(measure.at)
+    single = {THREADS: study.threads} | {item.key: item.values for item in study.vary}
+    return all(
+        same(value, given[axis]) if axis in given else len(single.get(axis, ())) == 1
+        for axis, value in wanted.items()
+        if axis != WORKLOAD or axis in wanted
+    ) and all(axis in wanted or len(single.get(axis, ())) == 1 for axis in given)
+
+
+def records_of(found: Reproduction, figure: Figure) -> Sequence[Record]:
+    """The results that a figure is drawn from, as assumed."""
+    return found.results[figure.study].assumed

@@ -1,0 +1,183 @@
+"""Numbers of results: a statistic or an expression of several, over another, with a mean."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from graven._engine import ConfigError
+from graven.catalogue import catalogue
+from graven.comparison import geometric_mean
+from graven.figures import exact
+from graven.papers.data import Measure, Study
+from graven.records import Record, Value
+
+_OPERATORS: Mapping[type, Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Statistics, numbers, `+ - * /` and brackets."""
+
+    text: str
+    tree: ast.expr
+
+    def value(self, record: Record) -> float | None:
+        """Its value in one result; `None` if a statistic has none, or a divisor is 0."""
+        try:
+            return _value(self.tree, record)
+        except (KeyError, ZeroDivisionError):
+            return None
+
+    @property
+    def statistic(self) -> str | None:
+        """The statistic that it is, if it is no more."""
+        return self.tree.id if isinstance(self.tree, ast.Name) else None
+
+
+def _value(tree: ast.expr, record: Record) -> float:
+    if isinstance(tree, ast.Name):
+        found = record.number(tree.id)
+        if found is None:
+            raise KeyError(tree.id)
+        return found
+    if isinstance(tree, ast.BinOp):
+        combine = _OPERATORS[type(tree.op)]
+        return combine(_value(tree.left, record), _value(tree.right, record))
+    assert isinstance(tree, ast.Constant), "expressions are checked when they are read"
+    return float(str(tree.value))
+
+
+@cache
+def expression(text: str) -> Expression:
+    """Reads an expression.
+
+    Raises:
+        ConfigError: it is none, or there is no such statistic.
+    """
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        raise ConfigError(f"metric `{text}` is no expression of statistics") from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            if all(item.name != node.id for item in catalogue().stats):
+                raise ConfigError(f"metric `{text}`: unknown statistic `{node.id}`")
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, bool) or not isinstance(node.value, int | float):
+                raise ConfigError(f"metric `{text}`: {node.value!r} is no number")
+        elif not isinstance(node, ast.BinOp | ast.operator | ast.expr_context) or (
+            isinstance(node, ast.BinOp) and type(node.op) not in _OPERATORS
+        ):
+            raise ConfigError(f"metric `{text}` is no expression of statistics")
+    return Expression(text, tree)
+
+
+def coordinate(record: Record, axis: str) -> Value:
+    """Where a result lies on an axis: `design`, `workload`, `threads`, or a varied key."""
+    own: dict[str, Value] = {
+        "design": record.design,
+        "workload": record.workload,
+        "threads": record.threads,
+    }
+    return own[axis] if axis in own else record.varied.get(axis)
+
+
+def same(value: Value, given: object) -> bool:
+    """Whether a configured value is the one that a file names, as text or number."""
+    if isinstance(given, list | tuple):
+        return any(same(value, one) for one in given)
+    if isinstance(value, bool) or isinstance(given, bool):
+        return str(value).lower() == str(given).lower()
+    if isinstance(value, int | float) and isinstance(given, int | float):
+        return float(value) == float(given)
+    return str(value) == str(given)
+
+
+def matching(records: Sequence[Record], at: Mapping[str, Any]) -> list[Record]:
+    """The results with these coordinates."""
+    return [r for r in records if all(same(coordinate(r, axis), v) for axis, v in at.items())]
+
+
+def coordinates(records: Sequence[Record], axis: str) -> list[Value]:
+    """The values of an axis, in the order of the experiment."""
+    return list(dict.fromkeys(coordinate(record, axis) for record in records))
+
+
+def measured(measure: Measure, records: Sequence[Record]) -> float | None:
+    """The number; `None` if a result is missing."""
+    return mean(cells(measure, records), measure.mean)
+
+
+def cells(measure: Measure, records: Sequence[Record]) -> list[float | None]:
+    """The numbers that a mean is taken of."""
+    metric = expression(measure.metric)
+    own = matching(records, {**measure.at, "design": measure.of})
+    return [_cell(metric, measure, record, records) for record in own]
+
+
+def _cell(
+    metric: Expression, measure: Measure, record: Record, records: Sequence[Record]
+) -> float | None:
+    value = metric.value(record)
+    if not measure.over or value is None:
+        return value
+    axes = ["design", "workload", "threads", *record.varied]
+    place = {axis: coordinate(record, axis) for axis in axes} | dict(measure.over)
+    others = matching(records, place)
+    reference = metric.value(others[0]) if others else None
+    return value / reference if reference else None
+
+
+def mean(values: Sequence[float | None], kind: str) -> float | None:
+    """A mean, or an extreme; `None` if there is nothing, or something is missing."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) != len(values):
+        return None
+    if kind == "max":
+        return max(known)
+    if kind == "min":
+        return min(known)
+    if kind == "geometric":
+        positive = geometric_mean(known)
+        if positive is not None:
+            return positive
+    return math.fsum(known) / len(known)
+
+
+def series(
+    measure: Measure, along: str, records: Sequence[Record]
+) -> list[tuple[Value, float | None]]:
+    """The number at each value of an axis, in the order of the experiment."""
+    own = matching(records, {**measure.at, "design": measure.of})
+    return [
+        (value, measured(replace(measure, at={**measure.at, along: value}), records))
+        for value in coordinates(own, along)
+    ]
+
+
+def describe(measure: Measure, study: Study) -> str:
+    """The number in words, for a person."""
+    over = ", ".join(str(value) for value in measure.over.values())
+    at = ", ".join(
+        f"{_several(value)} threads" if axis == "threads" else _several(value)
+        for axis, value in measure.at.items()
+    )
+    parts = [f"{measure.of} / {over}" if over else measure.of, measure.metric, at, study.id]
+    return ", ".join(part for part in parts if part)
+
+
+def _several(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return exact(value) if isinstance(value, int | float | str) else str(value)

@@ -1,0 +1,106 @@
+"""From experiments to simulations.
+
+What a paper leaves open is tried with each of its other sensible values, one at a time: an
+experiment is as many matrices of simulations, of which the first is as assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from graven.catalogue import catalogue
+from graven.experiment import Job, matrix
+from graven.machine import Machine
+from graven.papers.data import Measure, Paper, Study
+
+AS_ASSUMED = "as assumed"
+"""The alternative in which nothing is but as the machine's file has it."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """An experiment with one value of what is left open.
+
+    Attributes:
+        study: The experiment, sized.
+        name: `as assumed`, or the value.
+        jobs: Its simulations.
+    """
+
+    study: Study
+    name: str
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be reproduced of a paper: experiments, sized, and which figures to draw.
+
+    Attributes:
+        paper: The paper.
+        quick: Whether sizes are for minutes.
+        figures: Names of figures; `None` for all, and for all claims.
+    """
+
+    paper: Paper
+    quick: bool
+    figures: tuple[str, ...] | None = None
+
+    @property
+    def studies(self) -> list[Study]:
+        """The experiments that this needs."""
+        if self.figures is None:
+            names = list(self.paper.studies)
+        else:
+            names = list(dict.fromkeys(self.paper.figures[name].study for name in self.figures))
+        return [self.paper.studies[name].sized(quick=self.quick) for name in names]
+
+    def alternatives(self) -> list[Alternative]:
+        """All matrices of simulations."""
+        return [found for study in self.studies for found in _alternatives(self.paper, study)]
+
+    def covers(self, measures: Iterable[Measure]) -> bool:
+        """Whether these can be told from the experiments that this needs."""
+        names = {study.id for study in self.studies}
+        return all(measure.study in names for measure in measures)
+
+
+def _alternatives(paper: Paper, study: Study) -> list[Alternative]:
+    fixed = {key for key, _ in study.settings} | {item.key for item in study.vary}
+    assumed = _values(paper.machine)
+    others = [
+        (f"{key} = {value}", {key: value})
+        for key in study.open
+        if key not in fixed
+        for value in paper.open[key].values
+        if value != assumed.get(key)
+    ]
+    return [
+        Alternative(study, name, _jobs(paper, study, extra))
+        for name, extra in [(AS_ASSUMED, {}), *others]
+    ]
+
+
+def _values(machine: str) -> Mapping[str, str]:
+    preset = next(item for item in catalogue().machines if item.name == machine)
+    return {value.key: str(value.value) for value in preset.values}
+
+
+def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ...]:
+    return tuple(
+        matrix(
+            study.designs,
+            study.workloads,
+            Machine(paper.machine),
+            threads=study.threads,
+            transactions=study.transactions,
+            settings=dict(study.settings) | dict(extra),
+            vary=study.vary,
+        )
+    )
+
+
+def jobs_of(alternatives: Sequence[Alternative]) -> list[Job]:
+    """All simulations, each once."""
+    return list(dict.fromkeys(job for item in alternatives for job in item.jobs))

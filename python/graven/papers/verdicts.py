@@ -1,0 +1,320 @@
+"""Each claim beside what came out, and how far they agree.
+
+A number is met within 10 or 25 % of what the paper prints; beyond that it may still lie on the same
+side of 1, which is the direction. The verdict is of the results as assumed; over the values of what
+the paper leaves open there is an interval.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graven.figures import ratio
+from graven.papers import machines
+from graven.papers.data import (
+    Claim,
+    CostAnswer,
+    MachineAnswer,
+    NoAnswer,
+    NumberAnswer,
+    OrderAnswer,
+    Printed,
+    TestAnswer,
+    TrendAnswer,
+    as_printed,
+)
+from graven.papers.measures import describe, measured, series
+from graven.papers.plan import AS_ASSUMED
+from graven.papers.reproduction import Reproduction, Results
+from graven.records import Record, Value, json_text
+
+MET = "met"
+MET_10 = "met within 10%"
+MET_25 = "met within 25%"
+DIRECTION = "direction only"
+CONTRADICTED = "contradicted"
+NOT_SIMULATED = "not simulated"
+NOT_RUN = "no result"
+
+VERDICTS = (MET, MET_10, MET_25, DIRECTION, CONTRADICTED, NOT_SIMULATED, NOT_RUN)
+"""Every verdict, best first."""
+
+UNMET = (DIRECTION, CONTRADICTED, NOT_SIMULATED)
+"""Verdicts that need a reason."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim and what came of it.
+
+    Attributes:
+        claim: The claim.
+        paper: What the paper prints, as a person reads it.
+        ours: What came out.
+        interval: Between which values it lies over what is left open; empty if it is one value.
+        ratio: What came out over what is printed, where both are numbers.
+        verdict: One of `VERDICTS`.
+        how: What answers it: a test, an item of cost, a key, an experiment.
+        why: Why it is not met.
+    """
+
+    claim: Claim
+    paper: str
+    ours: str
+    interval: str
+    ratio: float | None
+    verdict: str
+    how: str
+    why: str
+
+    def row(self) -> dict[str, Value]:
+        """As one flat row."""
+        return {
+            "claim": self.claim.id,
+            "where": self.claim.where,
+            "says": self.claim.says,
+            "paper": self.paper,
+            "ours": self.ours,
+            "interval": self.interval,
+            "ratio": None if self.ratio is None else round(self.ratio, 4),
+            "verdict": self.verdict,
+            "how": self.how,
+            "why": self.why,
+        }
+
+
+Costs = Callable[[str], Mapping[str, tuple[str, bool]]]
+"""Of a design: its items of cost that answer claims, by claim: our value, and whether it agrees."""
+
+
+def verdicts(found: Reproduction, costs: Costs) -> list[Verdict]:
+    """Every claim of a paper, or those that its chosen figures can answer."""
+    wanted = found.wanted
+    chosen = [
+        claim
+        for claim in wanted.paper.claims
+        if wanted.figures is None or (claim.measures and wanted.covers(claim.measures))
+    ]
+    return [_verdict(claim, found, costs) for claim in chosen]
+
+
+def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
+    match claim.answer:
+        case NumberAnswer():
+            return _number(claim, claim.answer, found.results[claim.answer.measure.study])
+        case OrderAnswer():
+            return _order(claim, claim.answer, found)
+        case TrendAnswer():
+            return _trend(claim, claim.answer, found.results[claim.answer.measure.study])
+        case TestAnswer(tests=tests, verdict=verdict, ours=ours):
+            said = ours or ("as printed" if verdict == MET else "")
+            return _plain(claim, said, verdict, "test: " + ", ".join(map(_test_name, tests)))
+        case CostAnswer(design=design):
+            item = costs(design).get(claim.id)
+            how = f"graven cost {design}"
+            if item is None:
+                return _plain(claim, "", NOT_RUN, how)
+            return _plain(claim, item[0], MET if item[1] else CONTRADICTED, how)
+        case MachineAnswer(values=values):
+            return _machine(claim, values, found.wanted.paper.machine)
+        case NoAnswer(why=why):
+            return Verdict(claim, printed(claim), "", "", None, NOT_SIMULATED, "", why)
+
+
+def printed(claim: Claim) -> str:
+    """What the paper prints, as a person reads it."""
+    text = _text(claim.value)
+    return f"{text} {claim.unit}" if claim.unit and text else text
+
+
+def _text(value: Printed) -> str:
+    if isinstance(value, list):
+        return ", ".join(_text(item) for item in value)
+    return "" if value is None else str(value)
+
+
+def _test_name(test: str) -> str:
+    file, _, name = test.rpartition("::")
+    return f"{name} ({file})"
+
+
+def _plain(claim: Claim, ours: str, verdict: str, how: str) -> Verdict:
+    return Verdict(claim, printed(claim), ours, "", None, verdict, how, claim.why or "")
+
+
+def _machine(claim: Claim, values: Mapping[str, Any], machine: str) -> Verdict:
+    there = {key: machines.value(machine, key) for key in values}
+    met = all(machines.same(there[key], value) for key, value in values.items())
+    ours = ", ".join(f"{key} = {value}" for key, value in there.items())
+    return _plain(claim, ours, MET if met else CONTRADICTED, f"papers/{machine}/machine.toml")
+
+
+def _over_alternatives(
+    results: Results, number: Callable[[Sequence[Record]], float | None]
+) -> tuple[float | None, list[float]]:
+    """The number as assumed, and all that are known over what is left open."""
+    values = {name: number(records) for name, records in results.records.items()}
+    known = [value for value in values.values() if value is not None]
+    return values[AS_ASSUMED], known
+
+
+def _number(claim: Claim, answer: NumberAnswer, results: Results) -> Verdict:
+    ours, known = _over_alternatives(results, lambda records: measured(answer.measure, records))
+    how = describe(answer.measure, results.study)
+    if ours is None:
+        return _plain(claim, "", NOT_RUN, how)
+    relative = ours / answer.expect if answer.expect else None
+    return Verdict(
+        claim,
+        printed(claim),
+        _shown(ours, answer.form),
+        _interval(known, answer.form),
+        relative,
+        _judge(ours, answer, relative),
+        how,
+        claim.why or "",
+    )
+
+
+def _judge(ours: float, answer: NumberAnswer, relative: float | None) -> str:
+    if answer.bound == "at most" and ours <= answer.expect:
+        return MET
+    if answer.bound == "at least" and ours >= answer.expect:
+        return MET
+    if relative is not None and abs(relative - 1.0) <= 0.10:
+        return MET_10
+    if relative is not None and abs(relative - 1.0) <= 0.25:
+        return MET_25
+    directed = bool(answer.measure.over) and answer.bound == "about"
+    if directed and (ours - 1.0) * (answer.expect - 1.0) > 0.0:
+        return DIRECTION
+    return CONTRADICTED
+
+
+def _shown(number: float, form: str) -> str:
+    value = as_printed(number, form)
+    if form in ("gain", "reduction", "percent"):
+        return f"{value:.1f} %"
+    return f"{ratio(value)} ×" if form == "times" else f"{value:,.4g}"
+
+
+def _interval(known: Sequence[float], form: str) -> str:
+    if len(known) < 2:
+        return ""
+    low, high = _shown(min(known), form), _shown(max(known), form)
+    return "" if low == high else f"{low} to {high}"
+
+
+def _order(claim: Claim, answer: OrderAnswer, found: Reproduction) -> Verdict:
+    results = [found.results[measure.study] for measure in answer.measures]
+    numbers = [
+        measured(measure, item.assumed)
+        for measure, item in zip(answer.measures, results, strict=True)
+    ]
+    how = describe(answer.measures[0], results[0].study)
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers):
+        return _plain(claim, "", NOT_RUN, how)
+    ours = " < ".join(
+        f"{name} {ratio(number)}" for number, name in sorted(zip(known, answer.names, strict=True))
+    )
+    return Verdict(
+        claim,
+        " < ".join(answer.names),
+        ours,
+        _order_elsewhere(answer, results),
+        None,
+        _in_order(known),
+        how,
+        claim.why or "",
+    )
+
+
+def _in_order(numbers: Sequence[float]) -> str:
+    if all(a < b for a, b in itertools.pairwise(numbers)):
+        return MET
+    # Not each below the next, but the first below the last, and most of all pairs in order.
+    pairs = [(a, b) for n, a in enumerate(numbers) for b in numbers[n + 1 :]]
+    right = sum(a < b for a, b in pairs)
+    if len(numbers) > 2 and numbers[0] < numbers[-1] and 2 * right > len(pairs):
+        return DIRECTION
+    return CONTRADICTED
+
+
+def _order_elsewhere(answer: OrderAnswer, results: Sequence[Results]) -> str:
+    """In how many of the other alternatives the order holds."""
+    names = [name for name in results[0].records if name != AS_ASSUMED]
+    holding = 0
+    counted = 0
+    for name in names:
+        if not all(name in item.records for item in results):
+            continue
+        numbers = [
+            measured(measure, item.records[name])
+            for measure, item in zip(answer.measures, results, strict=True)
+        ]
+        known = [number for number in numbers if number is not None]
+        if len(known) == len(numbers):
+            counted += 1
+            holding += _in_order(known) == MET
+    return f"holds in {holding} of {counted} others" if counted else ""
+
+
+def _trend(claim: Claim, answer: TrendAnswer, results: Results) -> Verdict:
+    points = series(answer.measure, answer.along, results.assumed)
+    how = f"{describe(answer.measure, results.study)}, along {answer.along}"
+    values = [value for _, value in points if value is not None]
+    if len(values) < len(points) or len(values) < 2:
+        return _plain(claim, "", NOT_RUN, how)
+    ours = ", ".join(f"{place}: {ratio(value)}" for place, value in points)
+    places = [place for place, _ in points]
+    verdict = shape_verdict(answer, places, values)
+    return Verdict(claim, printed(claim), ours, "", None, verdict, how, claim.why or "")
+
+
+def shape_verdict(answer: TrendAnswer, places: Sequence[Value], values: Sequence[float]) -> str:
+    """Whether a series has the shape that a paper says, its ends only, or another."""
+    steps = list(itertools.pairwise(values))
+    slack = 1.0 + answer.within
+    if answer.shape == "flat":
+        return MET if max(values) <= min(values) * slack else CONTRADICTED
+    if answer.shape == "peaks":
+        best = max(range(len(values)), key=lambda n: values[n])
+        inside = 0 < best < len(values) - 1
+        if answer.between is None or not inside:
+            return MET if inside else CONTRADICTED
+        place = float(str(places[best]).split()[0])
+        return MET if answer.between[0] <= place <= answer.between[1] else DIRECTION
+    if answer.shape == "saturates":
+        rises = values[-1] > values[0] * slack
+        flat = values[-1] <= values[-2] * slack
+        return MET if rises and flat else DIRECTION if rises else CONTRADICTED
+    up = answer.shape == "rises"
+    right = values[-1] > values[0] if up else values[-1] < values[0]
+    steady = all(b * slack >= a if up else b <= a * slack for a, b in steps)
+    return MET if right and steady else DIRECTION if right else CONTRADICTED
+
+
+def tally(found: Sequence[Verdict]) -> dict[str, int]:
+    """How many claims have which verdict, best first."""
+    return {name: n for name in VERDICTS if (n := sum(v.verdict == name for v in found))}
+
+
+def to_csv(found: Sequence[Verdict]) -> str:
+    """The table as CSV."""
+    text = io.StringIO()
+    rows = [verdict.row() for verdict in found]
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["claim"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def to_json(found: Sequence[Verdict]) -> str:
+    """The table as JSON."""
+    return json_text([verdict.row() for verdict in found])
