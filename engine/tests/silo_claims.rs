@@ -455,7 +455,7 @@ fn micro_benchmarks_have_elements_of_64_bytes_and_run_10_000_transactions() {
 }
 
 /// `silo-wl-btree`, `silo-wl-hash`, `silo-wl-rbtree` (Table III): each transaction inserts an element, eight words and
-/// more; `silo-wl-array`: it swaps two. Half of the queue's enqueue, half dequeue: `workloads/fifo.rs`.
+/// more; `silo-wl-array`: it swaps two; `silo-wl-queue`: half of them enqueue, half dequeue (`workloads/fifo.rs`).
 #[test]
 fn micro_benchmarks_do_what_table_iii_says() {
     let config = Config::from_preset("silo").expect("the preset loads");
