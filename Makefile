@@ -9,10 +9,11 @@ INSTALLED := $(VENV)/.installed
 
 # Whatever the native module is built from. Folders too, so that a removed file is noticed.
 SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml engine/Cargo.toml \
+	python/build.rs \
 	$(shell find engine/src python/src papers machines -type d -o -name '*.rs' -o -name '*.toml')
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench soak clean
+.PHONY: help install demo test browser lint format bench soak clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +26,8 @@ demo: install ## Compare six designs on Silo's machine: a table, and report.html
 test: install ## Run all tests, Rust and Python
 	cargo test --locked --workspace
 	$(BIN)/python -m pytest -c python/pyproject.toml python/tests
+
+browser: $(VENV)/.browser ## Install what tests of reports in a real browser need beside Chromium
 
 lint: install ## Check format, lints and types, Rust and Python
 	cargo fmt --all --check
@@ -57,6 +60,10 @@ $(VENV)/.python:
 
 $(REQUIREMENTS): $(VENV)/.python python/requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements.lock
+	@touch $@
+
+$(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-browser.lock
 	@touch $@
 
 $(INSTALLED): $(REQUIREMENTS) $(SOURCES)

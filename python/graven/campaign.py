@@ -60,12 +60,8 @@ class CrashJob:
     garbage: bool = False
     convictions: int = 1
 
-    def campaign(self) -> _engine.Campaign:
-        """Hands it to the engine, which checks it.
-
-        Raises:
-            ConfigError: the engine refuses it.
-        """
+    def spec_json(self) -> str:
+        """As the engine takes it."""
         job, shares = self.job, self.shares
         spec = {
             "design": job.design,
@@ -86,7 +82,15 @@ class CrashJob:
             "garbage": self.garbage,
             "convictions": self.convictions,
         }
-        return _engine.Campaign("run", json.dumps(spec))
+        return json.dumps(spec)
+
+    def campaign(self) -> _engine.Campaign:
+        """Hands it to the engine, which checks it.
+
+        Raises:
+            ConfigError: the engine refuses it.
+        """
+        return _engine.Campaign("run", self.spec_json())
 
     def report(self, text: str, seconds: float) -> CrashReport:
         """What came of it."""

@@ -124,6 +124,8 @@ NOTHING = dict.fromkeys(
 )  # fmt: skip
 
 
+PAPER_FILES = ("experiments", "claims")
+
 # What is compared on a machine by default.
 MACHINES = {
     "silo": {},
@@ -133,6 +135,7 @@ MACHINES = {
         "baseline": "lad",
         "vary": {"workload.element_bytes": ["64 B", "4 KB"]},
     },
+    "cramped": {},
 }
 
 
@@ -225,6 +228,21 @@ def catalogue():
             "states": _named(STATES),
         }
     )
+
+
+def papers():
+    """The papers of the folder beside this file."""
+    folder = Path(__file__).parent / "papers"
+    return json.dumps(
+        {
+            name: {kind: (folder / name / f"{kind}.toml").read_text() for kind in PAPER_FILES}
+            for name in ("silo", "morlog")
+        }
+    )
+
+
+def build():
+    return os.environ.get("FAKE_BUILD", "fake")
 
 
 def _find(kind, name, entries):

@@ -19,6 +19,7 @@ from graven.figures import ratio, scaled
 from graven.papers.costs import costs
 from graven.papers.data import Paper, paper, papers
 from graven.papers.drawn import Drawn, Point, drawn
+from graven.papers.laboratory import findings
 from graven.papers.plan import Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, missing, run
 from graven.papers.store import Store
@@ -57,7 +58,7 @@ interrupt.
 @click.argument("paper_name", metavar="PAPER|all", required=False)
 @click.argument("figures", metavar="[FIGURE...]", nargs=-1)
 @click.option("--quick", is_flag=True, help="Smaller sizes: minutes instead of an hour or two.")
-@click.option("--claims", is_flag=True, help="Print the table of claims.")
+@click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
 @click.option(
     "--stored",
@@ -109,7 +110,8 @@ def reproduce(
         status = _run(wanted, store, jobs)
     found = [collect(item, store) for item in wanted]
     judged = [verdicts(item, costs) for item in found]
-    _write(found, judged, folder, whole=not figures)
+    if not claims:
+        _write(found, judged, store, folder)
     _print(found, judged, claims=claims, figures=bool(figures), form=form)
     return status
 
@@ -168,19 +170,27 @@ def _run(wanted: Sequence[Wanted], store: Store, jobs: int | None) -> int:
 
 
 def _write(
-    found: Sequence[Reproduction], judged: Sequence[Sequence[Verdict]], folder: Path, *, whole: bool
+    found: Sequence[Reproduction],
+    judged: Sequence[Sequence[Verdict]],
+    store: Store,
+    folder: Path,
 ) -> None:
-    from graven.report.paper import write_report
+    from graven.report.paper import write_index, write_report
 
     for item, verdict in zip(found, judged, strict=True):
-        for path in write_report(item, verdict, folder):
-            note(f"wrote {path}")
-    if whole:
-        table = [verdict for of_paper in judged for verdict in of_paper]
-        names = "-".join(item.wanted.paper.name for item in found)
-        name = "claims" if len(found) > 1 else f"claims-{names}"
-        output.write(folder / f"{name}.csv", to_csv(table).encode())
-        note(f"wrote {folder / name}.csv")
+        crashed = findings(item.wanted.paper, store)
+        pages = write_report(item, verdict, crashed, folder)
+        note(f"wrote {pages[0]}" + (f" and {len(pages) - 1} drawings" if len(pages) > 1 else ""))
+    if any(item.wanted.figures is not None for item in found):
+        return
+    table = [verdict for of_paper in judged for verdict in of_paper]
+    name = "claims" if len(found) > 1 else f"claims-{found[0].wanted.paper.name}"
+    output.write(folder / f"{name}.csv", to_csv(table).encode())
+    note(f"wrote {folder / name}.csv")
+    if len(found) > 1:
+        names = [item.wanted.paper.name for item in found]
+        index = write_index(found, dict(zip(names, judged, strict=True)), folder)
+        note(f"wrote {index}")
 
 
 def _print(

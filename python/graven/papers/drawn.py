@@ -103,6 +103,8 @@ def _is_about(claim: Claim, figure: Figure) -> bool:
 
 def _places(figure: Figure, results: Results) -> list[dict[str, Value]]:
     """The coordinates of each panel: what the figure says, and whatever else has several values."""
+    if not results.assumed:
+        return []
     study = results.study
     axes = [THREADS, *(item.key for item in study.vary)]
     if figure.kind == "lines" and WORKLOAD in figure.panels:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from graven.campaign import CrashJob
 from graven.experiment import (
     Failure,
     Job,
     Observer,
     Pool,
+    Task,
     best_of_aliases,
     host_cores,
     record_of,
 )
 from graven.papers.data import Study
+from graven.papers.laboratory import crash_jobs
 from graven.papers.plan import AS_ASSUMED, Alternative, Wanted, jobs_of
 from graven.papers.store import Store, Stored, digest
 from graven.records import Record
@@ -70,11 +73,17 @@ class Run:
     interrupted: bool
 
 
-def missing(wanted: Sequence[Wanted], store: Store) -> dict[str, Job]:
-    """The simulations that have no result yet, by digest."""
-    jobs = jobs_of([found for item in wanted for found in item.alternatives()])
-    named = {digest(job): job for job in jobs}
-    return {name: job for name, job in named.items() if store.get(name) is None}
+def needed(wanted: Sequence[Wanted]) -> dict[str, Job | CrashJob]:
+    """Everything that has to have run, by digest."""
+    simulations = jobs_of([found for item in wanted for found in item.alternatives()])
+    crashed = [job for item in wanted if item.figures is None for job in crash_jobs(item.paper)]
+    jobs: list[Job | CrashJob] = [*simulations, *crashed]
+    return {digest(job): job for job in jobs}
+
+
+def missing(wanted: Sequence[Wanted], store: Store) -> dict[str, Job | CrashJob]:
+    """What has no result yet, by digest."""
+    return {name: job for name, job in needed(wanted).items() if store.get(name) is None}
 
 
 def run(
@@ -87,18 +96,23 @@ def run(
     """Runs what has no result yet, several at a time, and keeps each result as it comes.
 
     Raises:
-        ConfigError: the engine refuses a simulation; nothing has run.
+        ConfigError: the engine refuses something; nothing has run.
     """
-    jobs = jobs_of([found for item in wanted for found in item.alternatives()])
     left = missing(wanted, store)
-    simulations = {name: job.simulation() for name, job in left.items()}
-    tasks = [(job.label, Stored(simulations[name], store, name)) for name, job in left.items()]
-    all_of_them = len({digest(job) for job in jobs})
+    stored = len(needed(wanted)) - len(left)
+    tasks = [(_label(job), Stored(_task(job), store, name)) for name, job in left.items()]
     if not tasks:
-        return Run(0, all_of_them, (), False)
+        return Run(0, stored, (), False)
     outcome = Pool(tasks, workers or host_cores()).run(observe)
-    stored = all_of_them - len(tasks)
     return Run(len(outcome.texts), stored, outcome.failures, outcome.interrupted)
+
+
+def _label(job: Job | CrashJob) -> str:
+    return job.label if isinstance(job, Job) else f"power failures: {job.job.label}"
+
+
+def _task(job: Job | CrashJob) -> Task:
+    return job.simulation() if isinstance(job, Job) else job.campaign()
 
 
 def collect(wanted: Wanted, store: Store) -> Reproduction:

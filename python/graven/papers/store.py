@@ -14,15 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from graven import _engine, output
+from graven.campaign import CrashJob
 from graven.experiment import Job, Task
 
 
-def digest(job: Job) -> str:
-    """What a simulation is known by: the same for the same result."""
+def digest(job: Job | CrashJob) -> str:
+    """What a simulation or a run that is crashed is known by: the same for the same result."""
+    if isinstance(job, Job):
+        job = replace(job, request_trace=None, bank_loads=None)
     document = {
         "version": _engine.__version__,
         "build": _engine.build(),
-        "simulation": json.loads(replace(job, request_trace=None, bank_loads=None).spec_json()),
+        type(job).__name__: json.loads(job.spec_json()),
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from graven.comparison import MEAN
-from graven.figures import ratio
+from graven.figures import ratio, scaled
 from graven.report.palette import BAND, INK, KINDS, RULE, SOFT, design_styles
 
 WIDE, NARROW = 1060.0, 380.0
@@ -34,28 +34,49 @@ _GAP = 1.1
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its height in multiples of the baseline, and how that splits into kinds."""
+    """One bar.
+
+    Attributes:
+        value: Its height, in multiples of the baseline if there is one.
+        parts: How that splits into kinds.
+        spread: The interval that the value lies in, drawn as a whisker.
+        printed: What a paper prints for it, drawn as a diamond.
+    """
 
     value: float | None
     parts: Mapping[str, float] = field(default_factory=dict)
+    spread: tuple[float, float] | None = None
+    printed: float | None = None
+
+    @property
+    def top(self) -> float:
+        """The highest of what is drawn of it."""
+        high = None if self.spread is None else self.spread[1]
+        return max(v for v in (0.0, self.value, high, self.printed) if v is not None)
 
 
 @dataclass(frozen=True)
 class BarChart:
-    """Groups (workloads, then the mean) of bars (designs)."""
+    """Groups (workloads, then the mean) of bars (designs); absolute values without a baseline."""
 
     key: str
     description: str
     groups: Sequence[str]
     designs: Sequence[str]
     bars: Mapping[tuple[str, str], Bar]
-    baseline: str
+    baseline: str | None
     unsafe: Collection[str] = ()
 
     @property
     def top(self) -> float:
         """The end of the axis of values."""
-        return 1.14 * max([1.0, *(bar.value for bar in self.bars.values() if bar.value)])
+        least = 1.0 if self.baseline is not None else 0.0
+        return 1.14 * max([least, *(bar.top for bar in self.bars.values())]) or 1.0
+
+    @property
+    def number(self) -> Callable[[float | None], str]:
+        """How values are written."""
+        return ratio if self.baseline is not None else scaled
 
     @property
     def labels(self) -> list[str]:
@@ -65,47 +86,72 @@ class BarChart:
     def wide(self) -> str:
         """Standing bars, groups side by side."""
         with _style():
-            return _draw_wide(self)
+            figure, titles = _draw_wide(self)
+            return _svg(figure, self.key + "-wide", self.description, "wide", titles)
 
     def narrow(self) -> str:
         """Lying bars, groups one below the other."""
         with _style():
-            return _draw_narrow(self)
+            figure, titles = _draw_narrow(self)
+            return _svg(figure, self.key + "-narrow", self.description, "narrow", titles)
+
+    def files(self) -> dict[str, bytes]:
+        """The wide drawing as files that stand alone, by their endings."""
+        with _style(embedded=False):
+            return _files(_draw_wide(self)[0])
 
 
 @dataclass(frozen=True)
 class Line:
-    """One design's values over the numbers of threads."""
+    """One design's values over an axis.
+
+    Attributes:
+        design: The design.
+        values: Its values.
+        spreads: The intervals that they lie in, drawn as a band.
+        printed: What a paper prints for them, drawn as diamonds.
+    """
 
     design: str
     values: Sequence[float | None]
+    spreads: Sequence[tuple[float, float] | None] = ()
+    printed: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)
 class LineChart:
-    """Small panels, one for each workload: a value over the number of threads."""
+    """Small panels, one for each workload: a value over an axis."""
 
     key: str
     description: str
     designs: Sequence[str]
-    threads: Sequence[int]
+    places: Sequence[str]
     panels: Mapping[str, Sequence[Line]]
+    axis: str = "threads"
 
     def wide(self) -> str:
         """Three panels in a row."""
         with _style():
-            return _draw_lines(self, WIDE, 3)
+            figure = _draw_lines(self, WIDE, 3)
+            return _svg(figure, f"{self.key}-wide", self.description, "wide", {})
 
     def narrow(self) -> str:
         """One panel in a row."""
         with _style():
-            return _draw_lines(self, NARROW, 1)
+            figure = _draw_lines(self, NARROW, 1)
+            return _svg(figure, f"{self.key}-narrow", self.description, "narrow", {})
+
+    def files(self) -> dict[str, bytes]:
+        """The wide drawing as files that stand alone, by their endings."""
+        with _style(embedded=False):
+            return _files(_draw_lines(self, WIDE, 3))
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def _style(*, embedded: bool = True) -> Iterator[None]:
+    """The look of all drawings. Embedded ones have text; others have outlines, in any viewer."""
     settings: dict[Any, Any] = {
-        "svg.fonttype": "none",
+        "svg.fonttype": "none" if embedded else "path",
         "svg.hashsalt": "graven",
         "font.family": "sans-serif",
         "font.size": 11,
@@ -152,12 +198,19 @@ def _pieces(chart: BarChart, design: str, group: str) -> list[tuple[str, float, 
 
 
 def _tooltip(chart: BarChart, design: str, group: str, kind: str, length: float) -> str:
-    value = chart.bars[design, group].value
-    split = f", of which {kind} {ratio(length)}" if kind else ""
-    return f"{design}, {group}: {ratio(value)} × {chart.baseline}{split}"
+    bar = chart.bars[design, group]
+    show = chart.number
+    text = f"{design}, {group}: {show(bar.value)}"
+    if chart.baseline is not None:
+        text += f" × {chart.baseline}"
+    if kind:
+        text += f", of which {kind} {show(length)}"
+    if bar.spread is not None:
+        text += f", between {show(bar.spread[0])} and {show(bar.spread[1])}"
+    return text if bar.printed is None else f"{text}; the paper: {show(bar.printed)}"
 
 
-def _draw_wide(chart: BarChart) -> str:
+def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, str]]:
     count = len(chart.designs)
     names = _text_width(chart.labels, 11.5) + 8
     bottom, height = names + 32, 290 + names + 32
@@ -188,7 +241,8 @@ def _draw_wide(chart: BarChart) -> str:
                 patch.set_gid(gid)
                 axes.add_patch(patch)
                 base += length
-            _value_label(axes, chart.bars[design, group].value, x, pitch)
+            _extras(axes, chart.bars[design, group], x, vertical=True)
+            _value_label(axes, chart, chart.bars[design, group], x, pitch)
         middle = start + (count - 1) / 2
         axes.annotate(
             group,
@@ -204,18 +258,47 @@ def _draw_wide(chart: BarChart) -> str:
     axes.set_xticks(
         places, chart.labels * len(chart.groups), rotation=90, fontsize=min(11.5, pitch)
     )
-    _value_axis(axes, vertical=True)
-    return _svg(figure, chart.key + "-wide", chart.description, "wide", titles)
+    _value_axis(axes, chart, vertical=True)
+    return figure, titles
 
 
-def _value_label(axes: Axes, value: float | None, x: float, pitch: float) -> None:
+def _extras(axes: Axes, bar: Bar, at: float, *, vertical: bool) -> None:
+    """A whisker for the interval, a diamond for what is printed."""
+    if bar.spread is not None:
+        low, high = bar.spread
+        below, above = [(bar.value or low) - low], [high - (bar.value or low)]
+        style: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.1, "capsize": 2.5, "capthick": 1.1}
+        deltas = [[max(0.0, below[0])], [max(0.0, above[0])]]
+        if vertical:
+            axes.errorbar([at], [bar.value or low], yerr=deltas, fmt="none", zorder=3, **style)
+        else:
+            axes.errorbar([bar.value or low], [at], xerr=deltas, fmt="none", zorder=3, **style)
+    if bar.printed is not None:
+        place = (at, bar.printed) if vertical else (bar.printed, at)
+        axes.plot(*([c] for c in place), **_PRINTED)
+
+
+_PRINTED: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 6,
+    "markerfacecolor": "#ffffff",
+    "markeredgecolor": "#b3123f",
+    "markeredgewidth": 1.6,
+    "ls": "none",
+    "zorder": 4,
+    "clip_on": False,
+}
+"""What a paper prints: a hollow diamond."""
+
+
+def _value_label(axes: Axes, chart: BarChart, bar: Bar, x: float, pitch: float) -> None:
     upright = pitch < 27
     if pitch < 9:
         return
     axes.annotate(
-        ratio(value),
-        (x, value or 0.0),
-        xytext=(0, 3),
+        chart.number(bar.value),
+        (x, bar.top),
+        xytext=(0, 3 if bar.printed is None else 7),
         textcoords="offset points",
         ha="center",
         va="bottom",
@@ -224,17 +307,21 @@ def _value_label(axes: Axes, value: float | None, x: float, pitch: float) -> Non
     )
 
 
-def _value_axis(axes: Axes, *, vertical: bool) -> None:
+def _value_axis(axes: Axes, chart: BarChart, *, vertical: bool) -> None:
     """Light rules at round values, a stronger one at the baseline's."""
     axes.set_axisbelow(True)
     axes.grid(axis="y" if vertical else "x", color=RULE, lw=0.8)
     axes.tick_params(length=0)
-    line = axes.axhline if vertical else axes.axvline
-    line(1.0, color=INK, lw=1.0, zorder=0.9)
+    if chart.baseline is not None:
+        line = axes.axhline if vertical else axes.axvline
+        line(1.0, color=INK, lw=1.0, zorder=0.9)
+    else:
+        shown = axes.yaxis if vertical else axes.xaxis
+        shown.set_major_formatter(lambda value, _place: scaled(value))
     axes.spines["left" if vertical else "bottom"].set_visible(False)
 
 
-def _draw_narrow(chart: BarChart) -> str:
+def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, str]]:
     count = len(chart.designs)
     row, head = 20.0, 30.0
     block = count * row + head
@@ -271,19 +358,20 @@ def _draw_narrow(chart: BarChart) -> str:
                 patch.set_gid(gid)
                 axes.add_patch(patch)
                 base += length
-            value = chart.bars[design, group].value
+            bar = chart.bars[design, group]
+            _extras(axes, bar, y + row / 2, vertical=False)
             axes.annotate(
-                ratio(value),
-                (value or 0.0, y + row / 2),
-                xytext=(4, 0),
+                chart.number(bar.value),
+                (bar.top, y + row / 2),
+                xytext=(4 if bar.printed is None else 8, 0),
                 textcoords="offset points",
                 va="center",
                 fontsize=11,
             )
     axes.set_yticks(places, chart.labels * len(chart.groups), fontsize=12)
     axes.locator_params(axis="x", nbins=5)
-    _value_axis(axes, vertical=False)
-    return _svg(figure, chart.key + "-narrow", chart.description, "narrow", titles)
+    _value_axis(axes, chart, vertical=False)
+    return figure, titles
 
 
 _MARKERS = dict(zip("osD^vP*XpH<>", "●■◆▲▼✚★✖⬟⬢◀▶", strict=True))
@@ -299,14 +387,14 @@ def marker_signs(designs: Sequence[str]) -> dict[str, str]:
     return {design: _MARKERS[_marker(designs, design)] for design in designs}
 
 
-def _draw_lines(chart: LineChart, width: float, across: int) -> str:
+def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
     names = list(chart.panels)
     down = -(-len(names) // across)
     panel = 232.0
     height = panel * down
     figure = Figure(figsize=(width / _POINTS, height / _POINTS), dpi=_POINTS)
     styles = design_styles(chart.designs)
-    places = range(len(chart.threads))
+    places = range(len(chart.places))
     cell = width / across
     for number, name in enumerate(names):
         column, line = number % across, number // across
@@ -324,17 +412,41 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> str:
                 lw=1.8,
                 ls="--" if style.hatched else "-",
             )
+            _line_extras(axes, item, style.line)
         axes.set_title(name, loc="left", fontsize=13, fontweight="bold")
-        axes.set_xticks(list(places), [str(count) for count in chart.threads])
-        axes.set_xlim(-0.25, len(chart.threads) - 0.75)
+        axes.set_xticks(list(places), list(chart.places))
+        axes.set_xlim(-0.25, len(chart.places) - 0.75)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("threads", fontsize=10.5)
+        axes.set_xlabel(chart.axis, fontsize=10.5)
         axes.locator_params(axis="y", nbins=5)
         axes.grid(axis="y", color=RULE, lw=0.8)
         axes.tick_params(length=0)
         axes.spines["left"].set_visible(False)
-    kind = "wide" if across > 1 else "narrow"
-    return _svg(figure, f"{chart.key}-{kind}", chart.description, kind, {})
+    return figure
+
+
+def _line_extras(axes: Axes, item: Line, colour: str) -> None:
+    """A band for the intervals, diamonds for what is printed."""
+    nothing = float("nan")
+    if any(item.spreads):
+        pairs = zip(item.spreads, item.values, strict=True)
+        ends = [spread or (value or nothing, value or nothing) for spread, value in pairs]
+        low, high = [end[0] for end in ends], [end[1] for end in ends]
+        axes.fill_between(range(len(ends)), low, high, color=colour, alpha=0.18, lw=0)
+    if any(value is not None for value in item.printed):
+        values = [nothing if value is None else value for value in item.printed]
+        axes.plot(range(len(values)), values, **_PRINTED)
+
+
+def _files(figure: Figure) -> dict[str, bytes]:
+    """A drawing as SVG and PNG."""
+    found: dict[str, bytes] = {}
+    for form in ("svg", "png"):
+        nothing = dict.fromkeys(("Date", "Creator") if form == "svg" else ("Software",))
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=form, dpi=2 * _POINTS, facecolor="white", metadata=nothing)
+        found[form] = buffer.getvalue()
+    return found
 
 
 def _svg(figure: Figure, key: str, description: str, kind: str, titles: Mapping[str, str]) -> str:

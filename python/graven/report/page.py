@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from graven.catalogue import catalogue
@@ -102,19 +102,32 @@ class Setting:
     kind: str
 
 
+def text(name: str) -> str:
+    """A file of this folder."""
+    return resources.files("graven.report").joinpath(name).read_text("utf-8")
+
+
+def template(name: str) -> Template:
+    """A page's template."""
+    environment = Environment(
+        loader=FunctionLoader(text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
 def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]) -> str:
     """The whole report."""
     comparison = normalised.comparison
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    folder = resources.files("graven.report")
-    template = environment.from_string(folder.joinpath("page.html").read_text("utf-8"))
     styles = design_styles(comparison.designs)
     return (
-        template.render(
-            style=Markup(folder.joinpath("page.css").read_text("utf-8")),
+        template("page.html").render(
+            style=Markup(text("page.css")),
             comparison=comparison,
+            unsafe=comparison.unsafe,
             baseline=normalised.baseline,
             record=comparison.records[0],
             transactions=_range([record.transactions for record in comparison.records]),
@@ -124,7 +137,7 @@ def render(normalised: Normalised, machine: Machine, settings: Mapping[str, str]
             workloads=[w for w in catalogue().workloads if w.name in comparison.workloads],
             markers=marker_signs(comparison.designs),
             highlights=[found for part in normalised.parts() if (found := _highlights(part)).items],
-            parts=[_part(normalised, metric) for metric in comparison.metrics],
+            parts=[part_of(normalised, metric) for metric in comparison.metrics],
             scaling=_scaling(normalised),
             kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in _kinds_present(comparison)],
             missing=_missing(comparison),
@@ -189,7 +202,8 @@ def _highlights(normalised: Normalised) -> Highlights:
     return Highlights(comparison.caption, found)
 
 
-def _part(normalised: Normalised, metric: Metric) -> Part:
+def part_of(normalised: Normalised, metric: Metric) -> Part:
+    """The section about one metric."""
     parts = normalised.parts()
     lead = (
         f"{catalogue().statistic(metric.stat).description.rstrip('.')}. "
@@ -357,7 +371,8 @@ def _scaling_group(normalised: Normalised, lead: str, number: int) -> Group:
         panels[workload] = lines
     where = f" {comparison.caption}." if comparison.caption else ""
     description = f"{lead}{where} One panel for each workload."
-    chart = LineChart(_key("scaling", number), description, comparison.designs, counts, panels)
+    places = [str(count) for count in counts]
+    chart = LineChart(_key("scaling", number), description, comparison.designs, places, panels)
     return Group(comparison.caption, Markup(chart.wide()), Markup(chart.narrow()))
 
 
@@ -383,11 +398,11 @@ def _settings(
             elif path in sources and sources[path].source is not None:
                 origin, kind = str(sources[path].source), "source"
             same = all(r.config.get(section, {}).get(key) == value for r in comparison.records)
-            text = exact(value) if same else "differs between runs"
+            shown = exact(value) if same else "differs between runs"
             if path in comparison.varied:
-                text = _values(comparison.varied[path])
+                shown = _values(comparison.varied[path])
                 origin, kind = "varied in this comparison", "set"
-            setting = Setting(path, text, units.get(path, ""), origin, kind)
+            setting = Setting(path, shown, units.get(path, ""), origin, kind)
             found.setdefault(section, []).append(setting)
     return found
 

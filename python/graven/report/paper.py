@@ -1,14 +1,344 @@
-"""The report of a paper: from its results to files."""
+"""The report of a paper: its figures redrawn with its numbers beside ours, and every claim."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from markupsafe import Markup
+
+from graven import _engine, output
+from graven.catalogue import MachinePreset, catalogue
+from graven.comparison import Comparison, metrics_of
+from graven.figures import MISSING, exact, ratio, scaled
+from graven.machine import Machine
+from graven.papers.data import Claim, Figure, OpenKey
+from graven.papers.drawn import Drawn, Panel, Point, drawn
+from graven.papers.laboratory import Finding
+from graven.papers.plan import Wanted
 from graven.papers.reproduction import Reproduction
-from graven.papers.verdicts import Verdict
+from graven.papers.verdicts import VERDICTS, Verdict, tally
+from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
+from graven.report.page import Part, part_of, template, text
+from graven.report.palette import KIND_TITLES, KINDS, Style, design_styles
+
+TRAFFIC = ("media_write_requests", "write_energy_pj", "transaction_latency_cycles_mean")
+"""What every report shows of the main experiment, whatever the paper draws."""
 
 
-def write_report(_found: Reproduction, _judged: Sequence[Verdict], _folder: Path) -> list[Path]:
-    """Writes the page and the drawings of a paper into a folder; returns the files."""
-    return []
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a figure's table: our number, its interval, the paper's number."""
+
+    text: str
+    spread: str
+    printed: str
+
+
+@dataclass(frozen=True)
+class PanelView:
+    """A panel of a figure: its table, and its drawings if it has some of its own."""
+
+    caption: str
+    wide: Markup
+    narrow: Markup
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure as the page shows it."""
+
+    figure: Figure
+    lead: str
+    sizes: str
+    panels: Sequence[PanelView]
+    wide: Markup
+    narrow: Markup
+    designs: Sequence[tuple[str, Style, str]]
+    lines: bool
+    printed: bool
+    open: Sequence[str]
+    missing: int
+    claims: Sequence[Verdict]
+    command: str
+
+
+def write_report(
+    found: Reproduction,
+    judged: Sequence[Verdict],
+    laboratory: Sequence[Finding],
+    folder: Path,
+) -> list[Path]:
+    """Writes the page and the drawings of a paper into a folder; returns the files.
+
+    Raises:
+        OutputError: one cannot be written.
+    """
+    paper = found.wanted.paper
+    names = found.wanted.figures or tuple(paper.figures)
+    figures = [drawn(paper.figures[name], found) for name in names]
+    written = _write_drawings(figures, folder / paper.name)
+    if found.wanted.figures is None:
+        page = folder / f"{paper.name}.html"
+        content = render(found, figures, judged, laboratory)
+        output.write(page, content.encode())
+        written.insert(0, page)
+    return written
+
+
+def _write_drawings(figures: Sequence[Drawn], folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for item in figures:
+        charts = _charts(item)
+        for number, chart in enumerate(charts):
+            name = item.figure.id if len(charts) == 1 else f"{item.figure.id}-{number + 1}"
+            for form, content in chart.files().items():
+                path = folder / f"{name}.{form}"
+                output.write(path, content)
+                written.append(path)
+    return written
+
+
+def render(
+    found: Reproduction,
+    figures: Sequence[Drawn],
+    judged: Sequence[Verdict],
+    laboratory: Sequence[Finding],
+) -> str:
+    """The whole page."""
+    paper = found.wanted.paper
+    unsafe = catalogue().unsafe_designs()
+    views = [_figure_view(item, found.wanted, judged) for item in figures]
+    return (
+        template("paper.html").render(
+            style=Markup(text("page.css") + text("paper.css")),
+            paper=paper,
+            quick=found.wanted.quick,
+            unsafe=unsafe,
+            figures=views,
+            tally=tally(judged),
+            verdicts=[(name, _class_of(name)) for name in VERDICTS],
+            claims=[(verdict, _class_of(verdict.verdict)) for verdict in judged],
+            class_of=_class_of,
+            ratio=ratio,
+            parts=_main_parts(found),
+            kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in KINDS],
+            markers=marker_signs,
+            open=[_open_view(item, paper.machine) for item in paper.open.values()],
+            machine=_machine_values(paper.machine),
+            laboratory=laboratory,
+            summaries={design.name: design.summary for design in catalogue().designs},
+            version=_engine.__version__,
+            build=_engine.build(),
+            command=_command(found.wanted, None),
+        )
+        + "\n"
+    )
+
+
+def _class_of(verdict: str) -> str:
+    """The class of a verdict in the page."""
+    return verdict.replace(" ", "-").replace("%", "")
+
+
+def _command(wanted: Wanted, figure: str | None) -> str:
+    parts = ["graven reproduce", wanted.paper.name, figure, "--quick" if wanted.quick else None]
+    return " ".join(part for part in parts if part)
+
+
+def _open_view(item: OpenKey, machine: str) -> tuple[str, str, str, str]:
+    assumed = {value.key: value.value for value in _preset(machine).values}
+    return item.key, str(assumed.get(item.key, "")), ", ".join(item.values), item.why
+
+
+def _preset(name: str) -> MachinePreset:
+    return next(item for item in catalogue().machines if item.name == name)
+
+
+def _machine_values(machine: str) -> list[tuple[str, str, str, str]]:
+    """Key, value, origin and kind of every value that the machine's file gives."""
+    units = {p.key: p.unit for section in catalogue().sections for p in section.parameters}
+    found = []
+    for key, value in Machine(machine).values().items():
+        if value.source is None and value.assumed is None:
+            continue
+        unit = units.get(key, "")
+        shown = exact(value.value) if isinstance(value.value, int | float) else str(value.value)
+        origin = value.source or f"assumed: {value.assumed}"
+        kind = "source" if value.source else "assumed"
+        found.append((key, f"{shown} {unit}".strip(), origin, kind))
+    return found
+
+
+def _main_parts(found: Reproduction) -> list[Part]:
+    """Write traffic by kind, energy and latency of the paper's first experiment."""
+    study = next(iter(found.results.values()))
+    records = study.assumed
+    if not records:
+        return []
+    comparison = Comparison(tuple(records), metrics=metrics_of(TRAFFIC))
+    if study.study.baseline not in comparison.designs:
+        return []
+    normalised = comparison.normalised(study.study.baseline)
+    parts = [part_of(normalised, metric) for metric in comparison.metrics]
+    # Their drawings have names of their own, which must not meet those of the figures.
+    return [replace(part, key=f"main-{part.key}") for part in parts]
+
+
+def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> FigureView:
+    figure = item.figure
+    charts = _charts(item)
+    lines = figure.kind == "lines"
+    drawings = [(Markup(chart.wide()), Markup(chart.narrow())) for chart in charts]
+    nothing = Markup("")
+    whole = drawings[0] if lines and drawings else (nothing, nothing)
+    own = drawings if figure.kind == "bars" else [(nothing, nothing)] * len(item.panels)
+    panels = [
+        _panel_view(item, panel, drawing) for panel, drawing in zip(item.panels, own, strict=True)
+    ]
+    points = [p for panel in item.panels for row in panel.rows.values() for p in row]
+    styles = design_styles(item.study.designs)
+    signs = marker_signs(item.study.designs)
+    return FigureView(
+        figure=figure,
+        lead=_lead(item),
+        sizes=_sizes(item, wanted),
+        panels=panels,
+        wide=whole[0],
+        narrow=whole[1],
+        designs=[(name, styles[name], signs[name]) for name in item.study.designs],
+        lines=lines,
+        printed=any(point.printed is not None for point in points),
+        open=item.open if any(point.spread for point in points) else (),
+        missing=item.missing,
+        claims=[verdict for verdict in judged if _is_of(verdict.claim, figure)],
+        command=_command(wanted, figure.id),
+    )
+
+
+def _is_of(claim: Claim, figure: Figure) -> bool:
+    """Whether a figure shows what a claim is about."""
+    return any(
+        (measure.study, measure.metric) == (figure.study, figure.metric)
+        for measure in claim.measures
+    )
+
+
+def _lead(item: Drawn) -> str:
+    figure = item.figure
+    parts = []
+    if figure.first:
+        parts.append(f"Each relative to its own value at the first {item.axis}.")
+    elif figure.relative:
+        parts.append(f"Relative to {item.study.baseline}.")
+    statistic = next((s for s in catalogue().stats if s.name == figure.metric), None)
+    what = figure.metric if statistic is None else statistic.description.rstrip(".")
+    unit = "" if statistic is None or figure.relative or figure.first else f", {statistic.unit}"
+    parts.insert(0, f"{what}{unit}.")
+    if figure.higher_is_better is not None:
+        parts.append("Higher is better." if figure.higher_is_better else "Lower is better.")
+    if figure.kind == "bars":
+        parts.append("The mean is geometric.")
+    if figure.note:
+        parts.append(figure.note)
+    return " ".join(parts)
+
+
+def _sizes(item: Drawn, wanted: Wanted) -> str:
+    threads = ", ".join("one per core" if n is None else str(n) for n in item.study.threads)
+    quick = "Quick sizes, not the paper's: " if wanted.quick else ""
+    plural = "" if item.study.threads == (1,) else "s"
+    settings = "".join(f", {key} = {value}" for key, value in item.study.settings)
+    return f"{quick}{item.study.transactions:,} transactions, {threads} thread{plural}{settings}."
+
+
+def _charts(item: Drawn) -> list[BarChart | LineChart]:
+    """The drawings of a figure: bars have one for each panel, lines one in all, tables none."""
+    match item.figure.kind:
+        case "bars":
+            return [_bar_chart(item, panel, number) for number, panel in enumerate(item.panels)]
+        case "lines":
+            return [_line_chart(item)] if item.panels else []
+        case _:
+            return []
+
+
+def _bar_chart(item: Drawn, panel: Panel, number: int) -> BarChart:
+    figure = item.figure
+    bars = {
+        (design, column): Bar(point.value, {}, point.spread, point.printed)
+        for design, points in panel.rows.items()
+        for column, point in zip(panel.columns, points, strict=True)
+    }
+    where = f", {panel.caption}" if panel.caption else ""
+    relative = f", relative to {item.study.baseline}" if figure.relative else ""
+    return BarChart(
+        key=f"{figure.id}-{number}",
+        description=f"{figure.title} of each design on each workload{relative}{where}. "
+        "The table below has the same numbers.",
+        groups=list(panel.columns),
+        designs=list(panel.rows),
+        bars=bars,
+        baseline=item.study.baseline if figure.relative else None,
+        unsafe=catalogue().unsafe_designs(),
+    )
+
+
+def _line_chart(item: Drawn) -> LineChart:
+    figure = item.figure
+    panels = {
+        panel.caption or "all workloads": [
+            Line(
+                design,
+                [point.value for point in points],
+                [point.spread for point in points],
+                [point.printed for point in points],
+            )
+            for design, points in panel.rows.items()
+        ]
+        for panel in item.panels
+    }
+    return LineChart(
+        key=figure.id,
+        description=f"{figure.title} over {item.axis}. The tables below have the same numbers.",
+        designs=list(item.study.designs),
+        places=list(item.panels[0].columns),
+        panels=panels,
+        axis=item.axis,
+    )
+
+
+def _panel_view(item: Drawn, panel: Panel, drawing: tuple[Markup, Markup]) -> PanelView:
+    show = ratio if item.figure.relative or item.figure.first else scaled
+    rows = [
+        (design, [_cell(point, show) for point in points]) for design, points in panel.rows.items()
+    ]
+    return PanelView(panel.caption, *drawing, panel.columns, rows)
+
+
+def _cell(point: Point, show: Callable[[float | None], str]) -> Cell:
+    spread = "" if point.spread is None else f"{show(point.spread[0])} to {show(point.spread[1])}"
+    printed = "" if point.printed is None else show(point.printed)
+    return Cell(show(point.value) if point.value is not None else MISSING, spread, printed)
+
+
+def write_index(
+    found: Sequence[Reproduction], judged: Mapping[str, Sequence[Verdict]], folder: Path
+) -> Path:
+    """Writes the page that leads to the papers' reports."""
+    papers = [(item.wanted.paper, tally(judged[item.wanted.paper.name])) for item in found]
+    content = template("index.html").render(
+        style=Markup(text("page.css") + text("paper.css")),
+        papers=papers,
+        verdicts=[(name, _class_of(name)) for name in VERDICTS],
+        quick=found[0].wanted.quick,
+        version=_engine.__version__,
+        build=_engine.build(),
+    )
+    path = folder / "index.html"
+    output.write(path, (content + "\n").encode())
+    return path

@@ -1,0 +1,57 @@
+"""What the crash laboratory finds in a paper's designs: each is crashed at every point of a run.
+
+Beside a design stands its literal reading, if there is one: the design as its text has it, where
+that loses data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graven.campaign import CrashJob
+from graven.catalogue import catalogue
+from graven.experiment import Job
+from graven.machine import Machine
+from graven.papers.data import Paper
+from graven.papers.store import Store, digest
+from graven.reports import CrashReport
+
+MACHINE, WORKLOAD, TRANSACTIONS = "cramped", "btree", 200
+LITERAL = "-literal"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of crashing a design.
+
+    Attributes:
+        report: The laboratory's report; `None` if there is none yet.
+        design: The design.
+        literal: Whether it is a literal reading.
+    """
+
+    design: str
+    literal: bool
+    report: CrashReport | None
+
+
+def crash_jobs(paper: Paper) -> list[CrashJob]:
+    """The runs that are crashed, of a paper's designs that promise something."""
+    names = [name for study in paper.studies.values() for name in study.designs]
+    members = [member for name in dict.fromkeys(names) for member in catalogue().members(name)]
+    known = {design.name: design for design in catalogue().designs}
+    both = [n for name in dict.fromkeys(members) for n in (name, name + LITERAL) if n in known]
+    promising = [name for name in both if known[name].promise != "nothing"]
+    return [
+        CrashJob(Job(name, WORKLOAD, Machine(MACHINE), None, TRANSACTIONS)) for name in promising
+    ]
+
+
+def findings(paper: Paper, store: Store) -> list[Finding]:
+    """What is stored of them."""
+    found = []
+    for job in crash_jobs(paper):
+        text = store.get(digest(job))
+        report = None if text is None else job.report(text, 0.0)
+        found.append(Finding(job.job.design, job.job.design.endswith(LITERAL), report))
+    return found

@@ -1,0 +1,303 @@
+"""`graven reproduce`: what runs, what is kept, what is judged, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import ENVIRONMENT, HERE, await_file
+from test_report import Page
+
+from graven import ConfigError
+from graven.papers import data, measures, verdicts
+from graven.papers.data import Measure, TrendAnswer
+
+OUT = ("--out", "results")
+
+
+def claims(text):
+    return {row["claim"]: row for row in csv.DictReader(io.StringIO(text))}
+
+
+def stored(folder):
+    return {path.name: path.read_bytes() for path in (folder / "results" / "store").rglob("*.json")}
+
+
+def test_figures_are_listed_with_their_simulations(quick):
+    done = quick("reproduce", "--list")
+    assert done.returncode == 0, done.stderr
+    assert "Silo, as the stand-in has it" in done.stdout
+    assert "MorLog, as the stand-in has it" in done.stdout
+    # Four designs, two workloads, two numbers of threads, two values of what is open.
+    [row] = [line for line in done.stdout.splitlines() if line.strip().startswith("fig1 ")][:1]
+    assert row.split()[-1] == "32"
+
+
+def test_a_paper_leaves_its_report_its_drawings_and_its_claims(quick, tmp_path):
+    done = quick("reproduce", "silo", "--quick", *OUT)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "results" / "quick"
+    text = (folder / "silo.html").read_text()
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert "Quick sizes" in text
+    assert "what the paper prints" in text
+    for name in ("fig1", "fig2", "fig3-1", "fig3-2"):
+        assert (folder / "silo" / f"{name}.svg").read_text().startswith("<?xml")
+        assert (folder / "silo" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert not (folder / "silo" / "tab1.svg").exists()
+    assert set(claims((folder / "claims-silo.csv").read_text())) > {"silo-number", "silo-none"}
+
+
+def test_all_papers_leave_an_index(quick, tmp_path):
+    assert quick("reproduce", "all", "--quick", *OUT).returncode == 0
+    folder = tmp_path / "results" / "quick"
+    index = (folder / "index.html").read_text()
+    assert '<a href="silo.html">' in index
+    assert '<a href="morlog.html">' in index
+    assert "morlog-none" in claims((folder / "claims.csv").read_text())
+
+
+def test_one_figure_runs_its_experiment_alone_and_is_printed(quick, tmp_path):
+    done = quick("reproduce", "silo", "fig3", *OUT)
+    assert done.returncode == 0, done.stderr
+    assert "Fig. 3: Latency, absolute" in done.stdout
+    assert "workload.element_bytes = 4 KB" in done.stdout
+    assert len(stored(tmp_path)) == 2 * 2 * 2
+    assert not (tmp_path / "results" / "full" / "silo.html").exists()
+
+
+def test_printed_numbers_and_intervals_stand_beside_ours(quick):
+    done = quick("reproduce", "silo", "fig1", "--quick", *OUT, COLUMNS="200")
+    assert "(paper 2.90)" in " ".join(done.stdout.split())
+    assert "over pm.write_ns = 300" in done.stdout
+
+
+def test_nothing_is_simulated_twice(quick, tmp_path):
+    quick("reproduce", "silo", "fig1", "--quick", *OUT)
+    before = stored(tmp_path)
+    # A failure would show that something ran again.
+    again = quick("reproduce", "silo", "fig1", "fig2", "--quick", *OUT, FAKE_FAIL="silo")
+    assert again.returncode == 0, again.stderr
+    assert stored(tmp_path) == before
+    other = quick("reproduce", "silo", "fig1", "--quick", *OUT, FAKE_FAIL="silo", FAKE_BUILD="new")
+    assert other.returncode == 1, "another build's results are another's"
+
+
+def test_after_an_interrupt_it_goes_on_where_it_was(tmp_path):
+    command = [sys.executable, str(HERE / "fake_graven.py"), "reproduce", "silo", "fig1", *OUT]
+    started = tmp_path / "started"
+    started.mkdir()
+    slow = {"FAKE_SECONDS": "60", "FAKE_SLOW": "silo", "FAKE_STARTED": str(started)}
+    process = subprocess.Popen(
+        [*command, "--jobs", "1"],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, **slow},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    await_file(started / "silo-array")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in errors
+    kept = stored(tmp_path)
+    assert 0 < len(kept) < 32
+    done = subprocess.run(
+        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{len(kept)} of 32 results were there already" in done.stderr
+    assert kept.items() < stored(tmp_path).items()
+
+
+def test_a_failed_simulation_is_said_and_shown_as_missing(quick, tmp_path):
+    done = quick("reproduce", "silo", "--quick", *OUT, FAKE_FAIL="fwb")
+    assert done.returncode == 1
+    assert "stale" in done.stderr
+    text = (tmp_path / "results" / "quick" / "silo.html").read_text()
+    assert "have no result" in text
+    assert claims((tmp_path / "results" / "quick" / "claims-silo.csv").read_text())["silo-order"][
+        "verdict"
+    ] == (verdicts.NOT_RUN)
+
+
+def test_stored_runs_nothing(quick, tmp_path):
+    for more in ([], ["--claims"]):
+        done = quick("reproduce", "silo", "--quick", "--stored", *more, *OUT, FAKE_FAIL="silo")
+        assert done.returncode == 0, done.stderr
+        assert not stored(tmp_path)
+        assert verdicts.NOT_RUN in done.stdout
+
+
+def test_the_table_of_claims(quick):
+    done = quick("reproduce", "silo", "--claims", "--quick", "--format", "csv", *OUT)
+    found = claims(done.stdout)
+    expected = {
+        "silo-number": (verdicts.MET_10, verdicts.MET_25),
+        "silo-far": (verdicts.DIRECTION,),
+        "silo-reduction": (verdicts.CONTRADICTED,),
+        "silo-bound": (verdicts.MET,),
+        "silo-order": (verdicts.MET,),
+        "silo-rank": (verdicts.MET,),
+        "silo-trend": (verdicts.MET,),
+        "silo-tested": (verdicts.MET,),
+        "silo-tested-otherwise": (verdicts.CONTRADICTED,),
+        "silo-key": (verdicts.MET,),
+        "silo-none": (verdicts.NOT_SIMULATED,),
+    }
+    assert set(found) == set(expected)
+    for name, allowed in expected.items():
+        assert found[name]["verdict"] in allowed, found[name]
+    assert found["silo-far"]["why"] == "The stand-in knows no better."
+    assert found["silo-tested-otherwise"]["ours"] == "10 B"
+    as_json = quick("reproduce", "silo", "--claims", "--quick", "--format", "json", *OUT)
+    assert [row["claim"] for row in json.loads(as_json.stdout)] == list(found)
+
+
+def test_equal_results_give_equal_pages(quick, tmp_path):
+    page = tmp_path / "results" / "quick" / "silo.html"
+    quick("reproduce", "silo", "--quick", *OUT)
+    first = page.read_bytes()
+    quick("reproduce", "silo", "--quick", *OUT)
+    assert page.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give a paper (silo, morlog), or all"),
+        (["nature"], "unknown paper `nature`; known are silo, morlog, all"),
+        (["silo", "fig9"], "silo has no figure `fig9`; it has fig1, fig2, fig3, tab1"),
+        (["silo", "--format", "csv"], "give --claims, too"),
+    ],
+)
+def test_what_does_not_exist_is_refused(quick, arguments, message):
+    done = quick("reproduce", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+EXPERIMENT = """
+title = "t"
+machine = "silo"
+[[experiment]]
+id = "main"
+what = "w"
+designs = ["base", "silo"]
+workloads = ["array"]
+transactions = 10
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            'baseline = "fwb"',
+            "experiment main: `baseline` = 'fwb' is not allowed; one of base, silo",
+        ),
+        ("colour = 1", "experiment main: unknown key `colour`; known are designs"),
+        ("quick = { threads = [3] }", "quick: `threads` = [3] is not allowed; some of"),
+        ('open = ["a.b"]', "`open` = ['a.b'] is not allowed; a list of keys out of [open]"),
+        (
+            'threads = ["a"]',
+            "`threads` = ['a'] is not allowed; a list of at least one whole number",
+        ),
+    ],
+)
+def test_experiments_that_are_not_as_agreed_are_refused(more, message):
+    with pytest.raises(ConfigError) as refusal:
+        data.parse("silo", EXPERIMENT + more, "")
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("{ }", "one of test, cost, machine, none, order, rank, along, of must be there"),
+        ('{ experiment = "x", metric = "ipc", of = "silo" }', "one of main"),
+        ('{ experiment = "main", metric = "ipc", of = "fwb" }', "`fwb` is not among the designs"),
+        (
+            '{ experiment = "main", metric = "ipc", of = "silo", at = { colour = 1 } }',
+            "a table with some of workload, threads",
+        ),
+        (
+            '{ experiment = "main", metric = "ipc", of = "silo" }',
+            "`expect` is missing, as `value` is no number",
+        ),
+    ],
+)
+def test_answers_that_are_not_as_agreed_are_refused(answer, message):
+    claim = f'[[claim]]\nid = "silo-a"\nwhere = "w"\nsays = "s"\nvalue = "v"\nanswer = {answer}\n'
+    with pytest.raises(ConfigError) as refusal:
+        data.parse("silo", EXPERIMENT, claim)
+    assert message in str(refusal.value)
+
+
+def test_a_claim_is_there_once():
+    claim = '[[claim]]\nid = "silo-a"\nwhere = "w"\nsays = "s"\nanswer = { none = "n" }\n'
+    with pytest.raises(ConfigError, match="the id is there before"):
+        data.parse("silo", EXPERIMENT, claim * 2)
+
+
+def test_a_metric_is_an_expression_of_statistics(comparison):
+    record = comparison.records[0]
+    both = measures.expression("2 * (media_write_requests_data + media_write_requests_log) / 4")
+    expected = record.number("media_write_requests_data") + record.number(
+        "media_write_requests_log"
+    )
+    assert both.value(record) == pytest.approx(expected / 2)
+    assert measures.expression("cycles / (cycles - cycles)").value(record) is None
+    for text in ("no_such", "cycles +", "__import__('os')", "cycles ** 2", "cycles if 1 else 2"):
+        with pytest.raises(ConfigError):
+            measures.expression(text)
+
+
+def test_means_and_extremes(comparison):
+    def measured(mean, **more):
+        one = Measure("x", "throughput_tx_per_s", "silo", {"design": "base"}, more, mean)
+        return measures.measured(one, comparison.records)
+
+    over = comparison.normalised("base")
+    values = [over.value("throughput_tx_per_s", "silo", w, 8) for w in ("array", "btree")]
+    assert measured("max") == max(values)
+    assert measured("min") == min(values)
+    assert measured("arithmetic") == pytest.approx(sum(values) / 2)
+    assert measured("geometric") == over.mean("throughput_tx_per_s", "silo", 8)
+    assert measured("geometric", workload="btree") == pytest.approx(values[1])
+    assert measured("geometric", workload="hash") is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "values", "verdict"),
+    [
+        ("rises", [1, 2, 3], verdicts.MET),
+        ("rises", [1, 3, 2], verdicts.DIRECTION),
+        ("rises", [3, 2, 1], verdicts.CONTRADICTED),
+        ("falls", [3, 2, 1], verdicts.MET),
+        ("flat", [1, 1.02, 1.01], verdicts.MET),
+        ("flat", [1, 1.2, 1.01], verdicts.CONTRADICTED),
+        ("peaks", [1, 2, 1], verdicts.MET),
+        ("peaks", [1, 2, 3], verdicts.CONTRADICTED),
+        ("saturates", [1, 2, 2.01], verdicts.MET),
+        ("saturates", [1, 2, 3], verdicts.DIRECTION),
+    ],
+)
+def test_shapes(shape, values, verdict):
+    one = Measure("x", "ipc", "silo", {}, {}, "geometric")
+    answer = TrendAnswer(one, "threads", shape, 0.05, None)
+    assert verdicts.shape_verdict(answer, list(range(len(values))), values) == verdict
+
+
+def test_a_peak_has_a_place():
+    one = Measure("x", "ipc", "silo", {}, {}, "geometric")
+    answer = TrendAnswer(one, "threads", "peaks", 0.05, (2.0, 3.0))
+    assert verdicts.shape_verdict(answer, [1, 2, 4], [1, 2, 1]) == verdicts.MET
+    assert verdicts.shape_verdict(answer, [1, 4, 8], [1, 2, 1]) == verdicts.DIRECTION
