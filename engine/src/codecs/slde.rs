@@ -185,7 +185,7 @@ mod tests {
         [Coding::Fpc, Coding::Dldc { dirty }, Coding::DldcRaw { dirty }]
     }
 
-    /// Claim morlog-encoding-type-flag-width.
+    /// Claim `morlog-encoding-type-flag-width`.
     #[test]
     fn encoding_type_flags_fit_and_come_back() {
         for coding in all_codings(0x5a) {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// Claim morlog-slde-selection-rule.
+        /// Claim `morlog-slde-selection-rule`.
         #[test]
         fn a_choice_is_never_larger_than_fpc(word in any_word(), dirty: u8) {
             let (coding, bits) = choose(word, dirty);
@@ -245,7 +245,7 @@ mod tests {
             prop_assert_eq!(kept(word, coding) & bytes::mask(dirty), word & bytes::mask(dirty));
         }
 
-        /// Claims morlog-slde-not-both-dldc, morlog-slde-selection-rule.
+        /// Claims `morlog-slde-not-both-dldc`, `morlog-slde-selection-rule`.
         #[test]
         fn a_pair_is_never_both_dldc_and_never_larger(
             undo in any_word(), redo in any_word(), dirty: u8,

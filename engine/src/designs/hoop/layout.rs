@@ -363,7 +363,7 @@ mod tests {
         geometry.slice(geometry.slice_of_block(geometry.blocks))
     }
 
-    /// Claims hoop-arith-slice-metadata, hoop-arith-slice-total, hoop-cfg-slice-size, hoop-arith-slice-count-bits.
+    /// Claims `hoop-arith-slice-metadata`, `hoop-arith-slice-total`, `hoop-cfg-slice-size`, `hoop-arith-slice-count-bits`.
     #[test]
     fn every_bit_of_a_slice_lies_where_figure_5b_says() {
         let words = (0..8).map(|i| (Addr(0xab_cdef_0120 + i * 8), 100 + i)).collect();
@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(REGION_SLICES_MAX * SLICE_BYTES, 64 << 30);
     }
 
-    /// Claims hoop-cfg-block-size, hoop-cfg-oop-region, hoop-arith-block-index, hoop-arith-slices-per-block.
+    /// Claims `hoop-cfg-block-size`, `hoop-cfg-oop-region`, `hoop-arith-block-index`, `hoop-arith-slices-per-block`.
     #[test]
     fn a_block_of_two_megabytes_has_16384_slices() {
         let bytes = 52428 << 20;

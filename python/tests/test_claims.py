@@ -1,0 +1,117 @@
+"""The papers' claims as data: complete, and answered by what exists and says so.
+
+Bug class: a claim is lost or named twice; a test, a value or an item that should answer it is gone,
+or is about something else.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import documents
+
+from graven.papers.machines import same
+
+ROOT = Path(__file__).parents[2]
+
+NUMBERS = {"silo": 100, "morlog": 129, "fwb": 58, "hoop": 144, "lalea": 47}
+"""How many things each paper claims."""
+
+
+def _claims(paper):
+    text = (ROOT / "papers" / paper / "claims.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["claim"]
+
+
+CLAIMS = [(paper, claim) for paper in NUMBERS for claim in _claims(paper)]
+
+
+def _answered_by(kind):
+    return [
+        pytest.param(paper, claim, id=claim["id"])
+        for paper, claim in CLAIMS
+        if kind in claim["answer"]
+    ]
+
+
+def _is_test(text, function):
+    """Whether a Rust function is there with the attribute of a test."""
+    found = re.search(rf"((?:^[ \t]*(?:///|#\[).*\n)+)[ \t]*fn {function}\(", text, re.MULTILINE)
+    return found is not None and "#[test]" in found[1]
+
+
+def test_every_claim_is_there_once():
+    assert {paper: len(_claims(paper)) for paper in NUMBERS} == NUMBERS
+    twice = [
+        name for name, count in Counter(claim["id"] for _, claim in CLAIMS).items() if count > 1
+    ]
+    assert twice == []
+    assert [claim["id"] for paper, claim in CLAIMS if not claim["id"].startswith(f"{paper}-")] == []
+
+
+def test_every_claim_says_what_and_where():
+    required, optional = {"id", "where", "says", "value", "answer"}, {"unit", "why"}
+    for _, claim in CLAIMS:
+        keys = set(claim)
+        assert required <= keys <= required | optional, claim["id"]
+        assert all(claim[key] for key in keys & {"where", "says", "unit", "why"}), claim["id"]
+        assert len(claim["says"]) <= 160, claim["id"]
+
+
+def test_what_is_contradicted_has_what_is_so_and_why():
+    contradicted = [c for _, c in CLAIMS if c["answer"].get("verdict") == "contradicted"]
+    assert contradicted
+    for claim in contradicted:
+        assert claim["answer"].get("ours"), claim["id"]
+        assert claim.get("why"), claim["id"]
+
+
+@pytest.mark.parametrize(("_paper", "claim"), _answered_by("test"))
+def test_the_tests_exist_and_name_the_claim(_paper, claim):
+    assert set(claim["answer"]) <= {"test", "verdict", "ours"}
+    assert claim["answer"]["test"], "which"
+    for name in claim["answer"]["test"]:
+        file, function = name.split("::")
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert _is_test(text, function), f"{name} is no test"
+        assert f"`{claim['id']}`" in text, f"{file} does not say that it answers {claim['id']}"
+
+
+@pytest.mark.parametrize(("paper", "claim"), _answered_by("machine"))
+def test_the_preset_has_the_printed_value(paper, claim):
+    text = (ROOT / "papers" / paper / "machine.toml").read_text(encoding="utf-8")
+    machine = tomllib.loads(text)
+    assert set(claim["answer"]) == {"machine"}
+    assert claim["answer"]["machine"], "which"
+    for key, value in claim["answer"]["machine"].items():
+        section, name = key.split(".")
+        found = machine[section][name]["value"]
+        assert (type(found), found) == (type(value), value), key
+
+
+@pytest.mark.engine
+def test_the_engine_has_the_values_of_the_presets(real):
+    listed = {
+        machine["name"]: machine
+        for machine in documents(real("list", "machines", "--format", "json").stdout)
+    }
+    for parameters in _answered_by("machine"):
+        paper, claim = parameters.values
+        values = {value["key"]: value["value"] for value in listed[paper]["values"]}
+        for key, value in claim["answer"]["machine"].items():
+            assert same(values[key], value), f"{claim['id']}: {key} is {values[key]}"
+
+
+@pytest.mark.parametrize(("paper", "claim"), _answered_by("cost"))
+def test_the_cost_is_that_of_the_papers_design(paper, claim):
+    assert claim["answer"] == {"cost": paper}
+
+
+def test_a_test_is_told_from_what_is_none():
+    text = "#[test]\nfn one() {}\nfn two() {}\n    #[test]\n    /// `b`\n    fn three(x: u8) {}\n"
+    tests = [name for name in ("one", "two", "three", "four") if _is_test(text, name)]
+    assert tests == ["one", "three"]
