@@ -1,6 +1,6 @@
 //! Formulas over named quantities: one expression is the text with names, the text with numbers, and the value.
 
-use std::ops::{Add, Div, Mul};
+use std::ops::{Add, Div, Mul, Sub};
 
 /// A named function of one quantity, or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,8 @@ pub enum Formula {
     Named(String, f64),
     /// All of them together.
     Sum(Vec<Formula>),
+    /// The first less the second.
+    Difference(Box<(Formula, Formula)>),
     /// One times the other.
     Product(Vec<Formula>),
     /// The first by the second.
@@ -115,6 +117,7 @@ impl Formula {
         match self {
             Formula::Number(value) | Formula::Named(_, value) => *value,
             Formula::Sum(parts) => parts.iter().map(Formula::value).sum(),
+            Formula::Difference(parts) => parts.0.value() - parts.1.value(),
             Formula::Product(parts) => parts.iter().map(Formula::value).product(),
             Formula::Quotient(parts) => parts.0.value() / parts.1.value(),
             Formula::Call(function, of) => {
@@ -141,7 +144,9 @@ impl Formula {
             Formula::Sum(of) | Formula::Product(of) | Formula::Call(_, of) => {
                 of.iter().flat_map(Formula::quantities).collect()
             }
-            Formula::Quotient(of) => [&of.0, &of.1].into_iter().flat_map(Formula::quantities).collect(),
+            Formula::Difference(of) | Formula::Quotient(of) => {
+                [&of.0, &of.1].into_iter().flat_map(Formula::quantities).collect()
+            }
         }
     }
 
@@ -154,6 +159,10 @@ impl Formula {
             Formula::Named(name, _) if names => name.clone(),
             Formula::Number(value) | Formula::Named(_, value) => number_text(*value),
             Formula::Sum(parts) => join(parts, " + ", 1),
+            Formula::Difference(parts) => {
+                let (from, less) = (parts.0.text_within(1, names), parts.1.text_within(2, names));
+                format!("{from} - {less}")
+            }
             Formula::Product(parts) => join(parts, " × ", 2),
             Formula::Quotient(parts) => {
                 let (above, below) = (parts.0.text_within(2, names), parts.1.text_within(3, names));
@@ -168,6 +177,7 @@ impl Formula {
         let binds = match self {
             Formula::Sum(parts) if parts.len() > 1 => 1,
             Formula::Product(parts) if parts.len() > 1 => 2,
+            Formula::Difference(_) => 1,
             Formula::Quotient(_) => 2,
             _ => 4,
         };
@@ -219,6 +229,13 @@ impl<T: Into<Formula>> Add<T> for Formula {
     }
 }
 
+impl<T: Into<Formula>> Sub<T> for Formula {
+    type Output = Formula;
+    fn sub(self, other: T) -> Formula {
+        Formula::Difference(Box::new((self, other.into())))
+    }
+}
+
 impl<T: Into<Formula>> Mul<T> for Formula {
     type Output = Formula;
     fn mul(self, other: T) -> Formula {
@@ -266,6 +283,9 @@ mod tests {
         assert_eq!((named("c", 6) * (named("a", 1) / 2)).names(), "c × a / 2");
         assert_eq!((named("d", 8) / (named("a", 6) / 3)).value(), 4.0);
         assert_eq!((named("d", 8) / (named("a", 6) / 3)).names(), "d / (a / 3)");
+        assert_eq!((named("d", 8) - sum.clone()).names(), "d - (a + b)");
+        assert_eq!((named("d", 8) - named("a", 1) - 2).value(), 5.0);
+        assert_eq!(((named("d", 8) - 1) * 2).names(), "(d - 1) × 2");
         assert_eq!((sum.ceil() * 2).numbers(), "ceil(1 + 2) × 2");
     }
 
@@ -284,8 +304,8 @@ mod tests {
 
     #[test]
     fn numbers_have_six_digits_at_most() {
-        let texts = [680.0, 61.080_32, 0.169_667_555, 0.000_212_084, 1e-4, 10_496.0, 0.0]
-            .map(number_text);
+        let texts =
+            [680.0, 61.080_32, 0.169_667_555, 0.000_212_084, 1e-4, 10_496.0, 0.0].map(number_text);
         assert_eq!(texts, ["680", "61.0803", "0.169668", "2.12084e-4", "1e-4", "10496", "0"]);
     }
 }

@@ -25,8 +25,8 @@ pub use battery::{Source, Supply};
 pub use formula::{Formula, Function, number_text, whole};
 pub use printed::{FWB, HOOP, LALEA, MORLOG, Paper, Printed, SILO, Verdict};
 pub use quantities::{
-    bits, bytes_behind_l1, cache_bytes, cache_lines, hardware_threads, l1_lines, line,
-    log_head_and_tail, parameter, pm_banks, traversal_cycles, word,
+    bits, bytes_behind_l1, cache_bytes, cache_lines, hardware_threads, l1_lines, line, line_with,
+    log_head_and_tail, parameter, pm_banks, thread_areas, thread_registers, traversal_cycles, word,
 };
 
 use crate::config::{Config, ConfigError};

@@ -50,7 +50,8 @@ impl Printed {
         let (digits, exponent) = self.text.split_once('e').unwrap_or((self.text, "0"));
         let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
         let exponent: i32 = exponent.parse().expect("an exponent is a whole number");
-        let last_place = if self.text.contains('/') { 0.0 } else { power_of_ten(exponent - decimals) };
+        let last_place =
+            if self.text.contains('/') { 0.0 } else { power_of_ten(exponent - decimals) };
         (value - printed).abs() <= last_place / 2.0 + printed.abs() * 1e-9
     }
 }

@@ -1,9 +1,7 @@
 //! Quantities of the machine that several designs count by.
 
 use super::{Formula, Item, Place, Unit, whole};
-use crate::config::{
-    Config, ControllerConfig, CoreConfig, L2Config, Param, PmConfig, Size,
-};
+use crate::config::{Config, ControllerConfig, CoreConfig, L2Config, Param, PmConfig, Size};
 use crate::memory::{LINE_BYTES, WORD_BYTES};
 
 /// A parameter, by its key.
@@ -26,7 +24,11 @@ pub fn hardware_threads(config: &Config) -> Formula {
     let core = config.get::<CoreConfig>();
     let cores = parameter(config, "core.count");
     // A factor of one says nothing.
-    if core.threads_per_core == 1 { cores } else { cores * parameter(config, "core.threads_per_core") }
+    if core.threads_per_core == 1 {
+        cores
+    } else {
+        cores * parameter(config, "core.threads_per_core")
+    }
 }
 
 /// Lines of all L1 data caches.
@@ -87,7 +89,8 @@ pub fn pm_banks(config: &Config) -> Formula {
         ("pm.ranks", config.get::<PmConfig>().ranks),
         ("pm.banks", config.get::<PmConfig>().banks),
     ];
-    let several = keys.iter().filter(|(_, count)| *count > 1).map(|(key, _)| parameter(config, key));
+    let several =
+        keys.iter().filter(|(_, count)| *count > 1).map(|(key, _)| parameter(config, key));
     several.reduce(|banks, more| banks * more).unwrap_or_else(|| parameter(config, "pm.banks"))
 }
 
@@ -100,6 +103,31 @@ pub fn word() -> Formula {
 pub fn log_head_and_tail(place: Place) -> Item {
     let formula = Formula::from(2) * Formula::constant("register", WORD_BYTES);
     Item::new("log-registers", "head and tail of the log", place, formula, Unit::Bytes)
+}
+
+/// Bytes of a line and what else is kept with it, in bits.
+pub fn line_with(others: Formula) -> Formula {
+    (line() * 8 + others) / 8
+}
+
+/// Non-volatile registers of a word in the controller, one for each thread.
+pub fn thread_registers(name: &'static str, what: &'static str, config: &Config) -> Item {
+    let formula = Formula::constant("register", WORD_BYTES);
+    Item::new(name, what, Place::Controller, formula, Unit::Bytes)
+        .per("thread", hardware_threads(config))
+}
+
+/// The log area of each thread, of the size that parameter `key` gives.
+pub fn thread_areas(config: &Config, key: &str) -> Item {
+    let formula = parameter(config, key) / 1024;
+    Item::new(
+        "log-area",
+        "the thread's part of the log region",
+        Place::Pm,
+        formula,
+        Unit::Kilobytes,
+    )
+    .per("thread", hardware_threads(config))
 }
 
 #[cfg(test)]

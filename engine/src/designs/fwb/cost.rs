@@ -10,8 +10,7 @@ use crate::cost::{
 use crate::designs::{force_write_back, packed_log};
 use crate::memory::WORD_BYTES;
 
-const TWO_WIDTHS: &str =
-    "§IV-B has ids of 8 bits in this register, §III-A 16 in records; fwb.transaction_id_bits is as wide as records.";
+const TWO_WIDTHS: &str = "§IV-B has ids of 8 bits in this register, §III-A 16 in records; fwb.transaction_id_bits is as wide as records.";
 
 pub(super) const COSTS: Costs = Costs::on("fwb", items);
 
@@ -87,9 +86,15 @@ fn log_buffer(config: &Config) -> Item {
     } else {
         entries * line()
     };
-    Item::new("log-buffer", "SRAM: entries on their way to PM", Place::Controller, bytes, Unit::Bytes)
-        .printed(FWB, "Table I", "964", "fwb-tab1-log-buffer")
-        .note("15 lines are 960 B; the paper does not say what the other four bytes are.")
+    Item::new(
+        "log-buffer",
+        "SRAM: entries on their way to PM",
+        Place::Controller,
+        bytes,
+        Unit::Bytes,
+    )
+    .printed(FWB, "Table I", "964", "fwb-tab1-log-buffer")
+    .note("15 lines are 960 B; the paper does not say what the other four bytes are.")
 }
 
 fn bound(config: &Config) -> Item {
@@ -112,9 +117,9 @@ fn log_region(config: &Config) -> Item {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::Config;
     use crate::cost::{Sheet, Verdict};
     use crate::designs::find;
-    use crate::config::Config;
 
     fn sheet(design: &str, settings: &[(&str, &str)]) -> Sheet {
         let mut config = Config::from_preset("fwb").expect("the preset loads");

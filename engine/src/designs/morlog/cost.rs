@@ -46,9 +46,8 @@ fn buffers(config: &Config) -> Vec<Item> {
     if morlog.log_type == LogType::PerThread {
         registers = registers.per("thread", hardware_threads(config));
     }
-    let flags = |name, entries| {
-        packed_log::dirty_flags(name, config, entries).built_if(morlog.dirty_flags)
-    };
+    let flags =
+        |name, entries| packed_log::dirty_flags(name, config, entries).built_if(morlog.dirty_flags);
     vec![
         registers,
         buffer(
@@ -84,11 +83,10 @@ fn buffers(config: &Config) -> Vec<Item> {
 fn l1(config: &Config) -> Vec<Item> {
     let morlog = config.get::<MorlogConfig>();
     let states = Formula::constant("words", WORDS_PER_LINE as u64) * bits("state", STATE_BITS);
-    let extension = bits("tid", THREAD_BITS)
-        + parameter(config, "morlog.transaction_id_bits")
-        + states;
-    let flags = Formula::constant("words", WORDS_PER_LINE as u64)
-        * bits("dirty-flag", DIRTY_FLAG_BITS);
+    let extension =
+        bits("tid", THREAD_BITS) + parameter(config, "morlog.transaction_id_bits") + states;
+    let flags =
+        Formula::constant("words", WORDS_PER_LINE as u64) * bits("dirty-flag", DIRTY_FLAG_BITS);
     vec![
         Item::new(
             "l1-extension",
@@ -99,15 +97,9 @@ fn l1(config: &Config) -> Vec<Item> {
         )
         .per("L1 line", l1_lines(config))
         .printed(MORLOG, "Table I", "40", "morlog-tab1-l1-extension"),
-        Item::new(
-            "l1-dirty-flags",
-            "SRAM: dirty flags of words",
-            Place::L1,
-            flags,
-            Unit::Bits,
-        )
-        .per("L1 line", l1_lines(config))
-        .built_if(morlog.dirty_flags),
+        Item::new("l1-dirty-flags", "SRAM: dirty flags of words", Place::L1, flags, Unit::Bits)
+            .per("L1 line", l1_lines(config))
+            .built_if(morlog.dirty_flags),
     ]
 }
 
@@ -133,7 +125,9 @@ fn ulog(config: &Config) -> Vec<Item> {
     )
     .role(Role::Derived)
     .printed(MORLOG, "Table I", "20", "morlog-tab1-ulog-counters")
-    .note("20 B are the counters of 16 threads; Table III has 8 cores, and no second thread on them.");
+    .note(
+        "20 B are the counters of 16 threads; Table III has 8 cores, and no second thread on them.",
+    );
     let of_words = Item::new(
         "ulog-counters",
         "flip-flops: counters of words, for delay-persistence",
@@ -167,7 +161,9 @@ fn truncation(config: &Config) -> Vec<Item> {
             Unit::Bytes,
         )
         .built_if(by_table)
-        .note("§III-F gives the fields and no widths; the counter here counts the lines of all L1s."),
+        .note(
+            "§III-F gives the fields and no widths; the counter here counts the lines of all L1s.",
+        ),
     ]
 }
 
@@ -231,7 +227,13 @@ fn encoder(config: &Config) -> Vec<Item> {
         let printed = Printed { paper: MORLOG, at: "§IV-C", text };
         Item::reported(name, what, Place::Module, printed, Unit::Of(unit), claim)
     };
-    let gates = reported("slde-gates", "logic of encoder and decoder", "4200", "gates", "morlog-slde-gates");
+    let gates = reported(
+        "slde-gates",
+        "logic of encoder and decoder",
+        "4200",
+        "gates",
+        "morlog-slde-gates",
+    );
     let latency = reported(
         "slde-latency",
         "encoding, or decoding; less than",

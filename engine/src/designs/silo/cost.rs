@@ -6,7 +6,7 @@ use super::log_area::FLUSH_BITS;
 use crate::config::Config;
 use crate::cost::{
     Costs, Formula, Function, Item, Place, Role, SILO, Source, Supply, Unit, bits, bytes_behind_l1,
-    cache_bytes, hardware_threads, line, log_head_and_tail, parameter, word,
+    cache_bytes, hardware_threads, line, log_head_and_tail, parameter, thread_areas, word,
 };
 use crate::designs::fields::{ADDR_BITS, THREAD_BITS, TX_BITS};
 use crate::memory::{MEDIA_LINE_BYTES, WORD_BYTES};
@@ -96,11 +96,13 @@ fn registers(config: &Config) -> Vec<Item> {
     .printed(SILO, "§III-F", "18", "silo-undo-entry-18b");
     let batch = Formula::constant("media-line", MEDIA_LINE_BYTES) / record.quantity();
     let ids = (bits("tid", THREAD_BITS) + bits("txid", TX_BITS)) / 8;
-    let area = parameter(config, "silo.log_bytes_per_thread");
     vec![
-        log_head_and_tail(Place::Core)
-            .per("thread", hardware_threads(config))
-            .printed(SILO, "Table I", "16", "silo-tab1-log-head-tail"),
+        log_head_and_tail(Place::Core).per("thread", hardware_threads(config)).printed(
+            SILO,
+            "Table I",
+            "16",
+            "silo-tab1-log-head-tail",
+        ),
         Item::new(
             "id-registers",
             "flip-flops: thread and transaction of the log generator (§III-B)",
@@ -120,8 +122,7 @@ fn registers(config: &Config) -> Vec<Item> {
         )
         .role(Role::Derived)
         .printed(SILO, "§III-F", "14", "silo-batch-14"),
-        Item::new("log-area", "records of overflow and power failure", Place::Pm, area, Unit::Bytes)
-            .per("thread", hardware_threads(config)),
+        thread_areas(config, "silo.log_bytes_per_thread"),
     ]
 }
 
@@ -139,11 +140,12 @@ struct Column {
 impl Column {
     /// The rows, for what is flushed, in KB, and the energy for that, in µJ.
     fn rows(&self, size: Formula, energy: impl FnOnce(Formula) -> Formula) -> Vec<Item> {
-        let row = |i: usize, what, formula, unit| {
-            Item::new(self.names[i], what, Place::Battery, formula, unit)
-                .role(self.role)
-                .printed(SILO, "Table IV", self.printed[i], self.claims[i])
-        };
+        let row =
+            |i: usize, what, formula, unit| {
+                Item::new(self.names[i], what, Place::Battery, formula, unit)
+                    .role(self.role)
+                    .printed(SILO, "Table IV", self.printed[i], self.claims[i])
+            };
         let size = row(0, self.whats[0], size, Unit::Kilobytes);
         let energy =
             row(1, self.whats[1], energy(size.quantity()), MICROJOULES).note(self.energy_note);
