@@ -22,6 +22,9 @@ def catalogue() -> str:
 def comparison(spec_json: str) -> str:
     """What is compared on a machine where nothing else is asked for; checks settings too."""
 
+def cost(spec_json: str) -> str:
+    """What a design's hardware costs on a machine: items, totals, remarks."""
+
 class Simulation:
     """One simulation, checked when it is made."""
 

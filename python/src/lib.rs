@@ -192,6 +192,12 @@ fn comparison(spec_json: &str) -> PyResult<String> {
     Ok(facade::comparison(spec_json)?)
 }
 
+/// What a design's hardware costs on a machine: items with formulas, and what papers print; as JSON.
+#[pyfunction]
+fn cost(spec_json: &str) -> PyResult<String> {
+    Ok(facade::cost(spec_json)?)
+}
+
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -204,5 +210,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MemoryReplay>()?;
     module.add_class::<Campaign>()?;
     module.add_function(wrap_pyfunction!(comparison, module)?)?;
+    module.add_function(wrap_pyfunction!(cost, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)
 }

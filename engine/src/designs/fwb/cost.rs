@@ -5,7 +5,7 @@ use super::record::{LogValues, SHORT_ID_BITS};
 use super::{FwbConfig, WriteBack};
 use crate::config::Config;
 use crate::cost::{
-    Costs, FWB, Formula, Function, Item, Place, Role, Unit, line, parameter, traversal_cycles,
+    Costs, FWB, Formula, Function, Item, Place, Role, Unit, bits, line, parameter, traversal_cycles,
 };
 use crate::designs::{force_write_back, packed_log};
 use crate::memory::WORD_BYTES;
@@ -38,11 +38,9 @@ fn items(config: &Config) -> Vec<Item> {
 }
 
 fn registers(config: &Config) -> Vec<Item> {
-    let ids = match config.get::<FwbConfig>().log_values {
-        LogValues::Both => parameter(config, "fwb.transaction_id_bits"),
-        LogValues::Redo | LogValues::Undo => {
-            Formula::constant("short-transaction-id", SHORT_ID_BITS.into())
-        }
+    let (ids, note) = match config.get::<FwbConfig>().log_values {
+        LogValues::Both => (parameter(config, "fwb.transaction_id_bits"), TWO_WIDTHS),
+        LogValues::Redo | LogValues::Undo => (bits("short-transaction-id", SHORT_ID_BITS), ""),
     };
     let threads = crate::cost::hardware_threads(config);
     let id = Item::new(
@@ -54,7 +52,7 @@ fn registers(config: &Config) -> Vec<Item> {
     )
     .per("thread", threads)
     .printed(FWB, "Table I", "1", "fwb-tab1-txid-register")
-    .note(TWO_WIDTHS);
+    .note(note);
     let active = Item::new(
         "active-transactions",
         "transactions that ids tell apart",
@@ -64,7 +62,7 @@ fn registers(config: &Config) -> Vec<Item> {
     )
     .role(Role::Derived)
     .printed(FWB, "§IV-B", "256", "fwb-txid-256")
-    .note(TWO_WIDTHS);
+    .note(note);
     let pointer = |name, what, claim| {
         let formula = Formula::constant("register", WORD_BYTES);
         Item::new(name, what, Place::Controller, formula, Unit::Bytes)
@@ -81,20 +79,16 @@ fn registers(config: &Config) -> Vec<Item> {
 /// §IV-E: "The size of the log buffer varies based on the size of the cache line"; with log packing, MorLog's entries.
 fn log_buffer(config: &Config) -> Item {
     let entries = parameter(config, "fwb.log_buffer_entries");
-    let bytes = if config.get::<FwbConfig>().log_packing {
-        entries * packed_log::entry_bits(2) / 8
-    } else {
-        entries * line()
+    let buffer = |bytes| {
+        let what = "SRAM: entries on their way to PM";
+        Item::new("log-buffer", what, Place::Controller, bytes, Unit::Bytes)
     };
-    Item::new(
-        "log-buffer",
-        "SRAM: entries on their way to PM",
-        Place::Controller,
-        bytes,
-        Unit::Bytes,
-    )
-    .printed(FWB, "Table I", "964", "fwb-tab1-log-buffer")
-    .note("15 lines are 960 B; the paper does not say what the other four bytes are.")
+    if config.get::<FwbConfig>().log_packing {
+        return buffer(entries * packed_log::entry_bits(2) / 8);
+    }
+    buffer(entries * line())
+        .printed(FWB, "Table I", "964", "fwb-tab1-log-buffer")
+        .note("15 lines are 960 B; the paper does not say what the other four bytes are.")
 }
 
 fn bound(config: &Config) -> Item {

@@ -55,7 +55,12 @@ pub fn items(config: &Config) -> Vec<Item> {
     )
     .role(Role::Derived)
     .printed(LALEA, "§III-A", "128", "lalea-lalea-header");
-    vec![entry, fle, header, fh, counters, table, lr, size]
+    let blocks = parameter(config, "lalea.fle_entries") * line()
+        + parameter(config, "lalea.fh_entries") * size.quantity();
+    let what = "log entries and headers that the FIFOs name";
+    let blocks = Item::new("log-blocks", what, Place::Pm, blocks / 1024, Unit::Kilobytes)
+        .per("bank", pm_banks(config));
+    vec![entry, fle, header, fh, counters, table, lr, size, blocks]
 }
 
 struct Fifo {

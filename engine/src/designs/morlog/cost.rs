@@ -1,7 +1,7 @@
 //! What MorLog costs: morphable logging (§III-D, Table I), the dirty flags and flag bits of SLDE (§IV-C), and FWB's bits
 //! for its scans (§III-F).
 
-use super::{LogType, MorlogConfig, Truncate};
+use super::{LogType, MorlogConfig, Truncate, logs};
 use crate::codecs::slde::{DIRTY_FLAG_BITS, PAIR_FLAG_BITS, REDO_FLAG_BITS};
 use crate::config::Config;
 use crate::cost::{
@@ -27,6 +27,7 @@ fn items(config: &Config) -> Vec<Item> {
     all.extend(truncation(config));
     all.extend(shares());
     all.extend(encoder(config));
+    all.push(log_region(config));
     all
 }
 
@@ -78,6 +79,12 @@ fn buffers(config: &Config) -> Vec<Item> {
         .role(Role::Derived)
         .claim("morlog-safe-n-bound"),
     ]
+}
+
+/// All logs together.
+fn log_region(config: &Config) -> Item {
+    let bytes = Formula::constant("log-bytes", logs::bytes(config)) / (1 << 20);
+    Item::new("log-region", "the circular log, or the threads'", Place::Pm, bytes, Unit::Megabytes)
 }
 
 fn l1(config: &Config) -> Vec<Item> {

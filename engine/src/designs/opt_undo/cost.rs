@@ -18,7 +18,7 @@ fn items(config: &Config) -> Vec<Item> {
             "l1-extension",
             "the thread that logged the line, and which words",
             Place::L1,
-            bits("tid", THREAD_BITS) + bits("words", WORDS_PER_LINE as u32),
+            bits("tid", THREAD_BITS) + bits("words-mask", WORDS_PER_LINE as u32),
             Unit::Bits,
         )
         .per("L1 line", l1_lines(config))

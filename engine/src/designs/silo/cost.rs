@@ -36,8 +36,8 @@ fn items(config: &Config) -> Vec<Item> {
     let eadr = battery_of_eadr(config);
     let bbb = battery_of_bbb(config);
     all.push(battery_of_one_buffer(config, &own));
-    all.extend(ratios(&eadr, &bbb, &own));
-    all.extend(own.into_iter().chain(eadr).chain(bbb));
+    let ratios = ratios(&eadr, &bbb, &own);
+    all.extend(own.into_iter().chain(eadr).chain(bbb).chain(ratios));
     all
 }
 

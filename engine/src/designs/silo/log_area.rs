@@ -117,6 +117,8 @@ pub fn read_media_line(at: Addr, medium: &mut Medium, records: &mut Vec<Record>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::cost::Item;
     use crate::memory::Image;
     use proptest::prelude::*;
 
@@ -124,14 +126,10 @@ mod tests {
     fn sizes_are_the_papers() {
         assert_eq!(RECORD_BYTES, 18, "§III-F");
         assert_eq!(RECORDS_PER_BATCH, 14, "§III-F: S = 256");
-        let config = SiloConfig::default();
-        // An entry in the buffer: flush-bit, tid, txid, address, two words, in whole bytes; its address.
-        let entry_bytes = (1 + 8 + 16 + 48 + 64 + 64_u32).div_ceil(8);
-        assert_eq!(
-            (entry_bytes, config.log_buffer_entries * (entry_bytes + 8)),
-            (26, 680),
-            "Table I"
-        );
+        let items = (crate::designs::silo::ENTRY.cost.items)(&Config::defaults());
+        let cost = |name| items.iter().find(|item| item.name == name).map(Item::value);
+        assert_eq!(cost("undo-record"), Some(RECORD_BYTES as f64));
+        assert_eq!(cost("overflow-batch"), Some(RECORDS_PER_BATCH as f64));
     }
 
     #[test]
