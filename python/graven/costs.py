@@ -96,7 +96,7 @@ class Cost:
         design: Name of the design.
         machine: Name of the machine; that of the design's paper unless another was asked for.
         items: Line by line.
-        totals: Bytes that the design adds, by place, from the core outwards.
+        totals: Bytes that the design adds, by place, from the core outwards; 0 where it adds none.
         remarks: What holds for all items.
     """
 
@@ -200,5 +200,6 @@ def _parse_item(raw: Mapping[str, Any]) -> Item:
 
 
 def places(costs: Sequence[Cost]) -> list[str]:
-    """All places where some design adds something, in the order of the first that does."""
-    return list(dict.fromkeys(place for cost in costs for place in cost.totals))
+    """All places where some design adds something, from the core outwards."""
+    known = dict.fromkeys(place for cost in costs for place in cost.totals)
+    return [place for place in known if any(cost.totals.get(place) for cost in costs)]

@@ -341,7 +341,10 @@ def cost(spec_json):
     )  # fmt: skip
     spare = _item("spare", "core", "optional", "1", "1", 1, "bit")
     document["items"] = [energy, buffer, gates, spare]
-    document["totals"] = [{"place": "controller", "bytes": size * cores}]
+    document["totals"] = [
+        {"place": "core", "bytes": 0},
+        {"place": "controller", "bytes": size * cores},
+    ]
     return json.dumps(document | {"remarks": ["It is a fake."]})
 
 

@@ -2,18 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Item, Sheet, Verdict};
+use super::{Item, Place, Sheet, Verdict};
 
 impl Sheet {
     /// The sheet as one JSON object.
     pub fn to_json(&self) -> Value {
         let items = self.items.iter().zip(&self.verdicts);
         let items: Vec<Value> = items.map(|(item, verdict)| item_json(item, *verdict)).collect();
-        let totals: Vec<Value> = self
-            .totals()
-            .iter()
-            .map(|(place, bytes)| json!({ "place": place.name(), "bytes": number(*bytes) }))
-            .collect();
+        // All places, so that front ends have them in order.
+        let totals = Place::ALL
+            .map(|place| json!({ "place": place.name(), "bytes": number(self.bytes_in(place)) }));
         json!({
             "design": self.design, "machine": self.machine, "items": items, "totals": totals,
             "remarks": self.remarks,

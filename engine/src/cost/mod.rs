@@ -343,11 +343,14 @@ impl Sheet {
 
     /// Bytes that the design adds in each place where it adds any, from the core outwards.
     pub fn totals(&self) -> Vec<(Place, f64)> {
-        let of = |place| {
-            let items = self.items.iter().filter(|item| item.place == place);
-            items.map(Item::bits_built).sum::<f64>() / 8.0
-        };
-        Place::ALL.map(|place| (place, of(place))).into_iter().filter(|&(_, b)| b > 0.0).collect()
+        let all = Place::ALL.map(|place| (place, self.bytes_in(place)));
+        all.into_iter().filter(|&(_, bytes)| bytes > 0.0).collect()
+    }
+
+    /// Bytes that the design adds in a place.
+    pub fn bytes_in(&self, place: Place) -> f64 {
+        let items = self.items.iter().filter(|item| item.place == place);
+        items.map(Item::bits_built).sum::<f64>() / 8.0
     }
 
     /// The item of a name.

@@ -109,8 +109,9 @@ def _print_items(console: Console, cost: Cost, *, verbose: bool) -> None:
         if of_title:
             groups[title] = [_row(item, notes, verbose=verbose) for item in of_title]
     console.print(grouped_table(COLUMNS, groups))
-    if cost.totals:
-        totals = ", ".join(f"{place} {exact(size)} B" for place, size in cost.totals.items())
+    added = places([cost])
+    if added:
+        totals = ", ".join(f"{place} {exact(cost.totals[place])} B" for place in added)
         console.print(f"together: {totals}", markup=False, soft_wrap=True)
     for number, (text, names) in enumerate(notes.items(), 1):
         console.print(f"[{number}] {', '.join(names)}: {text}", markup=False)
@@ -148,5 +149,5 @@ def _print_totals(console: Console, costs: Sequence[Cost], unsafe: set[str]) -> 
         table.add_column(marked(cost.design, unsafe), justify="right", no_wrap=True)
     for place in places(costs):
         sizes = (cost.totals.get(place) for cost in costs)
-        table.add_row(place, *(MISSING if size is None else exact(size) for size in sizes))
+        table.add_row(place, *(exact(size) if size else MISSING for size in sizes))
     console.print(table)
