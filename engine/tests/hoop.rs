@@ -12,6 +12,7 @@ use common::script::{compute, evict, load, script_on, settle, transaction};
 use common::shared_lines::SHARED_LINES;
 use common::{refusal, tiny_config};
 use graven_engine::config::{Config, CoreConfig, L1Config, L2Config, LlcConfig, PmConfig, Size};
+use graven_engine::cost::{Item, Sheet};
 use graven_engine::designs::hoop::HoopConfig;
 use graven_engine::designs::{Sabotages, find};
 use graven_engine::program::{Disturbance, Op};
@@ -200,26 +201,20 @@ fn two_controllers_commit_in_two_phases_if_both_have_words() {
 }
 
 /// Claims hoop-cfg-cores, hoop-cfg-oop-region, hoop-cfg-oop-buffer, hoop-cfg-mapping-table,
-/// hoop-cfg-eviction-buffer, hoop-cfg-gc-period, hoop-arith-mapping-table-cores, hoop-arith-oop-buffer-slices,
-/// hoop-arith-redo-cache-lines, hoop-arith-gc-hash-1mb, hoop-arith-area-4p25.
+/// hoop-cfg-eviction-buffer, hoop-cfg-gc-period. What the buffers cost is in `tests/cost.rs`.
 #[test]
 fn the_defaults_are_the_papers() {
     let config = Config::from_preset("hoop").unwrap_or_else(|e| panic!("{e}"));
     let (hoop, pm) = (config.get::<HoopConfig>(), config.get::<PmConfig>());
     assert_eq!(config.get::<CoreConfig>().count, 16);
-    assert_eq!(hoop.oop_buffer_bytes.0 / 128, 8, "slices of a core");
     assert_eq!(hoop.mapping_table_bytes, Size::mb(2));
-    assert_eq!(hoop.mapping_table_bytes.0 / Size::kb(256).0, 8, "for eight cores, not sixteen");
-    assert_eq!(hoop.mapping_table_bytes.0 / 16, 131_072, "entries");
-    assert_eq!(hoop.eviction_buffer_bytes.0 / 72, 1820, "lines");
+    let sheet = Sheet::of(find("hoop").unwrap_or_else(|e| panic!("{e}")), config.clone());
+    let sheet = sheet.unwrap_or_else(|e| panic!("{e}"));
+    let cost = |name| sheet.item(name).map(Item::value);
+    assert_eq!(cost("mapping-entries"), Some(131_072.0));
+    assert_eq!(cost("eviction-buffer-lines"), Some(1820.0));
     assert_eq!((hoop.block_bytes, hoop.gc_period_us), (Size::mb(2), 10_000));
     assert_eq!(pm.log_region_bytes.0 >> 20, (pm.capacity_bytes.0 / 10) >> 20);
-    let lines_per_update = |lines: f64, updates: f64| lines / updates;
-    assert_eq!(lines_per_update(2.0, 1.0) / lines_per_update(2.0, 8.0), 8.0);
-    assert_eq!(131_072 * 8, Size::mb(1).0, "of data; with address and transaction it is 17 B each");
-    let added = (hoop.mapping_table_bytes.0 + 8 * 1024 + hoop.eviction_buffer_bytes.0) as f64;
-    let area = added / (8 * 320 * 1024 + 20 * 1024 * 1024) as f64;
-    assert!((area - 0.0948).abs() < 1e-4, "9.5 % of the SRAM, where the paper's CACTI says 4.25 %");
 }
 
 /// Claims `hoop-cfg-l1`, `hoop-cfg-l2`, `hoop-cfg-llc`, `hoop-cfg-nvm-latency`, `hoop-cfg-nvm-timing`, `hoop-cfg-energy-rowbuffer`,

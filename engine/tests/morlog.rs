@@ -14,6 +14,7 @@ use common::churn::{CHURN, STREAMING_CHURN};
 use common::shared_lines::SHARED_LINES;
 use common::{CELLS, refusal, tiny_config};
 use graven_engine::config::Config;
+use graven_engine::cost::Sheet;
 use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
 use graven_engine::designs::morlog::{LogType, MorlogConfig};
 use graven_engine::designs::{Promise, Sabotages, find};
@@ -952,26 +953,19 @@ fn a_full_log_is_not_run_over_by_redo_entries() {
     assert!(outcome.refused.is_some_and(|why| why.contains("6 groups")));
 }
 
-/// Claims morlog-tab1-log-registers, -l1-extension, -undoredo-buffer, -redo-buffer and -ulog-counters, morlog-ulog-counter-width.
+/// Claim morlog-ulog-counter-width: 10 bits count the 512 lines of an L1 (Table I's figures are in `tests/cost.rs`); its
+/// words, and those in the redo buffer, need 13, which is what commit records and counters have.
 #[test]
-fn table_1_follows_from_the_fields_of_figure_7() {
+fn a_counter_of_words_has_13_bits() {
     let config = Config::from_preset("morlog").expect("the preset loads");
-    let morlog = config.get::<MorlogConfig>();
-    let (kind, thread, tx, addr, word, states) = (2, 8, 16, 48, 64, 2 * 8);
-    let redo = kind + thread + tx + addr + word;
-    assert_eq!(2 * 8, 16, "head and tail, 8 B each");
-    assert_eq!(thread + tx + states, 40, "bits per L1 line");
-    assert_eq!(morlog.undo_redo_entries * (redo + word) / 8, 404);
-    assert_eq!(morlog.redo_entries * redo / 8, 552);
-    // 20 B of ulog counters are those of 16 hardware threads; Table III has 8 cores and no second thread.
-    let counters = |threads: u32| (threads * 10).div_ceil(8);
-    assert_eq!((counters(16), counters(8)), (20, 10));
-    // 10 bits count the 512 lines of an L1; its words, and those in the redo buffer, need 13.
-    let l1 = config.get::<graven_engine::config::L1Config>();
-    let lines = l1.bytes.0 / 64;
+    let lines = config.get::<graven_engine::config::L1Config>().bytes.0 / 64;
+    let redo = u64::from(config.get::<MorlogConfig>().redo_entries);
     let width = |largest: u64| u64::BITS - largest.leading_zeros();
-    assert_eq!(width(lines), 10);
-    assert_eq!(width(lines * 8 + u64::from(morlog.redo_entries)), 13);
+    let sheet = Sheet::of(find("morlog-dp").expect("registered"), config).expect("it is valid");
+    let cost = |name| sheet.item(name).map(|item| (item.value(), item.count()));
+    assert_eq!(cost("ulog-counter-width"), Some((f64::from(width(lines)), 1.0)));
+    let words = f64::from(width(lines * 8 + redo)) / 8.0;
+    assert_eq!(cost("ulog-counters"), Some((words, 8.0)));
 }
 
 /// Claims `morlog-cfg-cores`, `morlog-cfg-l1`, `morlog-cfg-l2`, `morlog-cfg-l3`, `morlog-cfg-memory`,

@@ -212,27 +212,6 @@ mod tests {
         );
     }
 
-    /// Claims morlog-dirty-flag-undoredo, -redo and -l1, for m = 1 and, as the formulas have it, any m.
-    #[test]
-    fn overheads_of_the_dirty_flag() {
-        // Entries of 202 and 138 bits (the denominators of §IV-C), L1 lines of 512.
-        for m in [1u32, 2, 4, 8] {
-            let flag = DIRTY_FLAG_BITS / m;
-            assert_eq!(flag * 101 * m, 4 * 202, "4 / (101 m)");
-            assert_eq!(flag * 69 * m, 4 * 138, "4 / (69 m)");
-            assert_eq!(8 * flag * 8 * m, 512, "1 / (8 m)");
-        }
-    }
-
-    /// Claim morlog-flag-bits-1p7.
-    #[test]
-    fn overhead_of_the_flag_bits() {
-        let pair = f64::from(PAIR_FLAG_BITS) / 202.0;
-        let redo = f64::from(REDO_FLAG_BITS) / 138.0;
-        let percent = 100.0 * (1.0 / 512.0 + pair.max(redo));
-        assert_eq!(format!("{percent:.1}"), "1.7");
-    }
-
     proptest! {
         /// Claim `morlog-slde-selection-rule`.
         #[test]
