@@ -70,7 +70,7 @@ def judged(answer, value="1.0"):
     other = {**found["one"].records, "other": records("one", {**THROUGHPUT, **FASTER})}
     found["one"] = Results(paper.studies["one"], other, 0)
     wanted = plan.Wanted(paper, quick=False)
-    return verdicts.verdicts(Reproduction(wanted, found), lambda _: {})[0]
+    return verdicts.verdicts(Reproduction(wanted, found))[0]
 
 
 PART_OF_NONE = '[[experiment.part]]\nworkloads = ["hash"]'

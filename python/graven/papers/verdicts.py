@@ -12,7 +12,7 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,7 +113,7 @@ def _verdict(claim: Claim, found: Reproduction) -> Verdict:
         case TrendAnswer():
             return _trend(claim, claim.answer, found)
         case AllAnswer(names=names, answers=answers):
-            parts = [_verdict(replace(claim, answer=one), found, costs) for one in answers]
+            parts = [_verdict(replace(claim, answer=one), found) for one in answers]
             return _worst(claim, names, parts)
         case TestAnswer(tests=tests, verdict=verdict, ours=ours):
             said = ours or ("as printed" if verdict == MET else "")
