@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use graven_engine::config::{Annotation, Config, PRESETS, Preset, Source};
 use graven_engine::stats;
-use graven_engine::trace::replay;
+use graven_engine::trace::requests::replay;
 
 /// A row of a Markdown table.
 fn row<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {

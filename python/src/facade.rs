@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::sim::{Control, SimError, Simulation, Spec};
-use graven_engine::trace::replay::Replay;
-use graven_engine::trace::{Reader, TraceError};
+use graven_engine::trace::requests::replay::Replay;
+use graven_engine::trace::requests::{Reader, TraceError};
 use serde::Deserialize;
 
 use crate::request_trace::RequestTrace;
