@@ -24,6 +24,15 @@ from graven.reports import (
     LitmusResult,
     Report,
 )
+from graven.traces import (
+    ThreadSummary,
+    TraceInfo,
+    export_champsim,
+    import_champsim,
+    record_trace,
+    replay,
+    trace_info,
+)
 
 __all__ = [
     "METRICS",
@@ -45,13 +54,20 @@ __all__ = [
     "Report",
     "Shares",
     "SimulationError",
+    "ThreadSummary",
     "TraceError",
+    "TraceInfo",
     "__version__",
     "adversary",
     "catalogue",
     "compare",
     "crash",
+    "export_champsim",
+    "import_champsim",
     "litmus",
     "memory",
+    "record_trace",
+    "replay",
     "run",
+    "trace_info",
 ]
