@@ -1,7 +1,7 @@
 //! Program traces' side of the seam: recording into a file, replays, what is in a trace, and ChampSim's traces.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::sync::Arc;
 
 use graven_engine::sim::{Control, Simulation, Spec};
@@ -42,10 +42,10 @@ fn keep(path: &str, file: BufWriter<File>) -> Result<(), Failure> {
     file.sync_all().map_err(|e| unwritten(path, e))
 }
 
-fn open(path: &str) -> Result<Reader<BufReader<File>>, Failure> {
+fn open(path: &str) -> Result<Reader<File>, Failure> {
     let file = File::open(path).map_err(|e| Failure::Trace(format!("{path}: {e}")))?;
-    let source = BufReader::with_capacity(BUFFER_BYTES, file);
-    Reader::open(source).map_err(|e| failure(path, e))
+    // Without a buffer: blocks are read whole.
+    Reader::open(file).map_err(|e| failure(path, e))
 }
 
 /// A simulation that is recorded into a file.
@@ -86,7 +86,7 @@ struct TraceReplaySpec {
 }
 
 impl TraceReplaySpec {
-    fn replay(&self) -> Result<Replay<BufReader<File>>, Failure> {
+    fn replay(&self) -> Result<Replay<File>, Failure> {
         let machine = self.machine.as_ref().map(|machine| machine.config(&[])).transpose()?;
         let (reader, design) = (open(&self.trace)?, self.design.as_deref());
         Replay::new(reader, design, machine, &self.set).map_err(|e| failure(&self.trace, e))

@@ -35,6 +35,11 @@ pub(super) struct Decoder {
     value: u64,
 }
 
+#[inline(always)]
+fn mask(holds: bool) -> u32 {
+    u32::from(holds).wrapping_neg()
+}
+
 /// Cuts a number of eight bytes to `0..=8`.
 const MASKS: [u64; 16] = {
     let mut masks = [u64::MAX; 16];
@@ -160,13 +165,13 @@ impl Cursor<'_> {
         let step = self.take(ADDRESSES, usize::from(token >> 3 & 7) + 1)?;
         self.word = self.word.wrapping_add(unzigzag(step) as u64);
         let code = token >> 6;
-        let origin = if code == ORIGIN_LISTED {
-            self.listed_origin()?
-        } else {
-            // A table instead of branches: programs change between these all the time.
-            [0, self.loads, self.origin][usize::from(code)]
-        };
-        self.origin = if origin == 0 { self.origin } else { origin };
+        // Masks instead of branches: programs change between these all the time.
+        let mut origin =
+            self.loads & mask(code == ORIGIN_NEWEST) | self.origin & mask(code == ORIGIN_SAME);
+        if code == ORIGIN_LISTED {
+            origin = self.listed_origin()?;
+        }
+        self.origin = origin | self.origin & mask(origin == 0);
         Some(Ptr { addr: Addr(self.word << 3), origin })
     }
 

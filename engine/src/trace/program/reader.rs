@@ -186,18 +186,16 @@ impl<R: Read + Seek> Shared<R> {
         stored: &mut Vec<u8>,
         buffer: impl FnOnce(usize) -> &'a mut [u8],
     ) -> Result<Head, TraceError> {
-        let source = &mut *self.source.borrow_mut();
-        let mut head = [0; HEAD_BYTES];
-        read_at(source, entry.offset, &mut head)?;
-        let (head, promised) = Head::parse(&head, entry.offset).and_then(|found| {
-            let same = Entry::of(&found.0, entry.offset) == *entry;
-            let other =
-                || TraceError::malformed(entry.offset, "a block as the index says", "another");
-            if same { Ok(found) } else { Err(other()) }
-        })?;
+        // Head and payload at once. The index has been found to lie behind as many bytes.
+        stored.resize(HEAD_BYTES + entry.stored_bytes as usize, 0);
+        read_at(&mut *self.source.borrow_mut(), entry.offset, stored)?;
+        let (head, stored) = stored.split_first_chunk().expect("a block has a head");
+        let (head, promised) = Head::parse(head, entry.offset)?;
+        if Entry::of(&head, entry.offset) != *entry {
+            let expected = "a block as the index says";
+            return Err(TraceError::malformed(entry.offset, expected, "another"));
+        }
         let at = entry.offset + HEAD_BYTES as u64;
-        stored.resize(head.stored_bytes as usize, 0);
-        read_at(source, at, stored)?;
         let found = Numbers(&head.to_bytes(stored)[HEAD_BYTES - 4..]).u32();
         if found != promised {
             let expected = format!("a block with the checksum {promised:08x}");
