@@ -23,6 +23,9 @@ fn failure(path: &str, error: TraceError) -> Failure {
         TraceError::Cancelled => Failure::Cancelled,
         TraceError::Config(error) => error.into(),
         TraceError::Simulation(error) => error.into(),
+        outside @ TraceError::OutsideTransactions { .. } => {
+            Failure::Simulation(outside.to_string())
+        }
         other => Failure::Trace(format!("{path}: {other}")),
     }
 }

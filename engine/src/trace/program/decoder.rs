@@ -95,7 +95,9 @@ impl Decoder {
             value: self.value,
         };
         for (slot, &token) in out.iter_mut().zip(&self.raw[first..first + count]) {
-            *slot = cursor.operation(token).ok_or(Broken("tokens that have their columns"))?;
+            if cursor.operation(token, slot).is_none() {
+                return Err(Broken("tokens that have their columns"));
+            }
         }
         (self.loads, self.word) = (cursor.loads, cursor.word);
         (self.origin, self.value) = (cursor.origin, cursor.value);
@@ -125,30 +127,29 @@ struct Cursor<'a> {
 
 impl Cursor<'_> {
     #[inline(always)]
-    fn operation(&mut self, token: u8) -> Option<Op> {
-        Some(match token & 7 {
+    fn operation(&mut self, token: u8, slot: &mut Op) -> Option<()> {
+        match token & 7 {
             LOAD => {
                 let at = self.access(token)?;
                 self.loads = self.loads.wrapping_add(1);
-                Op::Load { at }
+                *slot = Op::Load { at };
             }
             STORE => {
                 let at = self.access(token)?;
-                Op::Store { at, value: self.stored(at)? }
+                *slot = Op::Store { at, value: self.stored(at)? };
             }
             STORE_NON_TEMPORAL => {
                 let at = self.access(token)?;
-                Op::StoreNonTemporal { at, value: self.stored(at)? }
+                *slot = Op::StoreNonTemporal { at, value: self.stored(at)? };
             }
-            COMPUTE => Op::Compute { instructions: self.number(token)? },
-            LOCK => Op::Lock { lock: self.number(token)? },
-            UNLOCK => Op::Unlock { lock: self.number(token)? },
-            kind => match (kind, token >> 3) {
-                (TX_BEGIN, 0) => Op::TxBegin,
-                (TX_END, 0) => Op::TxEnd,
-                _ => return None,
-            },
-        })
+            COMPUTE => *slot = Op::Compute { instructions: self.number(token)? },
+            LOCK => *slot = Op::Lock { lock: self.number(token)? },
+            UNLOCK => *slot = Op::Unlock { lock: self.number(token)? },
+            TX_BEGIN if token >> 3 == 0 => *slot = Op::TxBegin,
+            TX_END if token >> 3 == 0 => *slot = Op::TxEnd,
+            _ => return None,
+        }
+        Some(())
     }
 
     /// The next number of a column, of so many bytes.

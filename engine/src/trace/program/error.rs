@@ -38,6 +38,15 @@ pub enum TraceError {
     /// The simulation failed.
     #[error(transparent)]
     Simulation(#[from] SimError),
+    /// The simulation failed, of a trace that stores outside transactions.
+    #[error(
+        "{error}; the trace stores outside transactions, which not every design takes (a trace of ChampSim can be \
+         converted with --transaction-stores)"
+    )]
+    OutsideTransactions {
+        /// How it failed.
+        error: SimError,
+    },
     /// It cannot be read or written.
     #[error("{0}")]
     Io(String),

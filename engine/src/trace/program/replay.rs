@@ -80,11 +80,12 @@ impl<R: Read + Seek + 'static> Replay<R> {
             && header.config.as_ref() == Some(&self.spec.config.to_json())
     }
 
-    /// Looks through all of the trace, so that nothing can go wrong with it while it runs.
+    /// Looks through all of the trace, so that nothing can go wrong with it while it runs. Returns whether it stores
+    /// outside transactions, which not every design takes.
     ///
     /// # Errors
     /// The first thing that is wrong with it.
-    pub fn verify(&self, control: &Control) -> Result<(), TraceError> {
+    pub fn verify(&self, control: &Control) -> Result<bool, TraceError> {
         self.reader.verify(room(&self.spec), control)
     }
 
@@ -127,13 +128,14 @@ impl<R: Read + Seek + 'static> Replay<R> {
     /// # Errors
     /// See [`TraceError`].
     pub fn run(self, control: &Arc<Control>) -> Result<serde_json::Value, TraceError> {
-        self.verify(control)?;
+        let stores_outside = self.verify(control)?;
         let mut simulation = self.simulation()?;
         simulation.set_control(Arc::clone(control));
         let outcome = simulation.run();
         self.fault()?;
         match outcome {
             Err(SimError::Cancelled) => Err(TraceError::Cancelled),
+            Err(error) if stores_outside => Err(TraceError::OutsideTransactions { error }),
             outcome => Ok(simulation.record(outcome?)),
         }
     }

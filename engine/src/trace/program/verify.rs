@@ -33,6 +33,8 @@ struct Follower {
     room: Room,
     counted: ThreadSummary,
     in_transaction: bool,
+    /// Whether it stores outside transactions.
+    stores_outside: bool,
     held: FxHashSet<LockId>,
 }
 
@@ -42,6 +44,7 @@ impl Follower {
         match op {
             Op::Load { at } | Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
                 self.access(*at)?;
+                self.stores_outside |= !self.in_transaction && !matches!(op, Op::Load { .. });
             }
             Op::TxBegin if self.in_transaction => {
                 return Err("a transaction begins inside another".into());
@@ -83,8 +86,8 @@ impl Follower {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Looks through all of the trace for a machine with such room.
-    pub(super) fn verify(&self, room: Room, control: &Control) -> Result<(), TraceError> {
+    /// Looks through all of the trace for a machine with such room; returns whether it stores outside transactions.
+    pub(super) fn verify(&self, room: Room, control: &Control) -> Result<bool, TraceError> {
         let mut outside = None;
         self.picture(|offset, addr, _| {
             if !room.has(addr) {
@@ -95,15 +98,24 @@ impl<R: Read + Seek> Reader<R> {
             let expected = format!("populated words from {} to {}", room.start, room.end);
             return Err(TraceError::malformed(offset, expected, addr.to_string()));
         }
-        (0..self.contents().threads.len())
-            .try_for_each(|t| self.verify_thread(t as u32, room, control))
+        let mut stores_outside = false;
+        for thread in 0..self.contents().threads.len() as u32 {
+            stores_outside |= self.verify_thread(thread, room, control)?;
+        }
+        Ok(stores_outside)
     }
 
-    fn verify_thread(&self, thread: u32, room: Room, control: &Control) -> Result<(), TraceError> {
+    fn verify_thread(
+        &self,
+        thread: u32,
+        room: Room,
+        control: &Control,
+    ) -> Result<bool, TraceError> {
         let mut stream = self.thread(thread);
         let held = FxHashSet::default();
         let counted = ThreadSummary::default();
-        let mut follower = Follower { room, counted, in_transaction: false, held };
+        let mut follower =
+            Follower { room, counted, in_transaction: false, stores_outside: false, held };
         loop {
             let batch = stream.next_batch()?;
             if batch.is_empty() {
@@ -131,6 +143,6 @@ impl<R: Read + Seek> Reader<R> {
         if follower.counted != self.contents().threads[thread as usize] {
             return refuse("the index counts otherwise than the thread does");
         }
-        Ok(())
+        Ok(follower.stores_outside)
     }
 }

@@ -148,18 +148,14 @@ impl<W: Write> Writer<W> {
         self.write_block(head)
     }
 
-    /// Writes a block whose payload is in `raw`, compressed if that saves a quarter: what is hardly smaller is read
-    /// faster as it is.
+    /// Writes a block whose payload is in `raw`, compressed if that makes it smaller.
     fn write_block(&mut self, mut head: Head) -> Result<(), TraceError> {
         let most = lz4_flex::block::get_maximum_output_size(self.raw.len());
         self.stored.resize(most, 0);
         let compressed = lz4_flex::block::compress_into(&self.raw, &mut self.stored)
             .expect("the output has room for the worst case");
-        let payload = if compressed <= self.raw.len() / 4 * 3 {
-            &self.stored[..compressed]
-        } else {
-            &self.raw
-        };
+        let payload =
+            if compressed < self.raw.len() { &self.stored[..compressed] } else { &self.raw };
         (head.stored_bytes, head.raw_bytes) = (payload.len() as u32, self.raw.len() as u32);
         self.out.write_all(&head.to_bytes(payload))?;
         self.out.write_all(payload)?;
