@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod codecs;
 pub mod config;
 pub mod control;
+pub mod cost;
 pub mod crash;
 pub mod designs;
 pub mod litmus;

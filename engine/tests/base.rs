@@ -81,6 +81,7 @@ fn an_area_that_just_holds_the_largest_transaction_is_enough() {
     assert!(enough > 49, "the largest transaction stores to 48 lines");
 }
 
+/// Also `hoop-writes-definition` (HOOP §IV-D): write traffic is all that is written over the number of transactions.
 #[test]
 fn each_store_costs_a_record_and_a_line_and_a_commit_takes_the_path() {
     let config = Config::from_preset("silo").expect("the preset loads");

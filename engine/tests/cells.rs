@@ -86,14 +86,14 @@ fn only_cells_that_change_are_programmed() {
     assert_eq!(c.media_bits_programmed, 1 + 3 + 3);
 }
 
-/// Claim morlog-sens-nvm-latency varies it from 1 to 32.
+/// Claim `morlog-sens-nvm-latency` varies it from 1 to 32.
 #[test]
 fn latencies_scale() {
     let (took, _) = write_all(&[("pm.write_scale", "32")], &[first_cell(7)]);
     assert_eq!(took, [388], "32 times 12.1 ns, rounded up");
 }
 
-/// Claim morlog-slde-selection-rule: what is compressed uses the fewest states that hold it.
+/// Claim `morlog-slde-selection-rule`: what is compressed uses the fewest states that hold it.
 #[test]
 fn a_compressed_line_uses_cheap_states_only() {
     let zeros = [0; 8];

@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 
 use graven_engine::config::{Annotation, Config, PRESETS, Preset, Source};
+use graven_engine::cost::{Sheet, Verdict, number_text};
+use graven_engine::designs::find;
 use graven_engine::stats;
 use graven_engine::trace::replay;
 
@@ -112,6 +114,34 @@ fn the_machines_are_documented_as_their_presets_are() {
     let documented: Vec<&str> = rows(text).collect();
     let expected_text = expected.join("\n");
     assert!(documented == expected, "docs/machines.md should have the rows:\n{expected_text}");
+}
+
+/// Rows of items that differ from what their paper prints, on its machine.
+fn differences() -> Vec<String> {
+    let mut out = Vec::new();
+    for design in ["fwb", "morlog", "silo", "hoop", "lalea"] {
+        let entry = find(design).unwrap_or_else(|e| panic!("{e}"));
+        let machine = Config::from_preset(entry.cost.machine).unwrap_or_else(|e| panic!("{e}"));
+        let sheet = Sheet::of(entry, machine).unwrap_or_else(|e| panic!("{e}"));
+        for (item, verdict) in sheet.items.iter().zip(&sheet.verdicts) {
+            let Some(printed) = item.printed.filter(|_| *verdict == Some(Verdict::Differs)) else {
+                continue;
+            };
+            let (name, value) = (format!("`{}`", item.name), number_text(item.value()));
+            let place = format!("{} {}", printed.paper.name, printed.at);
+            let unit = item.unit.name();
+            out.push(row([&name, design, unit, &value, printed.text, &place, item.note]));
+        }
+    }
+    out
+}
+
+#[test]
+fn figures_that_differ_from_papers_are_documented() {
+    let documented: Vec<&str> = rows(include_str!("../../docs/cost.md")).collect();
+    let expected = differences();
+    let expected_text = expected.join("\n");
+    assert!(documented == expected, "docs/cost.md should have the rows:\n{expected_text}");
 }
 
 #[test]

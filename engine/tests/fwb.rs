@@ -401,6 +401,7 @@ fn a_committed_transaction_in_the_caches_is_redone() {
     assert_eq!(report, expected, "three records, their commit, and the hole");
 }
 
+/// `fwb-fsm` (§IV-D, Fig. 5): one scan flags, the next one writes back, once.
 #[test]
 fn two_scans_bring_lines_home_and_a_third_is_not_needed() {
     let settings = [

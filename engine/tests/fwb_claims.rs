@@ -16,6 +16,7 @@ use common::{CELLS, refusal, simulation, tiny_config};
 use graven_engine::config::{
     Config, ControllerConfig, CoreConfig, CoreModel, L1Config, L2Config, LlcConfig, PmConfig, Size,
 };
+use graven_engine::cost::Sheet;
 use graven_engine::designs::{Promise, find};
 use graven_engine::machine::happening::Happening;
 use graven_engine::memory::{Addr, Image, words_in};
@@ -79,6 +80,10 @@ fn a_bit_per_line_of_the_caches_is_more_than_table_i_says() {
     let caches = simulation(&machine(), "fwb", &CELLS, 1, 1, 0);
     let caches = &caches.machine().caches;
     let lines: usize = (0..caches.cache_count()).map(|c| caches.cache(c).slots()).sum();
+    let entry = find("fwb").unwrap_or_else(|e| panic!("{e}"));
+    let sheet = Sheet::of(entry, machine()).unwrap_or_else(|e| panic!("{e}"));
+    let bits = sheet.item("fwb-bits").map(|item| item.bits_built());
+    assert_eq!(bits, Some(lines as f64), "a bit for each line that the simulated caches have");
     assert_eq!(lines / 8, 16_640, "the L2's 16,384 B and 256 B of the data L1s");
 }
 

@@ -12,6 +12,7 @@ use common::script::{compute, evict, load, script_on, settle, transaction};
 use common::shared_lines::SHARED_LINES;
 use common::{refusal, tiny_config};
 use graven_engine::config::{Config, CoreConfig, L1Config, L2Config, LlcConfig, PmConfig, Size};
+use graven_engine::cost::{Item, Sheet};
 use graven_engine::designs::hoop::HoopConfig;
 use graven_engine::designs::{Sabotages, find};
 use graven_engine::program::{Disturbance, Op};
@@ -48,7 +49,7 @@ const BACKGROUND: Op = Op::Disturb(Disturbance::Background);
 /// Blocks of two slices of data.
 const SMALL_BLOCKS: (&str, &str) = ("hoop.block_bytes", "512 B");
 
-/// Claim hoop-flush-on-8-words.
+/// Claims `hoop-flush-on-8-words`, and of `hoop-arith-redo-cache-lines` HOOP's part: two lines for up to eight updates.
 #[test]
 fn a_slice_leaves_when_the_ninth_word_comes_and_at_the_end() {
     let mut ops = transaction(&stores((0..9).map(|w| word(w, 0))));
@@ -70,7 +71,7 @@ fn a_slice_leaves_when_the_ninth_word_comes_and_at_the_end() {
     );
 }
 
-/// Claims hoop-same-line-same-slice, hoop-store-path.
+/// Claims `hoop-same-line-same-slice`, `hoop-store-path`.
 #[test]
 fn words_of_a_line_share_a_slice_and_a_word_is_in_it_once() {
     let words = [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0), (0, 0)].map(|(l, w)| word(l, w));
@@ -83,7 +84,7 @@ fn words_of_a_line_share_a_slice_and_a_word_is_in_it_once() {
     assert_eq!((c.fills, c.fill_reads), (3, 2 + 3));
 }
 
-/// Claims hoop-mapping-insert, hoop-load-path, hoop-unpack-overhead.
+/// Claims `hoop-mapping-insert`, `hoop-load-path`, `hoop-unpack-overhead`.
 #[test]
 fn an_evicted_line_is_not_written_and_is_read_from_home_and_slices_in_parallel() {
     let first = transaction(&stores([word(0, 0)]));
@@ -103,7 +104,7 @@ fn an_evicted_line_is_not_written_and_is_read_from_home_and_slices_in_parallel()
     assert_eq!(slow.cycles - c.cycles, 2 * (500 - 4));
 }
 
-/// Claims hoop-mapping-remove, hoop-load-path: after a collection the eviction buffer has the line, whole or in part.
+/// Claims `hoop-mapping-remove`, `hoop-load-path`: after a collection the eviction buffer has the line, whole or in part.
 #[test]
 fn a_collected_line_is_in_the_eviction_buffer_and_no_longer_mapped() {
     let whole = transaction(&stores((0..8).map(|w| word(0, w))));
@@ -120,7 +121,7 @@ fn a_collected_line_is_in_the_eviction_buffer_and_no_longer_mapped() {
     assert_eq!(none.fills_from_buffer, 0, "the second line took the place of the first");
 }
 
-/// Claim hoop-gc-algorithm; Table IV counts like this.
+/// Claim `hoop-gc-algorithm`; Table IV counts like this.
 #[test]
 fn of_three_versions_the_newest_goes_home() {
     let versions: Vec<Op> = (1..=3).flat_map(|v| transaction(&[(word(0, 0), v)])).collect();
@@ -133,7 +134,7 @@ fn of_three_versions_the_newest_goes_home() {
     }
 }
 
-/// Claim hoop-cfg-gc-period: full blocks are collected when the time comes, and not before.
+/// Claim `hoop-cfg-gc-period`: full blocks are collected when the time comes, and not before.
 #[test]
 fn collections_are_periodic() {
     let tx = transaction(&stores([word(0, 0)]));
@@ -143,7 +144,7 @@ fn collections_are_periodic() {
     assert_eq!((passes("10"), passes("10000")), (1, 0));
 }
 
-/// Claim hoop-sens-mapping-table: the table has to be emptied when it is full.
+/// Claim `hoop-sens-mapping-table`: the table has to be emptied when it is full.
 #[test]
 fn a_full_mapping_table_is_collected_on_demand_and_stores_wait() {
     let ops: Vec<Op> = (0..64).flat_map(|line| transaction(&stores([word(line, 0)]))).collect();
@@ -171,7 +172,7 @@ fn a_full_region_is_collected_on_demand() {
     assert_eq!(counted(&settings, &[&ops(200)]).committed_transactions, 200);
 }
 
-/// Claim hoop-fig4-flush-counts: slices as they fill up, and one record; nothing waits for data.
+/// Claim `hoop-fig4-flush-counts`: slices as they fill up, and one record; nothing waits for data.
 #[test]
 fn a_commit_takes_the_last_slice_a_record_and_two_messages() {
     let ops = transaction(&stores((0..20).map(|w| word(w, 0))));
@@ -200,30 +201,24 @@ fn two_controllers_commit_in_two_phases_if_both_have_words() {
 }
 
 /// Claims hoop-cfg-cores, hoop-cfg-oop-region, hoop-cfg-oop-buffer, hoop-cfg-mapping-table,
-/// hoop-cfg-eviction-buffer, hoop-cfg-gc-period, hoop-arith-mapping-table-cores, hoop-arith-oop-buffer-slices,
-/// hoop-arith-redo-cache-lines, hoop-arith-gc-hash-1mb, hoop-arith-area-4p25.
+/// hoop-cfg-eviction-buffer, hoop-cfg-gc-period. What the buffers cost is in `tests/cost.rs`.
 #[test]
 fn the_defaults_are_the_papers() {
     let config = Config::from_preset("hoop").unwrap_or_else(|e| panic!("{e}"));
     let (hoop, pm) = (config.get::<HoopConfig>(), config.get::<PmConfig>());
     assert_eq!(config.get::<CoreConfig>().count, 16);
-    assert_eq!(hoop.oop_buffer_bytes.0 / 128, 8, "slices of a core");
     assert_eq!(hoop.mapping_table_bytes, Size::mb(2));
-    assert_eq!(hoop.mapping_table_bytes.0 / Size::kb(256).0, 8, "for eight cores, not sixteen");
-    assert_eq!(hoop.mapping_table_bytes.0 / 16, 131_072, "entries");
-    assert_eq!(hoop.eviction_buffer_bytes.0 / 72, 1820, "lines");
+    let sheet = Sheet::of(find("hoop").unwrap_or_else(|e| panic!("{e}")), config.clone());
+    let sheet = sheet.unwrap_or_else(|e| panic!("{e}"));
+    let cost = |name| sheet.item(name).map(Item::value);
+    assert_eq!(cost("mapping-entries"), Some(131_072.0));
+    assert_eq!(cost("eviction-buffer-lines"), Some(1820.0));
     assert_eq!((hoop.block_bytes, hoop.gc_period_us), (Size::mb(2), 10_000));
     assert_eq!(pm.log_region_bytes.0 >> 20, (pm.capacity_bytes.0 / 10) >> 20);
-    let lines_per_update = |lines: f64, updates: f64| lines / updates;
-    assert_eq!(lines_per_update(2.0, 1.0) / lines_per_update(2.0, 8.0), 8.0);
-    assert_eq!(131_072 * 8, Size::mb(1).0, "of data; with address and transaction it is 17 B each");
-    let added = (hoop.mapping_table_bytes.0 + 8 * 1024 + hoop.eviction_buffer_bytes.0) as f64;
-    let area = added / (8 * 320 * 1024 + 20 * 1024 * 1024) as f64;
-    assert!((area - 0.0948).abs() < 1e-4, "9.5 % of the SRAM, where the paper's CACTI says 4.25 %");
 }
 
-/// Claims hoop-cfg-l1, hoop-cfg-l2, hoop-cfg-llc, hoop-cfg-nvm-latency, hoop-cfg-nvm-timing, hoop-cfg-energy-rowbuffer,
-/// hoop-cfg-energy-array, hoop-arith-table2-timing-count, hoop-gc-sweep-range.
+/// Claims `hoop-cfg-l1`, `hoop-cfg-l2`, `hoop-cfg-llc`, `hoop-cfg-nvm-latency`, `hoop-cfg-nvm-timing`, `hoop-cfg-energy-rowbuffer`,
+/// `hoop-cfg-energy-array`, `hoop-arith-table2-timing-count`, `hoop-gc-sweep-range`.
 #[test]
 fn the_machine_has_the_values_of_table_2() {
     let mut config = Config::from_preset("hoop").unwrap_or_else(|e| panic!("{e}"));
@@ -251,7 +246,7 @@ fn the_machine_has_the_values_of_table_2() {
     }
 }
 
-/// Claims hoop-lat-osp-wording, hoop-lat-thr-consistency, hoop-gc-less-than-15: what the paper's own figures say of
+/// Claims `hoop-lat-osp-wording`, `hoop-lat-thr-consistency`, `hoop-gc-less-than-15`: what the paper's own figures say of
 /// each other.
 #[test]
 fn some_printed_figures_do_not_agree_with_others() {
@@ -353,7 +348,7 @@ const CHURNING: Campaign = Campaign {
     runs: 4,
 };
 
-/// Claims hoop-gc-crash-safe, hoop-atomic-commit, hoop-recovery-algorithm.
+/// Claims `hoop-gc-crash-safe`, `hoop-atomic-commit`, `hoop-recovery-algorithm`.
 #[test]
 fn no_crash_point_breaks_a_promise_and_every_corner_is_reached() {
     let design = find("hoop").expect("registered");

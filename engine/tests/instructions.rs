@@ -144,7 +144,7 @@ fn a_full_line_leaves_at_once_and_others_stay_until_they_must_go() {
     assert_eq!((c.write_combining_flushes_full, c.write_combining_flushes_evicted), (1, 0));
 }
 
-/// fwb-cfg-wcb: four to six lines.
+/// `fwb-cfg-wcb`: four to six lines.
 #[test]
 fn the_oldest_line_makes_room_for_a_new_one() {
     for lines in [1, 2, 4, 6] {

@@ -127,6 +127,7 @@ fn ideal_is_convicted_within_a_hundred_crash_points_of_any_workload() {
 
 /// Two sizes: one in which threads keep to themselves, and a larger one, of strings, that they share
 /// under locks. Two workloads besides with integers, of which a line holds several.
+/// Of `silo` that is strict durability (`silo-strict-durability`, §III-D).
 #[test]
 fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
     let sizes = [("64 KB", "64", "record", "private"), ("512 KB", "256", "string", "shared")];

@@ -14,6 +14,7 @@ use common::churn::{CHURN, STREAMING_CHURN};
 use common::shared_lines::SHARED_LINES;
 use common::{CELLS, refusal, tiny_config};
 use graven_engine::config::Config;
+use graven_engine::cost::Sheet;
 use graven_engine::crash::{Exhaustion, Outcome, Thoroughness};
 use graven_engine::designs::morlog::{LogType, MorlogConfig};
 use graven_engine::designs::{Promise, Sabotages, find};
@@ -381,7 +382,7 @@ const PER_THREAD: (&str, &str) = ("morlog.log_type", "per-thread");
 
 // ---- the state machine of Fig. 8 -----------------------------------------------------------------
 
-/// Claim morlog-state-machine: Clean → Dirty → URLog → ULog, by how far apart two stores of a word are. An entry
+/// Claim `morlog-state-machine`: Clean → Dirty → URLog → ULog, by how far apart two stores of a word are. An entry
 /// leaves the buffer of 16 after 16 cycles; 8 more are the way to the controller.
 #[test]
 fn what_a_second_store_does_depends_on_how_long_ago_the_first_was() {
@@ -513,7 +514,7 @@ fn threads_of_one_core_take_lines_over_from_each_other() {
 
 // ---- Fig. 2 and Fig. 11 --------------------------------------------------------------------------
 
-/// Claim morlog-fig2-recovery-example: of A0, A1, A2 only the oldest undo and the newest redo data is logged.
+/// Claim `morlog-fig2-recovery-example`: of A0, A1, A2 only the oldest undo and the newest redo data is logged.
 #[test]
 fn figure_2_logs_neither_undo_a1_nor_redo_a1() {
     let (a, b) = (at(0, 0), at(1, 0));
@@ -525,7 +526,8 @@ fn figure_2_logs_neither_undo_a1_nor_redo_a1() {
     assert_eq!(seen[1].log()[..2], expected);
 }
 
-/// Claims morlog-fig11-step-a1, -b1, -a2, -c1 and -commit, morlog-slde-selection-rule, morlog-slde-not-both-dldc.
+/// Claims `morlog-fig11-step-a1`, `morlog-fig11-step-b1`, `morlog-fig11-step-a2`, `morlog-fig11-step-c1`,
+/// `morlog-fig11-step-commit`, `morlog-slde-selection-rule`, `morlog-slde-not-both-dldc`.
 #[test]
 fn figure_11_step_by_step() {
     let (a, c) = (at(0, 0), at(2, 0));
@@ -586,7 +588,7 @@ fn figure_11_step_by_step() {
     }
 }
 
-/// §IV-A: the flag of a redo record says which bytes have changed since its undo+redo record.
+/// `morlog-fig11-step-a2`, §IV-A: the flag of a redo record says which bytes have changed since its undo+redo record.
 #[test]
 fn dirty_flags_add_up_until_they_are_logged() {
     let a = at(0, 0);
@@ -599,7 +601,7 @@ fn dirty_flags_add_up_until_they_are_logged() {
     assert_eq!((seen.records[0].dirty, seen.records[1].dirty), (0xff, 0xff));
 }
 
-/// Claim morlog-silent-log-writes.
+/// Claim `morlog-silent-log-writes`.
 #[test]
 fn silent_stores_are_not_logged() {
     let c = at(2, 0);
@@ -620,7 +622,7 @@ fn silent_stores_are_not_logged() {
 
 // ---- redo entries that are dropped ----------------------------------------------------------------
 
-/// Claim morlog-redo-discard-rules.
+/// Claim `morlog-redo-discard-rules`.
 #[test]
 fn redo_entries_that_are_superseded_never_reach_the_log() {
     let (a, b) = (at(0, 0), at(0, 1));
@@ -710,7 +712,7 @@ fn a_strict_commit_takes_a_walk_through_the_l1() {
     assert_eq!(seen.acknowledged, 1);
 }
 
-/// Claims morlog-fig11-step-commit, morlog-dp-atomicity-only: with delay-persistence the end returns at once, its
+/// Claims `morlog-fig11-step-commit`, `morlog-dp-atomicity-only`: with delay-persistence the end returns at once, its
 /// record carries the number of words to come, and the transaction counts when all of them are there.
 #[test]
 fn delay_persistence_returns_at_once_and_counts_what_is_to_come() {
@@ -752,7 +754,7 @@ fn what_it_promises_depends_on_its_configuration() {
 
 // ---- the log ---------------------------------------------------------------------------------------
 
-/// Claim morlog-entry-field-widths: the fields of Fig. 7 where the table of `packed_log` says; four records per
+/// Claim `morlog-entry-field-widths`: the fields of Fig. 7 where the table of `packed_log` says; four records per
 /// metadata block, words dense.
 #[test]
 fn records_are_packed_as_the_table_says() {
@@ -796,7 +798,7 @@ fn words_of_a_batch_lie_one_after_the_other() {
     assert_eq!(batch[4].count, 1);
 }
 
-/// Claim morlog-log-truncation: after a scan the head passes what committed before the last two scans, and never the
+/// Claim `morlog-log-truncation`: after a scan the head passes what committed before the last two scans, and never the
 /// first record of a transaction that runs.
 #[test]
 fn truncation_takes_two_scans_and_stops_at_what_is_open() {
@@ -872,7 +874,7 @@ fn logs_per_thread_number_their_commits() {
 
 // ---- configurations ----------------------------------------------------------------------------------
 
-/// Claims morlog-safe-n-bound and morlog-cfg-fwb-unsafe-buffer: N < 4 + 12 + 28; 16 + 32 entries are too many.
+/// Claims `morlog-safe-n-bound` and `morlog-cfg-fwb-unsafe-buffer`: N < 4 + 12 + 28; 16 + 32 entries are too many.
 #[test]
 fn a_buffer_as_deep_as_the_caches_is_refused() {
     let mut config = Config::from_preset("morlog").expect("the preset loads");
@@ -908,7 +910,7 @@ fn configurations_that_cannot_work_are_refused() {
     }
 }
 
-/// The ulog counter has 13 bits: what an L1 and the redo buffer can hold must fit.
+/// The ulog counter has 13 bits, not 10 (`morlog-ulog-counter-width`): what an L1 and the redo buffer can hold must fit.
 #[test]
 fn an_l1_with_more_words_than_the_ulog_counter_counts_is_refused() {
     let large = [
@@ -951,30 +953,23 @@ fn a_full_log_is_not_run_over_by_redo_entries() {
     assert!(outcome.refused.is_some_and(|why| why.contains("6 groups")));
 }
 
-/// Claims morlog-tab1-log-registers, -l1-extension, -undoredo-buffer, -redo-buffer and -ulog-counters, morlog-ulog-counter-width.
+/// Claim morlog-ulog-counter-width: 10 bits count the 512 lines of an L1 (Table I's figures are in `tests/cost.rs`); its
+/// words, and those in the redo buffer, need 13, which is what commit records and counters have.
 #[test]
-fn table_1_follows_from_the_fields_of_figure_7() {
+fn a_counter_of_words_has_13_bits() {
     let config = Config::from_preset("morlog").expect("the preset loads");
-    let morlog = config.get::<MorlogConfig>();
-    let (kind, thread, tx, addr, word, states) = (2, 8, 16, 48, 64, 2 * 8);
-    let redo = kind + thread + tx + addr + word;
-    assert_eq!(2 * 8, 16, "head and tail, 8 B each");
-    assert_eq!(thread + tx + states, 40, "bits per L1 line");
-    assert_eq!(morlog.undo_redo_entries * (redo + word) / 8, 404);
-    assert_eq!(morlog.redo_entries * redo / 8, 552);
-    // 20 B of ulog counters are those of 16 hardware threads; Table III has 8 cores and no second thread.
-    let counters = |threads: u32| (threads * 10).div_ceil(8);
-    assert_eq!((counters(16), counters(8)), (20, 10));
-    // 10 bits count the 512 lines of an L1; its words, and those in the redo buffer, need 13.
-    let l1 = config.get::<graven_engine::config::L1Config>();
-    let lines = l1.bytes.0 / 64;
+    let lines = config.get::<graven_engine::config::L1Config>().bytes.0 / 64;
+    let redo = u64::from(config.get::<MorlogConfig>().redo_entries);
     let width = |largest: u64| u64::BITS - largest.leading_zeros();
-    assert_eq!(width(lines), 10);
-    assert_eq!(width(lines * 8 + u64::from(morlog.redo_entries)), 13);
+    let sheet = Sheet::of(find("morlog-dp").expect("registered"), config).expect("it is valid");
+    let cost = |name| sheet.item(name).map(|item| (item.value(), item.count()));
+    assert_eq!(cost("ulog-counter-width"), Some((f64::from(width(lines)), 1.0)));
+    let words = f64::from(width(lines * 8 + redo)) / 8.0;
+    assert_eq!(cost("ulog-counters"), Some((words, 8.0)));
 }
 
-/// Claims morlog-cfg-cores, -l1, -l2, -l3, -memory, -read-latency, -buffer-sizes, -fwb-interval
-/// and -dirty-flag-granularity.
+/// Claims `morlog-cfg-cores`, `morlog-cfg-l1`, `morlog-cfg-l2`, `morlog-cfg-l3`, `morlog-cfg-memory`,
+/// `morlog-cfg-read-latency`, `morlog-cfg-buffer-sizes`, `morlog-cfg-fwb-interval`, `morlog-cfg-dirty-flag-granularity`.
 #[test]
 fn the_machine_of_table_3() {
     let config = Config::from_preset("morlog").expect("the preset loads");
@@ -1013,7 +1008,7 @@ fn the_machine_of_table_3() {
     }
 }
 
-/// Claim morlog-nontemporal-redo-only: no undo data, all bytes dirty, and no word at home before the commit;
+/// Claim `morlog-nontemporal-redo-only`: no undo data, all bytes dirty, and no word at home before the commit;
 /// what is read of the line meanwhile has the word all the same.
 #[test]
 fn non_temporal_stores_are_parked_until_the_commit() {
@@ -1075,8 +1070,8 @@ fn a_full_log_presses_lines_home() {
     assert_eq!(seen.recovered[&at(0, 0)], 59);
 }
 
-/// Claims morlog-cfg-buffer-sizes, morlog-cfg-fwb-crade-buffer, morlog-cfg-fwb-interval, morlog-cfg-micro-threads,
-/// morlog-cfg-dataset-sizes, and §VI-A's list of designs.
+/// Claims `morlog-cfg-buffer-sizes`, `morlog-cfg-fwb-crade-buffer`, `morlog-cfg-fwb-interval`, `morlog-cfg-micro-threads`,
+/// `morlog-cfg-dataset-sizes`, and §VI-A's list of designs.
 #[test]
 fn the_six_designs_are_what_their_names_say() {
     let machine = Config::from_preset("morlog").expect("the preset loads");
@@ -1153,7 +1148,7 @@ fn all(a: [&'static str; 11], b: [&'static str; 4], c: [&'static str; 2]) -> Vec
     a.into_iter().flat_map(pairs).collect()
 }
 
-/// Claims morlog-recovery-non-dp, morlog-dp-atomicity-only: every crash point of every one of these machines.
+/// Claims `morlog-recovery-non-dp`, `morlog-dp-atomicity-only`: every crash point of every one of these machines.
 #[test]
 fn small_logs_keep_every_promise_on_hostile_machines() {
     let corners = find("morlog").expect("registered").corners;

@@ -198,7 +198,7 @@ fn lines_are_written_back_once_if_their_words_come_together() {
     }
 }
 
-/// fwb-nonpers-ideal-def: unsafe-base is software logging without forced write-backs.
+/// `fwb-nonpers-ideal-def`: unsafe-base is software logging without forced write-backs.
 #[test]
 fn the_unsafe_ones_log_and_force_nothing() {
     for design in ["unsafe-redo", "unsafe-undo"] {
@@ -290,8 +290,8 @@ fn measured(design: &str, workload: &str) -> Counters {
     simulation.stats().counters.clone()
 }
 
-/// fwb-order-instr: hardware logging executes far fewer instructions; fwb-instr-undo-doubles: more than twice as many
-/// as without persistence; fwb-order-nonpers-ideal: that is the upper bound.
+/// `fwb-order-instr`: hardware logging executes far fewer instructions; `fwb-instr-undo-doubles`: more than twice as many
+/// as without persistence; `fwb-order-nonpers-ideal`: that is the upper bound.
 #[test]
 fn software_logging_executes_more_instructions_than_hardware_logging() {
     for workload in ["hash", "rbtree", "sps", "btree", "sdg"] {

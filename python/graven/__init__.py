@@ -7,13 +7,15 @@
 >>> result.normalised("base").to_pandas()
 >>> report = graven.crash("silo-literal", "btree", machine="cramped")
 >>> report.convictions[0].what
+>>> graven.cost("silo")["log-buffer"].value
 """
 
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, __version__
-from graven.api import Interrupted, adversary, compare, crash, litmus, memory, run
+from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run
 from graven.campaign import Shares
 from graven.catalogue import Catalogue, catalogue
 from graven.comparison import METRICS, Comparison, Metric, Normalised
+from graven.costs import Cost
 from graven.records import MemoryRecord, Record
 from graven.reports import (
     AdversaryReport,
@@ -33,6 +35,7 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "Conviction",
+    "Cost",
     "CrashReport",
     "Event",
     "Interrupted",
@@ -50,6 +53,7 @@ __all__ = [
     "adversary",
     "catalogue",
     "compare",
+    "cost",
     "crash",
     "litmus",
     "memory",

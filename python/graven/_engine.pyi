@@ -28,6 +28,9 @@ def papers() -> str:
 def build() -> str:
     """What tells this build from others of the same version: a digest of the engine's sources."""
 
+def cost(spec_json: str) -> str:
+    """What a design's hardware costs on a machine: items, totals, remarks."""
+
 class Simulation:
     """One simulation, checked when it is made."""
 

@@ -1,4 +1,4 @@
-"""The Python interface: one simulation, a comparison, a replay; campaigns of the crash laboratory.
+"""The Python interface: simulations, comparisons, replays; crash laboratory; hardware cost.
 
 Configuration keys are given as keyword arguments with two underscores for the dot,
 `pm__write_ns=300`, or as a mapping, `settings={"pm.write_ns": 300}`.
@@ -17,6 +17,7 @@ from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.campaign import CrashCampaign, CrashJob, Judged, Program, Shares, run_programs
 from graven.catalogue import catalogue
 from graven.comparison import Comparison, metrics_of
+from graven.costs import Cost, derive
 from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, matrix
 from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
@@ -290,6 +291,28 @@ def litmus(
         found = Program.read(program)
     designs = [] if design is None else design_names(design)
     return _only(run_programs([(found, found.campaign(designs))], workers=1, observe=observe))
+
+
+def cost(
+    design: str,
+    *,
+    machine: str | PathLike[str] | None = None,
+    settings: Mapping[str, object] | None = None,
+    **overrides: object,
+) -> Cost:
+    """Derives what a design's hardware costs, beside what its paper prints.
+
+    Args:
+        design: Name of a design.
+        machine: Name of a preset, or path of a TOML file; that of the design's paper if not given.
+        settings: Configuration by `SECTION.KEY`.
+        **overrides: Configuration by `SECTION__KEY`.
+
+    Raises:
+        ConfigError: something was refused.
+    """
+    where = None if machine is None else Machine.find(machine)
+    return derive(design, where, setting_texts(settings, overrides))
 
 
 def _only(judged: Judged[R]) -> R:

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
 use graven_engine::config::{Config, ConfigError};
+use graven_engine::cost::Sheet;
 use graven_engine::sim::{Control, SimError, Simulation, Spec};
 use graven_engine::trace::replay::Replay;
 use graven_engine::trace::{Reader, TraceError};
@@ -115,6 +116,15 @@ struct ComparisonSpec {
     machine: MachineSpec,
     set: Vec<(String, String)>,
     vary: Option<Vec<(String, Vec<String>)>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CostSpec {
+    design: String,
+    /// None: that of the design's paper.
+    machine: Option<MachineSpec>,
+    set: Vec<(String, String)>,
 }
 
 #[derive(Deserialize)]
@@ -271,6 +281,18 @@ pub fn comparison(spec_json: &str) -> Result<String, Failure> {
     let config = given.machine.config(&given.set)?;
     let found = config.comparison_with(&given.set, given.vary.as_deref())?;
     Ok(graven_engine::catalogue::comparison(&found).to_string())
+}
+
+/// What a design's hardware costs on a machine, as JSON.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn cost(spec_json: &str) -> Result<String, Failure> {
+    let given: CostSpec = parse(spec_json)?;
+    let entry = graven_engine::designs::find(&given.design)?;
+    let own = || MachineSpec::Preset { preset: entry.cost.machine.into() };
+    let config = given.machine.unwrap_or_else(own).config(&given.set)?;
+    Ok(Sheet::of(entry, config)?.to_json().to_string())
 }
 
 /// Everything that can be named, as JSON.

@@ -205,6 +205,12 @@ fn build() -> &'static str {
     env!("GRAVEN_BUILD")
 }
 
+/// What a design's hardware costs on a machine: items with formulas, and what papers print; as JSON.
+#[pyfunction]
+fn cost(spec_json: &str) -> PyResult<String> {
+    Ok(facade::cost(spec_json)?)
+}
+
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -219,5 +225,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(comparison, module)?)?;
     module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
+    module.add_function(wrap_pyfunction!(cost, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)
 }

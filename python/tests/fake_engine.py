@@ -317,6 +317,55 @@ def comparison(spec_json):
     return json.dumps(found)
 
 
+def _item(name, place, role, formula, numbers, value, unit, **more):
+    blank = {"per": None, "printed": None, "claim": None, "note": None}
+    what = f"what the {name} is"
+    return {
+        "name": name, "what": what, "place": place, "role": role, "formula": formula,
+        "numbers": numbers, "value": value, "unit": unit, "total": value, **blank, **more,
+    }  # fmt: skip
+
+
+def _printed(text, verdict):
+    return {
+        "paper": "Silo", "at": "Table I", "machine": "silo", "text": text, "value": float(text),
+        "verdict": verdict,
+    }  # fmt: skip
+
+
+def cost(spec_json):
+    """Of any design but `ideal` a buffer with `core.count` entries, and some figures about it."""
+    spec = json.loads(spec_json)
+    spec["machine"] = spec["machine"] or {"preset": "silo"}
+    name = _find("design", spec["design"], DESIGNS)[0]
+    machine, cores = _machine(spec), _config(spec)["core"]["count"]
+    document = {"design": name, "machine": machine, "items": [], "totals": [], "remarks": []}
+    if name == "ideal":
+        return json.dumps(document | {"remarks": ["Nothing beside the machine."]})
+    size, per = cores * 34, {"each": "core", "formula": "core.count", "numbers": str(cores)}
+    agrees = "agrees" if cores == 20 else "other-parameters"
+    buffer = _item(
+        "log-buffer", "controller", "built", "core.count × 34", f"{cores} × 34", size, "B",
+        per=per | {"count": cores}, total=size * cores, printed=_printed("680", agrees),
+        claim="silo-buffer-680b",
+    )  # fmt: skip
+    energy = _item(
+        "energy", "battery", "derived", "log-buffer × 2", f"{size} × 2", size * 2, "nJ",
+        printed=_printed("62", "differs"), note="The paper rounds up.",
+    )  # fmt: skip
+    gates = _item(
+        "gates", "module", "reference", "reported", "4200", 4200, "gates",
+        printed=_printed("4200", "reported"),
+    )  # fmt: skip
+    spare = _item("spare", "core", "optional", "1", "1", 1, "bit")
+    document["items"] = [energy, buffer, gates, spare]
+    document["totals"] = [
+        {"place": "core", "bytes": 0},
+        {"place": "controller", "bytes": size * cores},
+    ]
+    return json.dumps(document | {"remarks": ["It is a fake."]})
+
+
 class _Task:
     def __init__(self):
         self._cancelled = threading.Event()

@@ -1,175 +1,117 @@
-"""What answers a claim: several designs and experiments, the better of some, several parts."""
+"""The papers' claims as data: complete, and answered by what exists and says so.
+
+Bug class: a claim is lost or named twice; a test, a value or an item that should answer it is gone,
+or is about something else.
+"""
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
 import pytest
+from conftest import documents
 
-from graven import ConfigError
-from graven.papers import data, plan, verdicts
-from graven.papers.reproduction import Reproduction, Results
-from graven.records import Record
+from graven.papers.machines import same
 
-EXPERIMENTS = """
-title = "A paper"
-machine = "silo"
+ROOT = Path(__file__).parents[2]
 
-[open]
-"pm.write_ns" = { values = ["300"], why = "no table says" }
-
-[[experiment]]
-id = "one"
-what = "Two workloads"
-designs = ["base", "fwb", "silo"]
-workloads = ["array", "btree"]
-threads = [8]
-transactions = 100
-set = { "workload.footprint_bytes" = "16 MB" }
-quick = { set = {} }
-
-[[experiment.part]]
-workloads = ["btree"]
-set = { "workload.footprint_bytes" = "1 MB", "workload.element_bytes" = "8 B" }
-quick = { set = {} }
-
-[[experiment]]
-id = "two"
-what = "Another"
-designs = ["base", "fwb", "silo"]
-workloads = ["hash"]
-threads = [8]
-transactions = 100
-open = []
-"""
-
-THROUGHPUT = {
-    ("one", "array"): {"base": 1.0, "fwb": 3.0, "silo": 6.0},
-    ("one", "btree"): {"base": 4.0, "fwb": 2.0, "silo": 2.0},
-    ("two", "hash"): {"base": 1.0, "fwb": 2.0, "silo": 8.0},
-}
-FASTER = {("one", "array"): {"base": 1.0, "fwb": 3.0, "silo": 12.0}}
-"""With the other value of what is open."""
+NUMBERS = {"silo": 100, "morlog": 129, "fwb": 58, "hoop": 144, "lalea": 47}
+"""How many things each paper claims."""
 
 
-def records(study, numbers):
+def _claims(paper):
+    text = (ROOT / "papers" / paper / "claims.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["claim"]
+
+
+CLAIMS = [(paper, claim) for paper in NUMBERS for claim in _claims(paper)]
+
+
+def _answered_by(kind):
     return [
-        Record(design, workload, "silo", 8, 100, 1, True, "", {}, stats)
-        for (of, workload), designs in numbers.items()
-        if of == study
-        for design, value in designs.items()
-        for stats in [{"throughput_tx_per_s": value, "cycles": 1000 - value}]
+        pytest.param(paper, claim, id=claim["id"])
+        for paper, claim in CLAIMS
+        if kind in claim["answer"]
     ]
 
 
-def judged(answer, value="1.0"):
-    claim = f'[[claim]]\nid = "silo-x"\nwhere = "x"\nsays = "x"\nvalue = {value}\nanswer = {answer}'
-    paper = data.parse("silo", EXPERIMENTS, claim)
-    found = {
-        name: Results(study, {plan.AS_ASSUMED: records(name, THROUGHPUT)}, 0)
-        for name, study in paper.studies.items()
+def _is_test(text, function):
+    """Whether a Rust function is there with the attribute of a test."""
+    found = re.search(rf"((?:^[ \t]*(?:///|#\[).*\n)+)[ \t]*fn {function}\(", text, re.MULTILINE)
+    return found is not None and "#[test]" in found[1]
+
+
+def test_every_claim_is_there_once():
+    assert {paper: len(_claims(paper)) for paper in NUMBERS} == NUMBERS
+    twice = [
+        name for name, count in Counter(claim["id"] for _, claim in CLAIMS).items() if count > 1
+    ]
+    assert twice == []
+    assert [claim["id"] for paper, claim in CLAIMS if not claim["id"].startswith(f"{paper}-")] == []
+
+
+def test_every_claim_says_what_and_where():
+    required, optional = {"id", "where", "says", "value", "answer"}, {"unit", "why"}
+    for _, claim in CLAIMS:
+        keys = set(claim)
+        assert required <= keys <= required | optional, claim["id"]
+        assert all(claim[key] for key in keys & {"where", "says", "unit", "why"}), claim["id"]
+        assert len(claim["says"]) <= 160, claim["id"]
+
+
+def test_what_is_contradicted_has_what_is_so_and_why():
+    contradicted = [c for _, c in CLAIMS if c["answer"].get("verdict") == "contradicted"]
+    assert contradicted
+    for claim in contradicted:
+        assert claim["answer"].get("ours"), claim["id"]
+        assert claim.get("why"), claim["id"]
+
+
+@pytest.mark.parametrize(("_paper", "claim"), _answered_by("test"))
+def test_the_tests_exist_and_name_the_claim(_paper, claim):
+    assert set(claim["answer"]) <= {"test", "verdict", "ours"}
+    assert claim["answer"]["test"], "which"
+    for name in claim["answer"]["test"]:
+        file, function = name.split("::")
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert _is_test(text, function), f"{name} is no test"
+        assert f"`{claim['id']}`" in text, f"{file} does not say that it answers {claim['id']}"
+
+
+@pytest.mark.parametrize(("paper", "claim"), _answered_by("machine"))
+def test_the_preset_has_the_printed_value(paper, claim):
+    text = (ROOT / "papers" / paper / "machine.toml").read_text(encoding="utf-8")
+    machine = tomllib.loads(text)
+    assert set(claim["answer"]) == {"machine"}
+    assert claim["answer"]["machine"], "which"
+    for key, value in claim["answer"]["machine"].items():
+        section, name = key.split(".")
+        found = machine[section][name]["value"]
+        assert (type(found), found) == (type(value), value), key
+
+
+@pytest.mark.engine
+def test_the_engine_has_the_values_of_the_presets(real):
+    listed = {
+        machine["name"]: machine
+        for machine in documents(real("list", "machines", "--format", "json").stdout)
     }
-    other = {**found["one"].records, "other": records("one", {**THROUGHPUT, **FASTER})}
-    found["one"] = Results(paper.studies["one"], other, 0)
-    wanted = plan.Wanted(paper, quick=False)
-    return verdicts.verdicts(Reproduction(wanted, found), lambda _: {})[0]
+    for parameters in _answered_by("machine"):
+        paper, claim = parameters.values
+        values = {value["key"]: value["value"] for value in listed[paper]["values"]}
+        for key, value in claim["answer"]["machine"].items():
+            assert same(values[key], value), f"{claim['id']}: {key} is {values[key]}"
 
 
-PART_OF_NONE = '[[experiment.part]]\nworkloads = ["hash"]'
-
-THE = 'metric = "throughput_tx_per_s"'
-
-
-def test_over_the_better_of_two_means_the_better_on_each_workload():
-    found = judged(f'{{ experiment = "one", {THE}, of = "silo", over = ["base", "fwb"] }}')
-    # Beside fwb's 3 on array and base's 4 on btree: 2 and 0.5.
-    assert found.ours == "1.00 ×"
-    assert found.interval == "1.00 × to 1.41 ×"
-    assert found.verdict == verdicts.MET_10
-    assert "best of base, fwb" in found.how
+@pytest.mark.parametrize(("paper", "claim"), _answered_by("cost"))
+def test_the_cost_is_that_of_the_papers_design(paper, claim):
+    assert claim["answer"] == {"cost": paper}
 
 
-def test_the_better_is_so_by_throughput_whatever_is_measured():
-    text = '{ experiment = "one", metric = "cycles", of = "silo", over = ["base", "fwb"], %s }'
-    found = judged(text % 'at = { workload = "btree" }')
-    assert found.ratio == pytest.approx(998 / 996, abs=1e-4)
-
-
-def test_several_designs_are_in_one_mean():
-    found = judged(f'{{ experiment = "two", {THE}, of = ["fwb", "silo"], over = "base" }}', "4.0")
-    assert found.ratio == pytest.approx(1.0)
-
-
-def test_a_mean_may_be_over_several_experiments():
-    both = f'{{ experiment = ["one", "two"], {THE}, of = "silo", over = "base", mean = "%s" }}'
-    assert judged(both % "arithmetic").ratio == pytest.approx((6 + 0.5 + 8) / 3, abs=1e-4)
-    found = judged(both % "max")
-    # The other value is of the first experiment only; the second stays as it is.
-    assert (found.ours, found.interval) == ("8.00 ×", "8.00 × to 12.0 ×")
-
-
-@pytest.mark.parametrize(
-    ("of", "mean", "ours", "verdict"),
-    [
-        ("silo", "above", "67", verdicts.DIRECTION),
-        ("silo", "below", "33", verdicts.CONTRADICTED),
-        ("fwb", "above", "67", verdicts.DIRECTION),
-    ],
-)
-def test_a_claim_may_be_about_every_case(of, mean, ours, verdict):
-    text = f'{{ experiment = ["one", "two"], {THE}, of = "{of}", over = "base", mean = "{mean}" }}'
-    found = judged(text)
-    assert (found.ours, found.verdict) == (f"in {ours} % of all cases", verdict)
-
-
-def test_what_is_so_in_every_case_is_met():
-    text = f'{{ experiment = "two", {THE}, of = ["fwb", "silo"], over = "base", mean = "above" }}'
-    assert judged(text).verdict == verdicts.MET
-
-
-def test_several_parts_are_as_good_as_the_worst():
-    part = f'experiment = "two", {THE}, of = "silo", over = "base"'
-    found = judged(
-        f'{{ all = [ {{ name = "eight", {part}, expect = 8 }}, '
-        f'{{ name = "order", experiment = "two", {THE}, order = ["silo", "base"] }} ] }}',
-        '"two things"',
-    )
-    assert found.verdict == verdicts.CONTRADICTED
-    assert found.ours.startswith("eight: 8.00 × (met within 10%); order: base")
-    assert found.ratio is None
-    assert len(found.claim.measures) == 3
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ('{ all = [ { name = "a", none = "no" } ] }', "order, rank, along, of must be there"),
-        (f'{{ experiment = ["one", "none"], {THE}, of = "silo" }}', "some of one, two"),
-        (f'{{ experiment = "one", {THE}, of = "silo", over = ["base", "lad"] }}', "`lad` is not"),
-        (f'{{ experiment = "one", {THE}, of = ["silo", "lad"] }}', "`lad` is not among"),
-        (
-            f'{{ experiment = ["one", "two"], {THE}, of = "silo", along = "workload",'
-            ' shape = "flat" }',
-            "one experiment",
-        ),
-    ],
-)
-def test_refusals(answer, message):
-    with pytest.raises(ConfigError, match=message):
-        judged(answer)
-
-
-def test_keys_of_one_workload_come_before_those_of_all():
-    paper = data.parse("silo", EXPERIMENTS, "")
-    jobs = {
-        (item.name, job.workload): dict(job.settings)
-        for item in plan.Wanted(paper, quick=False).alternatives()
-        for job in item.jobs
-    }
-    assert jobs[plan.AS_ASSUMED, "array"] == {"workload.footprint_bytes": "16 MB"}
-    small = {"workload.footprint_bytes": "1 MB", "workload.element_bytes": "8 B"}
-    assert jobs[plan.AS_ASSUMED, "btree"] == small
-    assert jobs["pm.write_ns = 300", "btree"] == small | {"pm.write_ns": "300"}
-    quick = plan.Wanted(paper, quick=True).alternatives()
-    assert all(not job.settings for job in quick[0].jobs)
-    other = EXPERIMENTS.replace('[[experiment.part]]\nworkloads = ["btree"]', PART_OF_NONE)
-    with pytest.raises(ConfigError, match="some of array, btree"):
-        data.parse("silo", other, "")
+def test_a_test_is_told_from_what_is_none():
+    text = "#[test]\nfn one() {}\nfn two() {}\n    #[test]\n    /// `b`\n    fn three(x: u8) {}\n"
+    tests = [name for name in ("one", "two", "three", "four") if _is_test(text, name)]
+    assert tests == ["one", "three"]

@@ -1,4 +1,4 @@
-"""`graven run`, `list`, `memory`, help and version."""
+"""`graven run`, `list`, `memory`, help and version; `graven cost` is in `test_cost`."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_memory_names_the_line_that_it_cannot_read(graven, tmp_path):
     assert graven("memory", "nothing.nvt").returncode == 2
 
 
-@pytest.mark.parametrize("command", ["compare", "run", "crash", "litmus", "list", "memory"])
+@pytest.mark.parametrize("command", ["compare", "run", "crash", "litmus", "list", "memory", "cost"])
 def test_every_command_has_help_with_examples(graven, command):
     done = graven(command, "--help")
     assert done.returncode == 0

@@ -239,3 +239,18 @@ else:
     raise SystemExit("accepted")
 """
     subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, check=True)
+
+
+def test_cost_is_derived_from_the_parameters(real):
+    [silo] = documents(real("cost", "silo", "--format", "json").stdout)
+    values = {item["name"]: item for item in silo["items"]}
+    assert silo["machine"] == "silo"
+    assert values["log-buffer"]["value"] == 680
+    assert values["log-buffer"]["printed"]["verdict"] == "agrees"
+    assert values["flush-energy"]["printed"]["verdict"] == "differs"
+    done = real("cost", "silo", "--set", "silo.log_buffer_entries=40")
+    assert done.returncode == 0, done.stderr
+    assert "40 × (26 + 8)" in " ".join(done.stdout.split())
+    done = real("cost", "silo", "--set", "l2.bytes=384 KB")
+    assert done.returncode == 2
+    assert "l2.bytes" in done.stderr

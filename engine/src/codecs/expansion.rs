@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Claim morlog-compression-ratio-def: p bits before, q after, and the levels by p/q.
+    /// Claim `morlog-compression-ratio-def`: p bits before, q after, and the levels by p/q.
     #[test]
     fn levels_by_compression_ratio() {
         assert_eq!(ratio(BLOCK_BITS, 256), 2.0);

@@ -185,7 +185,7 @@ mod tests {
         [Coding::Fpc, Coding::Dldc { dirty }, Coding::DldcRaw { dirty }]
     }
 
-    /// Claim morlog-encoding-type-flag-width.
+    /// Claim `morlog-encoding-type-flag-width`.
     #[test]
     fn encoding_type_flags_fit_and_come_back() {
         for coding in all_codings(0x5a) {
@@ -212,29 +212,8 @@ mod tests {
         );
     }
 
-    /// Claims morlog-dirty-flag-undoredo, -redo and -l1, for m = 1 and, as the formulas have it, any m.
-    #[test]
-    fn overheads_of_the_dirty_flag() {
-        // Entries of 202 and 138 bits (the denominators of §IV-C), L1 lines of 512.
-        for m in [1u32, 2, 4, 8] {
-            let flag = DIRTY_FLAG_BITS / m;
-            assert_eq!(flag * 101 * m, 4 * 202, "4 / (101 m)");
-            assert_eq!(flag * 69 * m, 4 * 138, "4 / (69 m)");
-            assert_eq!(8 * flag * 8 * m, 512, "1 / (8 m)");
-        }
-    }
-
-    /// Claim morlog-flag-bits-1p7.
-    #[test]
-    fn overhead_of_the_flag_bits() {
-        let pair = f64::from(PAIR_FLAG_BITS) / 202.0;
-        let redo = f64::from(REDO_FLAG_BITS) / 138.0;
-        let percent = 100.0 * (1.0 / 512.0 + pair.max(redo));
-        assert_eq!(format!("{percent:.1}"), "1.7");
-    }
-
     proptest! {
-        /// Claim morlog-slde-selection-rule.
+        /// Claim `morlog-slde-selection-rule`.
         #[test]
         fn a_choice_is_never_larger_than_fpc(word in any_word(), dirty: u8) {
             let (coding, bits) = choose(word, dirty);
@@ -245,7 +224,7 @@ mod tests {
             prop_assert_eq!(kept(word, coding) & bytes::mask(dirty), word & bytes::mask(dirty));
         }
 
-        /// Claims morlog-slde-not-both-dldc, morlog-slde-selection-rule.
+        /// Claims `morlog-slde-not-both-dldc`, `morlog-slde-selection-rule`.
         #[test]
         fn a_pair_is_never_both_dldc_and_never_larger(
             undo in any_word(), redo in any_word(), dirty: u8,

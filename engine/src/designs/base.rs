@@ -41,6 +41,7 @@ use super::{
     Tx, torn,
 };
 use crate::config::{ConfigError, Size};
+use crate::cost::{Costs, thread_areas};
 use crate::crash::Medium;
 use crate::machine::{Machine, OrderSeq, Token, Write, WriteClass};
 use crate::memory::{Addr, LineAddr, LineData, WORD_BYTES};
@@ -116,6 +117,8 @@ pub const ENTRY: Entry = Entry {
     sabotages: Sabotage::NAMED,
     corners: CORNERS,
     stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
+    cost: Costs::on("silo", |config| vec![thread_areas(config, "base.log_bytes_per_thread")])
+        .remarks(&["Silo §VI-A describes no buffers: an entry goes to PM before the next store."]),
     ..PLAIN
 };
 

@@ -12,6 +12,7 @@
 
 use crate::choice;
 use crate::config::{Config, ControllerConfig, CoreConfig, L2Config, PmConfig, Size};
+use crate::cost::{Item, Place, Unit, cache_lines};
 use crate::machine::cache::DIRTY;
 use crate::machine::device::LINES_PER_MEDIA_LINE;
 use crate::machine::hierarchy::TagPortUse;
@@ -47,6 +48,12 @@ pub fn interval_for(lines: u64, config: &Config) -> Cycle {
 pub fn log_bytes_for(interval: Cycle, config: &Config) -> u64 {
     let lines = (2.0 * interval as f64 / cycles_per_line(config)).ceil() as u64;
     (lines * LINE_BYTES).next_multiple_of(Size::mb(1).0)
+}
+
+/// What it costs: a bit for each line of every cache (FWB §IV-E, MorLog §III-F).
+pub fn fwb_bits(config: &Config) -> Item {
+    let what = "SRAM: the force-write-back bit of each line";
+    Item::new("fwb-bits", what, Place::Caches, cache_lines(config) / 8, Unit::Bytes)
 }
 
 /// What a cache controller does with a line that a scan visits.

@@ -12,6 +12,7 @@
 
 pub mod base;
 pub mod code;
+mod fields;
 mod force_write_back;
 pub mod fwb;
 pub mod hoop;
@@ -32,6 +33,7 @@ mod torn;
 mod victims;
 
 use crate::config::{Config, ConfigError, ControllerConfig, Section, Size};
+use crate::cost::{Costs, NOTHING};
 use crate::crash::Medium;
 use crate::machine::{Cycle, Machine, Token};
 use crate::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES};
@@ -433,6 +435,8 @@ pub struct Entry {
     /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
     /// keys that are joined by `+` get values that are.
     pub stress: &'static [(&'static str, &'static [&'static str])],
+    /// What its hardware costs.
+    pub cost: Costs,
 }
 
 /// A design without any of what is optional, to fill up entries with.
@@ -451,6 +455,7 @@ pub const PLAIN: Entry = Entry {
     inherent: Sabotages::NONE,
     corners: &[],
     stress: &[],
+    cost: NOTHING,
 };
 
 impl Entry {

@@ -102,7 +102,7 @@ mod tests {
         encode(&line, &Codings::default(), false, false).0
     }
 
-    /// Claim morlog-tlc-mean-energy, and the mean latency, which the paper does not quote.
+    /// Claim `morlog-tlc-mean-energy`, and the mean latency, which the paper does not quote.
     #[test]
     fn mean_energy_and_latency_of_a_state() {
         let sum: u64 = TABLE.energy_fj.into_iter().sum();
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(f64::from(sum) / 8.0 / 1000.0, 77.3875);
     }
 
-    /// Claim morlog-tlc-state-order: latency and energy agree on it.
+    /// Claim `morlog-tlc-state-order`: latency and energy agree on it.
     #[test]
     fn states_have_one_order_of_cost() {
         let states = CHEAPEST_FIRST.map(usize::from);
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(states.iter().fold(0u8, |seen, state| seen | 1 << state), 0xff);
     }
 
-    /// Claims morlog-slde-codec-energy, morlog-slde-energy-share: 1.4 pJ of encoding in a block that
+    /// Claims `morlog-slde-codec-energy`, `morlog-slde-energy-share`: 1.4 pJ of encoding in a block that
     /// programs all its cells, at the mean energy.
     #[test]
     fn encoding_is_less_than_a_thousandth_of_the_write_energy() {

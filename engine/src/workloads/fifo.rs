@@ -161,6 +161,7 @@ impl<Q: Fifo> Run<Q> {
 mod tests {
     use super::*;
 
+    /// Also `silo-wl-queue` (Silo, Table III): enqueue and dequeue.
     #[test]
     fn the_default_mix_is_half_and_half() {
         let config = WorkloadConfig::default();

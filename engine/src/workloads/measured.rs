@@ -70,7 +70,8 @@ const STORES: [[(usize, f64, usize); 2]; 5] = [
 ];
 
 /// An update stores eight words, whatever the size of the item: within all ranges of Table III but
-/// the queue's. An insertion stores the whole item and its links, and is in none of them.
+/// the queue's. An insertion stores the whole item and its links, and is in none of them. Claims
+/// `hoop-wl-vector`, `hoop-wl-hashmap`, `hoop-wl-queue`, `hoop-wl-rbtree` and `hoop-wl-btree`.
 #[test]
 fn stores_per_transaction_are_as_documented() {
     for ((claim, workload, printed), expected) in TABLE_III.into_iter().zip(STORES) {

@@ -16,6 +16,7 @@ import click
 from graven import _engine
 from graven.api import Interrupted
 from graven.cli.compare import compare
+from graven.cli.cost import cost
 from graven.cli.crash import crash
 from graven.cli.listing import list_
 from graven.cli.litmus import litmus
@@ -38,6 +39,7 @@ Examples:
   graven run --design silo --workload btree   one simulation, every statistic
   graven crash --design silo                  power fails everywhere; is every promise kept?
   graven reproduce silo --quick               Silo's figures and claims, in minutes
+  graven cost silo                            its hardware, derived and beside its paper's table
   graven list designs                         what there is to compare
   graven COMMAND --help                       options and examples of a command
 """
@@ -56,6 +58,7 @@ cli.add_command(reproduce)
 cli.add_command(run)
 cli.add_command(crash)
 cli.add_command(litmus)
+cli.add_command(cost)
 cli.add_command(list_)
 cli.add_command(memory)
 

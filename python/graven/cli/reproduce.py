@@ -16,7 +16,6 @@ from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, person_console, refusing, results_console
 from graven.figures import ratio, scaled
-from graven.papers.costs import costs
 from graven.papers.data import Paper, paper, papers
 from graven.papers.drawn import Drawn, Point, drawn
 from graven.papers.laboratory import findings
@@ -109,7 +108,7 @@ def reproduce(
     if not stored:
         status = _run(wanted, store, jobs)
     found = [collect(item, store) for item in wanted]
-    judged = [verdicts(item, costs) for item in found]
+    judged = [verdicts(item) for item in found]
     if not claims:
         _write(found, judged, store, folder)
     _print(found, judged, claims=claims, figures=bool(figures), form=form)

@@ -139,7 +139,9 @@ def grouped_table(
     table.expand = True
     for number, (name, justify) in enumerate(columns):
         last = number == len(columns) - 1
-        table.add_column(name, justify=justify, no_wrap=not last, ratio=1 if last else None)
+        # A word that is longer than the column goes on in the next line.
+        share = 1 if last else None
+        table.add_column(name, justify=justify, no_wrap=not last, ratio=share, overflow="fold")
     for title, rows in groups.items():
         table.add_row(Text(title, style="bold"))
         for first, *rest in rows:

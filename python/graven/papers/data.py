@@ -103,6 +103,7 @@ class Figure:
         relative: To the baseline; else absolute.
         baseline: The design that it is relative to.
         first: Lines begin at 1: each is relative to its own first point.
+        mean: Which mean over workloads is shown.
         higher_is_better: Or lower; `None` if neither.
         note: What there is to say about the drawing.
     """
@@ -118,6 +119,7 @@ class Figure:
     relative: bool
     baseline: str
     first: bool
+    mean: str
     higher_is_better: bool | None
     note: str | None
 
@@ -472,6 +474,7 @@ def _figure(table: Table, studies: Mapping[str, Study]) -> Figure:
         relative=table.flag("relative", default=True),
         baseline=table.optional_text("baseline") or study.baseline,
         first=table.flag("first", default=False),
+        mean=table.choice("mean", MEANS[:2], MEANS[0]),
         higher_is_better=_optional_flag(table, "higher_is_better"),
         note=table.optional_text("note"),
     )

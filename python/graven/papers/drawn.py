@@ -170,7 +170,7 @@ def _measure(
         over[axis] = columns[0]
         if figure.relative:
             over["design"] = design
-    return Measure((figure.study,), figure.metric, (design,), over, at, "geometric")
+    return Measure((figure.study,), figure.metric, (design,), over, at, figure.mean)
 
 
 def _point(measure: Measure, results: Results) -> Point:
@@ -201,6 +201,8 @@ def _is_at(measure: Measure, figure: Figure, study: Study, place: Mapping[str, V
     """Whether a measure is of one place of a figure: the same coordinates, relative to the same."""
     over = {"design": figure.baseline} if figure.relative else {}
     if figure.first or dict(measure.over) != over or measure.mean in ("median", "max", "min"):
+        return False
+    if measure.mean != figure.mean and place.get(WORKLOAD, MEAN) == MEAN:
         return False
     wanted = {axis: value for axis, value in place.items() if value != MEAN}
     given = dict(measure.at)

@@ -12,12 +12,13 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graven.figures import ratio
 from graven.papers import machines
+from graven.papers.costs import cost_of
 from graven.papers.data import (
     AllAnswer,
     Claim,
@@ -92,11 +93,7 @@ class Verdict:
         }
 
 
-Costs = Callable[[str], Mapping[str, tuple[str, bool]]]
-"""Of a design: its items of cost that answer claims, by claim: our value, and whether it agrees."""
-
-
-def verdicts(found: Reproduction, costs: Costs) -> list[Verdict]:
+def verdicts(found: Reproduction) -> list[Verdict]:
     """Every claim of a paper, or those that its chosen figures can answer."""
     wanted = found.wanted
     chosen = [
@@ -104,10 +101,10 @@ def verdicts(found: Reproduction, costs: Costs) -> list[Verdict]:
         for claim in wanted.paper.claims
         if wanted.figures is None or (claim.measures and wanted.covers(claim.measures))
     ]
-    return [_verdict(claim, found, costs) for claim in chosen]
+    return [_verdict(claim, found) for claim in chosen]
 
 
-def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
+def _verdict(claim: Claim, found: Reproduction) -> Verdict:
     match claim.answer:
         case NumberAnswer():
             return _number(claim, claim.answer, found)
@@ -116,17 +113,13 @@ def _verdict(claim: Claim, found: Reproduction, costs: Costs) -> Verdict:
         case TrendAnswer():
             return _trend(claim, claim.answer, found)
         case AllAnswer(names=names, answers=answers):
-            parts = [_verdict(replace(claim, answer=one), found, costs) for one in answers]
+            parts = [_verdict(replace(claim, answer=one), found) for one in answers]
             return _worst(claim, names, parts)
         case TestAnswer(tests=tests, verdict=verdict, ours=ours):
             said = ours or ("as printed" if verdict == MET else "")
             return _plain(claim, said, verdict, "test: " + ", ".join(map(_test_name, tests)))
         case CostAnswer(design=design):
-            item = costs(design).get(claim.id)
-            how = f"graven cost {design}"
-            if item is None:
-                return _plain(claim, "", NOT_RUN, how)
-            return _plain(claim, item[0], MET if item[1] else CONTRADICTED, how)
+            return _cost(claim, design)
         case MachineAnswer(values=values):
             return _machine(claim, values, found.wanted.paper.machine)
         case NoAnswer(why=why):
@@ -172,6 +165,16 @@ def _test_name(test: str) -> str:
 
 def _plain(claim: Claim, ours: str, verdict: str, how: str) -> Verdict:
     return Verdict(claim, printed(claim), ours, "", None, verdict, how, claim.why or "")
+
+
+def _cost(claim: Claim, design: str) -> Verdict:
+    how = f"graven cost {design}"
+    item = cost_of(design, claim.id, claim.value)
+    if item is None:
+        return _plain(claim, "", NOT_RUN, how)
+    verdict = {True: MET, False: CONTRADICTED, None: NOT_SIMULATED}[item.agrees]
+    why = claim.why or ("" if item.agrees else item.note)
+    return Verdict(claim, printed(claim), item.ours, "", None, verdict, how, why)
 
 
 def _machine(claim: Claim, values: Mapping[str, Any], machine: str) -> Verdict:
@@ -252,7 +255,7 @@ def _shown(number: float, form: str) -> str:
         return f"in {100.0 * number:.0f} % of all cases"
     value = as_printed(number, form)
     if form in ("gain", "reduction", "percent"):
-        return f"{value:.1f} %"
+        return f"{round(value, 1) + 0.0:.1f} %"
     return f"{ratio(value)} ×" if form == "times" else f"{value:,.4g}"
 
 

@@ -242,7 +242,7 @@ def _lead(item: Drawn) -> str:
     if figure.higher_is_better is not None:
         parts.append("Higher is better." if figure.higher_is_better else "Lower is better.")
     if figure.kind == "bars":
-        parts.append("The mean is geometric.")
+        parts.append(f"The mean is {figure.mean}.")
     if figure.note:
         parts.append(figure.note)
     return " ".join(parts)

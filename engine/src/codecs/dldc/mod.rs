@@ -235,7 +235,9 @@ mod tests {
         (0x12_3456_7800, 40, 0b111, 0x7_1234_5678, 5),
     ];
 
-    /// Claims morlog-dldc-000-example to morlog-dldc-111-example, morlog-dldc-tag-space.
+    /// Claims `morlog-dldc-000-example`, `morlog-dldc-001-example`, `morlog-dldc-010-example`, `morlog-dldc-011-example`,
+    /// `morlog-dldc-100-example`, `morlog-dldc-101-example`, `morlog-dldc-110-example`, `morlog-dldc-111-example`,
+    /// `morlog-dldc-tag-space`.
     #[test]
     fn table_ii_bit_for_bit() {
         for (tag, (value, n, printed_tag, code, reduction)) in TABLE_II.into_iter().enumerate() {
@@ -249,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Claim morlog-dldc-001-example: 0xF2 is no 2-bit number; with 0xFE the printed code comes out.
+    /// Claim `morlog-dldc-001-example`: 0xF2 is no 2-bit number; with 0xFE the printed code comes out.
     #[test]
     fn row_001_is_a_misprint() {
         let printed = Input { value: 0x01f2_0101, bytes: 4 };
@@ -259,7 +261,7 @@ mod tests {
         assert_eq!(Pattern::TwoBitsEach.code(corrected), 0x165);
     }
 
-    /// Claim morlog-dldc-cumulative.
+    /// Claim `morlog-dldc-cumulative`.
     #[test]
     fn the_shares_of_table_ii_add_up() {
         let tenths: u32 = [93, 45, 59, 44, 14, 38, 104, 28].into_iter().sum();

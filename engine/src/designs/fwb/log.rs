@@ -175,12 +175,4 @@ mod tests {
         medium.store(log.head(), u64::MAX);
         assert_eq!(medium.load(log.head()), u64::MAX, "the head has a word of the medium");
     }
-
-    /// `fwb-tab1-log-buffer` (Table I): 15 entries of a line each are 960 B; the paper prints 964 and does not say
-    /// what the four bytes are.
-    #[test]
-    fn fifteen_entries_of_a_line_are_960_bytes() {
-        let entries = u64::from(site(&[]).config.get::<FwbConfig>().log_buffer_entries);
-        assert_eq!((entries, entries * LINE_BYTES), (15, 960));
-    }
 }

@@ -14,6 +14,7 @@
 //! | `room` | a log that is full | §II-C, §IV-A |
 //! | `recovery` | recovery | §IV-F |
 //! | `variants` | the designs that FWB and MorLog compare with | §VI; MorLog §VI-A |
+//! | `cost` | what the hardware costs | Table I |
 //! | `corners` | states worth reaching | |
 //!
 //! Every transactional store sends a record with the old and the new word past the caches to one
@@ -117,6 +118,7 @@
 mod buffer;
 mod clwb;
 mod corners;
+mod cost;
 mod end;
 mod log;
 mod logging;
@@ -218,6 +220,7 @@ pub const ENTRY: Entry = Entry {
         ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

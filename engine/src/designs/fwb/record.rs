@@ -1,6 +1,7 @@
 //! The bits of a record in a slot of its own (the tables in [`super`]): of both values, or of one.
 
 use crate::choice;
+use crate::designs::fields::{ADDR_BITS, TX_BITS};
 use crate::designs::packed_log::{Kind, Record};
 use crate::designs::torn;
 use crate::memory::{Addr, WORD_BYTES};
@@ -23,7 +24,7 @@ pub const RECORD_WORDS_MAX: usize = 4;
 /// Bits of a transaction's id in a record of one value.
 pub const SHORT_ID_BITS: u32 = 8;
 
-const ADDR_MASK: u64 = (1 << 48) - 1;
+const ADDR_MASK: u64 = (1 << ADDR_BITS) - 1;
 const UNDO_TOP: u32 = 26;
 const REDO_TOP: u32 = 27;
 
@@ -83,7 +84,7 @@ fn words_of_both(record: &Record, torn: bool) -> [u64; RECORD_WORDS_MAX] {
         Kind::Redo | Kind::InPlace => unreachable!("slots hold entries and commit records"),
     };
     let first = u64::from(tx)
-        | u64::from(thread) << 16
+        | u64::from(thread) << TX_BITS
         | kind << 24
         | (undo >> 63) << UNDO_TOP
         | (redo >> 63) << REDO_TOP;
@@ -99,7 +100,7 @@ fn parse_both(words: [u64; RECORD_WORDS_MAX], torn: bool) -> Option<Record> {
     };
     Some(Record {
         kind,
-        thread: (first >> 16) as u8,
+        thread: (first >> TX_BITS) as u8,
         tx: first as u16,
         addr: Addr(addr & ADDR_MASK),
         undo: undo | (first >> UNDO_TOP & 1) << 63,

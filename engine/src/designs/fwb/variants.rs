@@ -8,7 +8,7 @@
 //! MorLog's (ISCA 2020, §VI-A) all pack their logs, have ends that wait until they are durable, and scan every three
 //! million cycles.
 
-use super::ENTRY;
+use super::{ENTRY, cost};
 use crate::designs::Entry;
 
 const OWN_PAPER: &str = "FWB (HPCA'18) §VI";
@@ -100,6 +100,7 @@ pub const CRADE: Entry = Entry {
         ("pm.codec", "crade"),
     ],
     stress: STRESS,
+    cost: cost::IN_MORLOG,
     ..ENTRY
 };
 
@@ -124,6 +125,7 @@ pub const UNSAFE: Entry = Entry {
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
         ("pm.cells", &["uniform", "tlc-rram"]),
     ],
+    cost: cost::IN_MORLOG,
     ..ENTRY
 };
 
@@ -142,5 +144,6 @@ pub const SLDE: Entry = Entry {
         ("pm.codec", "slde"),
     ],
     stress: STRESS,
+    cost: cost::IN_MORLOG,
     ..ENTRY
 };

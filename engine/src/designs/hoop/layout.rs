@@ -12,12 +12,26 @@ pub const SLICE_WORDS: usize = 8;
 /// Commit records in an address memory slice.
 pub const RECORDS_PER_SLICE: u32 = (SLICE_BYTES / WORD_BYTES) as u32;
 
-const HOME_BITS: u32 = 40;
+/// Bits of a home address in a slice.
+pub const HOME_BITS: u32 = 40;
 const HOME_MASK: u64 = (1 << HOME_BITS) - 1;
-const NEXT_BITS: u32 = 24;
+/// Bits of the way to the next slice.
+pub const NEXT_BITS: u32 = 24;
+/// Bits of a transaction's number in a slice.
+pub const SLICE_TX_BITS: u32 = 32;
+/// Of the mark of a transaction's first slice.
+pub const FIRST_BITS: u32 = 1;
+/// Of the count of words, less one.
+pub const COUNT_BITS: u32 = 3;
+/// Of a slice's state.
+pub const FLAG_BITS: u32 = 4;
+const COUNT_SHIFT: u32 = SLICE_TX_BITS + FIRST_BITS;
+const FLAG_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
+const NEXT_SHIFT: u32 = FLAG_SHIFT + FLAG_BITS;
 /// How many slices further up the next of a chain may lie, and how many further down.
 pub const NEXT_MAX: i64 = (1 << (NEXT_BITS - 1)) - 1;
-const NEXT_SLICE_BITS: u32 = 34;
+/// Bits of the next block's place in a block header.
+pub const NEXT_SLICE_BITS: u32 = 34;
 const FLAG_DATA: u64 = 1;
 
 const START_BITS: u32 = 29;
@@ -29,11 +43,15 @@ const COMMITTED: u64 = 1 << 63;
 pub const REGION_SLICES_MAX: u64 = 1 << START_BITS;
 
 const INDEX_PRESENT: u64 = 1 << 63;
-const BLOCK_NUMBER_MASK: u64 = 0xffff;
+/// Bits of a block's number in its header; the paper's 8 end at 512 MB.
+pub const BLOCK_NUMBER_BITS: u32 = 16;
+const BLOCK_NUMBER_MASK: u64 = (1 << BLOCK_NUMBER_BITS) - 1;
 /// Blocks that a block header can tell apart.
 pub const BLOCKS_MAX: u64 = BLOCK_NUMBER_MASK + 1;
-const NEXT_BLOCK_SHIFT: u32 = 16;
-const STATE_SHIFT: u32 = 50;
+const NEXT_BLOCK_SHIFT: u32 = BLOCK_NUMBER_BITS;
+const STATE_SHIFT: u32 = NEXT_BLOCK_SHIFT + NEXT_SLICE_BITS;
+/// Bits of a block's state in its header.
+pub const STATE_BITS: u32 = 2;
 
 /// The number of a slice within a region, counted from the first block.
 pub type SliceNumber = u32;
@@ -93,20 +111,20 @@ impl Slice {
             }
         }
         metadata[5] = u64::from(self.tx)
-            | u64::from(self.first) << 32
-            | (self.words.len() as u64 - 1) << 33
-            | FLAG_DATA << 36
-            | (self.next as u64) << 40;
+            | u64::from(self.first) << SLICE_TX_BITS
+            | (self.words.len() as u64 - 1) << COUNT_SHIFT
+            | FLAG_DATA << FLAG_SHIFT
+            | (self.next as u64) << NEXT_SHIFT;
         [data, metadata]
     }
 
     /// The slice of two lines, if they are one.
     pub fn parse(data: &LineData, metadata: &LineData) -> Option<Slice> {
         let head = metadata[5];
-        if head >> 36 & 0xf != FLAG_DATA {
+        if head >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1) != FLAG_DATA {
             return None;
         }
-        let count = (head >> 33 & 7) as usize + 1;
+        let count = (head >> COUNT_SHIFT & ((1 << COUNT_BITS) - 1)) as usize + 1;
         let home = |i: usize| {
             let (at, shift) = home_place(i);
             let low = metadata[at] >> shift;
@@ -115,9 +133,9 @@ impl Slice {
         };
         Some(Slice {
             tx: head as u32,
-            first: head >> 32 & 1 != 0,
+            first: head >> SLICE_TX_BITS & 1 != 0,
             // With its sign.
-            next: ((head as i64) >> 40) as i32,
+            next: ((head as i64) >> NEXT_SHIFT) as i32,
             words: (0..count).map(|i| (home(i), data[i])).collect(),
         })
     }
@@ -195,7 +213,7 @@ impl Header {
         Header {
             number: (word & BLOCK_NUMBER_MASK) as u32,
             next: word >> NEXT_BLOCK_SHIFT & ((1 << NEXT_SLICE_BITS) - 1),
-            state: states[(word >> STATE_SHIFT & 3) as usize],
+            state: states[(word >> STATE_SHIFT & ((1 << STATE_BITS) - 1)) as usize],
         }
     }
 }
@@ -363,7 +381,7 @@ mod tests {
         geometry.slice(geometry.slice_of_block(geometry.blocks))
     }
 
-    /// Claims hoop-arith-slice-metadata, hoop-arith-slice-total, hoop-cfg-slice-size, hoop-arith-slice-count-bits.
+    /// Claims `hoop-arith-slice-metadata`, `hoop-arith-slice-total`, `hoop-cfg-slice-size`, `hoop-arith-slice-count-bits`.
     #[test]
     fn every_bit_of_a_slice_lies_where_figure_5b_says() {
         let words = (0..8).map(|i| (Addr(0xab_cdef_0120 + i * 8), 100 + i)).collect();
@@ -380,24 +398,16 @@ mod tests {
         assert_eq!(size_of_val(&data) + size_of_val(&metadata), SLICE_BYTES as usize);
     }
 
-    /// Claims hoop-arith-home-1tb, hoop-arith-pb-seven-units, hoop-arith-next-slice-reach, hoop-arith-block-header.
+    /// What claims hoop-arith-home-1tb, hoop-arith-next-slice-reach and hoop-arith-block-header are about is in `cost`.
     #[test]
-    fn the_fields_reach_as_far_as_the_paper_says_or_not() {
-        assert_eq!(1u64 << HOME_BITS, 1 << 40, "one terabyte of homes");
-        let others = 32 + 1 + 3 + 4 + NEXT_BITS;
-        assert_eq!((512 - others) / 50, 8, "at 50 bits eight words fit, too; the paper says seven");
-        assert_eq!((1 << NEXT_BITS) * SLICE_BYTES, 2 << 30, "chains reach over 2 GB");
-        assert_eq!(
-            8 + NEXT_SLICE_BITS + 2,
-            44,
-            "the paper's header; ours has 8 bits more of number"
-        );
-        assert_eq!(STATE_SHIFT + 2, 44 + 8);
+    fn fields_fill_their_words() {
+        assert_eq!(NEXT_SHIFT + NEXT_BITS, 64);
+        assert_eq!(STATE_SHIFT + STATE_BITS, 44 + 8, "8 bits more of number than the paper's");
         assert_eq!(START_BITS + SEQUENCE_BITS + 1, 64);
         assert_eq!(REGION_SLICES_MAX * SLICE_BYTES, 64 << 30);
     }
 
-    /// Claims hoop-cfg-block-size, hoop-cfg-oop-region, hoop-arith-block-index, hoop-arith-slices-per-block.
+    /// Claims `hoop-cfg-block-size`, `hoop-cfg-oop-region`, `hoop-arith-block-index`, `hoop-arith-slices-per-block`.
     #[test]
     fn a_block_of_two_megabytes_has_16384_slices() {
         let bytes = 52428 << 20;

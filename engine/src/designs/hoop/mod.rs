@@ -100,11 +100,13 @@
 //! | `waiting` | threads that wait for room |
 //! | `recovery`, `recovery_time` | recovery; how long the hardware would take for it |
 //! | `written` | a region without a machine, for tests and benchmarks of recovery |
+//! | `cost` | what the hardware costs |
 //! | `corners` | states worth reaching |
 
 mod collect;
 mod commit;
 mod corners;
+mod cost;
 mod eviction_buffer;
 mod layout;
 mod mapping;
@@ -273,6 +275,7 @@ pub const ENTRY: Entry = Entry {
         ("hoop.recovery_threads", &["1", "2", "3"]),
         ("controller.page_bytes", &["1 KB"]),
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

@@ -347,7 +347,7 @@ mod tests {
         assert!(!region.is_freeing());
     }
 
-    /// Claim hoop-wear-round-robin.
+    /// Claim `hoop-wear-round-robin`.
     #[test]
     fn all_blocks_are_used_alike() {
         let (mut m, mut region) = (machine(), region());

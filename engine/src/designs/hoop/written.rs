@@ -82,7 +82,7 @@ mod tests {
     use rand_pcg::Pcg64;
     use std::collections::BTreeMap;
 
-    /// Claim hoop-recovery-algorithm: one thread or several, the same image.
+    /// Claim `hoop-recovery-algorithm`: one thread or several, the same image.
     #[test]
     fn any_number_of_threads_recovers_the_newest_version_of_every_word() {
         let mut config = Config::defaults();

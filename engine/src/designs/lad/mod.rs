@@ -60,12 +60,14 @@
 //! | `circular_log` | records in circular areas, and recovery from them |
 //! | `load_aware_log` | records in load-aware blocks |
 //! | `chained_record` | what these have in PM, and recovery along their chains |
+//! | `cost` | what the hardware costs |
 //! | `corners` | states worth reaching |
 
 mod chained_record;
 mod circular_log;
 mod commit;
 mod corners;
+mod cost;
 mod gather;
 mod load_aware_log;
 mod overflow;
@@ -205,6 +207,7 @@ pub const ENTRY: Entry = Entry {
         ("lad.load_aware_log", &["false", "true"]),
         ("lalea.fle_entries+lalea.fh_entries", &["1+1", "2+1", "4+2", "1024+256"]),
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 
@@ -223,6 +226,7 @@ pub const LALEA: Entry = Entry {
     summary: "lad with each block of its undo log in the least loaded bank",
     paper: "LALEA §III-A, §IV-A",
     settings: &[("lad.load_aware_log", "true")],
+    cost: cost::WITH_LALEA,
     ..ENTRY
 };
 

@@ -8,8 +8,10 @@ use crate::designs::Site;
 use crate::machine::Machine;
 use crate::memory::LineAddr;
 
-/// Where an 8-bit counter stops.
-const COUNTER_MAX: u32 = u8::MAX as u32;
+/// Bits of a counter of pending operations (§III-A).
+pub(super) const COUNTER_BITS: u32 = 8;
+/// Where it stops.
+const COUNTER_MAX: u32 = (1 << COUNTER_BITS) - 1;
 
 /// The free blocks of a bank.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@
 //! | `bank_table` | free blocks, pending operations, allocation |
 //! | `links` | the second line of a header: addresses of entries, `next_ptr` |
 //! | `lr` | the register by which recovery finds a thread's transactions |
-//! | `size` | the table's size in bits |
+//! | `cost` | what the table and the registers cost |
 //!
 //! Left open by the paper and decided here: a header is allocated where it can be accessed as one block of a row, on
 //! a boundary of 128 B in its bank; the counter counts all operations ("pending memory operations"), reads too;
@@ -24,16 +24,16 @@
 //! smaller than both FIFOs, they have fewer blocks, in the same proportion.
 
 mod bank_table;
+mod cost;
 mod links;
 mod lr;
 mod regions;
-mod size;
 
 pub use bank_table::BankTable;
+pub use cost::items as cost_items;
 pub use links::{ENTRIES, Links, line_at};
 pub use lr::Lr;
 pub use regions::Regions;
-pub use size::TableSize;
 
 use crate::section;
 

@@ -17,6 +17,7 @@
 //! | `log` | bytes of the log |
 //! | `index` | the skip list |
 //! | `recovery` | recovery |
+//! | `cost` | what the hardware costs |
 //! | `corners` | states worth reaching |
 //!
 //! **Transactions.** Stores of a running transaction stay in its write set, a table in DRAM. At its end the
@@ -74,6 +75,7 @@
 mod append;
 mod collect;
 mod corners;
+mod cost;
 mod fill;
 mod index;
 mod log;
@@ -180,6 +182,7 @@ pub const ENTRY: Entry = Entry {
         ("lsm.index_levels_max", &["1", "4", "16"]),
         ("lsm.lookups", &["loads", "all"]),
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

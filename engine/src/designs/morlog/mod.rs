@@ -13,6 +13,7 @@
 //! | `truncation` | scans, truncation, logs that are full | §III-F |
 //! | `table` | truncation by a transaction table | §III-F |
 //! | `recovery` | recovery | §III-E |
+//! | `cost` | what the hardware costs | §III-D, §IV-C |
 //! | `corners` | states worth reaching | |
 //!
 //! The first store to a word in a transaction makes an undo+redo entry, which goes to the log soon (*eager
@@ -54,6 +55,7 @@
 mod buffers;
 mod commit;
 mod corners;
+mod cost;
 mod home;
 mod line_state;
 mod logging;
@@ -163,6 +165,7 @@ pub const ENTRY: Entry = Entry {
         ("morlog.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("morlog.transaction_id_bits", &["2", "8", "16"]),
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

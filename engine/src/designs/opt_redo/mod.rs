@@ -73,10 +73,12 @@
 //! | `logging` | update records, log buffer, commit |
 //! | `back_end` | reading, combining, updating in place, truncation |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
+//! | `cost` | what the hardware costs |
 //! | `corners` | states worth reaching |
 
 mod back_end;
 mod corners;
+mod cost;
 mod logging;
 mod record;
 mod recovery;
@@ -186,6 +188,7 @@ pub const ENTRY: Entry = Entry {
         ("opt-redo.checkpoint_reads", &["1", "8"]),
         ("opt-redo.checkpoint_writes", &["1", "2", "8"]),
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

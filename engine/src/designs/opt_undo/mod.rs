@@ -63,10 +63,12 @@
 //! | `lines` | the lines that a transaction has stored to |
 //! | `record` | headers and log areas, byte by byte |
 //! | `recovery` | undoing |
+//! | `cost` | what the hardware costs |
 //! | `corners` | states worth reaching |
 
 mod commit;
 mod corners;
+mod cost;
 mod lines;
 mod logging;
 mod record;
@@ -151,6 +153,7 @@ pub const ENTRY: Entry = Entry {
         "opt-undo.entries_per_record+opt-undo.log_bytes_per_thread",
         &["1+1 KB", "1+4 KB", "2+3 KB", "3+2 KB", "7+2 KB", "7+4 KB", "7+8 KB"],
     )],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

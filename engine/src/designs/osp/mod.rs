@@ -81,11 +81,13 @@
 //! | `journal` | records, checkpoints |
 //! | `consolidation` | copies home, free pages |
 //! | `layout`, `recovery` | the log region and its bits; recovery |
+//! | `cost` | what the hardware costs |
 //! | `corners` | states worth reaching |
 
 mod commit;
 mod consolidation;
 mod corners;
+mod cost;
 mod journal;
 mod layout;
 mod pages;
@@ -241,6 +243,7 @@ pub const ENTRY: Entry = Entry {
         ("osp.consolidation", &["inactive", "demand"]),
         ("osp.copies_in_flight", &["1", "8"]),
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

@@ -8,6 +8,7 @@
 //! | `record` | records and their bits |
 //! | `send` | records into blocks, blocks into writes |
 //! | `read` | records from the bytes that survived |
+//! | `cost` | entries of the buffers before it |
 //!
 //! **On the medium.** A header line, whose word 0 is the head pointer: the number of the first group that
 //! matters. Then groups, numbered from 0 over all passes; number / groups is the pass, number mod groups the
@@ -43,14 +44,16 @@
 //! that is whole has its words. All writes are ordered writes: whatever waits for a record waits for
 //! all before it, so that recovery may stop at the first hole.
 
+mod cost;
 mod read;
 mod record;
 mod send;
 #[cfg(test)]
 mod tests;
 
+pub use cost::{dirty_flags, entry_bits};
 pub use read::bytes_of;
-pub use record::{Kind, Record, ULOG_MAX, dirty_bytes};
+pub use record::{Kind, Record, ULOG_BITS, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 
 use crate::crash::Medium;

@@ -1,11 +1,20 @@
 //! Records and their bits (the table in [`super`]).
 
 use super::{METADATA_WORDS, TORN};
+use crate::designs::fields::{ADDR_BITS, THREAD_BITS};
 use crate::memory::Addr;
 
-const ADDR_MASK: u64 = (1 << 48) - 1;
+/// Bits of a record's type (MorLog Fig. 7).
+pub const TYPE_BITS: u32 = 2;
+/// Bits of the ulog counter.
+pub const ULOG_BITS: u32 = 13;
 /// Largest ulog counter.
-pub const ULOG_MAX: u16 = (1 << 13) - 1;
+pub const ULOG_MAX: u16 = (1 << ULOG_BITS) - 1;
+
+const ADDR_MASK: u64 = (1 << ADDR_BITS) - 1;
+const TYPE_MASK: u64 = (1 << TYPE_BITS) - 1;
+const THREAD_SHIFT: u32 = ADDR_BITS + TYPE_BITS;
+const ENCODING_SHIFT: u32 = THREAD_SHIFT + THREAD_BITS;
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,9 +105,9 @@ impl Metadata {
         debug_assert!(addr.0 <= ADDR_MASK, "home addresses have 48 bits");
         debug_assert!(ulog <= ULOG_MAX && self.encoding < 8 && (1..=4).contains(&self.count));
         let first = addr.0
-            | (kind as u64) << 48
-            | u64::from(thread) << 50
-            | u64::from(self.encoding) << 58
+            | (kind as u64) << ADDR_BITS
+            | u64::from(thread) << THREAD_SHIFT
+            | u64::from(self.encoding) << ENCODING_SHIFT
             | (self.count as u64 - 1) << 61;
         let second = u64::from(tx)
             | u64::from(dirty) << 16
@@ -113,7 +122,7 @@ impl Metadata {
         if first & TORN != torn || second & TORN != torn {
             return None;
         }
-        let kind = match first >> 48 & 3 {
+        let kind = match first >> ADDR_BITS & TYPE_MASK {
             0 => Kind::UndoRedo,
             1 => Kind::Redo,
             2 => Kind::Commit,
@@ -121,7 +130,7 @@ impl Metadata {
         };
         let record = Record {
             kind,
-            thread: (first >> 50) as u8,
+            thread: (first >> THREAD_SHIFT) as u8,
             tx: second as u16,
             addr: Addr(first & ADDR_MASK),
             undo: 0,
@@ -133,7 +142,7 @@ impl Metadata {
         };
         Some(Metadata {
             record,
-            encoding: (first >> 58 & 7) as u8,
+            encoding: (first >> ENCODING_SHIFT & 7) as u8,
             count: (first >> 61 & 3) as usize + 1,
             continues: second >> 37 & 1 != 0,
         })

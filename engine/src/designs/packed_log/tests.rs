@@ -52,7 +52,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         })
 }
 
-/// Claim morlog-entry-field-widths: type 2, thread 8, transaction 16, address 48, torn 1 (twice: once in each
+/// Claim `morlog-entry-field-widths`: type 2, thread 8, transaction 16, address 48, torn 1 (twice: once in each
 /// word, the largest unit that is whole or absent), encoding type 3, dirty flag 8.
 #[test]
 fn every_bit_lies_where_the_table_says() {

@@ -81,10 +81,12 @@
 //! | `home` | updates in place, the end of a log |
 //! | `transaction` | a transaction and its records |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
+//! | `cost` | what the hardware costs |
 //! | `corners` | states worth reaching |
 
 mod commit;
 mod corners;
+mod cost;
 mod front;
 mod headers;
 mod home;
@@ -236,6 +238,7 @@ pub const ENTRY: Entry = Entry {
         STRESS[6],
         STRESS[7],
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

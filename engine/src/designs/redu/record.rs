@@ -2,6 +2,7 @@
 
 use super::{ReduConfig, Sabotage};
 use crate::crash::Medium;
+use crate::designs::fields::ADDR_BITS;
 use crate::designs::lalea::{ENTRIES, line_at};
 use crate::designs::torn::{self, LOW_63};
 use crate::designs::{Sabotages, Site, ThreadId};
@@ -14,8 +15,10 @@ pub(super) const RECORDS_MAX: usize = 1 << INDEX_BITS;
 /// No commit has this number.
 pub(super) const SEQUENCE_MAX: u64 = LOW_63 >> SEQUENCE_SHIFT;
 
-const WORDS_SHIFT: u32 = 48;
-const NUMBER_SHIFT: u32 = 56;
+const WORDS_SHIFT: u32 = ADDR_BITS;
+/// Bits of the mask that says which words of a line are a transaction's.
+pub(super) const WORDS_MASK_BITS: u32 = WordMask::BITS;
+const NUMBER_SHIFT: u32 = WORDS_SHIFT + WORDS_MASK_BITS;
 /// Bits of a record's number in each of the seven words.
 const NUMBER_BITS: u32 = 7;
 const VALID_MASK: u64 = 7;

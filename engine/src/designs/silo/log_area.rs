@@ -2,14 +2,23 @@
 
 use super::{SiloConfig, Site};
 use crate::crash::Medium;
+use crate::designs::fields::{ADDR_BITS, THREAD_BITS, TX_BITS};
 use crate::memory::{Addr, MEDIA_LINE_BYTES, WORD_BYTES};
 
 /// Bytes of one record in the log area (§III-F: "each undo log entry is only 18B").
-pub const RECORD_BYTES: u64 = 18;
+pub const RECORD_BYTES: u64 = (HEAD_BITS as u64).div_ceil(8) + WORD_BYTES;
 /// Records that fit one media line (§III-F: N = ⌊S/18⌋).
 pub const RECORDS_PER_BATCH: u64 = MEDIA_LINE_BYTES / RECORD_BYTES;
 /// The address of an id tuple.
-pub const TUPLE: u64 = (1 << 48) - 1;
+pub const TUPLE: u64 = (1 << ADDR_BITS) - 1;
+
+/// Bits of the flush-bit.
+pub const FLUSH_BITS: u32 = 1;
+const TX_SHIFT: u32 = FLUSH_BITS + THREAD_BITS;
+const ADDR_SHIFT: u32 = TX_SHIFT + TX_BITS;
+/// Bits before a record's word.
+const HEAD_BITS: u32 = ADDR_SHIFT + ADDR_BITS;
+const HEAD_BYTES: usize = HEAD_BITS.div_ceil(8) as usize;
 
 /// One record of the log area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +33,12 @@ pub struct Record {
 impl Record {
     pub fn bytes(&self) -> [u8; RECORD_BYTES as usize] {
         let head = u128::from(self.flush_bit)
-            | u128::from(self.thread as u8) << 1
-            | u128::from(self.tx) << 9
-            | u128::from(self.addr & TUPLE) << 25;
+            | u128::from(self.thread as u8) << FLUSH_BITS
+            | u128::from(self.tx) << TX_SHIFT
+            | u128::from(self.addr & TUPLE) << ADDR_SHIFT;
         let mut bytes = [0; RECORD_BYTES as usize];
-        bytes[..10].copy_from_slice(&head.to_le_bytes()[..10]);
-        bytes[10..].copy_from_slice(&self.data.to_le_bytes());
+        bytes[..HEAD_BYTES].copy_from_slice(&head.to_le_bytes()[..HEAD_BYTES]);
+        bytes[HEAD_BYTES..].copy_from_slice(&self.data.to_le_bytes());
         bytes
     }
 
@@ -48,14 +57,14 @@ impl Record {
 
     pub fn parse(bytes: &[u8; RECORD_BYTES as usize]) -> Record {
         let mut head = [0; 16];
-        head[..10].copy_from_slice(&bytes[..10]);
+        head[..HEAD_BYTES].copy_from_slice(&bytes[..HEAD_BYTES]);
         let head = u128::from_le_bytes(head);
-        let data = bytes[10..].try_into().expect("18 - 10 bytes are a word");
+        let data = bytes[HEAD_BYTES..].try_into().expect("the rest is a word");
         Record {
             flush_bit: head & 1 != 0,
-            thread: (head >> 1) as u8 as u32,
-            tx: (head >> 9) as u16,
-            addr: (head >> 25) as u64 & TUPLE,
+            thread: (head >> FLUSH_BITS) as u8 as u32,
+            tx: (head >> TX_SHIFT) as u16,
+            addr: (head >> ADDR_SHIFT) as u64 & TUPLE,
             data: u64::from_le_bytes(data),
         }
     }
@@ -108,6 +117,8 @@ pub fn read_media_line(at: Addr, medium: &mut Medium, records: &mut Vec<Record>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::cost::Item;
     use crate::memory::Image;
     use proptest::prelude::*;
 
@@ -115,14 +126,10 @@ mod tests {
     fn sizes_are_the_papers() {
         assert_eq!(RECORD_BYTES, 18, "§III-F");
         assert_eq!(RECORDS_PER_BATCH, 14, "§III-F: S = 256");
-        let config = SiloConfig::default();
-        // An entry in the buffer: flush-bit, tid, txid, address, two words, in whole bytes; its address.
-        let entry_bytes = (1 + 8 + 16 + 48 + 64 + 64_u32).div_ceil(8);
-        assert_eq!(
-            (entry_bytes, config.log_buffer_entries * (entry_bytes + 8)),
-            (26, 680),
-            "Table I"
-        );
+        let items = (crate::designs::silo::ENTRY.cost.items)(&Config::defaults());
+        let cost = |name| items.iter().find(|item| item.name == name).map(Item::value);
+        assert_eq!(cost("undo-record"), Some(RECORD_BYTES as f64));
+        assert_eq!(cost("overflow-batch"), Some(RECORDS_PER_BATCH as f64));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | `mod` | log buffers, commit, in-place updates, overflow; sabotages | §III-B to §III-F |
 //! | `log_area` | records in PM | §III-B, §III-F, Table I |
 //! | `recovery` | recovery | §III-G |
+//! | `cost` | what the hardware costs | Table I, Table IV |
 //! | `corners` | states worth reaching | |
 //!
 //! Undo+redo entries stay in a small battery-backed log buffer per thread (§III-B). A store that does
@@ -47,6 +48,7 @@
 //!   take free places; with none free they wait for the committed ones, and do not overflow.
 
 mod corners;
+mod cost;
 mod log_area;
 mod recovery;
 
@@ -95,6 +97,7 @@ pub const ENTRY: Registered = Registered {
         ("silo.log_bytes_per_thread", &["4 KB", "8 KB", "64 KB"]),
         ("silo.log_buffer_latency_cycles", &["1", "8", "500"]),
     ],
+    cost: cost::COSTS,
     ..PLAIN
 };
 

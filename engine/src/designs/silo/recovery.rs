@@ -48,7 +48,8 @@ mod tests {
     use super::*;
     use crate::memory::Image;
 
-    /// A committed word, an open one that had overflowed before, and a committed one that was at home.
+    /// `silo-overflow-flush-bit` (§III-F, §III-G): a committed word, an open one that had overflowed before, and a committed
+    /// one that was at home.
     #[test]
     fn tuples_decide_and_undo_goes_newest_first() {
         let mut config = crate::config::Config::defaults();

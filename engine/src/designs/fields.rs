@@ -1,0 +1,9 @@
+//! Widths of the fields that the log records of FWB (§III-A), MorLog (§III-B, Fig. 7) and Silo (§III-B, Fig. 6) have in
+//! common, in bits. The records lay out by them, and so do the buffers whose cost is derived.
+
+/// Of a thread's id.
+pub const THREAD_BITS: u32 = 8;
+/// Of a transaction's id, at most.
+pub const TX_BITS: u32 = 16;
+/// Of a home address.
+pub const ADDR_BITS: u32 = 48;

@@ -1,0 +1,175 @@
+"""What answers a claim: several designs and experiments, the better of some, several parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from graven import ConfigError
+from graven.papers import data, plan, verdicts
+from graven.papers.reproduction import Reproduction, Results
+from graven.records import Record
+
+EXPERIMENTS = """
+title = "A paper"
+machine = "silo"
+
+[open]
+"pm.write_ns" = { values = ["300"], why = "no table says" }
+
+[[experiment]]
+id = "one"
+what = "Two workloads"
+designs = ["base", "fwb", "silo"]
+workloads = ["array", "btree"]
+threads = [8]
+transactions = 100
+set = { "workload.footprint_bytes" = "16 MB" }
+quick = { set = {} }
+
+[[experiment.part]]
+workloads = ["btree"]
+set = { "workload.footprint_bytes" = "1 MB", "workload.element_bytes" = "8 B" }
+quick = { set = {} }
+
+[[experiment]]
+id = "two"
+what = "Another"
+designs = ["base", "fwb", "silo"]
+workloads = ["hash"]
+threads = [8]
+transactions = 100
+open = []
+"""
+
+THROUGHPUT = {
+    ("one", "array"): {"base": 1.0, "fwb": 3.0, "silo": 6.0},
+    ("one", "btree"): {"base": 4.0, "fwb": 2.0, "silo": 2.0},
+    ("two", "hash"): {"base": 1.0, "fwb": 2.0, "silo": 8.0},
+}
+FASTER = {("one", "array"): {"base": 1.0, "fwb": 3.0, "silo": 12.0}}
+"""With the other value of what is open."""
+
+
+def records(study, numbers):
+    return [
+        Record(design, workload, "silo", 8, 100, 1, True, "", {}, stats)
+        for (of, workload), designs in numbers.items()
+        if of == study
+        for design, value in designs.items()
+        for stats in [{"throughput_tx_per_s": value, "cycles": 1000 - value}]
+    ]
+
+
+def judged(answer, value="1.0"):
+    claim = f'[[claim]]\nid = "silo-x"\nwhere = "x"\nsays = "x"\nvalue = {value}\nanswer = {answer}'
+    paper = data.parse("silo", EXPERIMENTS, claim)
+    found = {
+        name: Results(study, {plan.AS_ASSUMED: records(name, THROUGHPUT)}, 0)
+        for name, study in paper.studies.items()
+    }
+    other = {**found["one"].records, "other": records("one", {**THROUGHPUT, **FASTER})}
+    found["one"] = Results(paper.studies["one"], other, 0)
+    wanted = plan.Wanted(paper, quick=False)
+    return verdicts.verdicts(Reproduction(wanted, found))[0]
+
+
+PART_OF_NONE = '[[experiment.part]]\nworkloads = ["hash"]'
+
+THE = 'metric = "throughput_tx_per_s"'
+
+
+def test_over_the_better_of_two_means_the_better_on_each_workload():
+    found = judged(f'{{ experiment = "one", {THE}, of = "silo", over = ["base", "fwb"] }}')
+    # Beside fwb's 3 on array and base's 4 on btree: 2 and 0.5.
+    assert found.ours == "1.00 ×"
+    assert found.interval == "1.00 × to 1.41 ×"
+    assert found.verdict == verdicts.MET_10
+    assert "best of base, fwb" in found.how
+
+
+def test_the_better_is_so_by_throughput_whatever_is_measured():
+    text = '{ experiment = "one", metric = "cycles", of = "silo", over = ["base", "fwb"], %s }'
+    found = judged(text % 'at = { workload = "btree" }')
+    assert found.ratio == pytest.approx(998 / 996, abs=1e-4)
+
+
+def test_several_designs_are_in_one_mean():
+    found = judged(f'{{ experiment = "two", {THE}, of = ["fwb", "silo"], over = "base" }}', "4.0")
+    assert found.ratio == pytest.approx(1.0)
+
+
+def test_a_mean_may_be_over_several_experiments():
+    both = f'{{ experiment = ["one", "two"], {THE}, of = "silo", over = "base", mean = "%s" }}'
+    assert judged(both % "arithmetic").ratio == pytest.approx((6 + 0.5 + 8) / 3, abs=1e-4)
+    found = judged(both % "max")
+    # The other value is of the first experiment only; the second stays as it is.
+    assert (found.ours, found.interval) == ("8.00 ×", "8.00 × to 12.0 ×")
+
+
+@pytest.mark.parametrize(
+    ("of", "mean", "ours", "verdict"),
+    [
+        ("silo", "above", "67", verdicts.DIRECTION),
+        ("silo", "below", "33", verdicts.CONTRADICTED),
+        ("fwb", "above", "67", verdicts.DIRECTION),
+    ],
+)
+def test_a_claim_may_be_about_every_case(of, mean, ours, verdict):
+    text = f'{{ experiment = ["one", "two"], {THE}, of = "{of}", over = "base", mean = "{mean}" }}'
+    found = judged(text)
+    assert (found.ours, found.verdict) == (f"in {ours} % of all cases", verdict)
+
+
+def test_what_is_so_in_every_case_is_met():
+    text = f'{{ experiment = "two", {THE}, of = ["fwb", "silo"], over = "base", mean = "above" }}'
+    assert judged(text).verdict == verdicts.MET
+
+
+def test_several_parts_are_as_good_as_the_worst():
+    part = f'experiment = "two", {THE}, of = "silo", over = "base"'
+    found = judged(
+        f'{{ all = [ {{ name = "eight", {part}, expect = 8 }}, '
+        f'{{ name = "order", experiment = "two", {THE}, order = ["silo", "base"] }} ] }}',
+        '"two things"',
+    )
+    assert found.verdict == verdicts.CONTRADICTED
+    assert found.ours.startswith("eight: 8.00 × (met within 10%); order: base")
+    assert found.ratio is None
+    assert len(found.claim.measures) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ('{ all = [ { name = "a", none = "no" } ] }', "order, rank, along, of must be there"),
+        (f'{{ experiment = ["one", "none"], {THE}, of = "silo" }}', "some of one, two"),
+        (f'{{ experiment = "one", {THE}, of = "silo", over = ["base", "lad"] }}', "`lad` is not"),
+        (f'{{ experiment = "one", {THE}, of = ["silo", "lad"] }}', "`lad` is not among"),
+        (
+            f'{{ experiment = ["one", "two"], {THE}, of = "silo", along = "workload",'
+            ' shape = "flat" }',
+            "one experiment",
+        ),
+    ],
+)
+def test_refusals(answer, message):
+    with pytest.raises(ConfigError, match=message):
+        judged(answer)
+
+
+def test_keys_of_one_workload_come_before_those_of_all():
+    paper = data.parse("silo", EXPERIMENTS, "")
+    jobs = {
+        (item.name, job.workload): dict(job.settings)
+        for item in plan.Wanted(paper, quick=False).alternatives()
+        for job in item.jobs
+    }
+    assert jobs[plan.AS_ASSUMED, "array"] == {"workload.footprint_bytes": "16 MB"}
+    small = {"workload.footprint_bytes": "1 MB", "workload.element_bytes": "8 B"}
+    assert jobs[plan.AS_ASSUMED, "btree"] == small
+    assert jobs["pm.write_ns = 300", "btree"] == small | {"pm.write_ns": "300"}
+    quick = plan.Wanted(paper, quick=True).alternatives()
+    assert all(not job.settings for job in quick[0].jobs)
+    other = EXPERIMENTS.replace('[[experiment.part]]\nworkloads = ["btree"]', PART_OF_NONE)
+    with pytest.raises(ConfigError, match="some of array, btree"):
+        data.parse("silo", other, "")
