@@ -179,7 +179,9 @@ def _write(
     for item, verdict in zip(found, judged, strict=True):
         crashed = findings(item.wanted.paper, store)
         pages = write_report(item, verdict, crashed, folder)
-        note(f"wrote {pages[0]}" + (f" and {len(pages) - 1} drawings" if len(pages) > 1 else ""))
+        if pages:
+            drawings = f" and {len(pages) - 1} drawings" if len(pages) > 1 else ""
+            note(f"wrote {pages[0]}{drawings}")
     if any(item.wanted.figures is not None for item in found):
         return
     table = [verdict for of_paper in judged for verdict in of_paper]
