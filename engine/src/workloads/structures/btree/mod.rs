@@ -228,6 +228,30 @@ impl BTree {
         }
         node
     }
+
+    /// Reads the elements of up to `records` keys in ascending order, from the first that is at least `key`, and
+    /// calls `visit` with each key.
+    pub fn scan<M: Memory>(&self, m: &mut M, key: u64, records: u64, visit: &mut dyn FnMut(u64)) {
+        let mut leaf = self.leaf_of(m, key);
+        let mut position = leaf.rank(m, key, false);
+        let mut left = records;
+        while left > 0 {
+            m.compute(costs::COMPARE);
+            if position == leaf.keys {
+                let next = m.load_ptr(leaf.link());
+                if next.is_null() {
+                    return;
+                }
+                leaf = Node::load(m, next);
+                position = 0;
+                continue;
+            }
+            visit(m.load(leaf.key(position)));
+            let element = m.load_ptr(leaf.slot(position));
+            self.element.read(m, element);
+            (position, left) = (position + 1, left - 1);
+        }
+    }
 }
 
 impl Keyed for BTree {
@@ -279,12 +303,16 @@ impl Keyed for BTree {
         }
     }
 
-    fn update<M: Memory>(&self, m: &mut M, key: u64) -> bool {
+    fn find<M: Memory>(&self, m: &mut M, key: u64) -> Ptr {
         let leaf = self.leaf_of(m, key);
-        let Ok(position) = leaf.find(m, key) else { return false };
-        let element = m.load_ptr(leaf.slot(position));
-        self.element.update(m, element);
-        true
+        match leaf.find(m, key) {
+            Ok(position) => m.load_ptr(leaf.slot(position)),
+            Err(_) => Ptr::NULL,
+        }
+    }
+
+    fn element(&self) -> Element {
+        self.element
     }
 
     fn remove<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool {
@@ -442,6 +470,7 @@ mod tests {
     use super::super::keyed::testing::*;
     use super::node::KEYS;
     use super::*;
+    use crate::program::Direct;
     use proptest::prelude::*;
 
     fn tree(element_bytes: u64) -> (BTree, Arena) {
@@ -475,6 +504,18 @@ mod tests {
         agrees_with_a_set(&tree, &arena, &steps.collect::<Vec<_>>());
         let steps = scattered(0).chain(down());
         agrees_with_a_set(&tree, &arena, &steps.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_scan_visits_keys_in_order_from_the_first_that_is_not_below() {
+        let (tree, arena) = tree(8);
+        let mut image = filled(&tree, &arena, (0..500).map(|k| k * 389 % 500 * 3));
+        for (first, records) in [(0, 1), (0, 500), (1, 40), (299, 100), (1490, 100), (1498, 5)] {
+            let mut visited = Vec::new();
+            tree.scan(&mut Direct::new(&mut image), first, records, &mut |key| visited.push(key));
+            let keys = (0..500).map(|k| k * 3).filter(|&k| k >= first);
+            assert!(keys.take(records as usize).eq(visited), "{records} from {first}");
+        }
     }
 
     #[test]
