@@ -271,7 +271,7 @@ fn the_design_recovers_to_a_committed_state_at_any_cycle() {
         for sharing in ["private", "shared"] {
             let mut config = config.clone();
             config.set("workload.sharing", sharing).expect("a known choice");
-            for workload in workloads::REGISTRY.iter().chain([&CELLS]) {
+            for workload in workloads::programs().chain([&CELLS]) {
                 let broken = crash_often(|| simulation(&config, &ENTRY, workload, 3));
                 let shown = &broken[..broken.len().min(3)];
                 assert!(broken.is_empty(), "machine {machine}, {}: {shown:#?}", workload.name);
