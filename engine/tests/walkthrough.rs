@@ -261,7 +261,8 @@ fn machines() -> Vec<Config> {
         &[("controller.adr", "false"), ("pm.buffer_lines", "0")],
         &[("core.model", "out-of-order"), ("core.issue_width", "4")],
     ];
-    let tiny = [("llc.bytes", "2 KB"), ("workload.footprint_bytes", "128 KB")];
+    let tiny =
+        [("llc.bytes", "2 KB"), ("workload.footprint_bytes", "128 KB"), ("echo.batch_puts", "2")];
     machines.map(|settings| tiny_config(&[&tiny, settings].concat())).into()
 }
 

@@ -140,15 +140,16 @@ fn stored_again_within(transactions: &[Vec<Addr>]) -> [f64; 2] {
 /// The programs at the defaults, with elements of 64 B.
 const STORED_AGAIN_WITHIN: [(&str, [f64; 2]); 6] = [
     ("ycsb", [0.0, 0.0]),
-    ("echo", [0.0, 0.0]),
-    ("ctree", [0.0, 0.0]),
-    ("radix-tree", [0.0, 0.0]),
+    ("echo", [1.6, 0.7]),
+    ("ctree", [6.2, 0.0]),
+    ("radix-tree", [4.6, 0.8]),
     ("hash", [0.0, 0.0]),
-    ("btree", [0.0, 0.0]),
+    ("btree", [2.0, 1.1]),
 ];
 
-/// MorLog (§II-B, Fig. 3): 44.8 % of the stores of WHISPER's programs are more than 31 stores after the one before to the
-/// same address, of stores of any size.
+/// MorLog: WHISPER's programs update 83.1 % of what a transaction writes more than once (§I; claim
+/// `morlog-motivation-multi-update`), and 44.8 % of their writes are more than 31 after the one before to the same
+/// address (§II-B, Fig. 3), of writes of any size. Nothing of the kind comes out of the data structures by themselves.
 #[test]
 fn what_a_transaction_stores_again_is_as_documented() {
     let found = STORED_AGAIN_WITHIN.map(|(workload, _)| {
