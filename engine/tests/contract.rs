@@ -121,6 +121,7 @@ fn safe_designs_recover_every_workload() {
         ("workload.footprint_bytes", "128 KB"),
         ("workload.remove_percent", "30"),
         ("workload.insert_percent", "50"),
+        ("echo.batch_puts", "2"),
     ];
     for design in REGISTRY.iter().filter(|d| d.is_sound(&Config::defaults())) {
         for workload in workloads::programs() {

@@ -261,7 +261,8 @@ fn machines() -> Vec<Config> {
         &[("controller.adr", "false"), ("pm.buffer_lines", "0")],
         &[("core.model", "out-of-order"), ("core.issue_width", "4")],
     ];
-    let tiny = [("llc.bytes", "2 KB"), ("workload.footprint_bytes", "128 KB")];
+    let tiny =
+        [("llc.bytes", "2 KB"), ("workload.footprint_bytes", "128 KB"), ("echo.batch_puts", "2")];
     machines.map(|settings| tiny_config(&[&tiny, settings].concat())).into()
 }
 
@@ -271,7 +272,7 @@ fn the_design_recovers_to_a_committed_state_at_any_cycle() {
         for sharing in ["private", "shared"] {
             let mut config = config.clone();
             config.set("workload.sharing", sharing).expect("a known choice");
-            for workload in workloads::REGISTRY.iter().chain([&CELLS]) {
+            for workload in workloads::programs().chain([&CELLS]) {
                 let broken = crash_often(|| simulation(&config, &ENTRY, workload, 3));
                 let shown = &broken[..broken.len().min(3)];
                 assert!(broken.is_empty(), "machine {machine}, {}: {shown:#?}", workload.name);

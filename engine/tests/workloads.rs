@@ -46,7 +46,8 @@ fn every_workload_runs_on_any_number_of_threads() {
                 let [ideal, base] =
                     ["ideal", "base"].map(|d| run(d, workload.name, threads, &settings));
                 // Threads that share nothing leave the same data, however long anything takes.
-                let shares = sharing == "shared" || ["ssca2", "tpcc"].contains(&workload.name);
+                let always = ["echo", "ssca2", "tpcc", "ycsb"].contains(&workload.name);
+                let shares = sharing == "shared" || always;
                 assert!(shares || ideal == base, "{} on {threads} threads", workload.name);
             }
         }

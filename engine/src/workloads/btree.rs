@@ -16,8 +16,8 @@
 //! transaction. Left out: concurrent trees (latching per node), variable-length keys, range scans.
 
 use super::keyed::{KeyedWorkload, Part};
-use super::layout::Plan;
-use super::structures::BTree;
+use super::layout::{Layout, Plan, Share};
+use super::structures::{BTree, Element};
 use super::{Request, Workload};
 use crate::config::ConfigError;
 
@@ -25,10 +25,14 @@ use crate::config::ConfigError;
 /// 256 B / (15 · 0.69), and a tenth for the inner nodes.
 const NODES_PER_ELEMENT_BYTES: u64 = 27;
 
-pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    let plan = Plan::new("btree", request, |e| BTree::element_bytes(e) + NODES_PER_ELEMENT_BYTES)?;
-    let element = plan.element;
-    KeyedWorkload::build(plan, |layout, share| {
+/// What one element adds to the footprint.
+pub(super) fn bytes_per_element(element: Element) -> u64 {
+    BTree::element_bytes(element) + NODES_PER_ELEMENT_BYTES
+}
+
+/// Lays out a tree and its arena.
+pub(super) fn place(element: Element) -> impl Fn(&mut Layout, &Share) -> Part<BTree> {
+    move |layout, share| {
         let root = layout.take(BTree::ROOT_BYTES);
         let elements = share.total_max();
         let arena = layout.arena([
@@ -40,7 +44,13 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
             arenas: vec![arena],
             threads: share.threads.clone(),
         }
-    })
+    }
+}
+
+pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
+    let plan = Plan::new("btree", request, bytes_per_element)?;
+    let place = place(plan.element);
+    KeyedWorkload::build(plan, place)
 }
 
 #[cfg(test)]

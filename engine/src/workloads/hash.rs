@@ -18,18 +18,21 @@
 //! it on its own list.
 
 use super::keyed::{KeyedWorkload, Part};
-use super::layout::Plan;
+use super::layout::{Layout, Plan, Share};
 use super::locking::STRIPES;
-use super::structures::Hash;
+use super::structures::{Element, Hash};
 use super::{Request, Workload};
 use crate::config::ConfigError;
 use crate::memory::WORD_BYTES;
 
-pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
-    let plan = Plan::new("hash", request, |e| Hash::node_bytes(e) + WORD_BYTES)?;
-    let element = plan.element;
-    let stripes = if plan.is_shared() { STRIPES } else { 1 };
-    KeyedWorkload::build(plan, |layout, share| {
+/// What one element adds to the footprint.
+pub(super) fn bytes_per_element(element: Element) -> u64 {
+    Hash::node_bytes(element) + WORD_BYTES
+}
+
+/// Lays out a table of `stripes` stripes, and an arena for each of the threads that share it.
+pub(super) fn place(element: Element, stripes: u32) -> impl Fn(&mut Layout, &Share) -> Part<Hash> {
+    move |layout, share| {
         let buckets = share.total_max();
         let root = layout.take(Hash::root_bytes(stripes, buckets));
         let blocks = share.elements_max.iter();
@@ -37,7 +40,14 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
         let arenas = arenas.collect();
         let structure = Hash::new(root, stripes, buckets, element);
         Part { structure, arenas, threads: share.threads.clone() }
-    })
+    }
+}
+
+pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
+    let plan = Plan::new("hash", request, bytes_per_element)?;
+    let stripes = if plan.is_shared() { STRIPES } else { 1 };
+    let place = place(plan.element, stripes);
+    KeyedWorkload::build(plan, place)
 }
 
 #[cfg(test)]

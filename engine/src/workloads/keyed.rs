@@ -52,24 +52,47 @@ impl<S: Keyed> KeyedWorkload<S> {
     }
 }
 
-impl<S: Keyed> Workload for KeyedWorkload<S> {
-    fn populate(&mut self, image: &mut Image) {
-        let mut m = Direct::new(image);
-        let threads = self.plan.request.threads;
-        for part in &self.parts {
-            let (first, others) = part.arenas.split_first().expect("a part has an arena");
-            part.structure.format(&mut m, first);
-            others.iter().for_each(|arena| arena.format(&mut m));
-        }
-        // Numbers in ascending order are keys in random order.
-        for part in &self.parts {
-            for number in 0..self.plan.population {
-                for owner in part.threads.clone() {
-                    let key = key(number * u64::from(threads) + u64::from(owner));
-                    part.structure.insert(&mut m, part.arena_of(owner), key);
-                }
+/// Builds the parts of `plan` and inserts the population.
+pub(super) fn populate<S: Keyed>(plan: &Plan, parts: &[Part<S>], image: &mut Image) {
+    let mut m = Direct::new(image);
+    let threads = plan.request.threads;
+    for part in parts {
+        let (first, others) = part.arenas.split_first().expect("a part has an arena");
+        part.structure.format(&mut m, first);
+        others.iter().for_each(|arena| arena.format(&mut m));
+    }
+    // Numbers in ascending order are keys in random order.
+    for part in parts {
+        for number in 0..plan.population {
+            for owner in part.threads.clone() {
+                let key = key(number * u64::from(threads) + u64::from(owner));
+                part.structure.insert(&mut m, part.arena_of(owner), key);
             }
         }
+    }
+}
+
+/// Walks all parts.
+///
+/// # Errors
+/// The first violation found.
+pub(super) fn check<S: Keyed>(
+    plan: &Plan,
+    parts: &[Part<S>],
+    image: &Image,
+) -> Result<(), Violation> {
+    for part in parts {
+        let name = format!("{} at {}", plan.workload, part.structure.root());
+        let mut census = Census::begin(name, image, &part.arenas)?;
+        part.structure.walk(image, &mut census, &mut |_| {})?;
+        census.finish()?;
+    }
+    Ok(())
+}
+
+impl<S: Keyed> Workload for KeyedWorkload<S> {
+    fn populate(&mut self, image: &mut Image) {
+        populate(&self.plan, &self.parts, image);
     }
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
@@ -100,13 +123,7 @@ impl<S: Keyed> Workload for KeyedWorkload<S> {
     }
 
     fn check(&self, image: &Image) -> Result<(), Violation> {
-        for part in &self.parts {
-            let name = format!("{} at {}", self.plan.workload, part.structure.root());
-            let mut census = Census::begin(name, image, &part.arenas)?;
-            part.structure.walk(image, &mut census, &mut |_| {})?;
-            census.finish()?;
-        }
-        Ok(())
+        check(&self.plan, &self.parts, image)
     }
 }
 

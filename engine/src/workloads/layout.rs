@@ -141,7 +141,8 @@ impl Plan {
     }
 }
 
-fn refusal(workload: &str, key: &str, value: String, why: String) -> ConfigError {
+/// A refusal of `value` for `key` by `workload`.
+pub(super) fn refusal(workload: &str, key: &str, value: String, why: String) -> ConfigError {
     ConfigError::Inconsistent {
         origin: format!("workload {workload}"),
         key: key.into(),

@@ -9,6 +9,10 @@ use crate::program::{LockId, Thread};
 /// Locks of a shared structure that is not under a single one.
 pub(super) const STRIPES: u32 = 64;
 
+/// Locks of a store that many transactions of several keys share: so many that those on different keys hardly
+/// ever wait for each other.
+pub(super) const STORE_STRIPES: u32 = 1024;
+
 /// Runs `body` as one transaction under `locks`, in any order and repeated or not; none if the
 /// thread shares nothing. They are left in ascending order, each once.
 pub(super) fn transaction(

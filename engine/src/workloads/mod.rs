@@ -8,6 +8,8 @@ mod array;
 mod btree;
 mod chain_queue;
 pub mod costs;
+mod ctree;
+mod echo;
 mod fifo;
 mod hash;
 mod keyed;
@@ -16,6 +18,7 @@ mod locking;
 #[cfg(test)]
 mod measured;
 mod queue;
+mod radix_tree;
 mod rbtree;
 mod sdg;
 mod sps;
@@ -25,6 +28,7 @@ pub mod structures;
 mod testing;
 mod tpcc;
 mod vector;
+mod ycsb;
 
 use crate::config::{Config, ConfigError, Section, Size};
 use crate::memory::{Addr, Image};
@@ -157,6 +161,9 @@ pub struct Entry {
     pub build: fn(&Request) -> Result<Box<dyn Workload>, ConfigError>,
 }
 
+/// The section of YCSB's mixes.
+const YCSB: fn() -> Box<dyn Section> = || Box::new(ycsb::YcsbConfig::default());
+
 /// All workloads, in the order in which they are listed.
 pub const REGISTRY: &[Entry] = &[
     Entry {
@@ -184,6 +191,22 @@ pub const REGISTRY: &[Entry] = &[
         build: chain_queue::build,
     },
     Entry {
+        name: "ctree",
+        group: "macro",
+        summary: "random operations on a crit-bit tree",
+        sections: &[],
+        settings: &[],
+        build: ctree::build,
+    },
+    Entry {
+        name: "echo",
+        group: "macro",
+        summary: "batches of puts merged into a versioned key-value store",
+        sections: &[|| Box::new(echo::EchoConfig::default())],
+        settings: &[],
+        build: echo::build,
+    },
+    Entry {
         name: "hash",
         group: "micro",
         summary: "random operations on an open-chaining hash table",
@@ -198,6 +221,14 @@ pub const REGISTRY: &[Entry] = &[
         sections: &[],
         settings: &[],
         build: queue::build,
+    },
+    Entry {
+        name: "radix-tree",
+        group: "macro",
+        summary: "random operations on a radix tree",
+        sections: &[],
+        settings: &[],
+        build: radix_tree::build,
     },
     Entry {
         name: "rbtree",
@@ -254,6 +285,62 @@ pub const REGISTRY: &[Entry] = &[
         sections: &[],
         settings: &[],
         build: vector::build,
+    },
+    Entry {
+        name: "ycsb",
+        group: "macro",
+        summary: "YCSB as the papers run it: 20 % reads and 80 % updates of a shared key-value store",
+        sections: &[YCSB],
+        settings: &[],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-a",
+        group: "macro",
+        summary: "YCSB's workload A: half reads, half updates",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "a")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-b",
+        group: "macro",
+        summary: "YCSB's workload B: 95 % reads, 5 % updates",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "b")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-c",
+        group: "macro",
+        summary: "YCSB's workload C: reads only",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "c")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-d",
+        group: "macro",
+        summary: "YCSB's workload D: 95 % reads of the latest records, 5 % insertions",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "d")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-e",
+        group: "macro",
+        summary: "YCSB's workload E: 95 % short scans, 5 % insertions, in a B+ tree",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "e"), ("ycsb.index", "btree")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-f",
+        group: "macro",
+        summary: "YCSB's workload F: half reads, half read-modify-writes",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "f")],
+        build: ycsb::build,
     },
 ];
 

@@ -410,14 +410,18 @@ fn the_size_of_a_transaction_is_as_documented() {
         ("array", 16.0, 16.0, 4.0, 78.0),
         ("btree", 42.9, 25.7, 24.7, 114.3),
         ("chain-queue", 7.6, 7.4, 6.8, 50.0),
+        ("ctree", 101.3, 17.0, 15.5, 156.6),
+        ("echo", 73.7, 134.0, 125.0, 835.6),
         ("hash", 7.1, 13.0, 11.7, 64.1),
         ("queue", 8.6, 8.9, 8.3, 50.0),
+        ("radix-tree", 18.3, 37.2, 15.1, 93.9),
         ("rbtree", 45.8, 21.6, 18.6, 108.9),
         ("sdg", 18.0, 10.3, 9.8, 88.8),
         ("sps", 16.0, 16.0, 2.0, 78.0),
         ("ssca2", 20.9, 9.8, 9.3, 33.5),
         ("tpcc", 671.7, 108.5, 103.8, 1783.5),
         ("vector", 1.0, 9.0, 8.0, 45.0),
+        ("ycsb", 5.6, 6.4, 4.0, 129.8),
     ];
     assert_eq!(super::programs().count(), expected.len(), "every workload is pinned");
     for (entry, (name, loads, stores, changes, instructions)) in super::programs().zip(expected) {

@@ -2,12 +2,14 @@
 //!
 //! An [`Index`], which has the table of its bytes, from the keys of elements to their addresses.
 
+use std::ops::ControlFlow;
+
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_LIMIT};
 use super::index::Index;
 use super::keyed::Keyed;
 use crate::memory::{Addr, Image};
-use crate::program::{LockId, Memory};
+use crate::program::{LockId, Memory, Ptr};
 use crate::workloads::Violation;
 
 /// Class 0 are the nodes of the index.
@@ -40,6 +42,21 @@ impl BTree {
     pub fn nodes_max(elements: u64) -> u64 {
         Index::nodes_max(elements)
     }
+
+    /// Reads the elements of up to `records` keys in ascending order, from the first that is at least `key`, and
+    /// calls `visit` with each key.
+    pub fn scan<M: Memory>(&self, m: &mut M, key: u64, records: u64, visit: &mut dyn FnMut(u64)) {
+        let mut left = records;
+        if left == 0 {
+            return;
+        }
+        self.index.scan(m, key..=u64::MAX, |m, key, element| {
+            visit(key);
+            self.element.read(m, element);
+            left -= 1;
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
 }
 
 impl Keyed for BTree {
@@ -60,10 +77,12 @@ impl Keyed for BTree {
         present.is_none()
     }
 
-    fn update<M: Memory>(&self, m: &mut M, key: u64) -> bool {
-        let Some(element) = self.index.get(m, key) else { return false };
-        self.element.update(m, element);
-        true
+    fn find<M: Memory>(&self, m: &mut M, key: u64) -> Ptr {
+        self.index.get(m, key).unwrap_or(Ptr::NULL)
+    }
+
+    fn element(&self) -> Element {
+        self.element
     }
 
     fn remove<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool {
@@ -106,6 +125,7 @@ mod tests {
     use super::super::index::{KEYS, LINK, SLOTS};
     use super::super::keyed::testing::*;
     use super::*;
+    use crate::program::Direct;
     use proptest::prelude::*;
 
     fn tree(element_bytes: u64) -> (BTree, Arena) {
@@ -178,6 +198,18 @@ mod tests {
         convicts(element, 1 << 40 | 3, "is torn: word 1 of key 3");
         convicts(element.plus(24), 0, "is torn: word 3 of key 8");
         convicts(Addr(4160 + 8), third.0, "free block 0x11 lies outside every arena");
+    }
+
+    #[test]
+    fn a_scan_visits_keys_in_order_from_the_first_that_is_not_below() {
+        let (tree, arena) = tree(8);
+        let mut image = filled(&tree, &arena, (0..500).map(|k| k * 389 % 500 * 3));
+        for (first, records) in [(0, 1), (0, 500), (1, 40), (299, 100), (1490, 100), (1498, 5)] {
+            let mut visited = Vec::new();
+            tree.scan(&mut Direct::new(&mut image), first, records, &mut |key| visited.push(key));
+            let keys = (0..500).map(|k| k * 3).filter(|&k| k >= first);
+            assert!(keys.take(records as usize).eq(visited), "{records} from {first}");
+        }
     }
 
     #[test]

@@ -24,10 +24,14 @@ use crate::memory::{Addr, Image, WORD_BYTES, WORDS_PER_LINE, mix};
 use crate::program::{Memory, Ptr};
 use crate::workloads::{ElementKind, costs};
 
-const KEY_BITS: u32 = 40;
+/// Bits of a key.
+pub const KEY_BITS: u32 = 40;
 
 /// One more than the largest key.
 pub const KEY_LIMIT: u64 = 1 << KEY_BITS;
+
+/// Versions that stamps tell apart.
+pub const VERSIONS: u64 = 1 << (u64::BITS - KEY_BITS);
 
 /// The shape of the elements of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +115,12 @@ impl Element {
         self.write(m, at, stamp(key, 1), self.words);
     }
 
+    /// Writes all of the element of `key` at `at`, of `version` modulo 2^24 of which no word stays as it was in another.
+    pub fn create_version<M: Memory>(&self, m: &mut M, at: Ptr, key: u64, version: u64) {
+        debug_assert_eq!(self.updated, self.words, "no word is left to the first version");
+        self.write(m, at, stamp(key, version % VERSIONS), self.words);
+    }
+
     /// Reads all words of the element at `at`, as one who copies it does.
     pub fn read<M: Memory>(&self, m: &mut M, at: Ptr) {
         for i in 0..self.words {
@@ -131,6 +141,22 @@ impl Element {
             copy_line(m, i, words);
             m.store(at.word(i), self.content(stamp, i));
         }
+    }
+
+    /// Checks that the element at `at` is whole and that of `key`.
+    ///
+    /// # Errors
+    /// As [`Element::check`], and which key it has instead.
+    pub fn check_of(&self, image: &Image, at: Addr, key: u64) -> Result<(), String> {
+        match self.check(image, at)? {
+            found if found == key => Ok(()),
+            found => Err(format!("element at {at} holds key {found}, not {key}")),
+        }
+    }
+
+    /// The version of the element at `at`, modulo 2^24.
+    pub fn version(&self, image: &Image, at: Addr) -> u64 {
+        image.load(at) >> KEY_BITS
     }
 
     /// Checks that the element at `at` is whole, and returns its key.

@@ -1,8 +1,9 @@
 //! What the structures that map keys to elements have in common.
 
 use super::allocator::{Arena, Census};
+use super::element::Element;
 use crate::memory::{Addr, Image};
-use crate::program::{LockId, Memory};
+use crate::program::{LockId, Memory, Ptr};
 use crate::workloads::Violation;
 
 /// A map from keys to elements, in PM. The handle itself holds addresses and sizes only.
@@ -14,8 +15,29 @@ pub trait Keyed: Copy + 'static {
     /// present. Returns whether it was absent.
     fn insert<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool;
 
+    /// The element of `key`; null if it is absent.
+    fn find<M: Memory>(&self, m: &mut M, key: u64) -> Ptr;
+
+    /// What the elements are like.
+    fn element(&self) -> Element;
+
     /// Writes the next version of the element of `key`, if present. Returns whether it was.
-    fn update<M: Memory>(&self, m: &mut M, key: u64) -> bool;
+    fn update<M: Memory>(&self, m: &mut M, key: u64) -> bool {
+        let found = self.find(m, key);
+        if !found.is_null() {
+            self.element().update(m, found);
+        }
+        !found.is_null()
+    }
+
+    /// Reads the whole element of `key`, if present. Returns whether it was.
+    fn get<M: Memory>(&self, m: &mut M, key: u64) -> bool {
+        let found = self.find(m, key);
+        if !found.is_null() {
+            self.element().read(m, found);
+        }
+        !found.is_null()
+    }
 
     /// Removes `key` and its element, if present. Returns whether it was.
     fn remove<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool;
@@ -74,7 +96,10 @@ pub(crate) mod testing {
                 match kind {
                     0..4 => assert_eq!(structure.insert(&mut m, arena, key), model.insert(key)),
                     4..7 => assert_eq!(structure.remove(&mut m, arena, key), model.remove(&key)),
-                    _ => assert_eq!(structure.update(&mut m, key), model.contains(&key)),
+                    _ => {
+                        assert_eq!(structure.update(&mut m, key), model.contains(&key));
+                        assert_eq!(structure.get(&mut m, key), model.contains(&key));
+                    }
                 }
             }
             let keys = contents(structure, arena, &image).expect("the structure is sound");

@@ -8,7 +8,9 @@
 
 pub mod allocator;
 pub mod btree;
+pub mod buckets;
 pub mod chain_queue;
+pub mod ctree;
 pub mod element;
 pub mod fifo;
 pub mod graph;
@@ -18,11 +20,15 @@ pub mod keyed;
 pub mod keys;
 pub mod multigraph;
 pub mod queue;
+pub mod radix_tree;
 pub mod rbtree;
+pub mod versions;
 
 pub use allocator::{Arena, Census};
 pub use btree::BTree;
+pub use buckets::Buckets;
 pub use chain_queue::ChainQueue;
+pub use ctree::CritBitTree;
 pub use element::Element;
 pub use fifo::Fifo;
 pub use graph::{Edge, Graph};
@@ -32,4 +38,6 @@ pub use keyed::Keyed;
 pub use keys::Keys;
 pub use multigraph::Multigraph;
 pub use queue::Queue;
+pub use radix_tree::RadixTree;
 pub use rbtree::RbTree;
+pub use versions::Versions;

@@ -286,13 +286,13 @@ impl Keyed for RbTree {
         true
     }
 
-    fn update<M: Memory>(&self, m: &mut M, key: u64) -> bool {
+    fn find<M: Memory>(&self, m: &mut M, key: u64) -> Ptr {
         let (node, ..) = self.search(m, key);
-        if node.is_null() {
-            return false;
-        }
-        self.element.update(m, node.word(self.element_word));
-        true
+        if node.is_null() { node } else { node.word(self.element_word) }
+    }
+
+    fn element(&self) -> Element {
+        self.element
     }
 
     fn remove<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool {
