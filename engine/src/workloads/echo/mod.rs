@@ -34,7 +34,7 @@ use record::Record;
 use super::layout::{Layout, Plan, Share};
 use super::locking::{self, STORE_STRIPES};
 use super::structures::keys::{Action, Keys, key};
-use super::structures::{Arena, Buckets, Census, Element, Versions};
+use super::structures::{Arena, Census, Chains, Element, Versions};
 use super::{Request, Sharing, Violation, Workload, WorkloadConfig, costs};
 use crate::config::ConfigError;
 use crate::memory::{Image, WORD_BYTES};
@@ -67,7 +67,7 @@ struct Parts {
 impl Parts {
     fn place(layout: &mut Layout, share: &Share, element: Element, puts_max: u64) -> Self {
         let keys = share.total_max();
-        let root = layout.take(Buckets::bytes(STORE_STRIPES, keys));
+        let root = layout.take(Chains::root_bytes(STORE_STRIPES, keys));
         let records = share.threads.clone();
         let records = records.map(|t| Record::new(layout.take(Record::bytes(puts_max)), t));
         let records = records.collect();

@@ -10,6 +10,7 @@
 
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::buckets::{Buckets, HEADER_WORDS};
+use super::chains::Chains;
 use super::element::Element;
 use super::keyed::Keyed;
 use crate::memory::{Addr, Image, WORD_BYTES};
@@ -35,7 +36,7 @@ impl Hash {
 
     /// Bytes of PM that stripes and buckets take (saturating).
     pub fn root_bytes(stripes: u32, buckets: u64) -> u64 {
-        Buckets::bytes(stripes, buckets)
+        Chains::root_bytes(stripes, buckets)
     }
 
     /// Bytes of a node.
@@ -56,10 +57,9 @@ impl Keyed for Hash {
             self.element.update(m, found.word(self.element_word));
             return false;
         }
-        let node = arena.allocate(m, NODE);
-        self.buckets.begin(m, node, key);
-        self.element.create(m, node.word(self.element_word), key);
-        self.buckets.link(m, node, key);
+        self.buckets.insert(m, (arena, NODE), key, |m, node| {
+            self.element.create(m, node.word(self.element_word), key);
+        });
         true
     }
 
@@ -77,7 +77,7 @@ impl Keyed for Hash {
         if node.is_null() {
             return false;
         }
-        self.buckets.unlink(m, (node, link), key, |m| arena.free(m, NODE, node));
+        self.buckets.remove(m, (arena, NODE), key, (node, link));
         true
     }
 
@@ -86,7 +86,7 @@ impl Keyed for Hash {
     }
 
     fn root(&self) -> Addr {
-        self.buckets.root
+        self.buckets.root()
     }
 
     fn walk(

@@ -120,7 +120,7 @@ impl Versions {
 
     /// Where it is, for messages.
     pub fn root(&self) -> Addr {
-        self.buckets.root
+        self.buckets.root()
     }
 
     /// The lock that covers a key: its versions, and the chain that they are in.
@@ -155,10 +155,7 @@ impl Versions {
         version: Version,
     ) {
         if table.is_null() {
-            let table = arena.allocate(m, TABLE);
-            self.buckets.begin(m, table, key);
-            write(m, table, 0, version);
-            self.buckets.link(m, table, key);
+            self.buckets.insert(m, (arena, TABLE), key, |m, table| write(m, table, 0, version));
             return;
         }
         m.compute(costs::COMPARE);
