@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use common::{Pattern, machine, trace};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use graven_engine::trace::Reader;
-use graven_engine::trace::replay::Replay;
+use graven_engine::trace::requests::Reader;
+use graven_engine::trace::requests::replay::Replay;
 
 const REQUESTS: u64 = 100_000;
 

@@ -8,7 +8,7 @@ use graven_engine::config::{Annotation, Config, PRESETS, Preset, Source};
 use graven_engine::cost::{Sheet, Verdict, number_text};
 use graven_engine::designs::find;
 use graven_engine::stats;
-use graven_engine::trace::replay;
+use graven_engine::trace::requests::replay;
 
 /// A row of a Markdown table.
 fn row<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {

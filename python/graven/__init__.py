@@ -26,6 +26,15 @@ from graven.reports import (
     LitmusResult,
     Report,
 )
+from graven.traces import (
+    ThreadSummary,
+    TraceInfo,
+    export_champsim,
+    import_champsim,
+    record_trace,
+    replay,
+    trace_info,
+)
 
 __all__ = [
     "METRICS",
@@ -48,14 +57,21 @@ __all__ = [
     "Report",
     "Shares",
     "SimulationError",
+    "ThreadSummary",
     "TraceError",
+    "TraceInfo",
     "__version__",
     "adversary",
     "catalogue",
     "compare",
     "cost",
     "crash",
+    "export_champsim",
+    "import_champsim",
     "litmus",
     "memory",
+    "record_trace",
+    "replay",
     "run",
+    "trace_info",
 ]

@@ -1,6 +1,6 @@
 """The native module: the simulation itself. Text in, text out; everything is JSON."""
 
-from typing import Literal
+from typing import BinaryIO, Literal
 
 __version__: str
 
@@ -75,3 +75,34 @@ class Campaign:
 
     def reducing(self) -> bool:
         """Whether it has convicted and reduces the program; `cancel` then takes it as it is."""
+
+class TraceReplay:
+    """A program trace on a machine, checked against each other when it is made."""
+
+    def __init__(self, spec_json: str) -> None: ...
+    def run(self) -> str:
+        """Run to the end without holding the interpreter's lock; one record."""
+
+    def cancel(self) -> None:
+        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
+
+    def progress(self) -> tuple[int, int]:
+        """Transactions committed so far, and in all."""
+
+class Conversion:
+    """Traces of ChampSim made a program trace, or one of its threads made a trace of ChampSim."""
+
+    def __init__(
+        self, kind: Literal["import", "export"], spec_json: str, files: list[BinaryIO]
+    ) -> None: ...
+    def run(self) -> str:
+        """Run to the end; what has come of it."""
+
+    def cancel(self) -> None:
+        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
+
+    def progress(self) -> tuple[int, int]:
+        """Instructions or operations so far, and 0: how many there are is known at the end."""
+
+def trace_info(path: str) -> str:
+    """What is in a program trace: its header, sizes, and numbers for each thread."""

@@ -65,6 +65,7 @@ class Job:
     bank_loads: str | None = None
     varied: tuple[tuple[str, str, str], ...] = ()
     alias: str | None = None
+    program_trace: str | None = None
 
     @property
     def label(self) -> str:
@@ -86,6 +87,7 @@ class Job:
             "vary": [list(varied) for varied in self.varied],
             "request_trace": self.request_trace,
             "bank_loads": self.bank_loads,
+            "program_trace": self.program_trace,
         }
         return json.dumps(spec)
 

@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,6 +111,22 @@ def _probe(folder: Path, bytes_needed: int) -> None:
                     raise
         file.write(b"\0")
         file.flush()
+
+
+def partial(path: Path) -> Path:
+    """Where a file grows, so that only a whole one ever bears its name."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+@contextlib.contextmanager
+def growing(path: Path) -> Iterator[Path]:
+    """Where a file grows; it bears its name when all has gone well, and is gone otherwise."""
+    place = partial(path)
+    try:
+        yield place
+        place.replace(path)
+    finally:
+        place.unlink(missing_ok=True)
 
 
 def write(path: Path, content: bytes, *, durable: bool = True) -> None:

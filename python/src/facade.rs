@@ -9,10 +9,11 @@ use std::sync::{Arc, OnceLock};
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::cost::Sheet;
 use graven_engine::sim::{Control, SimError, Simulation, Spec};
-use graven_engine::trace::replay::Replay;
-use graven_engine::trace::{Reader, TraceError};
+use graven_engine::trace::requests::replay::Replay;
+use graven_engine::trace::requests::{Reader, TraceError};
 use serde::Deserialize;
 
+use crate::program_trace::Recording;
 use crate::request_trace::RequestTrace;
 
 /// Why a call failed; each becomes one Python exception.
@@ -108,6 +109,8 @@ struct SimulationSpec {
     vary: Vec<(String, String, String)>,
     request_trace: Option<String>,
     bank_loads: Option<String>,
+    #[serde(default)]
+    program_trace: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -186,6 +189,8 @@ struct SimulationTask {
     request_trace: Option<String>,
     /// A file for the banks' loads over time.
     bank_loads: Option<String>,
+    /// A file for what the programs do.
+    program_trace: Option<String>,
 }
 
 /// A simulation from its specification; everything is checked here, nothing runs.
@@ -207,13 +212,23 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         given.seed,
     )?;
     spec.check()?;
-    let (request_trace, bank_loads) = (given.request_trace, given.bank_loads);
-    Ok(Box::new(SimulationTask { spec, request_trace, bank_loads }))
+    Ok(Box::new(SimulationTask {
+        spec,
+        request_trace: given.request_trace,
+        bank_loads: given.bank_loads,
+        program_trace: given.program_trace,
+    }))
 }
 
 impl Task for SimulationTask {
     fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
-        let mut simulation = Simulation::new(&self.spec)?;
+        let (recording, mut simulation) = match self.program_trace {
+            None => (None, Simulation::new(&self.spec)?),
+            Some(path) => {
+                let (recording, simulation) = Recording::begin(&self.spec, path)?;
+                (Some(recording), simulation)
+            }
+        };
         watch.follow(simulation.control(), self.spec.transactions)?;
         let trace = self.request_trace.map(RequestTrace::create).transpose()?;
         if let Some(trace) = &trace {
@@ -232,6 +247,9 @@ impl Task for SimulationTask {
         }
         if let Some(trace) = trace {
             trace.finish()?;
+        }
+        if let Some(recording) = recording {
+            recording.finish()?;
         }
         Ok(simulation.record(digest).to_string())
     }

@@ -6,6 +6,7 @@
 mod facade;
 mod laboratory;
 mod paper_files;
+mod program_trace;
 mod request_trace;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -181,6 +182,77 @@ impl Campaign {
     }
 }
 
+/// A program trace on the machine: `TraceReplay(spec_json)`.
+#[pyclass(frozen, module = "graven._engine")]
+struct TraceReplay(Runner);
+
+#[pymethods]
+impl TraceReplay {
+    #[new]
+    fn new(spec_json: &str) -> PyResult<Self> {
+        Ok(TraceReplay(Runner::new(program_trace::replay(spec_json)?)))
+    }
+
+    /// Runs to the end without holding the interpreter's lock; one record as JSON.
+    fn run(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.run(py)
+    }
+
+    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
+    fn cancel(&self) {
+        self.0.watch.cancel();
+    }
+
+    /// Transactions committed so far, and in all.
+    fn progress(&self) -> (u64, u64) {
+        self.0.watch.progress()
+    }
+}
+
+/// Traces of ChampSim from and to program traces: `Conversion("import" | "export", spec_json, files)`.
+#[pyclass(frozen, module = "graven._engine")]
+struct Conversion(Runner);
+
+#[pymethods]
+impl Conversion {
+    #[new]
+    fn new(kind: &str, spec_json: &str, mut files: Vec<Py<PyAny>>) -> PyResult<Self> {
+        let task = match (kind, files.pop()) {
+            ("import", Some(last)) => {
+                files.push(last);
+                program_trace::import(spec_json, files)?
+            }
+            ("export", Some(out)) if files.is_empty() => program_trace::export(spec_json, out)?,
+            _ => {
+                let message = "a conversion is an import of one or more files, or an export to one";
+                return Err(ConfigError::new_err(message));
+            }
+        };
+        Ok(Conversion(Runner::new(task)))
+    }
+
+    /// Runs to the end; what has come of it as JSON.
+    fn run(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.run(py)
+    }
+
+    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
+    fn cancel(&self) {
+        self.0.watch.cancel();
+    }
+
+    /// Instructions or operations so far, and 0: how many there are is known at the end.
+    fn progress(&self) -> (u64, u64) {
+        self.0.watch.progress()
+    }
+}
+
+/// What is in a program trace, as JSON.
+#[pyfunction]
+fn trace_info(path: &str) -> PyResult<String> {
+    Ok(program_trace::info(path)?)
+}
+
 /// Everything that can be named: designs, workloads, machines, statistics, parameters; as JSON.
 #[pyfunction]
 fn catalogue() -> String {
@@ -222,6 +294,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_class::<MemoryReplay>()?;
     module.add_class::<Campaign>()?;
+    module.add_class::<TraceReplay>()?;
+    module.add_class::<Conversion>()?;
+    module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(comparison, module)?)?;
     module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(build, module)?)?;

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex};
 
 use graven_engine::machine::Recorder;
-use graven_engine::trace::Writer;
+use graven_engine::trace::requests::Writer;
 
 use crate::facade::Failure;
 

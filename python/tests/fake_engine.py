@@ -417,6 +417,9 @@ class Simulation(_Task):
         self._sleep(f"{name}-{self._workload[0]}")
         if self._spec["bank_loads"]:
             Path(self._spec["bank_loads"]).write_text("cycle,bank0\n")
+        if self._spec.get("program_trace"):
+            header = {"design": name, "workload": self._workload[0], "machine": self._machine}
+            _write_trace(self._spec["program_trace"], header | {"set": self._spec["set"]})
         if self._spec["request_trace"]:
             with Path(self._spec["request_trace"]).open("w") as file:
                 file.write("NVMV1\n")
@@ -498,6 +501,81 @@ class MemoryReplay(_Task):
                 "stats": {"cycles": 1000, "media_write_requests": self._total},
             }
         )
+
+
+TRACE_MAGIC = b"\x89GRVNT\r\n"
+
+
+def _write_trace(path, header):
+    Path(path).write_bytes(TRACE_MAGIC + json.dumps(header).encode())
+
+
+def _read_trace(path):
+    """A trace of the stand-in: the magic number, and a header in JSON."""
+    content = Path(path).read_bytes()
+    if not content.startswith(TRACE_MAGIC):
+        raise TraceError(f"{path}: byte 0: expected a program trace of Graven, found another")
+    return json.loads(content[len(TRACE_MAGIC) :])
+
+
+def trace_info(path):
+    header = {
+        "version": __version__,
+        "origin": "simulation",
+        "threads": 2,
+        "transactions": 10,
+        "seed": 1,
+    }
+    names = ("operations", "transactions", "loads", "stores", "instructions", "locks", "end")
+    return json.dumps(
+        {
+            "header": header | _read_trace(path),
+            "bytes": Path(path).stat().st_size,
+            "blocks": 2,
+            "populated_words": 3,
+            "populated_bytes": 99,
+            "summaries": [dict.fromkeys(names, 1000)] * 2,
+        }
+    )
+
+
+class TraceReplay(Simulation):
+    def __init__(self, spec_json):
+        spec = json.loads(spec_json)
+        header = _read_trace(spec["trace"])
+        machine = spec["machine"] or {"preset": header["machine"]}
+        of_run = {"threads": None, "transactions": 10, "seed": 1, "bank_loads": None}
+        super().__init__(
+            json.dumps(
+                {
+                    "design": spec["design"] or header["design"],
+                    "workload": header["workload"],
+                    "machine": machine,
+                    "set": header["set"] + spec["set"],
+                    "request_trace": None,
+                    **of_run,
+                }
+            )
+        )
+
+
+class Conversion(_Task):
+    """Takes what ChampSim has for the text after the first byte, and gives it back."""
+
+    def __init__(self, kind, spec_json, files):
+        super().__init__()
+        self._kind = kind
+        self._spec = json.loads(spec_json)
+        self._files = files
+
+    def run(self):
+        self._pass_time(float(os.environ.get("FAKE_SECONDS", "0")))
+        if self._kind == "export":
+            self._files[0].write(json.dumps(_read_trace(self._spec["trace"])).encode())
+            return json.dumps({"instructions": 1234})
+        texts = [file.read().decode() for file in self._files]
+        _write_trace(self._spec["out"], {"origin": "champsim", "texts": texts} | self._spec)
+        return trace_info(self._spec["out"])
 
 
 class Campaign(_Task):

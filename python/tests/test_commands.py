@@ -140,7 +140,10 @@ def test_memory_names_the_line_that_it_cannot_read(graven, tmp_path):
     assert graven("memory", "nothing.nvt").returncode == 2
 
 
-@pytest.mark.parametrize("command", ["compare", "run", "crash", "litmus", "list", "memory", "cost"])
+@pytest.mark.parametrize(
+    "command",
+    ["compare", "run", "crash", "litmus", "list", "memory", "reproduce", "cost", "trace"],
+)
 def test_every_command_has_help_with_examples(graven, command):
     done = graven(command, "--help")
     assert done.returncode == 0

@@ -6,7 +6,7 @@ use graven_engine::config::{Config, ConfigError};
 use graven_engine::memory::{Addr, Image, LineAddr, LineData};
 use graven_engine::program::{Op, Program, Ptr};
 use graven_engine::sim::{Simulation, Spec};
-use graven_engine::trace::{Content, Request, Writer};
+use graven_engine::trace::requests::{Content, Request, Writer};
 use graven_engine::workloads::{Entry, Violation, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;

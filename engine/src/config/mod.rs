@@ -121,6 +121,42 @@ impl Config {
         Ok(config)
     }
 
+    /// Defaults overlaid with a configuration as [`Config::to_json`] writes it. `machine` is the machine's name,
+    /// `origin` where the configuration is from, for messages. It counts as set by the user.
+    ///
+    /// # Errors
+    /// As [`Config::from_toml`].
+    pub fn from_json(
+        json: &serde_json::Value,
+        machine: &str,
+        origin: &str,
+    ) -> Result<Config, ConfigError> {
+        let mut config = Config::defaults();
+        config.machine = machine.into();
+        config.overlay_json(json, origin, |_| true)?;
+        Ok(config)
+    }
+
+    /// Takes over the sections of such a configuration whose names are wanted.
+    ///
+    /// # Errors
+    /// As [`Config::from_toml`].
+    pub fn overlay_json(
+        &mut self,
+        json: &serde_json::Value,
+        origin: &str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(), ConfigError> {
+        let tables = json.as_object().into_iter().flatten();
+        for (section, values) in tables.filter(|(section, _)| wanted(section)) {
+            let source = Source::User(origin.into());
+            for (key, value) in values.as_object().into_iter().flatten() {
+                self.set_value(origin, section, key, &from_json(value), source.clone())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes what the tables of a file say over what is there.
     fn overlay(&mut self, table: &Table, file: &str) -> Result<(), ConfigError> {
         for (name, value) in table {
@@ -374,6 +410,20 @@ fn annotated(table: &Table) -> Option<(Value, Source)> {
     let source =
         text("source").map(Source::Paper).or_else(|| text("assumed").map(Source::Assumed))?;
     Some((value, source))
+}
+
+/// The reverse of [`to_json`]; what no parameter can be is text that none accepts.
+fn from_json(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Bool(b) => (*b).into(),
+        serde_json::Value::String(s) => s.clone().into(),
+        serde_json::Value::Number(n) => match (n.as_i64(), n.as_f64()) {
+            (Some(integer), _) => integer.into(),
+            (None, Some(float)) => float.into(),
+            (None, None) => n.to_string().into(),
+        },
+        other => other.to_string().into(),
+    }
 }
 
 /// A parameter's value as JSON.

@@ -235,6 +235,18 @@ impl Image {
         })
     }
 
+    /// Every word that is not zero, in the order of addresses.
+    pub fn nonzero_words(&self) -> impl Iterator<Item = (Addr, u64)> + '_ {
+        self.chunks.iter().enumerate().filter_map(|(i, chunk)| Some((i, chunk.as_ref()?))).flat_map(
+            |(index, words)| {
+                let base = index as u64 * CHUNK_BYTES;
+                let at = move |i: usize| Addr(base + i as u64 * WORD_BYTES);
+                let nonzero = words.iter().enumerate().filter(|&(_, &word)| word != 0);
+                nonzero.map(move |(i, &word)| (at(i), word))
+            },
+        )
+    }
+
     /// Number of lines that hold anything but zero.
     pub fn nonzero_lines(&self) -> u64 {
         let lines =

@@ -58,6 +58,24 @@ impl Spec {
         let workload = workloads::find(workload)?;
         let mut config = design.configured(config);
         config.adopt(workload.name, workload.settings);
+        let transactions =
+            argument("transactions", transactions, 10_000, 1..=1 << 40, String::new)?;
+        Spec::checked(config, design, workload, threads, transactions, seed)
+    }
+
+    /// A specification of a workload that need not be registered, with a configuration that has the parameter sets
+    /// that the names stand for.
+    ///
+    /// # Errors
+    /// Values that do not fit each other.
+    pub(crate) fn checked(
+        config: Config,
+        design: &'static designs::Entry,
+        workload: &'static workloads::Entry,
+        threads: Option<u64>,
+        transactions: u64,
+        seed: u64,
+    ) -> Result<Spec, ConfigError> {
         config.validate()?;
         let core = config.get::<CoreConfig>();
         let most = core.count * core.threads_per_core;
@@ -67,8 +85,6 @@ impl Spec {
                 core.count, core.threads_per_core
             )
         })?;
-        let transactions =
-            argument("transactions", transactions, 10_000, 1..=1 << 40, String::new)?;
         Ok(Spec {
             design,
             workload,

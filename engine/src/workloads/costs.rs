@@ -35,3 +35,6 @@ pub const FREE: u32 = 4;
 
 /// One case distinction of a rebalancing step (colour or fill tests and their branches).
 pub const REBALANCE: u32 = 4;
+
+/// One digit of a number as text: division by ten, a store to a volatile buffer.
+pub const DIGIT: u32 = 5;

@@ -4,7 +4,7 @@
 //! An arena is sized for the population and for everything that the transactions could insert, so
 //! that allocation never fails during a run. Threads that do not share each have a partition.
 
-use super::structures::{Arena, Element, allocator::CLASSES};
+use super::structures::{Arena, Element};
 use super::{Request, Sharing};
 use crate::config::ConfigError;
 use crate::memory::{Addr, LINE_BYTES};
@@ -107,7 +107,7 @@ impl Plan {
         } else {
             (0..threads).map(|t| self.share(t..t + 1)).collect()
         };
-        let mut layout = Layout { next: self.request.start.0.max(1) };
+        let mut layout = Layout::from(self.request.start);
         let parts = shares
             .iter()
             .map(|share| {
@@ -157,6 +157,16 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// From `start` on (or 1: no structure lies at address 0).
+    pub(super) fn from(start: Addr) -> Self {
+        Layout { next: start.0.max(1) }
+    }
+
+    /// One past the last byte that was handed out.
+    pub(super) fn end(&self) -> Addr {
+        Addr(self.next)
+    }
+
     fn align(&mut self, bytes: u64) {
         self.next = self.next.checked_next_multiple_of(bytes).unwrap_or(u64::MAX);
     }
@@ -170,7 +180,7 @@ impl Layout {
     }
 
     /// An arena for as many blocks of each size: `(bytes, blocks)`.
-    pub(super) fn arena(&mut self, classes: [(u64, u64); CLASSES]) -> Arena {
+    pub(super) fn arena<const N: usize>(&mut self, classes: [(u64, u64); N]) -> Arena {
         let header = self.take(Arena::HEADER_BYTES);
         let bytes = classes
             .iter()

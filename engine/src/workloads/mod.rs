@@ -23,6 +23,7 @@ mod ssca2;
 pub mod structures;
 #[cfg(test)]
 mod testing;
+mod tpcc;
 mod vector;
 
 use crate::config::{Config, ConfigError, Section, Size};
@@ -229,6 +230,22 @@ pub const REGISTRY: &[Entry] = &[
         sections: &[],
         settings: &[],
         build: ssca2::build,
+    },
+    Entry {
+        name: "tpcc",
+        group: "macro",
+        summary: "TPC-C: the standard mix of its five transactions on nine tables",
+        sections: &[|| Box::new(tpcc::TpccConfig::default())],
+        settings: &[],
+        build: tpcc::build,
+    },
+    Entry {
+        name: "tpcc-new-order",
+        group: "macro",
+        summary: "TPC-C: New-Orders alone",
+        sections: &[|| Box::new(tpcc::TpccConfig::default())],
+        settings: &[("tpcc.mix", "new-order")],
+        build: tpcc::build,
     },
     Entry {
         name: "vector",

@@ -416,6 +416,7 @@ fn the_size_of_a_transaction_is_as_documented() {
         ("sdg", 18.0, 10.3, 9.8, 88.8),
         ("sps", 16.0, 16.0, 2.0, 78.0),
         ("ssca2", 20.9, 9.8, 9.3, 33.5),
+        ("tpcc", 671.7, 108.5, 103.8, 1783.5),
         ("vector", 1.0, 9.0, 8.0, 45.0),
     ];
     assert_eq!(super::programs().count(), expected.len(), "every workload is pinned");

@@ -40,8 +40,16 @@ pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
         ("dram.capacity_bytes", "1 MB"),
         ("hoop.block_bytes", "16 KB"),
     ];
-    preset("silo", &[&tiny, settings].concat())
+    preset("silo", &[&tiny, &SMALL_TPCC[..], settings].concat())
 }
+
+/// Few rows of everything.
+pub const SMALL_TPCC: [(&str, &str); 4] = [
+    ("tpcc.items", "40"),
+    ("tpcc.districts", "2"),
+    ("tpcc.customers_per_district", "12"),
+    ("tpcc.orders_per_district", "10"),
+];
 
 /// A simulation of a registered design on any workload entry.
 pub fn simulation(

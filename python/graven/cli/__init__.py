@@ -24,6 +24,7 @@ from graven.cli.memory import memory
 from graven.cli.reproduce import reproduce
 from graven.cli.run import run
 from graven.cli.terminal import REFUSED, complain
+from graven.cli.trace import trace
 from graven.output import OutputError
 
 FAILED, INTERRUPTED = 1, 130
@@ -61,6 +62,7 @@ cli.add_command(litmus)
 cli.add_command(cost)
 cli.add_command(list_)
 cli.add_command(memory)
+cli.add_command(trace)
 
 
 def main() -> NoReturn:

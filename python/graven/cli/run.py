@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -78,7 +77,7 @@ def run(
     files = {"--request-trace": (request_trace, TRACE_ROOM), "--bank-loads": (bank_loads, 0)}
     if request_trace is not None and request_trace == bank_loads:
         raise click.UsageError(f"--request-trace and --bank-loads: both name {bank_loads}")
-    partial = {path: _partial(path) for path, _ in files.values() if path is not None}
+    partial = {path: output.partial(path) for path, _ in files.values() if path is not None}
     job = Job(
         design,
         workload,
@@ -105,15 +104,11 @@ def run(
     finally:
         for growing in partial.values():
             growing.unlink(missing_ok=True)
-    return _show(result, form)
+    return show(result, form)
 
 
-def _partial(path: Path) -> Path:
-    """Where a file grows, so that only a whole one ever bears its name."""
-    return path.with_name(f".{path.name}.{os.getpid()}")
-
-
-def _show(result: Result, form: str) -> int:
+def show(result: Result, form: str) -> int:
+    """Prints what came of one simulation; the exit code."""
     if result.interrupted:
         complain("interrupted")
         return 130

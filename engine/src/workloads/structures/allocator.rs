@@ -25,8 +25,8 @@ use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use crate::program::{Memory, Ptr};
 use crate::workloads::{Violation, costs};
 
-/// Size classes of one arena.
-pub const CLASSES: usize = 2;
+/// Size classes of one arena, at most.
+pub const CLASSES: usize = 3;
 
 const BUMP: u64 = 0;
 const FREE: u64 = 1;
@@ -52,9 +52,11 @@ impl Arena {
     /// Bytes of PM that the header takes.
     pub const HEADER_BYTES: u64 = LINE_BYTES;
 
-    /// The arena that has its header at `header` and its blocks in `[start, end)`; a class of 0
-    /// bytes is not used.
-    pub fn new(header: Addr, start: Addr, end: Addr, block_bytes: [u64; CLASSES]) -> Self {
+    /// The arena that has its header at `header` and its blocks, of up to [`CLASSES`] sizes, in `[start, end)`; a
+    /// class of 0 bytes is not used.
+    pub fn new<const N: usize>(header: Addr, start: Addr, end: Addr, sizes: [u64; N]) -> Self {
+        let mut block_bytes = [0; CLASSES];
+        block_bytes[..N].copy_from_slice(&sizes);
         assert!(block_bytes.iter().all(|b| b.is_multiple_of(LINE_BYTES)), "blocks are whole lines");
         assert!(start.0.is_multiple_of(LINE_BYTES) && start <= end, "an arena starts on a line");
         Self { header, start, end, block_bytes }
@@ -226,7 +228,7 @@ mod tests {
     const START: Addr = Addr(4160);
 
     fn arena() -> Arena {
-        Arena::new(HEADER, START, Addr(1 << 20), [64, 256])
+        Arena::new(HEADER, START, Addr(1 << 20), [64, 256, 128])
     }
 
     fn audit(image: &Image, held: &[(Ptr, Class)]) -> Result<(), Violation> {

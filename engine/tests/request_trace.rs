@@ -10,8 +10,8 @@ use common::{CELLS, simulation, tiny_config};
 use graven_engine::config::Config;
 use graven_engine::machine::{NEVER, RequestRecord};
 use graven_engine::memory::{LineAddr, LineData};
-use graven_engine::trace::replay::{Record, Replay};
-use graven_engine::trace::{Content, Reader, Request, TraceError, Writer};
+use graven_engine::trace::requests::replay::{Record, Replay};
+use graven_engine::trace::requests::{Content, Reader, Request, TraceError, Writer};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Result<Vec<Request>, TraceError> {

@@ -1,12 +1,12 @@
-//! One node of the B+ tree: its fields, bisection, and the shifting of keys.
+//! One node of an index: its fields, bisection, and the shifting of keys.
 
-use crate::program::{Memory, Ptr};
+use crate::program::{Load, Memory, Ptr};
 use crate::workloads::costs;
 
 pub(super) const META: u64 = 0;
-pub(super) const LINK: u64 = 1;
-pub(super) const KEYS: u64 = 2;
-pub(super) const SLOTS: u64 = KEYS + KEYS_MAX;
+pub(in crate::workloads::structures) const LINK: u64 = 1;
+pub(in crate::workloads::structures) const KEYS: u64 = 2;
+pub(in crate::workloads::structures) const SLOTS: u64 = KEYS + KEYS_MAX;
 
 /// Keys of a full node.
 pub(super) const KEYS_MAX: u64 = 15;
@@ -20,7 +20,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn load<M: Memory>(m: &mut M, at: Ptr) -> Self {
+    pub(super) fn load<M: Load>(m: &mut M, at: Ptr) -> Self {
         let meta = m.load(at.word(META));
         Node { at, keys: meta / 2, is_leaf: meta % 2 == 1 }
     }
@@ -48,7 +48,7 @@ impl Node {
     }
 
     /// How many keys are below `key` (or at most `key`, if `or_equal`).
-    pub(super) fn rank<M: Memory>(&self, m: &mut M, key: u64, or_equal: bool) -> u64 {
+    pub(super) fn rank<M: Load>(&self, m: &mut M, key: u64, or_equal: bool) -> u64 {
         let (mut low, mut high) = (0, self.keys);
         while low < high {
             m.compute(costs::COMPARE);
@@ -64,7 +64,7 @@ impl Node {
     }
 
     /// The position of `key` in this leaf, if it is there.
-    pub(super) fn find<M: Memory>(&self, m: &mut M, key: u64) -> Result<u64, u64> {
+    pub(super) fn find<M: Load>(&self, m: &mut M, key: u64) -> Result<u64, u64> {
         let position = self.rank(m, key, false);
         if position < self.keys && m.load(self.key(position)) == key {
             Ok(position)

@@ -1,11 +1,11 @@
-//! A B+ tree in PM: fan-out 16, elements in blocks of their own that the leaves point at.
+//! An ordered index in PM: a B+ tree of fan-out 16 from 64-bit keys to words, which are addresses of rows or elements.
 //!
 //! Root (one line):
 //!
 //! | word | content |
 //! |---|---|
 //! | 0 | address of the root node |
-//! | 1 | number of elements |
+//! | 1 | number of entries |
 //!
 //! Node, one block of four lines (256 B):
 //!
@@ -14,23 +14,27 @@
 //! | 0 | twice the number of keys, plus 1 | twice the number of keys |
 //! | 1 | next leaf to the right, or 0 | child left of all keys |
 //! | 2..17 | keys, ascending | keys, ascending |
-//! | 17..32 | address of the element of each key | child right of each key |
+//! | 17..32 | what each key is mapped to | child right of each key |
 //!
 //! Key k of an inner node is at most every key right of it and greater than every key left of it;
 //! it need not be present itself. Every node but the root has at least 7 keys. Insertion splits
 //! full nodes, and removal refills nodes of 7 keys (from a neighbour, or by merging with it), on
 //! the way down, so that neither ever goes back up. Nodes are searched by bisection; keys and
-//! pointers shift to make room, word by word.
+//! pointers shift to make room, word by word. Leaves are linked, so that a range of keys is walked
+//! without going back up either. Left out: keys that are there twice, and latches of nodes: who
+//! shares an index locks what it stands for.
 
 mod node;
 
-use self::node::{KEYS_MAX, LINK, Node, SLOTS, copy};
-use super::allocator::{Arena, Census, Class, block_bytes};
-use super::element::{Element, KEY_LIMIT};
-use super::keyed::Keyed;
+#[cfg(test)]
+pub(super) use self::node::KEYS;
+use self::node::{KEYS_MAX, Node, copy};
+pub(super) use self::node::{LINK, SLOTS};
+use super::allocator::{Arena, Census, Class};
 use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
-use crate::program::{LockId, Memory, Ptr};
+use crate::program::{Load, Memory, Ptr};
 use crate::workloads::{Violation, costs};
+use std::ops::{ControlFlow, Range, RangeInclusive};
 
 const ROOT: u64 = 0;
 const COUNT: u64 = 1;
@@ -42,47 +46,60 @@ const HALF: u64 = 8;
 const NODE_WORDS: u64 = 32;
 const _: () = assert!(SLOTS + KEYS_MAX == NODE_WORDS && 2 * KEYS_MIN < KEYS_MAX);
 
+/// Nodes are the first class of their arena.
 const NODE: Class = 0;
-const ELEMENT: Class = 1;
 
 /// A tree of nodes with 8 children or more is not deeper in a 64-bit address space; bounds the
 /// check.
 const DEPTH_MAX: u32 = 24;
 
-/// The handle of a B+ tree.
+/// The handle of an index.
 #[derive(Clone, Copy, Debug)]
-pub struct BTree {
+pub struct Index {
     root: Addr,
-    element: Element,
 }
 
-impl BTree {
+impl Index {
     /// Bytes of PM that the root takes.
     pub const ROOT_BYTES: u64 = LINE_BYTES;
     /// Bytes of a node.
     pub const NODE_BYTES: u64 = NODE_WORDS * WORD_BYTES;
+    /// One more than the largest key.
+    pub const KEY_LIMIT: u64 = u64::MAX;
 
-    /// The tree with its root at `root`.
-    pub fn new(root: Addr, element: Element) -> Self {
-        Self { root, element }
+    /// The index with its root at `root`.
+    pub const fn new(root: Addr) -> Self {
+        Self { root }
     }
 
-    /// Bytes of the block of one element.
-    pub fn element_bytes(element: Element) -> u64 {
-        block_bytes(element.words)
+    /// Where it is.
+    pub fn root(&self) -> Addr {
+        self.root
     }
 
-    /// Nodes of a tree of `elements` elements, at most: 7 keys to a leaf, 8 children to an inner
+    /// Nodes of an index of `elements` entries, at most: 7 keys to a leaf, 8 children to an inner
     /// node.
     pub fn nodes_max(elements: u64) -> u64 {
         elements / 6 + 16
+    }
+
+    /// Nodes that inserting so many keys takes at most, one after the other and beyond all others, if there are
+    /// never more than `elements`: a node at the end splits once for each 8, on every level, and the root besides.
+    pub fn nodes_of_run(elements: u64, keys: u64) -> u64 {
+        let mut level = elements / KEYS_MIN;
+        let mut levels = 1;
+        while level > 1 {
+            level /= KEYS_MIN + 1;
+            levels += 1;
+        }
+        (keys / HALF + 1) * (levels + 1) + 1
     }
 
     fn field(&self, word: u64) -> Ptr {
         Ptr::known(self.root).word(word)
     }
 
-    fn root_node<M: Memory>(&self, m: &mut M) -> Node {
+    fn root_node<M: Load>(&self, m: &mut M) -> Node {
         let at = m.load_ptr(self.field(ROOT));
         Node::load(m, at)
     }
@@ -219,7 +236,7 @@ impl BTree {
     }
 
     /// The leaf that `key` is in, if it is anywhere.
-    fn leaf_of<M: Memory>(&self, m: &mut M, key: u64) -> Node {
+    fn leaf_of<M: Load>(&self, m: &mut M, key: u64) -> Node {
         let mut node = self.root_node(m);
         while !node.is_leaf {
             let index = node.rank(m, key, true);
@@ -228,11 +245,9 @@ impl BTree {
         }
         node
     }
-}
 
-impl Keyed for BTree {
-    fn format<M: Memory>(&self, m: &mut M, arena: &Arena) {
-        arena.format(m);
+    /// Makes the index empty. Its nodes come from the arena.
+    pub fn format<M: Memory>(&self, m: &mut M, arena: &Arena) {
         let mut leaf = Self::new_node(m, arena, true);
         leaf.set_keys(m, 0);
         m.store(leaf.link(), 0);
@@ -240,7 +255,15 @@ impl Keyed for BTree {
         m.store(self.field(COUNT), 0);
     }
 
-    fn insert<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool {
+    /// Maps `key` (below [`Index::KEY_LIMIT`]) to what `make` makes, if it is absent; else returns what it is
+    /// mapped to.
+    pub fn insert_with<M: Memory>(
+        &self,
+        m: &mut M,
+        arena: &Arena,
+        key: u64,
+        make: impl FnOnce(&mut M) -> Ptr,
+    ) -> Option<Ptr> {
         let mut node = self.root_node(m);
         if node.keys == KEYS_MAX {
             let mut root = Self::new_node(m, arena, false);
@@ -264,30 +287,82 @@ impl Keyed for BTree {
             node = child;
         }
         match node.find(m, key) {
-            Ok(position) => {
-                let element = m.load_ptr(node.slot(position));
-                self.element.update(m, element);
-                false
-            }
+            Ok(position) => Some(m.load_ptr(node.slot(position))),
             Err(position) => {
-                let element = arena.allocate(m, ELEMENT);
-                self.element.create(m, element, key);
-                node.insert_at(m, position, key, element);
+                let made = make(m);
+                node.insert_at(m, position, key, made);
                 self.count(m, 1);
-                true
+                None
             }
         }
     }
 
-    fn update<M: Memory>(&self, m: &mut M, key: u64) -> bool {
-        let leaf = self.leaf_of(m, key);
-        let Ok(position) = leaf.find(m, key) else { return false };
-        let element = m.load_ptr(leaf.slot(position));
-        self.element.update(m, element);
-        true
+    /// Maps `key`, which is absent.
+    ///
+    /// # Panics
+    /// If it is present.
+    pub fn insert<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64, to: Ptr) {
+        let present = self.insert_with(m, arena, key, |_| to);
+        assert!(present.is_none(), "key {key} of the index at {} is there", self.root);
     }
 
-    fn remove<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool {
+    /// What `key` is mapped to, if it is present.
+    pub fn get<M: Load>(&self, m: &mut M, key: u64) -> Option<Ptr> {
+        let leaf = self.leaf_of(m, key);
+        let position = leaf.find(m, key).ok()?;
+        Some(m.load_ptr(leaf.slot(position)))
+    }
+
+    /// Calls `visit` with each key of a range that is present, and what it is mapped to, in ascending order until it
+    /// breaks off.
+    pub fn scan<M: Load>(
+        &self,
+        m: &mut M,
+        keys: RangeInclusive<u64>,
+        mut visit: impl FnMut(&mut M, u64, Ptr) -> ControlFlow<()>,
+    ) {
+        let mut leaf = self.leaf_of(m, *keys.start());
+        let mut position = leaf.rank(m, *keys.start(), false);
+        loop {
+            while position < leaf.keys {
+                m.compute(costs::COMPARE);
+                let key = m.load(leaf.key(position));
+                if key > *keys.end() {
+                    return;
+                }
+                let to = m.load_ptr(leaf.slot(position));
+                if visit(m, key, to).is_break() {
+                    return;
+                }
+                position += 1;
+            }
+            let next = m.load_ptr(leaf.link());
+            if next.is_null() {
+                return;
+            }
+            (leaf, position) = (Node::load(m, next), 0);
+        }
+    }
+
+    /// The first key of a range that is present, and what it is mapped to.
+    pub fn first<M: Load>(&self, m: &mut M, keys: RangeInclusive<u64>) -> Option<(u64, Ptr)> {
+        let mut found = None;
+        self.scan(m, keys, |_, key, to| {
+            found = Some((key, to));
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    /// Removes `key`, if it is present, and has `release` do what there is to do with what it was mapped to. Returns
+    /// whether it was.
+    pub fn remove_with<M: Memory>(
+        &self,
+        m: &mut M,
+        arena: &Arena,
+        key: u64,
+        release: impl FnOnce(&mut M, Ptr),
+    ) -> bool {
         let mut node = self.root_node(m);
         while !node.is_leaf {
             let index = node.rank(m, key, true);
@@ -304,32 +379,28 @@ impl Keyed for BTree {
             node = child;
         }
         let Ok(position) = node.find(m, key) else { return false };
-        let element = m.load_ptr(node.slot(position));
+        let old = m.load_ptr(node.slot(position));
         node.remove_at(m, position);
-        arena.free(m, ELEMENT, element);
+        release(m, old);
         self.count(m, -1);
         true
     }
 
-    /// One lock for the whole tree.
-    fn lock_of(&self, _key: u64) -> LockId {
-        0
-    }
-
-    fn root(&self) -> Addr {
-        self.root
-    }
-
-    fn walk(
+    /// Walks the whole index, whose keys must lie in `keys`, checks its invariants, accounts for its nodes with the
+    /// census, and calls `visit` with each key and what it is mapped to, in ascending order.
+    ///
+    /// # Errors
+    /// The first violation, or what `visit` says. Ends on any image.
+    pub fn walk(
         &self,
         image: &Image,
         census: &mut Census,
-        visit: &mut dyn FnMut(u64),
+        keys: Range<u64>,
+        visit: &mut dyn FnMut(&mut Census, u64, Addr) -> Result<(), Violation>,
     ) -> Result<(), Violation> {
         let root = Addr(image.load(self.field(ROOT).addr));
-        let mut walk =
-            Walk { tree: self, image, census, visit, count: 0, leaf_depth: None, last_leaf: None };
-        walk.subtree(root, (0, KEY_LIMIT), 0)?;
+        let mut walk = Walk { image, census, visit, count: 0, leaf_depth: None, last_leaf: None };
+        walk.subtree(root, (keys.start, keys.end), 0)?;
         walk.end_of_leaves()?;
         let (walked, stored) = (walk.count, image.load(self.field(COUNT).addr));
         if walked != stored {
@@ -341,10 +412,9 @@ impl Keyed for BTree {
 
 /// A check under way.
 struct Walk<'a> {
-    tree: &'a BTree,
     image: &'a Image,
     census: &'a mut Census,
-    visit: &'a mut dyn FnMut(u64),
+    visit: &'a mut dyn FnMut(&mut Census, u64, Addr) -> Result<(), Violation>,
     count: u64,
     leaf_depth: Option<u32>,
     last_leaf: Option<Addr>,
@@ -405,19 +475,9 @@ impl Walk<'_> {
         self.last_leaf = Some(at);
         for i in 0..node.keys {
             let key = self.image.load(node.key(i).addr);
-            let element = Addr(self.image.load(node.slot(i).addr));
-            self.census.claim(element, ELEMENT, "element")?;
-            match self.tree.element.check(self.image, element) {
-                Ok(found) if found == key => {}
-                Ok(found) => {
-                    return Err(self.census.broken(format!(
-                        "key {key} of leaf {at} points at the element of key {found}"
-                    )));
-                }
-                Err(torn) => return Err(self.census.broken(torn)),
-            }
+            let to = Addr(self.image.load(node.slot(i).addr));
             self.count += 1;
-            (self.visit)(key);
+            (self.visit)(self.census, key, to)?;
         }
         Ok(())
     }
@@ -438,102 +498,4 @@ impl Walk<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::keyed::testing::*;
-    use super::node::KEYS;
-    use super::*;
-    use proptest::prelude::*;
-
-    fn tree(element_bytes: u64) -> (BTree, Arena) {
-        let element = Element::of_bytes(element_bytes);
-        let sizes = [BTree::NODE_BYTES, BTree::element_bytes(element)];
-        let arena = Arena::new(Addr(4160), Addr(8192), Addr(1 << 22), sizes);
-        (BTree::new(Addr(4096), element), arena)
-    }
-
-    proptest! {
-        #[test]
-        fn it_behaves_as_a_set(
-            steps in prop::collection::vec((0..8u8, 0..600u64), 0..1500),
-            element_bytes in prop_oneof![Just(8), Just(64), Just(200)],
-        ) {
-            let (tree, arena) = tree(element_bytes);
-            agrees_with_a_set(&tree, &arena, &steps);
-        }
-    }
-
-    #[test]
-    fn growing_and_shrinking_from_either_end_keeps_nodes_filled() {
-        let (tree, arena) = tree(8);
-        let up = (0..1000).map(|k| (0, k));
-        let down = || (0..1000).rev().map(|k| (4, k));
-        let scattered = |kind: u8| (0..1000).map(move |k| (kind, k * 389 % 1000));
-        agrees_with_a_set(&tree, &arena, &up.clone().chain(down()).collect::<Vec<_>>());
-        let steps = up.chain((0..1000).map(|k| (4, k)));
-        agrees_with_a_set(&tree, &arena, &steps.collect::<Vec<_>>());
-        let steps = (0..1000).rev().map(|k| (0, k)).chain(scattered(4));
-        agrees_with_a_set(&tree, &arena, &steps.collect::<Vec<_>>());
-        let steps = scattered(0).chain(down());
-        agrees_with_a_set(&tree, &arena, &steps.collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_tree_never_has_more_nodes_than_its_arena_is_sized_for() {
-        let (tree, arena) = tree(8);
-        // Ascending insertion leaves every left half as it was split: the emptiest tree.
-        let image = filled(&tree, &arena, 0..3000);
-        let mut census = Census::begin("test".into(), &image, &[arena]).unwrap();
-        tree.walk(&image, &mut census, &mut |_| {}).unwrap();
-        let bytes = image.load(Addr(4160)) - 8192 - 3000 * 64;
-        assert!(bytes / BTree::NODE_BYTES <= BTree::nodes_max(3000));
-    }
-
-    #[test]
-    fn each_broken_invariant_is_named() {
-        let (tree, arena) = tree(64);
-        let mut image = filled(&tree, &arena, 0..40);
-        let both = (&tree, &arena);
-        let root = Addr(image.load(tree.root));
-        let child = |image: &Image, i: u64| Addr(image.load(root.plus(8 * (16 + i))));
-        let (second, third) = (child(&image, 1), child(&image, 2));
-        let element = Addr(image.load(second.plus(SLOTS * 8)));
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
-            convicts(both, &mut image, (at, value), expected)
-        };
-        convicts(tree.root.plus(8), 39, "40 elements, but the count says 39");
-        convicts(tree.root, 0, "node 0x0 lies outside every arena");
-        convicts(second, 6 * 2 + 1, "has 6 keys, not 7..=15");
-        convicts(second, 16 * 2 + 1, "has 16 keys, not 7..=15");
-        convicts(root, 0, "has 0 keys, not 1..=15");
-        convicts(second.plus(KEYS * 8), 7, "key 0 of node");
-        convicts(second.plus((KEYS + 2) * 8), 9, "key 2 of node");
-        convicts(second.plus(LINK * 8), 0, "is linked to 0x0, not to");
-        convicts(root.plus((SLOTS + 1) * 8), second.0, "overlaps a block met before");
-        convicts(second.plus(SLOTS * 8), root.0, "overlaps a block met before");
-        convicts(second.plus((SLOTS + 1) * 8), 8, "element 0x8 lies outside every arena");
-        convicts(element, 1 << 40 | 3, "is torn: word 1 of key 3");
-        convicts(element.plus(24), 0, "is torn: word 3 of key 8");
-        convicts(Addr(4160 + 8), third.0, "free block 0x11 lies outside every arena");
-    }
-
-    #[test]
-    fn a_leaf_at_another_depth_is_seen() {
-        let (tree, arena) = tree(8);
-        let mut image = filled(&tree, &arena, 0..400);
-        let root = Addr(image.load(tree.root));
-        let inner = Addr(image.load(root.plus(LINK * 8)));
-        let leaf = image.load(inner.plus(LINK * 8));
-        image.store(root.plus(LINK * 8), leaf);
-        let what = contents(&tree, &arena, &image).unwrap_err().what;
-        assert!(what.contains("levels deep, the first leaf 1"), "{what}");
-    }
-
-    #[test]
-    fn the_check_ends_on_any_word() {
-        let (tree, arena) = tree(64);
-        let mut image = filled(&tree, &arena, 0..40);
-        let used = image.load(Addr(4160));
-        let (seen, tried) = survives_any_word(&tree, &arena, &mut image, 8192..used);
-        assert!(seen > tried / 2 && seen < tried, "{seen} of {tried}: slack of nodes is free");
-    }
-}
+mod tests;

@@ -1,0 +1,99 @@
+//! Operations of program traces per second of host time: recorded ones out of memory, through all checks.
+
+mod common;
+
+use std::io::Cursor;
+use std::time::Duration;
+
+use common::machine;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use graven_engine::memory::Image;
+use graven_engine::program::Op;
+use graven_engine::sim::{Simulation, Spec};
+use graven_engine::trace::program::{Contents, Reader, Recorder, Writer};
+
+/// A trace of eight threads.
+fn recorded(workload: &str) -> Vec<u8> {
+    let config = machine("silo", &[("workload.footprint_bytes", "16 MB")]);
+    let spec = Spec::new(config, "ideal", workload, None, Some(40_000), 1);
+    let spec = spec.unwrap_or_else(|e| panic!("{e}"));
+    let recorder = Recorder::new(&spec, Vec::new()).unwrap_or_else(|e| panic!("{e}"));
+    let workload = recorder.workload(spec.build_workload().unwrap_or_else(|e| panic!("{e}")));
+    let simulation = Simulation::with_workload(&spec, workload);
+    simulation.unwrap_or_else(|e| panic!("{e}")).run().unwrap_or_else(|e| panic!("{e}"));
+    recorder.finish().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn operations(contents: &Contents) -> u64 {
+    contents.threads.iter().map(|t| t.operations).sum()
+}
+
+/// Everything that threads do, in batches; what stores store is added up, so that none is left out.
+fn read(reader: &Reader<Cursor<&[u8]>>) -> u64 {
+    let mut sum = 0u64;
+    for thread in 0..reader.contents().threads.len() {
+        let mut stream = reader.thread(thread as u32);
+        loop {
+            let batch = stream.next_batch().expect("it is whole");
+            if batch.is_empty() {
+                break;
+            }
+            for op in batch {
+                if let Op::Store { value, .. } = op {
+                    sum = sum.wrapping_add(*value);
+                }
+            }
+        }
+    }
+    sum
+}
+
+fn traces(c: &mut Criterion) {
+    for workload in ["btree", "hash"] {
+        let trace = recorded(workload);
+        let reader = Reader::open(Cursor::new(&trace[..])).unwrap_or_else(|e| panic!("{e}"));
+        let contents = reader.contents();
+        let count = operations(contents);
+        let bytes = contents.bytes - contents.picture_bytes;
+        println!(
+            "{workload}: {count} operations in {bytes} B, {:.2} B each; {} populated words in {} B",
+            bytes as f64 / count as f64,
+            contents.picture_words,
+            contents.picture_bytes
+        );
+        let mut group = c.benchmark_group("program-trace");
+        group.sample_size(20);
+        group.measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(300));
+        group.throughput(Throughput::Elements(count));
+        group.bench_function(format!("read/{workload}"), |b| b.iter(|| read(&reader)));
+        group.bench_function(format!("write/{workload}"), |b| {
+            let mut threads = Vec::new();
+            for thread in 0..contents.threads.len() {
+                let mut stream = reader.thread(thread as u32);
+                let next = || stream.next_operation().expect("it is whole");
+                threads.push(std::iter::from_fn(next).collect::<Vec<Op>>());
+            }
+            b.iter(|| {
+                let mut writer = Writer::new(Vec::new(), &contents.header).expect("it was before");
+                for (thread, operations) in threads.iter().enumerate() {
+                    for &op in operations.iter().chain(&[Op::Done]) {
+                        writer.push(thread as u32, op).expect("it was before");
+                    }
+                }
+                writer.finish().expect("all have ended").len()
+            });
+        });
+        group.throughput(Throughput::Bytes(contents.picture_words * 8));
+        group.bench_function(format!("populate/{workload}"), |b| {
+            b.iter(|| {
+                let mut image = Image::new();
+                reader.populate(&mut image).expect("it is whole");
+                image.host_bytes()
+            });
+        });
+        group.finish();
+    }
+}
+
+criterion_group!(benches, traces);
+criterion_main!(benches);

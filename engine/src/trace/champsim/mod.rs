@@ -1,0 +1,82 @@
+//! ChampSim's traces: instructions of one thread, 64 B each, without values.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0 to 7 | address of the instruction |
+//! | 8, 9 | whether it is a branch, whether that is taken: 0 or 1 |
+//! | 10, 11 | registers that it writes; 0 is none |
+//! | 12 to 15 | registers that it reads |
+//! | 16 to 31 | two addresses that it stores to; 0 is none |
+//! | 32 to 63 | four addresses that it loads from |
+//!
+//! `import` makes a program trace of them, `export` makes them of a program trace. What each format has and the other
+//! has not is said there.
+
+mod export;
+mod import;
+
+pub use export::{Part, export};
+pub use import::{How, import};
+
+/// Bytes of an instruction.
+pub const INSTRUCTION_BYTES: usize = 64;
+
+/// ChampSim's number of the stack pointer.
+const STACK_POINTER: u8 = 6;
+/// Of the flags.
+const FLAGS: u8 = 25;
+/// Of the instruction pointer.
+const INSTRUCTION_POINTER: u8 = 26;
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its address.
+    pub ip: u64,
+    /// Whether it is a branch.
+    pub is_branch: bool,
+    /// Whether that is taken.
+    pub branch_taken: bool,
+    /// Registers that it writes; 0 is none.
+    pub destination_registers: [u8; 2],
+    /// Registers that it reads.
+    pub source_registers: [u8; 4],
+    /// Addresses that it stores to; 0 is none.
+    pub destination_memory: [u64; 2],
+    /// Addresses that it loads from.
+    pub source_memory: [u64; 4],
+}
+
+impl Instruction {
+    /// Reads one; `None` where a byte that is 0 or 1 is neither.
+    pub fn parse(bytes: &[u8; INSTRUCTION_BYTES]) -> Option<Instruction> {
+        if bytes[8] > 1 || bytes[9] > 1 {
+            return None;
+        }
+        let (numbers, _) = bytes.as_chunks::<8>();
+        let number = |at: usize| u64::from_le_bytes(numbers[at]);
+        Some(Instruction {
+            ip: number(0),
+            is_branch: bytes[8] == 1,
+            branch_taken: bytes[9] == 1,
+            destination_registers: [bytes[10], bytes[11]],
+            source_registers: [bytes[12], bytes[13], bytes[14], bytes[15]],
+            destination_memory: std::array::from_fn(|i| number(2 + i)),
+            source_memory: std::array::from_fn(|i| number(4 + i)),
+        })
+    }
+
+    /// Its bytes.
+    pub fn to_bytes(self) -> [u8; INSTRUCTION_BYTES] {
+        let mut bytes = [0; INSTRUCTION_BYTES];
+        bytes[..8].copy_from_slice(&self.ip.to_le_bytes());
+        (bytes[8], bytes[9]) = (self.is_branch.into(), self.branch_taken.into());
+        bytes[10..12].copy_from_slice(&self.destination_registers);
+        bytes[12..16].copy_from_slice(&self.source_registers);
+        let addresses = self.destination_memory.iter().chain(&self.source_memory);
+        for (place, address) in bytes[16..].chunks_exact_mut(8).zip(addresses) {
+            place.copy_from_slice(&address.to_le_bytes());
+        }
+        bytes
+    }
+}

@@ -1,0 +1,288 @@
+"""`graven trace`: what program threads do, recorded once and run again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from graven import traces
+from graven.cli import options
+from graven.cli.run import show
+from graven.cli.tables import plain_table
+from graven.cli.terminal import note, person_console, refusing, results_console
+from graven.experiment import Job, Result
+from graven.figures import exact
+from graven.machine import Machine
+from graven.progress import Display
+from graven.records import json_text
+from graven.traces import TraceInfo
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+HELP = """Record what program threads do, and run it again.
+
+A program trace has the operations of every thread with their values, transactions and locks, and
+the memory that they begin with. docs/traces.md describes the format.
+
+\b
+Examples:
+  graven trace record btree.gvt --design silo --workload btree
+  graven trace info btree.gvt
+  graven trace replay btree.gvt --design fwb
+  graven trace convert 600.perlbench.xz --to perlbench.gvt
+"""
+
+RECORD = """Simulate one design on one workload, and record its program's threads in TRACE.
+
+The result is that of `graven run`.
+
+\b
+Examples:
+  graven trace record btree.gvt --design silo --workload btree
+  graven trace record shared.gvt --design base --workload hash --set workload.sharing=shared
+"""
+
+INFO = """Show what is in TRACE.
+
+\b
+Examples:
+  graven trace info btree.gvt
+  graven trace info btree.gvt --format json
+"""
+
+REPLAY = """Run TRACE: under the design and on the machine that it was recorded with, or others.
+
+The first gives the recorded result, byte for byte. Elsewhere each thread does what it did, with the
+values that it stored; how threads interleave is up to the machine.
+
+\b
+Examples:
+  graven trace replay btree.gvt
+  graven trace replay btree.gvt --design fwb --set pm.write_ns=300
+  graven trace replay perlbench.gvt --design silo --machine lalea
+"""
+
+CONVERT = """Make a program trace of ChampSim's traces, or one for ChampSim of a program trace.
+
+SOURCES are files of ChampSim, one for each thread, or one program trace. ChampSim's may be
+compressed: .xz, .gz.
+
+\b
+Examples:
+  graven trace convert 600.perlbench.champsimtrace.xz --to perlbench.gvt
+  graven trace convert a.xz b.xz --to two.gvt --instructions 1000000 --transaction-stores 8
+  graven trace convert btree.gvt --to btree.champsimtrace.xz --thread 3
+"""
+
+MAGIC = b"\x89GRVNT\r\n"
+"""What a program trace begins with."""
+
+
+@click.group(help=HELP, short_help="Record, replay and convert program traces.")
+def trace() -> None:
+    """The group of commands about program traces."""
+
+
+def _trace_argument(command: F) -> F:
+    kind = click.Path(path_type=Path, exists=True, dir_okay=False)
+    return click.argument("path", metavar="TRACE", type=kind)(command)
+
+
+def _form(command: F) -> F:
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "json", "csv"]),
+        default="table",
+        show_default=True,
+        help="What goes to standard output.",
+    )(command)
+
+
+@trace.command(help=RECORD, short_help="Simulate, and record the program's threads.")
+@click.argument("path", metavar="TRACE", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--design", required=True, metavar="NAME", help="See `graven list designs`.")
+@click.option("--workload", required=True, metavar="NAME", help="See `graven list workloads`.")
+@options.machine
+@options.threads
+@options.transactions()
+@options.seed
+@options.settings
+@_form
+def record(
+    path: Path,
+    design: str,
+    workload: str,
+    machine: str,
+    threads: int | None,
+    transactions: int | None,
+    seed: int,
+    settings: dict[str, str],
+    form: str,
+) -> int:
+    """Checks everything, simulates, prints."""
+    where, pairs = Machine.find(machine), tuple(settings.items())
+    job = Job(design, workload, where, threads, transactions, seed, pairs)
+    with refusing("TRACE: "), Display(person_console()) as display:
+        result = traces.run_recorded(job, path, display)
+    if result.records:
+        note(f"wrote {path}")
+    return show(result, form)
+
+
+@trace.command(help=REPLAY, short_help="Run a trace.")
+@_trace_argument
+@click.option("--design", metavar="NAME", help="See `graven list designs`.  [default: recorded]")
+@click.option(
+    "--machine",
+    metavar="PRESET|FILE",
+    help="A preset (`graven list machines`), or a TOML file: anything with a folder in it "
+    "or ending in .toml.  [default: recorded]",
+)
+@options.settings
+@_form
+def replay(
+    path: Path, design: str | None, machine: str | None, settings: dict[str, str], form: str
+) -> int:
+    """Checks everything, simulates, prints."""
+    with Display(person_console(), noun="replays") as display:
+        found = traces.replay(path, design, machine=machine, settings=settings, observe=display)
+    return show(Result((found,), (), interrupted=False), form)
+
+
+@trace.command(help=INFO, short_help="Show what is in a trace.")
+@_trace_argument
+@options.table_or_json
+def info(path: Path, form: str) -> int:
+    """Reads beginning and index, prints."""
+    found = traces.trace_info(path)
+    if form == "json":
+        sys.stdout.write(json_text(found.to_dict()))
+    else:
+        _print_info(found)
+    return 0
+
+
+def _print_info(found: TraceInfo) -> None:
+    console = results_console()
+    header = found.header
+    if header["origin"] == "champsim":
+        console.print("from traces of ChampSim: no values, and no transactions of theirs")
+    else:
+        console.print(
+            f"[bold]{header['workload']}[/] under [bold]{header['design']}[/]: "
+            f"{header['transactions']} transactions, {header['threads']} threads, "
+            f"machine {header['machine']}, seed {header['seed']}, Graven {header['version']}"
+        )
+    console.print(
+        f"{exact(found.bytes)} B: {exact(found.operations)} operations in "
+        f"{exact(found.blocks)} blocks; {exact(found.populated_words)} populated words in "
+        f"{exact(found.populated_bytes)} B"
+    )
+    table = plain_table()
+    names = ("operations", "transactions", "loads", "stores", "instructions", "locks")
+    for name in ("thread", *names):
+        table.add_column(name, justify="right")
+    for number, thread in enumerate(found.threads):
+        table.add_row(str(number), *(exact(getattr(thread, name)) for name in names))
+    console.print(table)
+
+
+@trace.command(help=CONVERT, short_help="Convert from and to ChampSim's traces.")
+@click.argument(
+    "sources",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+)
+@click.option(
+    "--to",
+    "out",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write; for ChampSim, .xz and .gz are compressed.",
+)
+@click.option(
+    "--transaction-stores",
+    type=click.IntRange(min=1, max=(1 << 32) - 1),
+    metavar="N",
+    help="Make a transaction of every N stores of a ChampSim trace.  [default: none]",
+)
+@click.option(
+    "--instructions",
+    type=click.IntRange(min=1, max=(1 << 32) - 1),
+    metavar="N",
+    help="Take so many instructions of each ChampSim trace.  [default: all]",
+)
+@click.option(
+    "--thread",
+    type=click.IntRange(min=0, max=(1 << 32) - 1),
+    metavar="N",
+    help="The thread that is written for ChampSim, from 0.  [default: 0]",
+)
+@click.option(
+    "--first-transaction",
+    type=click.IntRange(min=0, max=(1 << 32) - 1),
+    metavar="N",
+    help="Its first transaction that is written, from 0.  [default: 0]",
+)
+@click.option(
+    "--transactions",
+    type=click.IntRange(min=1, max=(1 << 32) - 1),
+    metavar="N",
+    help="How many transactions are written.  [default: all that follow]",
+)
+def convert(
+    sources: tuple[Path, ...],
+    out: Path,
+    transaction_stores: int | None,
+    instructions: int | None,
+    thread: int | None,
+    first_transaction: int | None,
+    transactions: int | None,
+) -> int:
+    """Finds out which way, and converts."""
+    of_import = {"--transaction-stores": transaction_stores, "--instructions": instructions}
+    of_export = {
+        "--thread": thread,
+        "--first-transaction": first_transaction,
+        "--transactions": transactions,
+    }
+    programs = [source for source in sources if _is_program_trace(source)]
+    if programs and len(sources) > 1:
+        raise click.UsageError(f"SOURCES: {programs[0]} is a program trace; name it alone")
+    for option, value in (of_import if programs else of_export).items():
+        if value is not None:
+            what = "a program trace" if programs else "a trace of ChampSim"
+            raise click.UsageError(f"{option} does not go with {what}")
+    with refusing("--to: "), Display(person_console(), noun="conversions") as display:
+        if programs:
+            count = traces.export_champsim(
+                sources[0],
+                out,
+                thread=thread or 0,
+                first_transaction=first_transaction or 0,
+                transactions=transactions,
+                observe=display,
+            )
+            note(f"wrote {out}: {exact(count)} instructions")
+        else:
+            found = traces.import_champsim(
+                sources,
+                out,
+                transaction_stores=transaction_stores,
+                instructions=instructions,
+                observe=display,
+            )
+            note(f"wrote {out}: {exact(found.operations)} operations")
+    return 0
+
+
+def _is_program_trace(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC

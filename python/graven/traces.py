@@ -1,0 +1,296 @@
+"""Program traces: recorded, replayed, looked at; and traces of ChampSim made of them and from them.
+
+Files appear under their names only when they are whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import lzma
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, cast
+
+from graven import _engine
+from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
+from graven.api import failures_text, setting_texts
+from graven.experiment import Experiment, Job, Observer, Pool, Result, Task
+from graven.machine import DEFAULT, Machine
+from graven.output import OutputError, check, growing
+from graven.records import Record, parse_record
+
+ROOM = 64 << 20
+"""Room to ask for before a trace is written; it may well take more."""
+
+Path_ = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class ThreadSummary:
+    """What one thread of a trace does.
+
+    Attributes:
+        operations: Everything that it does.
+        transactions: Transactions begun.
+        loads: Loads, of a word each.
+        stores: Stores, of a word each.
+        instructions: Instructions that touch no memory.
+        locks: Locks acquired.
+        end: One past the last byte that it accesses.
+    """
+
+    operations: int
+    transactions: int
+    loads: int
+    stores: int
+    instructions: int
+    locks: int
+    end: int
+
+
+@dataclass(frozen=True)
+class TraceInfo:
+    """What is in a program trace.
+
+    Attributes:
+        header: What was recorded: design, workload, machine, threads, transactions, seed, config.
+        bytes: Length of the file.
+        blocks: Blocks of operations.
+        populated_words: Words that are not zero before any thread runs.
+        populated_bytes: Bytes of the file that they take.
+        threads: Each thread.
+    """
+
+    header: Mapping[str, Any]
+    bytes: int
+    blocks: int
+    populated_words: int
+    populated_bytes: int
+    threads: tuple[ThreadSummary, ...]
+
+    @staticmethod
+    def parse(text: str) -> TraceInfo:
+        """Reads the engine's JSON."""
+        raw = json.loads(text)
+        summaries = raw.pop("summaries")
+        return TraceInfo(**raw, threads=tuple(ThreadSummary(**thread) for thread in summaries))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        threads = [dict(vars(thread)) for thread in self.threads]
+        return {**vars(self), "header": dict(self.header), "threads": threads}
+
+    @property
+    def operations(self) -> int:
+        """Operations of all threads."""
+        return sum(thread.operations for thread in self.threads)
+
+
+def trace_info(trace: Path_) -> TraceInfo:
+    """Looks at beginning and index of a trace.
+
+    Raises:
+        TraceError: it is no whole trace; the message names the byte.
+    """
+    return TraceInfo.parse(_engine.trace_info(fspath(trace)))
+
+
+def record_trace(
+    trace: Path_,
+    design: str,
+    workload: str,
+    *,
+    machine: Path_ = DEFAULT,
+    threads: int | None = None,
+    transactions: int | None = None,
+    seed: int = 1,
+    observe: Observer | None = None,
+    settings: Mapping[str, object] | None = None,
+    **overrides: object,
+) -> Record:
+    """Simulates one design on one workload, and records what the program's threads do.
+
+    Args:
+        trace: The file to write.
+        design: Name of a design.
+        workload: Name of a workload.
+        machine: Name of a preset, or path of a TOML file.
+        threads: Program threads; the machine's cores if not given.
+        transactions: Transactions over all threads; 10,000 if not given.
+        seed: Seed of everything random.
+        observe: Called with the progress several times a second.
+        settings: Configuration by `SECTION.KEY`.
+        **overrides: Configuration by `SECTION__KEY`.
+
+    Raises:
+        ConfigError: something was refused; nothing has run.
+        OutputError: the file cannot be written; nothing has run.
+        SimulationError: the run failed, and there is no trace.
+    """
+    pairs = tuple(setting_texts(settings, overrides).items())
+    job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs)
+    result = run_recorded(job, Path(trace), observe)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if result.failures:
+        raise SimulationError(failures_text(result.failures))
+    return result.records[0]
+
+
+def run_recorded(job: Job, trace: Path, observe: Observer | None) -> Result:
+    """Runs a job and records it; there is a file only if there is a record."""
+    with contextlib.suppress(_Unfinished), growing(trace) as place:
+        recorded = Job(**{**vars(job), "program_trace": str(place)})
+        experiment = Experiment.prepare([recorded])
+        check([trace], ROOM)
+        result = experiment.run(workers=1, observe=observe)
+        if not result.records:
+            raise _Unfinished
+    return result
+
+
+class _Unfinished(Exception):
+    """A file that is not to be kept."""
+
+
+def replay(
+    trace: Path_,
+    design: str | None = None,
+    *,
+    machine: Path_ | None = None,
+    observe: Observer | None = None,
+    settings: Mapping[str, object] | None = None,
+    **overrides: object,
+) -> Record:
+    """Runs a program trace.
+
+    Args:
+        trace: The file.
+        design: Name of a design; the recorded one if not given.
+        machine: Name of a preset, or path of a TOML file; the recorded machine if not given.
+        observe: Called with the progress several times a second.
+        settings: Configuration by `SECTION.KEY`; the workload's sections are as recorded.
+        **overrides: Configuration by `SECTION__KEY`.
+
+    Raises:
+        ConfigError: something was refused, for example a machine that is too small.
+        TraceError: the trace is broken; the message names the byte.
+        SimulationError: the run failed.
+    """
+    pairs = [list(pair) for pair in setting_texts(settings, overrides).items()]
+    where = None if machine is None else Machine.find(machine).spec()
+    spec = {"trace": fspath(trace), "design": design, "machine": where, "set": pairs}
+    text = _run(fspath(trace), _engine.TraceReplay(json.dumps(spec)), observe)
+    return parse_record(text, json.loads(text)["machine"])
+
+
+def import_champsim(
+    sources: Iterable[Path_],
+    trace: Path_,
+    *,
+    transaction_stores: int | None = None,
+    instructions: int | None = None,
+    observe: Observer | None = None,
+) -> TraceInfo:
+    """Makes a program trace of ChampSim's traces, a thread of each.
+
+    Args:
+        sources: The files; `.xz` and `.gz` are decompressed.
+        trace: The file to write.
+        transaction_stores: Stores of a transaction; without, there are no transactions.
+        instructions: Instructions of each file that are taken, from its first on; all if not given.
+        observe: Called several times a second.
+
+    Raises:
+        ConfigError: a number is refused, or there are no sources.
+        TraceError: a file is no trace; the message names the byte.
+        OutputError: the file cannot be written.
+    """
+    numbers = {"transaction_stores": transaction_stores, "instructions": instructions}
+    for name, number in numbers.items():
+        if number is not None and not 1 <= number < 1 << 32:
+            raise ConfigError(f"{name}: {number} is not allowed; from 1 to {(1 << 32) - 1}")
+    out = Path(trace)
+    with contextlib.ExitStack() as files:
+        opened = [files.enter_context(_open(Path(source), "rb")) for source in sources]
+        if not opened:
+            raise ConfigError("sources: the list is empty; name one file for each thread")
+        check([out], 0)
+        place = files.enter_context(growing(out))
+        spec = json.dumps({"out": str(place), **numbers})
+        return TraceInfo.parse(_run(out.name, _engine.Conversion("import", spec, opened), observe))
+
+
+def export_champsim(
+    trace: Path_,
+    out: Path_,
+    *,
+    thread: int = 0,
+    first_transaction: int = 0,
+    transactions: int | None = None,
+    observe: Observer | None = None,
+) -> int:
+    """Makes a trace for ChampSim of one thread of a program trace; returns its instructions.
+
+    Args:
+        trace: The file.
+        out: The file to write; `.xz` and `.gz` are compressed.
+        thread: The thread, from 0.
+        first_transaction: The first of its transactions that is written, from 0.
+        transactions: How many; all that follow if not given.
+        observe: Called several times a second.
+
+    Raises:
+        ConfigError: a number is refused.
+        TraceError: the trace is broken, or has no such thread or transaction.
+        OutputError: the file cannot be written.
+    """
+    numbers = {
+        "thread": thread,
+        "first_transaction": first_transaction,
+        "transactions": transactions,
+    }
+    for name, number in numbers.items():
+        if number is not None and not 0 <= number < 1 << 32:
+            raise ConfigError(f"{name}: {number} is not allowed; from 0 to {(1 << 32) - 1}")
+    path = Path(out)
+    check([path], 0)
+    with growing(path) as place:
+        with _open(place, "wb", suffix=path.suffix) as file:
+            spec = json.dumps({"trace": fspath(trace), **numbers})
+            text = _run(path.name, _engine.Conversion("export", spec, [file]), observe)
+        return int(json.loads(text)["instructions"])
+
+
+def _open(path: Path, mode: Literal["rb", "wb"], suffix: str | None = None) -> BinaryIO:
+    """A binary file, compressed as its name says."""
+    ending = path.suffix if suffix is None else suffix
+    try:
+        if ending == ".xz":
+            return cast("BinaryIO", lzma.open(path, mode))
+        if ending == ".gz":
+            return cast("BinaryIO", gzip.open(path, mode))
+        return path.open(mode)
+    except OSError as error:
+        reason = error.strerror or error
+        if mode == "rb":
+            raise TraceError(f"{path}: {reason}") from None
+        raise OutputError(f"cannot write {path}: {reason}") from None
+
+
+def _run(label: str, task: Task, observe: Observer | None) -> str:
+    """Runs one task of the engine; its text."""
+    outcome = Pool([(label, task)], workers=1).run(observe)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    for failure in outcome.failures:
+        if isinstance(failure.error, TraceError | ConfigError):
+            raise failure.error
+        raise SimulationError(failure.message)
+    if 0 not in outcome.texts:
+        raise Cancelled("it was cancelled")
+    return outcome.texts[0]

@@ -1,0 +1,255 @@
+//! Program traces' side of the seam: recording into a file, replays, what is in a trace, and ChampSim's traces.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::sync::Arc;
+
+use graven_engine::sim::{Control, Simulation, Spec};
+use graven_engine::trace::champsim::{self, How, Part};
+use graven_engine::trace::program::{Reader, Recorder, Replay, TraceError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::facade::{Failure, MachineSpec, Task, Watch, parse};
+
+/// Bytes that are read or written at a time.
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// What was wrong with a trace at a path.
+fn failure(path: &str, error: TraceError) -> Failure {
+    match error {
+        TraceError::Cancelled => Failure::Cancelled,
+        TraceError::Config(error) => error.into(),
+        TraceError::Simulation(error) => error.into(),
+        outside @ TraceError::OutsideTransactions { .. } => {
+            Failure::Simulation(outside.to_string())
+        }
+        other => Failure::Trace(format!("{path}: {other}")),
+    }
+}
+
+fn unwritten(path: &str, error: impl std::fmt::Display) -> Failure {
+    Failure::Simulation(format!("cannot write {path}: {error}"))
+}
+
+fn create(path: &str) -> Result<BufWriter<File>, Failure> {
+    let file = File::create(path).map_err(|e| unwritten(path, e))?;
+    Ok(BufWriter::with_capacity(BUFFER_BYTES, file))
+}
+
+/// Puts a file on disk.
+fn keep(path: &str, file: BufWriter<File>) -> Result<(), Failure> {
+    let file = file.into_inner().map_err(|e| unwritten(path, e))?;
+    file.sync_all().map_err(|e| unwritten(path, e))
+}
+
+fn open(path: &str) -> Result<Reader<File>, Failure> {
+    let file = File::open(path).map_err(|e| Failure::Trace(format!("{path}: {e}")))?;
+    // Without a buffer: blocks are read whole.
+    Reader::open(file).map_err(|e| failure(path, e))
+}
+
+/// A simulation that is recorded into a file.
+pub struct Recording {
+    path: String,
+    recorder: Recorder<BufWriter<File>>,
+}
+
+impl Recording {
+    /// A simulation of a specification, and the recording of what its programs do.
+    ///
+    /// # Errors
+    /// The file cannot be written; parameters that do not fit.
+    pub fn begin(spec: &Spec, path: String) -> Result<(Recording, Simulation), Failure> {
+        let recorder = Recorder::new(spec, create(&path)?).map_err(|e| unwritten(&path, e))?;
+        let workload = recorder.workload(spec.build_workload()?);
+        let simulation = Simulation::with_workload(spec, workload)?;
+        Ok((Recording { path, recorder }, simulation))
+    }
+
+    /// Ends the trace and puts it on disk.
+    ///
+    /// # Errors
+    /// The file could not be written, now or earlier.
+    pub fn finish(self) -> Result<(), Failure> {
+        let file = self.recorder.finish().map_err(|e| unwritten(&self.path, e))?;
+        keep(&self.path, file)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TraceReplaySpec {
+    trace: String,
+    design: Option<String>,
+    machine: Option<MachineSpec>,
+    set: Vec<(String, String)>,
+}
+
+impl TraceReplaySpec {
+    fn replay(&self) -> Result<Replay<File>, Failure> {
+        let machine = self.machine.as_ref().map(|machine| machine.config(&[])).transpose()?;
+        let (reader, design) = (open(&self.trace)?, self.design.as_deref());
+        Replay::new(reader, design, machine, &self.set).map_err(|e| failure(&self.trace, e))
+    }
+}
+
+/// A replay from its specification; trace and machine are checked against each other, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: TraceReplaySpec = parse(spec_json)?;
+    given.replay()?;
+    Ok(Box::new(given))
+}
+
+impl Task for TraceReplaySpec {
+    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+        let replay = self.replay()?;
+        let control = Arc::<Control>::default();
+        watch.follow(Arc::clone(&control), replay.spec().transactions)?;
+        let record = replay.run(&control).map_err(|e| failure(&self.trace, e))?;
+        Ok(record.to_string())
+    }
+}
+
+/// What is in a trace, as JSON: its header, `bytes`, `blocks`, `populated_words`, `populated_bytes`, and numbers for
+/// each of its `summaries`.
+///
+/// # Errors
+/// It is no whole trace.
+pub fn info(path: &str) -> Result<String, Failure> {
+    let reader = open(path)?;
+    let contents = reader.contents();
+    let threads = contents.threads.iter().map(|t| {
+        json!({
+            "operations": t.operations,
+            "transactions": t.transactions,
+            "loads": t.loads,
+            "stores": t.stores,
+            "instructions": t.instructions,
+            "locks": t.locks,
+            "end": t.end,
+        })
+    });
+    Ok(json!({
+        "header": contents.header.to_json(),
+        "bytes": contents.bytes,
+        "blocks": contents.blocks(),
+        "populated_words": contents.picture_words,
+        "populated_bytes": contents.picture_bytes,
+        "summaries": threads.collect::<Vec<_>>(),
+    })
+    .to_string())
+}
+
+/// A binary file of Python's to read from or write to: compressed files are Python's matter.
+pub struct PythonFile(Py<PyAny>);
+
+impl Read for PythonFile {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let chunk = self.0.bind(py).call_method1("read", (out.len(),))?;
+            let bytes = chunk.cast::<PyBytes>().map_err(PyErr::from)?.as_bytes();
+            let taken = bytes.len().min(out.len());
+            out[..taken].copy_from_slice(&bytes[..taken]);
+            Ok(taken)
+        })
+        .map_err(said)
+    }
+}
+
+impl Write for PythonFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            self.0.bind(py).call_method1("write", (PyBytes::new(py, bytes),))?;
+            Ok(bytes.len())
+        })
+        .map_err(said)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Python::attach(|py| self.0.bind(py).call_method0("flush").map(|_| ())).map_err(said)
+    }
+}
+
+/// An exception without its traceback.
+fn said(error: PyErr) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ImportSpec {
+    out: String,
+    transaction_stores: Option<u32>,
+    instructions: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExportSpec {
+    trace: String,
+    thread: u32,
+    first_transaction: u64,
+    transactions: Option<u64>,
+}
+
+struct Import {
+    given: ImportSpec,
+    sources: Vec<PythonFile>,
+}
+
+struct Export {
+    given: ExportSpec,
+    out: PythonFile,
+}
+
+/// ChampSim's traces made a program trace: `sources` are their files.
+///
+/// # Errors
+/// The specification is not as agreed.
+pub fn import(spec_json: &str, sources: Vec<Py<PyAny>>) -> Result<Box<dyn Task>, Failure> {
+    let given = parse(spec_json)?;
+    Ok(Box::new(Import { given, sources: sources.into_iter().map(PythonFile).collect() }))
+}
+
+/// A thread of a program trace made one of ChampSim's: `out` is its file.
+///
+/// # Errors
+/// The specification is not as agreed, or the trace is none.
+pub fn export(spec_json: &str, out: Py<PyAny>) -> Result<Box<dyn Task>, Failure> {
+    let given: ExportSpec = parse(spec_json)?;
+    open(&given.trace)?;
+    Ok(Box::new(Export { given, out: PythonFile(out) }))
+}
+
+impl Task for Import {
+    fn run(mut self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+        let control = Arc::<Control>::default();
+        watch.follow(Arc::clone(&control), 0)?;
+        let ImportSpec { out, transaction_stores, instructions } = &self.given;
+        let how = How { transaction_stores: *transaction_stores, instructions: *instructions };
+        let file = champsim::import(&mut self.sources, how, create(out)?, &control);
+        keep(out, file.map_err(|e| failure("champsim", e))?)?;
+        info(out)
+    }
+}
+
+impl Task for Export {
+    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+        let control = Arc::<Control>::default();
+        watch.follow(Arc::clone(&control), 0)?;
+        let Export { given, out } = *self;
+        let ExportSpec { trace, thread, first_transaction, transactions } = given;
+        let part = Part { thread, first_transaction, transactions };
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
+        let instructions = champsim::export(&open(&trace)?, part, &mut out, &control);
+        let instructions = instructions.map_err(|e| failure(&trace, e))?;
+        out.flush().map_err(|e| unwritten("the trace for ChampSim", e))?;
+        Ok(json!({ "instructions": instructions }).to_string())
+    }
+}
