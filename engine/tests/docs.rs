@@ -114,6 +114,7 @@ fn the_machines_are_documented_as_their_presets_are() {
     let documented: Vec<&str> = rows(text).collect();
     let expected_text = expected.join("\n");
     assert!(documented == expected, "docs/machines.md should have the rows:\n{expected_text}");
+    assert!(text.trim_end().ends_with('|'), "docs/machines.md ends with its last table");
 }
 
 /// Rows of items that differ from what their paper prints, on its machine.

@@ -21,7 +21,10 @@ from graven.experiment import Job, Task
 def digest(job: Job | CrashJob) -> str:
     """What a simulation or a run that is crashed is known by: the same for the same result."""
     if isinstance(job, Job):
-        job = replace(job, request_trace=None, bank_loads=None)
+        # Whether a value is set or varied, and by which file, makes no difference.
+        values = dict(job.settings) | {key: value for key, value, _ in job.varied}
+        settings = tuple(sorted(values.items()))
+        job = replace(job, settings=settings, varied=(), request_trace=None, bank_loads=None)
     document = {
         "version": _engine.__version__,
         "build": _engine.build(),
