@@ -9,7 +9,7 @@ use super::element::{Element, KEY_LIMIT};
 use super::index::Index;
 use super::keyed::Keyed;
 use crate::memory::{Addr, Image};
-use crate::program::{LockId, Memory, Ptr};
+use crate::program::{Memory, Ptr};
 use crate::workloads::Violation;
 
 /// Class 0 are the nodes of the index.
@@ -87,11 +87,6 @@ impl Keyed for BTree {
 
     fn remove<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool {
         self.index.remove_with(m, arena, key, |m, element| arena.free(m, ELEMENT, element))
-    }
-
-    /// One lock for the whole tree.
-    fn lock_of(&self, _key: u64) -> LockId {
-        0
     }
 
     fn root(&self) -> Addr {

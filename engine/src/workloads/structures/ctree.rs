@@ -24,7 +24,7 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_BITS};
 use super::keyed::Keyed;
 use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
-use crate::program::{LockId, Memory, Ptr};
+use crate::program::{Memory, Ptr};
 use crate::workloads::{Violation, costs};
 
 const BIT: u64 = 0;
@@ -182,11 +182,6 @@ impl Keyed for CritBitTree {
         }
         arena.free(m, ELEMENT, element);
         true
-    }
-
-    /// One lock for the whole tree.
-    fn lock_of(&self, _key: u64) -> LockId {
-        0
     }
 
     fn root(&self) -> Addr {

@@ -43,8 +43,10 @@ pub trait Keyed: Copy + 'static {
     fn remove<M: Memory>(&self, m: &mut M, arena: &Arena, key: u64) -> bool;
 
     /// The lock that covers every word that an operation on `key` reads or writes, the allocator's
-    /// excepted if threads have arenas of their own.
-    fn lock_of(&self, key: u64) -> LockId;
+    /// excepted if threads have arenas of their own. By default one for the whole map.
+    fn lock_of(&self, _key: u64) -> LockId {
+        0
+    }
 
     /// Where it is, for messages.
     fn root(&self) -> Addr;

@@ -20,7 +20,7 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_BITS};
 use super::keyed::Keyed;
 use crate::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
-use crate::program::{LockId, Memory, Ptr};
+use crate::program::{Memory, Ptr};
 use crate::workloads::{Violation, costs};
 
 const DIGIT_BITS: u64 = 4;
@@ -246,11 +246,6 @@ impl Keyed for RadixTree {
             Self::shorten(m, arena, node, link);
         }
         true
-    }
-
-    /// One lock for the whole tree.
-    fn lock_of(&self, _key: u64) -> LockId {
-        0
     }
 
     fn root(&self) -> Addr {

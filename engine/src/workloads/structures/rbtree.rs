@@ -23,7 +23,7 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_LIMIT};
 use super::keyed::Keyed;
 use crate::memory::{Addr, Image, LINE_BYTES};
-use crate::program::{LockId, Memory, Ptr};
+use crate::program::{Memory, Ptr};
 use crate::workloads::{Violation, costs};
 
 const ROOT: u64 = 0;
@@ -304,11 +304,6 @@ impl Keyed for RbTree {
         arena.free(m, NODE, node);
         self.count(m, -1);
         true
-    }
-
-    /// One lock for the whole tree.
-    fn lock_of(&self, _key: u64) -> LockId {
-        0
     }
 
     fn root(&self) -> Addr {
