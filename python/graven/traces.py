@@ -275,7 +275,7 @@ def _open(path: Path, mode: Literal["rb", "wb"], suffix: str | None = None) -> B
             return cast("BinaryIO", lzma.open(path, mode))
         if ending == ".gz":
             return cast("BinaryIO", gzip.open(path, mode))
-        return cast("BinaryIO", path.open(mode))
+        return path.open(mode)
     except OSError as error:
         reason = error.strerror or error
         if mode == "rb":
