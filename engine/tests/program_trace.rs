@@ -355,7 +355,7 @@ fn sound() -> Vec<u8> {
     let at = |n: u64| Ptr { addr: Addr(4096 + n * 8), origin: (n % 3) as u32 };
     let known = |n: u64| Ptr::known(Addr(4096 + n * 8));
     let mut operations = vec![Op::Load { at: known(0) }, Op::Load { at: known(9) }, Op::TxBegin];
-    operations.extend((0..60).map(|n| Op::Store { at: at(n * n % 90), value: n << n % 50 }));
+    operations.extend((0..60).map(|n| Op::Store { at: at(n * n % 90), value: n << (n % 50) }));
     operations.extend([Op::Compute { instructions: 4000 }, Op::TxEnd, Op::Lock { lock: 3 }]);
     operations.extend([Op::Load { at: known(3) }, Op::Unlock { lock: 3 }]);
     let mut image = Image::new();
@@ -594,7 +594,7 @@ fn traces_of_champsim_run_under_every_design_with_transactions_and_without() {
         destination_registers: [30, 0],
         source_memory: [0x50_0000 + n % 13 * 4096 + n % 61 * 8, 0, 0, 0],
         destination_memory: [
-            if n % 3 == 0 { 0x90_0000 + n % 17 * 4096 + n % 50 * 8 } else { 0 },
+            if n.is_multiple_of(3) { 0x90_0000 + n % 17 * 4096 + n % 50 * 8 } else { 0 },
             0,
         ],
         ..Instruction::default()

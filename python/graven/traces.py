@@ -215,13 +215,14 @@ def import_champsim(
         if number is not None and not 1 <= number < 1 << 32:
             raise ConfigError(f"{name}: {number} is not allowed; from 1 to {(1 << 32) - 1}")
     out = Path(trace)
+    names = [fspath(source) for source in sources]
     with contextlib.ExitStack() as files:
-        opened = [files.enter_context(_open(Path(source), "rb")) for source in sources]
+        opened = [files.enter_context(_open(Path(name), "rb")) for name in names]
         if not opened:
             raise ConfigError("sources: the list is empty; name one file for each thread")
         check([out], 0)
         place = files.enter_context(growing(out))
-        spec = json.dumps({"out": str(place), **numbers})
+        spec = json.dumps({"names": names, "out": str(place), **numbers})
         return TraceInfo.parse(_run(out.name, _engine.Conversion("import", spec, opened), observe))
 
 

@@ -184,6 +184,8 @@ fn said(error: PyErr) -> io::Error {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ImportSpec {
+    /// What the files are called in messages.
+    names: Vec<String>,
     out: String,
     transaction_stores: Option<u32>,
     instructions: Option<u64>,
@@ -231,10 +233,10 @@ impl Task for Import {
     fn run(mut self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
         let control = Arc::<Control>::default();
         watch.follow(Arc::clone(&control), 0)?;
-        let ImportSpec { out, transaction_stores, instructions } = &self.given;
+        let ImportSpec { names, out, transaction_stores, instructions } = &self.given;
         let how = How { transaction_stores: *transaction_stores, instructions: *instructions };
         let file = champsim::import(&mut self.sources, how, create(out)?, &control);
-        keep(out, file.map_err(|e| failure("champsim", e))?)?;
+        keep(out, file.map_err(|e| failure(&names.join(", "), e))?)?;
         info(out)
     }
 }

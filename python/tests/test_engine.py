@@ -111,6 +111,22 @@ def test_a_run_can_be_replayed_on_the_memory_alone(real):
     assert documents(replay.stdout)["stats"]["media_write_requests"] > 0
 
 
+def test_a_replay_prints_what_the_recorded_run_printed(real):
+    what = ("--design", "silo", "--workload", "btree", *QUICK, "--format", "json")
+    live, recorded = real("run", *what), real("trace", "record", "t.gvt", *what)
+    assert recorded.returncode == 0, recorded.stderr
+    replay = real("trace", "replay", "t.gvt", "--format", "json")
+    assert replay.returncode == 0, replay.stderr
+    assert live.stdout == recorded.stdout == replay.stdout
+    for name in ("c", "c.xz", "c.gz"):
+        assert real("trace", "convert", "t.gvt", "--to", name).returncode == 0
+    done = real("trace", "convert", "c", "c.xz", "c.gz", "--to", "u.gvt")
+    assert done.returncode == 0, done.stderr
+    info = documents(real("trace", "info", "u.gvt", "--format", "json").stdout)
+    first, second, third = info["threads"]
+    assert first["operations"] == second["operations"] == third["operations"] > 0
+
+
 def test_a_run_writes_the_loads_of_its_banks(real, tmp_path):
     run = ("run", "--design", "base", "--workload", "array", *QUICK, "--bank-loads", "b.csv")
     done = real(*run, "--format", "json")

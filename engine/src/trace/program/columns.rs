@@ -181,8 +181,8 @@ impl Columns {
         let bytes = number.to_le_bytes();
         let (code, listed) = match number {
             0..=NUMBER_MAX => (number as u8, 0),
-            ..=0xff => (29, 1),
-            ..=0xffff => (30, 2),
+            29..=0xff => (29, 1),
+            0x100..=0xffff => (30, 2),
             _ => (31, 4),
         };
         self.columns[TOKENS].push(kind | code << 3);
