@@ -20,7 +20,7 @@
 use super::keyed::{KeyedWorkload, Part};
 use super::layout::Plan;
 use super::locking::STRIPES;
-use super::structures::Hash;
+use super::structures::{Chains, Hash};
 use super::{Request, Workload};
 use crate::config::ConfigError;
 use crate::memory::WORD_BYTES;
@@ -31,7 +31,7 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
     let stripes = if plan.is_shared() { STRIPES } else { 1 };
     KeyedWorkload::build(plan, |layout, share| {
         let buckets = share.total_max();
-        let root = layout.take(Hash::root_bytes(stripes, buckets));
+        let root = layout.take(Chains::root_bytes(stripes, buckets));
         let blocks = share.elements_max.iter();
         let arenas = blocks.map(|&max| layout.arena([(Hash::node_bytes(element), max), (0, 0)]));
         let arenas = arenas.collect();

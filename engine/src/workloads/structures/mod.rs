@@ -9,6 +9,7 @@
 pub mod allocator;
 pub mod btree;
 pub mod chain_queue;
+pub mod chains;
 pub mod element;
 pub mod fifo;
 pub mod graph;
@@ -18,10 +19,13 @@ pub mod keys;
 pub mod multigraph;
 pub mod queue;
 pub mod rbtree;
+pub mod table;
+pub mod text_index;
 
 pub use allocator::{Arena, Census};
 pub use btree::BTree;
 pub use chain_queue::ChainQueue;
+pub use chains::Chains;
 pub use element::Element;
 pub use fifo::Fifo;
 pub use graph::{Edge, Graph};
@@ -31,3 +35,5 @@ pub use keys::Keys;
 pub use multigraph::Multigraph;
 pub use queue::Queue;
 pub use rbtree::RbTree;
+pub use table::Table;
+pub use text_index::TextIndex;
