@@ -9,7 +9,7 @@ use graven_engine::crash::{Exhaustion, STATES, Thoroughness};
 use graven_engine::designs;
 use graven_engine::sim::{Spec, Trial};
 
-const TINY: [(&str, &str); 12] = [
+const TINY: [(&str, &str); 15] = [
     ("l1.bytes", "512"),
     ("l1.ways", "2"),
     ("l2.bytes", "1 KB"),
@@ -22,6 +22,9 @@ const TINY: [(&str, &str); 12] = [
     ("pm.log_region_bytes", "4 MB"),
     ("dram.capacity_bytes", "1 MB"),
     ("workload.footprint_bytes", "256 KB"),
+    ("smallbank.customers", "400"),
+    ("smallbank.hotspot_customers", "40"),
+    ("tatp.subscribers", "200"),
 ];
 
 fn main() {

@@ -8,6 +8,7 @@ mod array;
 mod btree;
 mod chain_queue;
 pub mod costs;
+mod database;
 mod fifo;
 mod hash;
 mod keyed;
@@ -18,9 +19,11 @@ mod measured;
 mod queue;
 mod rbtree;
 mod sdg;
+mod smallbank;
 mod sps;
 mod ssca2;
 pub mod structures;
+mod tatp;
 #[cfg(test)]
 mod testing;
 mod vector;
@@ -215,6 +218,14 @@ pub const REGISTRY: &[Entry] = &[
         build: sdg::build,
     },
     Entry {
+        name: "smallbank",
+        group: "macro",
+        summary: "SmallBank: six transactions on the accounts of a bank's customers",
+        sections: &[|| Box::new(smallbank::SmallBankConfig::default())],
+        settings: &[],
+        build: smallbank::build,
+    },
+    Entry {
         name: "sps",
         group: "micro",
         summary: "swaps of two random entries of a vector that begin alike",
@@ -229,6 +240,14 @@ pub const REGISTRY: &[Entry] = &[
         sections: &[],
         settings: &[],
         build: ssca2::build,
+    },
+    Entry {
+        name: "tatp",
+        group: "macro",
+        summary: "TATP: seven transactions of a telephone network on its subscribers",
+        sections: &[|| Box::new(tatp::TatpConfig::default())],
+        settings: &[],
+        build: tatp::build,
     },
     Entry {
         name: "vector",

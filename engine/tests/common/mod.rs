@@ -26,6 +26,13 @@ pub fn preset(name: &str, settings: &[(&str, &str)]) -> Config {
     config
 }
 
+/// Databases as small as the structures of small footprints.
+pub const SMALL_DATABASES: [(&str, &str); 3] = [
+    ("smallbank.customers", "96"),
+    ("smallbank.hotspot_customers", "32"),
+    ("tatp.subscribers", "48"),
+];
+
 /// The silo machine with caches so small that everything is evicted all the time.
 pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
     let tiny = [
@@ -40,7 +47,7 @@ pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
         ("dram.capacity_bytes", "1 MB"),
         ("hoop.block_bytes", "16 KB"),
     ];
-    preset("silo", &[&tiny, settings].concat())
+    preset("silo", &[&tiny[..], &SMALL_DATABASES, settings].concat())
 }
 
 /// A simulation of a registered design on any workload entry.

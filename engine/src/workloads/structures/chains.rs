@@ -32,13 +32,20 @@ pub struct Chains {
     root: Addr,
     stripes: u64,
     buckets: u64,
+    /// Of the load that tells which bucket it is about, if there is one.
+    origin: u32,
 }
 
 impl Chains {
     /// The chains whose stripes and buckets begin at `root`.
     pub fn new(root: Addr, stripes: u32, buckets: u64) -> Self {
         assert!(stripes > 0 && buckets > 0, "a table has a stripe and a bucket");
-        Self { root, stripes: stripes.into(), buckets }
+        Self { root, stripes: stripes.into(), buckets, origin: 0 }
+    }
+
+    /// The same chains, to be used with a key that was loaded: as the load of `told` told it.
+    pub fn told_by(self, told: Ptr) -> Self {
+        Self { origin: told.origin, ..self }
     }
 
     /// Bytes of PM that stripes and buckets take (saturating).
@@ -63,11 +70,12 @@ impl Chains {
 
     /// The word that points at the first node of bucket `index`.
     pub fn bucket(&self, index: u64) -> Ptr {
-        Ptr::known(self.root.plus(self.stripes * LINE_BYTES)).word(index)
+        let first = self.root.plus(self.stripes * LINE_BYTES);
+        Ptr { addr: first, origin: self.origin }.word(index)
     }
 
     fn count_of(&self, stripe: u64) -> Ptr {
-        Ptr::known(self.root.plus(stripe * LINE_BYTES))
+        Ptr { addr: self.root.plus(stripe * LINE_BYTES), origin: self.origin }
     }
 
     fn count<M: Memory>(&self, m: &mut M, bucket: u64, step: i64) {

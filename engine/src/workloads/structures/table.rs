@@ -60,6 +60,11 @@ impl Table {
         Self { chains: Chains::new(root, stripes, buckets), schema }
     }
 
+    /// The same table, to be used with a key that was loaded: as the load of `told` told it.
+    pub fn told_by(self, told: Ptr) -> Self {
+        Self { chains: self.chains.told_by(told), ..self }
+    }
+
     /// Bytes of PM that stripes and buckets take (saturating).
     pub fn root_bytes(stripes: u32, buckets_per_stripe: u64) -> u64 {
         Chains::root_bytes(stripes, buckets_per_stripe.saturating_mul(stripes.into()))
