@@ -9,7 +9,7 @@ use graven_engine::crash::{Exhaustion, STATES, Thoroughness};
 use graven_engine::designs;
 use graven_engine::sim::{Spec, Trial};
 
-const TINY: [(&str, &str); 16] = [
+const TINY: [(&str, &str); 19] = [
     ("l1.bytes", "512"),
     ("l1.ways", "2"),
     ("l2.bytes", "1 KB"),
@@ -26,6 +26,9 @@ const TINY: [(&str, &str); 16] = [
     ("tpcc.districts", "2"),
     ("tpcc.customers_per_district", "12"),
     ("tpcc.orders_per_district", "10"),
+    ("smallbank.customers", "400"),
+    ("smallbank.hotspot_customers", "40"),
+    ("tatp.subscribers", "200"),
 ];
 
 fn main() {

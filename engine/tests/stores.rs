@@ -60,6 +60,21 @@ fn write_distances_are_those_of_the_program() {
     assert_eq!((c.words_written, c.words_written_again), (34, 3));
 }
 
+/// The first transaction stores to A, B and 31 others, the second to A; one that only reads is left out.
+#[test]
+fn stored_bytes_are_those_of_different_words() {
+    let mut program = program();
+    program.extend([Op::TxBegin, load(A), Op::TxEnd]);
+    for (followed, expected) in [(true, (2, 33 * 8, 17 * 8)), (false, (0, 0, 0))] {
+        let mut simulation = script(&config(followed), &[&program]);
+        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        let stats = simulation.stats();
+        assert_eq!(stats.counters.committed_transactions, 3);
+        let stored = &stats.stored_bytes;
+        assert_eq!((stored.count(), stored.max(), stored.mean() as u64), expected);
+    }
+}
+
 #[test]
 fn threads_do_not_see_each_others_distances() {
     let far = |op: &Op| match *op {

@@ -23,6 +23,12 @@ impl Distances {
         Self { threads: (0..threads).map(|_| Written::new()).collect() }
     }
 
+    /// Bytes of the different words that a transaction stored to so far.
+    pub fn stored_bytes(&self, tx: Tx) -> u64 {
+        let written = &self.threads[tx.thread as usize];
+        if written.tx == Some(tx.number) { written.words as u64 * WORD_BYTES } else { 0 }
+    }
+
     /// Counts the next store of a transaction. A thread has one transaction at a time.
     pub fn store(&mut self, tx: Tx, addr: Addr, counters: &mut Counters) {
         let written = &mut self.threads[tx.thread as usize];

@@ -259,6 +259,10 @@ impl Simulation {
         stats.commit_latency.record(now - ending);
         stats.last_issue_latency.record(now - running.last_issue.unwrap_or(ending));
         stats.transaction_latency.record(now - running.began);
+        let stored = self.distances.as_ref().map_or(0, |d| d.stored_bytes(running.tx));
+        if stored > 0 {
+            stats.stored_bytes.record(stored);
+        }
         self.machine.memory.shared.durable_changes += 1;
         if let Some(judge) = &mut self.judge {
             judge.acknowledged(running.tx);

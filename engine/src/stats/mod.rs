@@ -409,16 +409,19 @@ impl Counters {
     }
 }
 
-/// A latency distribution with exact sum, count and maximum.
+/// A distribution, of latencies or sizes, with exact sum, count and maximum.
 #[derive(Clone, Debug)]
-pub struct Latency {
+pub struct Distribution {
     histogram: Histogram<u64>,
     sum: u64,
     count: u64,
     max: u64,
 }
 
-impl Default for Latency {
+/// A distribution of latencies, in cycles.
+pub type Latency = Distribution;
+
+impl Default for Distribution {
     fn default() -> Self {
         let histogram =
             Histogram::new(3).expect("3 significant digits are within the library's range");
@@ -426,14 +429,14 @@ impl Default for Latency {
     }
 }
 
-impl Latency {
-    /// Takes one sample, in cycles.
+impl Distribution {
+    /// Takes one sample.
     #[inline]
-    pub fn record(&mut self, cycles: u64) {
-        self.histogram.saturating_record(cycles.max(1));
-        self.sum += cycles;
+    pub fn record(&mut self, sample: u64) {
+        self.histogram.saturating_record(sample.max(1));
+        self.sum += sample;
         self.count += 1;
-        self.max = self.max.max(cycles);
+        self.max = self.max.max(sample);
     }
 
     /// Samples taken.
@@ -541,6 +544,8 @@ pub struct Stats {
     pub last_issue_latency: Latency,
     /// Writes of log entries, from arrival at the controller until they are durable.
     pub log_persist_latency: Latency,
+    /// Bytes of the different words that a transaction stored to, of those that stored at all, if they are followed.
+    pub stored_bytes: Distribution,
     /// Pending requests of the PM's banks.
     pub bank_loads: BankLoads,
     /// PM reads, from arrival at the controller to data.
@@ -630,6 +635,14 @@ pub const DERIVED: &[Declaration] = &[
         "Log persistence latency, 99th percentile.",
     ),
     derived("log_persist_latency_cycles_max", "cycles", "Log persistence latency, largest."),
+    derived(
+        "stored_bytes_per_transaction_mean",
+        "B",
+        "Bytes of the different words that a followed transaction stored to, of those that stored at all (Silo Fig. 4), mean.",
+    ),
+    derived("stored_bytes_per_transaction_p50", "B", "The same, median."),
+    derived("stored_bytes_per_transaction_p99", "B", "The same, 99th percentile."),
+    derived("stored_bytes_per_transaction_max", "B", "The same, largest."),
     derived(
         "bank_load_mean",
         "requests",
@@ -743,6 +756,7 @@ impl Stats {
             ("transaction_latency_cycles", &self.transaction_latency),
             ("last_issue_latency_cycles", &self.last_issue_latency),
             ("log_persist_latency_cycles", &self.log_persist_latency),
+            ("stored_bytes_per_transaction", &self.stored_bytes),
         ] {
             push(&format!("{name}_mean"), Value::Number(latency.mean()));
             push(&format!("{name}_p50"), Value::Count(latency.quantile(0.5)));

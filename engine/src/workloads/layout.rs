@@ -99,34 +99,19 @@ impl Plan {
     /// [`ConfigError::Inconsistent`] if they take more than the request offers.
     pub(super) fn lay_out<T>(
         &self,
-        mut place: impl FnMut(&mut Layout, &Share) -> T,
+        place: impl FnMut(&mut Layout, &Share) -> T,
     ) -> Result<Vec<T>, ConfigError> {
-        let threads = self.request.threads;
-        let shares = if self.is_shared() {
-            vec![self.share(0..threads)]
-        } else {
-            (0..threads).map(|t| self.share(t..t + 1)).collect()
-        };
-        let mut layout = Layout::from(self.request.start);
-        let parts = shares
-            .iter()
-            .map(|share| {
-                layout.align(PAGE_BYTES);
-                place(&mut layout, share)
-            })
-            .collect();
-        if layout.next > self.request.end.0 {
+        let threads = threads_of_parts(&self.request).into_iter();
+        let shares: Vec<Share> = threads.map(|threads| self.share(threads)).collect();
+        place_parts(&self.request, &shares, place).map_err(|end| {
             let why = format!(
-                "with room for what {} transactions may insert, the structures end at {}, but PM for programs at {}; \
+                "with room for what {} transactions may insert, the structures end at {end}, but PM for programs at {}; \
                  lower it, or workload.element_bytes, or the number of transactions, or raise pm.capacity_bytes",
-                self.request.transactions,
-                Addr(layout.next),
-                self.request.end
+                self.request.transactions, self.request.end
             );
             let value = self.request.config.footprint_bytes.to_string();
-            return Err(refusal(self.workload, "workload.footprint_bytes", value, why));
-        }
-        Ok(parts)
+            refusal(self.workload, "workload.footprint_bytes", value, why)
+        })
     }
 
     fn share(&self, threads: std::ops::Range<u32>) -> Share {
@@ -139,6 +124,36 @@ impl Plan {
             .collect();
         Share { threads, elements_max }
     }
+}
+
+/// The threads of each partition: all of them in one if they share, else each in its own.
+pub(super) fn threads_of_parts(request: &Request) -> Vec<std::ops::Range<u32>> {
+    let together = match request.config.sharing {
+        Sharing::Shared => request.threads,
+        Sharing::Private => 1,
+    };
+    let firsts = (0..request.threads).step_by(together as usize);
+    firsts.map(|first| first..first + together).collect()
+}
+
+/// Places one partition for each of `shares`, each from a page on.
+///
+/// # Errors
+/// Where they would end, if that is beyond what the request offers.
+pub(super) fn place_parts<S, T>(
+    request: &Request,
+    shares: &[S],
+    mut place: impl FnMut(&mut Layout, &S) -> T,
+) -> Result<Vec<T>, Addr> {
+    let mut layout = Layout::from(request.start);
+    let parts = shares
+        .iter()
+        .map(|share| {
+            layout.align(PAGE_BYTES);
+            place(&mut layout, share)
+        })
+        .collect();
+    if layout.next > request.end.0 { Err(Addr(layout.next)) } else { Ok(parts) }
 }
 
 /// A refusal of `value` for `key` by `workload`.

@@ -9,6 +9,7 @@ mod btree;
 mod chain_queue;
 pub mod costs;
 mod ctree;
+mod database;
 mod echo;
 mod fifo;
 mod hash;
@@ -21,9 +22,11 @@ mod queue;
 mod radix_tree;
 mod rbtree;
 mod sdg;
+mod smallbank;
 mod sps;
 mod ssca2;
 pub mod structures;
+mod tatp;
 #[cfg(test)]
 mod testing;
 mod tpcc;
@@ -247,6 +250,14 @@ pub const REGISTRY: &[Entry] = &[
         build: sdg::build,
     },
     Entry {
+        name: "smallbank",
+        group: "macro",
+        summary: "SmallBank: six transactions on the accounts of a bank's customers",
+        sections: &[|| Box::new(smallbank::SmallBankConfig::default())],
+        settings: &[],
+        build: smallbank::build,
+    },
+    Entry {
         name: "sps",
         group: "micro",
         summary: "swaps of two random entries of a vector that begin alike",
@@ -261,6 +272,14 @@ pub const REGISTRY: &[Entry] = &[
         sections: &[],
         settings: &[],
         build: ssca2::build,
+    },
+    Entry {
+        name: "tatp",
+        group: "macro",
+        summary: "TATP: seven transactions of a telephone network on its subscribers",
+        sections: &[|| Box::new(tatp::TatpConfig::default())],
+        settings: &[],
+        build: tatp::build,
     },
     Entry {
         name: "tpcc",

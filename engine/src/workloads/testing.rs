@@ -231,6 +231,28 @@ pub fn lost_words_are_seen(build: Build) {
     assert!(f64::from(seen) > 0.6 * f64::from(lost), "{seen} of {lost} losses were seen");
 }
 
+/// Replaces every so many-th word of a range in turn, if it is not 0, and expects the check to end; returns how many of
+/// the corruptions were seen, of how many.
+pub fn corrupt_each_word(
+    workload: &dyn Workload,
+    image: &mut Image,
+    (range, step): (std::ops::Range<u64>, usize),
+) -> (u32, u32) {
+    let (mut seen, mut tried) = (0, 0);
+    for at in range.clone().step_by(8 * step).map(Addr) {
+        let old = image.load(at);
+        for value in [0, old ^ 1, old ^ 64, range.start, u64::MAX] {
+            if value != old && old != 0 {
+                image.store(at, value);
+                tried += 1;
+                seen += u32::from(workload.check(image).is_err());
+            }
+        }
+        image.store(at, old);
+    }
+    (seen, tried)
+}
+
 fn operations(build: Build, request: &Request) -> Vec<Op> {
     let (workload, mut image) = populated(build, request);
     let mut all = Vec::new();
@@ -417,13 +439,16 @@ fn the_size_of_a_transaction_is_as_documented() {
         ("radix-tree", 18.3, 37.2, 15.1, 93.9),
         ("rbtree", 45.8, 21.6, 18.6, 108.9),
         ("sdg", 18.0, 10.3, 9.8, 88.8),
+        ("smallbank", 28.4, 1.8, 1.8, 242.1),
         ("sps", 16.0, 16.0, 2.0, 78.0),
         ("ssca2", 20.9, 9.8, 9.3, 33.5),
+        ("tatp", 1.0, 1.0, 1.0, 1.0),
         ("tpcc", 671.7, 108.5, 103.8, 1783.5),
         ("vector", 1.0, 9.0, 8.0, 45.0),
         ("ycsb", 5.6, 6.4, 4.0, 129.8),
     ];
     assert_eq!(super::programs().count(), expected.len(), "every workload is pinned");
+    let mut others = Vec::new();
     for (entry, (name, loads, stores, changes, instructions)) in super::programs().zip(expected) {
         assert_eq!(entry.name, name);
         let request = request(WorkloadConfig::default(), 8, 1000);
@@ -431,10 +456,12 @@ fn the_size_of_a_transaction_is_as_documented() {
         let (_, counts) = run(workload.as_ref(), &request, image, |_, _, _| {});
         let found = [counts.loads, counts.stores, counts.changes, counts.instructions]
             .map(|count| count as f64 / counts.transactions as f64);
-        for (one, expected) in found.iter().zip([loads, stores, changes, instructions]) {
-            assert!((one - expected).abs() <= 0.05 * expected, "{name}: {found:.1?}");
+        let mut pairs = found.iter().zip([loads, stores, changes, instructions]);
+        if pairs.any(|(one, expected)| (one - expected).abs() > 0.05 * expected) {
+            others.push(format!("{name}: {found:.1?}"));
         }
     }
+    assert!(others.is_empty(), "not as documented: {others:#?}");
 }
 
 #[test]

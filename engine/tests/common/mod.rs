@@ -26,6 +26,17 @@ pub fn preset(name: &str, settings: &[(&str, &str)]) -> Config {
     config
 }
 
+/// Databases as small as the structures of small footprints.
+pub const SMALL_DATABASES: [(&str, &str); 7] = [
+    ("smallbank.customers", "96"),
+    ("smallbank.hotspot_customers", "32"),
+    ("tatp.subscribers", "48"),
+    ("tpcc.items", "40"),
+    ("tpcc.districts", "2"),
+    ("tpcc.customers_per_district", "12"),
+    ("tpcc.orders_per_district", "10"),
+];
+
 /// The silo machine with caches so small that everything is evicted all the time.
 pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
     let tiny = [
@@ -40,16 +51,8 @@ pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
         ("dram.capacity_bytes", "1 MB"),
         ("hoop.block_bytes", "16 KB"),
     ];
-    preset("silo", &[&tiny, &SMALL_TPCC[..], settings].concat())
+    preset("silo", &[&tiny[..], &SMALL_DATABASES, settings].concat())
 }
-
-/// Few rows of everything.
-pub const SMALL_TPCC: [(&str, &str); 4] = [
-    ("tpcc.items", "40"),
-    ("tpcc.districts", "2"),
-    ("tpcc.customers_per_district", "12"),
-    ("tpcc.orders_per_district", "10"),
-];
 
 /// A simulation of a registered design on any workload entry.
 pub fn simulation(

@@ -23,6 +23,8 @@ pub mod multigraph;
 pub mod queue;
 pub mod radix_tree;
 pub mod rbtree;
+pub mod table;
+pub mod text_index;
 pub mod versions;
 
 pub use allocator::{Arena, Census};
@@ -42,4 +44,6 @@ pub use multigraph::Multigraph;
 pub use queue::Queue;
 pub use radix_tree::RadixTree;
 pub use rbtree::RbTree;
+pub use table::Table;
+pub use text_index::TextIndex;
 pub use versions::Versions;
