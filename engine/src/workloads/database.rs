@@ -21,6 +21,7 @@ use rand_pcg::Pcg64;
 use super::keyed::Part;
 use super::layout::{Layout, place_parts, refusal, threads_of_parts};
 use super::locking::{self, STRIPES};
+use super::structures::allocator::CLASSES;
 use super::structures::keys::{POPULATION, generator};
 use super::structures::{Arena, Census};
 use super::{Request, Sharing, Violation, Workload, costs};
@@ -88,8 +89,8 @@ pub(super) struct Share {
     pub(super) owners: u64,
     /// Locks, and stripes of the tables.
     pub(super) stripes: u32,
-    /// By thread: its share of the owners, and how many transactions it performs.
-    pub(super) arenas: Vec<(u64, u64)>,
+    /// By thread: bytes and number of the blocks of its arena.
+    arenas: Vec<[(u64, u64); CLASSES]>,
     /// Different for each database.
     pub(super) seed: u64,
 }
@@ -115,7 +116,8 @@ pub(super) struct DatabaseWorkload<D> {
 
 impl<D: Database> DatabaseWorkload<D> {
     /// The databases of the workload `name` on so many owners, as the key says, of which each database needs `fewest`;
-    /// `place` lays out a database.
+    /// `place` lays out its tables, and `blocks` says how many blocks of each size the arena of a thread
+    /// needs for its share of the owners and so many transactions.
     ///
     /// # Errors
     /// [`ConfigError::Inconsistent`] if they are too few for each thread, or too many for PM.
@@ -123,7 +125,8 @@ impl<D: Database> DatabaseWorkload<D> {
         name: &'static str,
         request: &Request,
         (key, owners, fewest): (&str, u64, u64),
-        mut place: impl FnMut(&mut Layout, &Share) -> Part<D>,
+        mut place: impl FnMut(&mut Layout, &Share) -> D,
+        blocks: fn(u64, u64) -> [(u64, u64); CLASSES],
     ) -> Result<Self, ConfigError> {
         let all = threads_of_parts(request);
         let parts = all.len() as u32;
@@ -141,13 +144,18 @@ impl<D: Database> DatabaseWorkload<D> {
             let clients = threads.end - threads.start;
             let arenas = threads.clone().map(|thread| {
                 let own = dealt(owners, (thread - threads.start, clients));
-                (own, request.transactions_of(thread))
+                blocks(own, request.transactions_of(thread))
             });
             let seed = request.seed.wrapping_add(1 + u64::from(part));
             Share { arenas: arenas.collect(), threads, owners, stripes, seed }
         };
         let shares: Vec<Share> = (0..).zip(all).map(share).collect();
-        let parts = place_parts(request, &shares, &mut place).map_err(|end| {
+        let parts = place_parts(request, &shares, |layout, share| {
+            let structure = place(layout, share);
+            let arenas = share.arenas.iter().map(|&blocks| layout.arena(blocks)).collect();
+            Part { structure, arenas, threads: share.threads.clone() }
+        });
+        let parts = parts.map_err(|end| {
             let why = format!(
                 "with room for what {} transactions may insert, the tables end at {end}, but PM for programs at {}; \
                  lower it, or the number of transactions, or raise pm.capacity_bytes",
@@ -214,5 +222,41 @@ impl<D: Database> Workload for DatabaseWorkload<D> {
             census.finish()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    //! What the tests of all databases need.
+
+    use super::*;
+
+    /// The request with settings of the workload's own.
+    pub fn with(request: &Request, settings: &[(&str, &str)]) -> Request {
+        let mut request = request.clone();
+        for (key, value) in settings {
+            request.whole.set(key, value).expect("the section allows it");
+        }
+        request
+    }
+
+    /// The only database of a workload, populated.
+    pub fn one<D: Database>(mut workload: DatabaseWorkload<D>) -> (D, Arena, Image) {
+        let mut image = Image::new();
+        workload.populate(&mut image);
+        assert_eq!(workload.parts.len(), 1, "there is one database");
+        (workload.parts[0].structure, workload.parts[0].arenas[0], image)
+    }
+
+    /// Draws and performs the next transaction of the only client, and returns it and whether it succeeded.
+    pub fn next<D: Database>(
+        (database, arena): (&D, &Arena),
+        image: &mut Image,
+        random: &mut Pcg64,
+    ) -> (D::Transaction, bool) {
+        let transaction = database.draw(random);
+        let client = Client { arena, number: 0 };
+        let succeeded = database.perform(&mut Direct::new(image), &client, &transaction);
+        (transaction, succeeded)
     }
 }

@@ -32,7 +32,6 @@ mod tests;
 use rand_pcg::Pcg64;
 
 use super::database::{Client, Database, DatabaseWorkload, OWNERS_MAX, Share, dealt};
-use super::keyed::Part;
 use super::layout::{Layout, refusal, threads_of_parts};
 use super::structures::table::{COLUMNS, Schema};
 use super::structures::{Arena, Census, Table, TextIndex};
@@ -108,12 +107,10 @@ fn assemble(request: &Request) -> Result<DatabaseWorkload<Bank>, ConfigError> {
     let customers = u64::from(config.customers);
     check_hotspot(config, request)?;
     let owners = ("smallbank.customers", customers, CUSTOMERS_MIN);
-    DatabaseWorkload::new("smallbank", request, owners, |layout, share| {
-        let structure = Bank::place(layout, share, config, request);
+    let place = |layout: &mut Layout, share: &Share| Bank::place(layout, share, config, request);
+    DatabaseWorkload::new("smallbank", request, owners, place, |own, _| {
         let [row, account] = BLOCKS;
-        let arenas = share.arenas.iter().map(|&(own, _)| [(row, 2 * own), (account, own)]);
-        let arenas = arenas.map(|classes| layout.arena(classes)).collect();
-        Part { structure, arenas, threads: share.threads.clone() }
+        [(row, own.saturating_mul(2)), (account, own)]
     })
 }
 

@@ -5,16 +5,9 @@ use std::collections::BTreeMap;
 use super::transactions::{Kind, MIX};
 use super::*;
 use crate::program::{Direct, Load};
+use crate::workloads::database::testing::{next, one, with};
 use crate::workloads::structures::keys::generator;
 use crate::workloads::testing::{self, corrupt_each_word, origins, populated, run};
-
-fn with(request: &Request, settings: &[(&str, &str)]) -> Request {
-    let mut request = request.clone();
-    for (key, value) in settings {
-        request.whole.set(key, value).expect("the section allows it");
-    }
-    request
-}
 
 const SMALL: [(&str, &str); 2] =
     [("smallbank.customers", "40"), ("smallbank.hotspot_customers", "10")];
@@ -34,11 +27,7 @@ testing::contract!(small;
 /// A populated bank for one thread.
 fn bank(settings: &[(&str, &str)]) -> (Bank, Arena, Image) {
     let request = with(&testing::request(testing::small(), 1, 1000), settings);
-    let mut workload = assemble(&request).expect("it fits");
-    let mut image = Image::new();
-    workload.populate(&mut image);
-    let part = &workload.parts[0];
-    (part.structure, part.arenas[0], image)
+    one(assemble(&request).expect("it fits"))
 }
 
 /// Savings and checking by customer, and the ledger.
@@ -108,9 +97,7 @@ fn transactions_do_what_their_sources_say() {
         let mut random = generator(5, 0);
         let mut failures = BTreeMap::new();
         for number in 0..20_000 {
-            let t = bank.draw(&mut random);
-            let client = Client { arena: &arena, number: 0 };
-            let succeeded = bank.perform(&mut Direct::new(&mut image), &client, &t);
+            let (t, succeeded) = next((&bank, &arena), &mut image, &mut random);
             assert_eq!(succeeded, model.perform(&t), "{t:?}");
             *failures.entry(t.kind).or_insert(0) += u32::from(!succeeded);
             if number % 500 == 0 {

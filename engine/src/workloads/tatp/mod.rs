@@ -33,7 +33,6 @@ mod tests;
 use rand_pcg::Pcg64;
 
 use super::database::{Client, Database, DatabaseWorkload, OWNERS_MAX, Share};
-use super::keyed::Part;
 use super::layout::Layout;
 use super::structures::table::{COLUMNS, Schema};
 use super::structures::{Arena, Census, Table, TextIndex};
@@ -86,13 +85,9 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
 fn assemble(request: &Request) -> Result<DatabaseWorkload<Tatp>, ConfigError> {
     let subscribers = u64::from(request.whole.get::<TatpConfig>().subscribers);
     let owners = ("tatp.subscribers", subscribers, 1);
-    DatabaseWorkload::new("tatp", request, owners, |layout, share| {
-        let structure = Tatp::place(layout, share);
-        let blocks =
-            |&(own, inserts): &(u64, u64)| own.saturating_mul(ROWS_MAX).saturating_add(inserts);
-        let arenas = share.arenas.iter().map(blocks);
-        let arenas = arenas.map(|blocks| layout.arena([(ROW_BYTES, blocks), (0, 0)])).collect();
-        Part { structure, arenas, threads: share.threads.clone() }
+    DatabaseWorkload::new("tatp", request, owners, Tatp::place, |own, inserts| {
+        let blocks = own.saturating_mul(ROWS_MAX).saturating_add(inserts);
+        [(ROW_BYTES, blocks), (0, 0)]
     })
 }
 

@@ -8,14 +8,12 @@ use super::columns::{
 use super::transactions::{Kind, MIX};
 use super::*;
 use crate::program::{Direct, Load};
+use crate::workloads::database::testing::{next, one, with};
 use crate::workloads::structures::keys::generator;
 use crate::workloads::testing::{self, corrupt_each_word, lose_each_word, origins, populated, run};
 
 fn sized(request: &Request, subscribers: u32) -> Request {
-    let mut request = request.clone();
-    let set = request.whole.set("tatp.subscribers", &subscribers.to_string());
-    set.expect("the section allows it");
-    request
+    with(request, &[("tatp.subscribers", &subscribers.to_string())])
 }
 
 fn small(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
@@ -33,11 +31,7 @@ testing::contract!(small;
 /// A populated database for one thread.
 fn database(subscribers: u32) -> (Tatp, Arena, Image) {
     let request = sized(&testing::request(testing::small(), 1, 100_000), subscribers);
-    let mut workload = assemble(&request).expect("it fits");
-    let mut image = Image::new();
-    workload.populate(&mut image);
-    let part = &workload.parts[0];
-    (part.structure, part.arenas[0], image)
+    one(assemble(&request).expect("it fits"))
 }
 
 /// What the tables should hold.
@@ -131,9 +125,7 @@ fn transactions_do_what_the_description_says() {
     let mut model = Model::of(&tatp);
     let mut random = generator(5, 0);
     for number in 0..20_000 {
-        let t = tatp.draw(&mut random);
-        let client = Client { arena: &arena, number: 0 };
-        let succeeded = tatp.perform(&mut Direct::new(&mut image), &client, &t);
+        let (t, succeeded) = next((&tatp, &arena), &mut image, &mut random);
         assert_eq!(succeeded, model.perform(&t), "{t:?}");
         if number % 500 == 0 {
             model.expect(&tatp, &mut image);
@@ -165,9 +157,7 @@ fn the_mix_and_the_successes_are_as_described() {
     let mut counts: BTreeMap<Kind, (u32, u32)> = BTreeMap::new();
     const TRANSACTIONS: u32 = 60_000;
     for _ in 0..TRANSACTIONS {
-        let t = tatp.draw(&mut random);
-        let client = Client { arena: &arena, number: 0 };
-        let succeeded = tatp.perform(&mut Direct::new(&mut image), &client, &t);
+        let (t, succeeded) = next((&tatp, &arena), &mut image, &mut random);
         let (performed, successes) = counts.entry(t.kind).or_default();
         (*performed, *successes) = (*performed + 1, *successes + u32::from(succeeded));
     }
