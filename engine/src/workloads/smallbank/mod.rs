@@ -110,7 +110,7 @@ fn assemble(request: &Request) -> Result<DatabaseWorkload<Bank>, ConfigError> {
     let place = |layout: &mut Layout, share: &Share| Bank::place(layout, share, config, request);
     DatabaseWorkload::new("smallbank", request, owners, place, |own, _| {
         let [row, account] = BLOCKS;
-        [(row, own.saturating_mul(2)), (account, own)]
+        [(row, own.saturating_mul(2)), (account, own), (0, 0)]
     })
 }
 

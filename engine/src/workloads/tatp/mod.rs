@@ -87,7 +87,7 @@ fn assemble(request: &Request) -> Result<DatabaseWorkload<Tatp>, ConfigError> {
     let owners = ("tatp.subscribers", subscribers, 1);
     DatabaseWorkload::new("tatp", request, owners, Tatp::place, |own, inserts| {
         let blocks = own.saturating_mul(ROWS_MAX).saturating_add(inserts);
-        [(ROW_BYTES, blocks), (0, 0)]
+        [(ROW_BYTES, blocks), (0, 0), (0, 0)]
     })
 }
 
