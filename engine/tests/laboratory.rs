@@ -137,7 +137,7 @@ fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
             let integers = usize::from(["hash", "ssca2"].contains(&workload.name));
             // Transactions of TPC-C are longer, and of one size.
             let (transactions, sizes_of) =
-                if workload.name == "tpcc" { (16, 1) } else { (60, 2 + integers) };
+                if workload.name == "tpcc" { (10, 1) } else { (60, 2 + integers) };
             for (footprint, element, kind, sharing) in sizes.into_iter().take(sizes_of) {
                 let settings = [
                     ("workload.footprint_bytes", footprint),
