@@ -57,7 +57,13 @@ fn streams(c: &mut Criterion) {
 
 fn workloads(c: &mut Criterion) {
     let mut group = group(c, "workload");
-    let config: Config = machine("silo", &[("workload.footprint_bytes", "16 MB")]);
+    let about_16_mb = [
+        ("workload.footprint_bytes", "16 MB"),
+        ("tpcc.items", "10000"),
+        ("tpcc.customers_per_district", "300"),
+        ("tpcc.orders_per_district", "300"),
+    ];
+    let config: Config = machine("silo", &about_16_mb);
     for workload in workloads::programs() {
         for design in designs::REGISTRY {
             let name = format!("{}/{}", workload.name, design.name);

@@ -40,7 +40,7 @@ static ENTRY: Entry = Entry {
 };
 
 /// Log area of each thread: one line for the commit count, then the slots of the records.
-const AREA_BYTES: u64 = 8 << 10;
+const AREA_BYTES: u64 = 16 << 10;
 /// A record takes three words; the fourth keeps it within one line.
 const SLOT_BYTES: u64 = 32;
 /// Records of one transaction, at most.

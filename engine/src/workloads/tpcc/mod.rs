@@ -59,7 +59,7 @@ choice! {
 section! {
     /// TPC-C: the size of its database, and what its terminals request.
     pub struct TpccConfig("tpcc") {
-        /// Warehouses; each takes about 130 MB at the specification's cardinalities.
+        /// Warehouses; each takes about 140 MB at the specification's cardinalities.
         warehouses: u32 = 1, 1..=1000, "warehouses";
         /// What terminals request.
         mix: Mix = Mix::Standard, (), "";

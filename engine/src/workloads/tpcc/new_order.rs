@@ -61,13 +61,12 @@ impl Input {
     pub(super) fn run<M: Memory>(&self, db: &Database, m: &mut M, arena: &Arena, date: u64) {
         let (w, d) = self.place;
         let indexes = db.indexes(self.place);
-        let tax = get(m, db.warehouse(w), W_TAX);
+        show(m, db.warehouse(w), &[W_TAX]);
         let district = db.district(self.place);
-        let tax = tax + get(m, district, D_TAX);
+        show(m, district, &[D_TAX]);
         let o = get(m, district, D_NEXT_O_ID);
         let customer = indexes.customer.get(m, self.customer).expect("customers stay");
-        let discount = get(m, customer, C_DISCOUNT);
-        show(m, customer, &[C_LAST, C_CREDIT]);
+        show(m, customer, &[C_DISCOUNT, C_LAST, C_CREDIT]);
         let mut items = [Ptr::NULL; LINES_MAX as usize];
         for (item, line) in items.iter_mut().zip(self.lines()) {
             match db.item_index().get(m, line.item) {
@@ -84,7 +83,6 @@ impl Input {
         row.set(O_ALL_LOCAL, u64::from(is_local));
         db.insert_order(m, arena, self.place, (o, self.customer), &row);
         db.insert_new_order(m, arena, self.place, o);
-        let mut total = 0;
         for (number, (line, &item)) in (1..).zip(self.lines().iter().zip(&items)) {
             let amount = line.quantity * get(m, item, I_PRICE);
             show(m, item, &[I_NAME]);
@@ -104,11 +102,9 @@ impl Input {
             show(m, stock, &[S_DATA]);
             m.compute(costs::COMPARE * ((I_DATA.bytes + S_DATA.bytes) / WORD_BYTES) as u32);
             db.insert_line(m, arena, self.place, (o, number), &row);
-            total += amount;
         }
-        // The total, after discount and taxes, is shown.
+        // The sum of all amounts, after discount and taxes, is shown.
         m.compute(costs::OPERATION);
-        let _shown = u128::from(total) * u128::from((10_000 - discount) * (10_000 + tax));
     }
 }
 

@@ -67,7 +67,7 @@ impl Draws {
     }
 
     pub(super) fn between(&mut self, first: u64, last: u64) -> u64 {
-        first + (u128::from(self.bits()) * u128::from(last - first + 1) >> 64) as u64
+        first + ((u128::from(self.bits()) * u128::from(last - first + 1)) >> 64) as u64
     }
 
     pub(super) fn percent(&mut self, share: u64) -> bool {
@@ -96,7 +96,7 @@ impl Draws {
         for eight in text.chunks_mut(8) {
             let bits = self.bits().to_le_bytes();
             for (character, byte) in eight.iter_mut().zip(bits) {
-                *character = from[usize::from(byte) * from.len() >> 8];
+                *character = from[(usize::from(byte) * from.len()) >> 8];
             }
         }
         text
