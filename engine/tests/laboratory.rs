@@ -139,7 +139,6 @@ fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
     let mut sum = Tally::default();
     for design in sound() {
         for workload in workloads::programs() {
-<<<<<<< HEAD
             // Transactions of TPC-C are long, and of one size; those of Echo and the tries store more than others'.
             let (transactions, sizes_of) = match workload.name {
                 "tpcc" => (16, 1),
@@ -147,12 +146,6 @@ fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
                 "hash" | "ssca2" => (60, 3),
                 _ => (60, 2),
             };
-=======
-            let integers = usize::from(["hash", "ssca2"].contains(&workload.name));
-            // Transactions of TPC-C are longer, and of one size.
-            let (transactions, sizes_of) =
-                if workload.name == "tpcc" { (10, 1) } else { (60, 2 + integers) };
->>>>>>> tpcc
             for (footprint, element, kind, sharing) in sizes.into_iter().take(sizes_of) {
                 let settings = [
                     ("workload.footprint_bytes", footprint),
