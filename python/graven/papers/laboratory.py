@@ -6,6 +6,7 @@ that loses data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graven.campaign import CrashJob
@@ -16,7 +17,7 @@ from graven.papers.data import Paper
 from graven.papers.store import Store, digest
 from graven.reports import CrashReport
 
-MACHINE, WORKLOAD, TRANSACTIONS = "cramped", "btree", 200
+MACHINE, WORKLOAD, TRANSACTIONS = "cramped", "btree", 60
 THREADS = 4
 """As in the design contract: with the defaults of every design, its log fits the small machine."""
 
@@ -48,6 +49,15 @@ def crash_jobs(paper: Paper) -> list[CrashJob]:
     return [
         CrashJob(Job(name, WORKLOAD, Machine(MACHINE), THREADS, TRANSACTIONS)) for name in promising
     ]
+
+
+def command(findings: Sequence[Finding]) -> str:
+    """What does the same from the command line."""
+    designs = ",".join(item.design for item in findings)
+    return (
+        f"graven crash --machine {MACHINE} --workload {WORKLOAD} --threads {THREADS} "
+        f"--transactions {TRANSACTIONS} --design {designs}"
+    )
 
 
 def findings(paper: Paper, store: Store) -> list[Finding]:

@@ -15,7 +15,7 @@ from graven.figures import MISSING, exact, ratio, scaled
 from graven.machine import Machine
 from graven.papers.data import Claim, Figure, OpenKey
 from graven.papers.drawn import Drawn, Panel, Point, drawn
-from graven.papers.laboratory import Finding
+from graven.papers.laboratory import Finding, command
 from graven.papers.plan import Wanted
 from graven.papers.reproduction import Reproduction
 from graven.papers.verdicts import VERDICTS, Verdict, tally
@@ -134,6 +134,7 @@ def render(
             summaries={design.name: design.summary for design in catalogue().designs},
             version=_engine.__version__,
             build=_engine.build(),
+            crash_command=command(laboratory),
             command=_command(found.wanted, None),
         )
         + "\n"
