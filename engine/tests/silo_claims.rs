@@ -392,11 +392,11 @@ fn figure_10_step_by_step() {
         run.advance(100_000).unwrap_or_else(|e| panic!("{e}"));
         if at_end {
             // The instant of the last commit, when nothing of it is home.
-            let ended = run
+            let mut ended = run
                 .take_happenings()
                 .into_iter()
                 .filter(|(_, h)| matches!(h, Happening::Ending(_)));
-            let cycle = ended.last().expect("a transaction has ended").0;
+            let cycle = ended.next_back().expect("a transaction has ended").0;
             run = new();
             run.advance(cycle).unwrap_or_else(|e| panic!("{e}"));
         }
