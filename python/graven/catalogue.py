@@ -113,6 +113,10 @@ class MachinePreset:
     values: tuple[MachineValue, ...]
     comparison: Selection
 
+    def value(self, key: str) -> object:
+        """The value of a key, as the file writes it; `None` if it has no such key."""
+        return next((item.value for item in self.values if item.key == key), None)
+
 
 @dataclass(frozen=True)
 class Statistic:
@@ -192,6 +196,10 @@ class Catalogue:
         """Names of the designs that lose committed data at a power failure."""
         unsafe = {design.name for design in self.designs if not design.safe}
         return unsafe | {alias.name for alias in self.aliases if unsafe.intersection(alias.of)}
+
+    def machine(self, name: str) -> MachinePreset:
+        """The preset of a name."""
+        return next(machine for machine in self.machines if machine.name == name)
 
     def states_of(self, design: str) -> tuple[Named, ...]:
         """States worth reaching: those of any design, then this one's."""

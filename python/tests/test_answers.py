@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graven import ConfigError
-from graven.papers import data, plan, verdicts
+from graven.papers import files, plan, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results
 from graven.records import Record
 
@@ -62,7 +62,7 @@ def records(study, numbers):
 
 def judged(answer, value="1.0"):
     claim = f'[[claim]]\nid = "silo-x"\nwhere = "x"\nsays = "x"\nvalue = {value}\nanswer = {answer}'
-    paper = data.parse("silo", EXPERIMENTS, claim)
+    paper = files.parse("silo", EXPERIMENTS, claim)
     found = {
         name: Results(study, {plan.AS_ASSUMED: records(name, THROUGHPUT)}, 0)
         for name, study in paper.studies.items()
@@ -83,7 +83,7 @@ def test_over_the_better_of_two_means_the_better_on_each_workload():
     # Beside fwb's 3 on array and base's 4 on btree: 2 and 0.5.
     assert found.ours == "1.00 ×"
     assert found.interval == "1.00 × to 1.41 ×"
-    assert found.verdict == verdicts.MET_10
+    assert found.verdict == rules.MET_10
     assert "best of base, fwb" in found.how
 
 
@@ -109,9 +109,9 @@ def test_a_mean_may_be_over_several_experiments():
 @pytest.mark.parametrize(
     ("of", "mean", "ours", "verdict"),
     [
-        ("silo", "above", "67", verdicts.DIRECTION),
-        ("silo", "below", "33", verdicts.CONTRADICTED),
-        ("fwb", "above", "67", verdicts.DIRECTION),
+        ("silo", "above", "67", rules.DIRECTION),
+        ("silo", "below", "33", rules.CONTRADICTED),
+        ("fwb", "above", "67", rules.DIRECTION),
     ],
 )
 def test_a_claim_may_be_about_every_case(of, mean, ours, verdict):
@@ -122,7 +122,7 @@ def test_a_claim_may_be_about_every_case(of, mean, ours, verdict):
 
 def test_what_is_so_in_every_case_is_met():
     text = f'{{ experiment = "two", {THE}, of = ["fwb", "silo"], over = "base", mean = "above" }}'
-    assert judged(text).verdict == verdicts.MET
+    assert judged(text).verdict == rules.MET
 
 
 def test_several_parts_are_as_good_as_the_worst():
@@ -132,7 +132,7 @@ def test_several_parts_are_as_good_as_the_worst():
         f'{{ name = "order", experiment = "two", {THE}, order = ["silo", "base"] }} ] }}',
         '"two things"',
     )
-    assert found.verdict == verdicts.CONTRADICTED
+    assert found.verdict == rules.CONTRADICTED
     assert found.ours.startswith("eight: 8.00 × (met within 10%); order: base")
     assert found.ratio is None
     assert len(found.claim.measures) == 3
@@ -158,7 +158,7 @@ def test_refusals(answer, message):
 
 
 def test_keys_of_one_workload_come_before_those_of_all():
-    paper = data.parse("silo", EXPERIMENTS, "")
+    paper = files.parse("silo", EXPERIMENTS, "")
     jobs = {
         (item.name, job.workload): dict(job.settings)
         for item in plan.Wanted(paper, quick=False).alternatives()
@@ -172,4 +172,4 @@ def test_keys_of_one_workload_come_before_those_of_all():
     assert all(not job.settings for job in quick[0].jobs)
     other = EXPERIMENTS.replace('[[experiment.part]]\nworkloads = ["btree"]', PART_OF_NONE)
     with pytest.raises(ConfigError, match="some of array, btree"):
-        data.parse("silo", other, "")
+        files.parse("silo", other, "")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import documents
 
-from graven.papers.machines import same
+from graven.papers.measures import same
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ from conftest import ENVIRONMENT, HERE, await_file
 from test_report import Page
 
 from graven import ConfigError
-from graven.papers import data, measures, verdicts
+from graven.papers import data, files, measures, rules
 from graven.papers.data import Measure, TrendAnswer
 
 OUT = ("--out", "results")
@@ -125,7 +125,7 @@ def test_a_failed_simulation_is_said_and_shown_as_missing(quick, tmp_path):
     assert "have no result" in text
     assert claims((tmp_path / "results" / "quick" / "claims-silo.csv").read_text())["silo-order"][
         "verdict"
-    ] == (verdicts.NOT_RUN)
+    ] == (rules.NOT_RUN)
 
 
 def test_stored_runs_nothing(quick, tmp_path):
@@ -133,24 +133,24 @@ def test_stored_runs_nothing(quick, tmp_path):
         done = quick("reproduce", "silo", "--quick", "--stored", *more, *OUT, FAKE_FAIL="silo")
         assert done.returncode == 0, done.stderr
         assert not stored(tmp_path)
-        assert verdicts.NOT_RUN in done.stdout
+        assert rules.NOT_RUN in done.stdout
 
 
 def test_the_table_of_claims(quick):
     done = quick("reproduce", "silo", "--claims", "--quick", "--format", "csv", *OUT)
     found = claims(done.stdout)
     expected = {
-        "silo-number": (verdicts.MET_10, verdicts.MET_25),
-        "silo-far": (verdicts.DIRECTION,),
-        "silo-reduction": (verdicts.CONTRADICTED,),
-        "silo-bound": (verdicts.MET,),
-        "silo-order": (verdicts.MET,),
-        "silo-rank": (verdicts.MET,),
-        "silo-trend": (verdicts.MET,),
-        "silo-tested": (verdicts.MET,),
-        "silo-tested-otherwise": (verdicts.CONTRADICTED,),
-        "silo-key": (verdicts.MET,),
-        "silo-none": (verdicts.NOT_SIMULATED,),
+        "silo-number": (rules.MET_10, rules.MET_25),
+        "silo-far": (rules.DIRECTION,),
+        "silo-reduction": (rules.CONTRADICTED,),
+        "silo-bound": (rules.MET,),
+        "silo-order": (rules.MET,),
+        "silo-rank": (rules.MET,),
+        "silo-trend": (rules.MET,),
+        "silo-tested": (rules.MET,),
+        "silo-tested-otherwise": (rules.CONTRADICTED,),
+        "silo-key": (rules.MET,),
+        "silo-none": (rules.NOT_SIMULATED,),
     }
     assert set(found) == set(expected)
     for name, allowed in expected.items():
@@ -214,7 +214,7 @@ transactions = 10
 )
 def test_experiments_that_are_not_as_agreed_are_refused(more, message):
     with pytest.raises(ConfigError) as refusal:
-        data.parse("silo", EXPERIMENT + more, "")
+        files.parse("silo", EXPERIMENT + more, "")
     assert message in str(refusal.value)
 
 
@@ -229,12 +229,12 @@ metric = "ipc"
 
 
 def test_a_figure_is_relative_to_a_design_of_its_experiment():
-    found = data.parse("silo", EXPERIMENT + FIGURE, "").figures["f"]
+    found = files.parse("silo", EXPERIMENT + FIGURE, "").figures["f"]
     assert found.baseline == "base", "the experiment's, if it says nothing"
-    own = data.parse("silo", EXPERIMENT + FIGURE + 'baseline = "silo"', "").figures["f"]
+    own = files.parse("silo", EXPERIMENT + FIGURE + 'baseline = "silo"', "").figures["f"]
     assert own.baseline == "silo"
     with pytest.raises(ConfigError, match="`baseline` = 'fwb' is not allowed; one of base, silo"):
-        data.parse("silo", EXPERIMENT + FIGURE + 'baseline = "fwb"', "")
+        files.parse("silo", EXPERIMENT + FIGURE + 'baseline = "fwb"', "")
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_figure_is_relative_to_a_design_of_its_experiment():
 def test_a_gain_of_which_less_than_half_came_out_is_not_met(form, ours, printed, verdict):
     measure = data.Measure(("main",), "ipc", ("silo",), {"design": "base"}, {}, "geometric")
     answer = data.NumberAnswer(measure, printed, form, "about")
-    assert verdicts.number_verdict(answer, ours) == verdict
+    assert rules.number_verdict(answer, ours) == verdict
 
 
 @pytest.mark.parametrize(
@@ -273,14 +273,14 @@ def test_a_gain_of_which_less_than_half_came_out_is_not_met(form, ours, printed,
 def test_answers_that_are_not_as_agreed_are_refused(answer, message):
     claim = f'[[claim]]\nid = "silo-a"\nwhere = "w"\nsays = "s"\nvalue = "v"\nanswer = {answer}\n'
     with pytest.raises(ConfigError) as refusal:
-        data.parse("silo", EXPERIMENT, claim)
+        files.parse("silo", EXPERIMENT, claim)
     assert message in str(refusal.value)
 
 
 def test_a_claim_is_there_once():
     claim = '[[claim]]\nid = "silo-a"\nwhere = "w"\nsays = "s"\nanswer = { none = "n" }\n'
     with pytest.raises(ConfigError, match="the id is there before"):
-        data.parse("silo", EXPERIMENT, claim * 2)
+        files.parse("silo", EXPERIMENT, claim * 2)
 
 
 def test_a_metric_is_an_expression_of_statistics(comparison):
@@ -314,26 +314,26 @@ def test_means_and_extremes(comparison):
 @pytest.mark.parametrize(
     ("shape", "values", "verdict"),
     [
-        ("rises", [1, 2, 3], verdicts.MET),
-        ("rises", [1, 3, 2], verdicts.DIRECTION),
-        ("rises", [3, 2, 1], verdicts.CONTRADICTED),
-        ("falls", [3, 2, 1], verdicts.MET),
-        ("flat", [1, 1.02, 1.01], verdicts.MET),
-        ("flat", [1, 1.2, 1.01], verdicts.CONTRADICTED),
-        ("peaks", [1, 2, 1], verdicts.MET),
-        ("peaks", [1, 2, 3], verdicts.CONTRADICTED),
-        ("saturates", [1, 2, 2.01], verdicts.MET),
-        ("saturates", [1, 2, 3], verdicts.DIRECTION),
+        ("rises", [1, 2, 3], rules.MET),
+        ("rises", [1, 3, 2], rules.DIRECTION),
+        ("rises", [3, 2, 1], rules.CONTRADICTED),
+        ("falls", [3, 2, 1], rules.MET),
+        ("flat", [1, 1.02, 1.01], rules.MET),
+        ("flat", [1, 1.2, 1.01], rules.CONTRADICTED),
+        ("peaks", [1, 2, 1], rules.MET),
+        ("peaks", [1, 2, 3], rules.CONTRADICTED),
+        ("saturates", [1, 2, 2.01], rules.MET),
+        ("saturates", [1, 2, 3], rules.DIRECTION),
     ],
 )
 def test_shapes(shape, values, verdict):
     one = Measure(("x",), "ipc", ("silo",), {}, {}, "geometric")
     answer = TrendAnswer(one, "threads", shape, 0.05, None)
-    assert verdicts.shape_verdict(answer, list(range(len(values))), values) == verdict
+    assert rules.shape_verdict(answer, list(range(len(values))), values) == verdict
 
 
 def test_a_peak_has_a_place():
     one = Measure(("x",), "ipc", ("silo",), {}, {}, "geometric")
     answer = TrendAnswer(one, "threads", "peaks", 0.05, (2.0, 3.0))
-    assert verdicts.shape_verdict(answer, [1, 2, 4], [1, 2, 1]) == verdicts.MET
-    assert verdicts.shape_verdict(answer, [1, 4, 8], [1, 2, 1]) == verdicts.DIRECTION
+    assert rules.shape_verdict(answer, [1, 2, 4], [1, 2, 1]) == rules.MET
+    assert rules.shape_verdict(answer, [1, 4, 8], [1, 2, 1]) == rules.DIRECTION

@@ -16,13 +16,15 @@ from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, person_console, refusing, results_console
 from graven.figures import ratio, scaled
-from graven.papers.data import Paper, paper, papers
+from graven.papers.data import Paper
 from graven.papers.drawn import Drawn, Point, drawn
+from graven.papers.files import paper, papers
 from graven.papers.laboratory import findings
 from graven.papers.plan import Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, missing, run
+from graven.papers.rules import VERDICTS
 from graven.papers.store import Store
-from graven.papers.verdicts import VERDICTS, Verdict, tally, to_csv, to_json, verdicts
+from graven.papers.verdicts import Verdict, tally, to_csv, to_json, verdicts
 from graven.progress import Display
 
 DEFAULT_FOLDER = Path("graven-results") / "reproduce"
@@ -151,7 +153,7 @@ def _list(wanted: Sequence[Wanted]) -> int:
 def _check(wanted: Sequence[Wanted], store: Store, out: Path, folder: Path) -> None:
     """Refuses now what could not be written later."""
     out.mkdir(parents=True, exist_ok=True)
-    needed = len(missing(wanted, store)) * output.BYTES_PER_RECORD
+    needed = missing(wanted, store) * output.BYTES_PER_RECORD
     output.check([folder / "claims.csv"], needed + output.BYTES_PER_REPORT, make=folder)
 
 

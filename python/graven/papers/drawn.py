@@ -13,7 +13,7 @@ from graven.papers.data import Claim, Figure, Measure, NumberAnswer, Study
 from graven.papers.measures import coordinates, matching, measured, same
 from graven.papers.plan import AS_ASSUMED
 from graven.papers.reproduction import Reproduction, Results
-from graven.records import Record, Value
+from graven.records import Value
 
 THREADS, WORKLOAD = "threads", "workload"
 
@@ -212,8 +212,3 @@ def _is_at(measure: Measure, figure: Figure, study: Study, place: Mapping[str, V
         for axis, value in wanted.items()
         if axis != WORKLOAD or axis in wanted
     ) and all(axis in wanted or len(single.get(axis, ())) == 1 for axis in given)
-
-
-def records_of(found: Reproduction, figure: Figure) -> Sequence[Record]:
-    """The results that a figure is drawn from, as assumed."""
-    return found.results[figure.study].assumed

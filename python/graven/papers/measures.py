@@ -40,11 +40,6 @@ class Expression:
         except (KeyError, ZeroDivisionError):
             return None
 
-    @property
-    def statistic(self) -> str | None:
-        """The statistic that it is, if it is no more."""
-        return self.tree.id if isinstance(self.tree, ast.Name) else None
-
 
 def _value(tree: ast.expr, record: Record) -> float:
     if isinstance(tree, ast.Name):
@@ -94,7 +89,7 @@ def coordinate(record: Record, axis: str) -> Value:
     return own[axis] if axis in own else record.varied.get(axis)
 
 
-def same(value: Value, given: object) -> bool:
+def same(value: object, given: object) -> bool:
     """Whether a configured value is the one that a file names, as text or number."""
     if isinstance(given, list | tuple):
         return any(same(value, one) for one in given)

@@ -69,23 +69,18 @@ class Wanted:
 
 def _alternatives(paper: Paper, study: Study) -> list[Alternative]:
     fixed = {key for key, _ in study.settings} | {item.key for item in study.vary}
-    assumed = _values(paper.machine)
+    machine = catalogue().machine(paper.machine)
     others = [
         (f"{key} = {value}", {key: value})
         for key in study.open
         if key not in fixed
         for value in paper.open[key].values
-        if value != assumed.get(key)
+        if value != str(machine.value(key))
     ]
     return [
         Alternative(study, name, _jobs(paper, study, extra))
         for name, extra in [(AS_ASSUMED, {}), *others]
     ]
-
-
-def _values(machine: str) -> Mapping[str, str]:
-    preset = next(item for item in catalogue().machines if item.name == machine)
-    return {value.key: str(value.value) for value in preset.values}
 
 
 def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ...]:

@@ -81,9 +81,9 @@ def needed(wanted: Sequence[Wanted]) -> dict[str, Job | CrashJob]:
     return {digest(job): job for job in jobs}
 
 
-def missing(wanted: Sequence[Wanted], store: Store) -> dict[str, Job | CrashJob]:
-    """What has no result yet, by digest."""
-    return {name: job for name, job in needed(wanted).items() if store.get(name) is None}
+def missing(wanted: Sequence[Wanted], store: Store) -> int:
+    """How much has no result yet."""
+    return sum(store.get(name) is None for name in needed(wanted))
 
 
 def run(
@@ -98,8 +98,9 @@ def run(
     Raises:
         ConfigError: the engine refuses something; nothing has run.
     """
-    left = missing(wanted, store)
-    stored = len(needed(wanted)) - len(left)
+    everything = needed(wanted)
+    left = {name: job for name, job in everything.items() if store.get(name) is None}
+    stored = len(everything) - len(left)
     tasks = [(_label(job), Stored(_task(job), store, name)) for name, job in left.items()]
     if not tasks:
         return Run(0, stored, (), False)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from graven import _engine, output
@@ -20,14 +21,19 @@ from graven.experiment import Job, Task
 
 def digest(job: Job | CrashJob) -> str:
     """What a simulation or a run that is crashed is known by: the same for the same result."""
+    return _digest(job, _engine.__version__, _engine.build())
+
+
+@cache
+def _digest(job: Job | CrashJob, version: str, build: str) -> str:
     if isinstance(job, Job):
         # Whether a value is set or varied, and by which file, makes no difference.
         values = dict(job.settings) | {key: value for key, value, _ in job.varied}
         settings = tuple(sorted(values.items()))
         job = replace(job, settings=settings, varied=(), request_trace=None, bank_loads=None)
     document = {
-        "version": _engine.__version__,
-        "build": _engine.build(),
+        "version": version,
+        "build": build,
         type(job).__name__: json.loads(job.spec_json()),
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))

@@ -1,23 +1,19 @@
 """Each claim beside what came out, and how far they agree.
 
-A number is met within 10 or 25 % of what the paper prints; beyond that it may still lie on the same
-side of 1, which is the direction. So may a gain of which less than half came out, however near to 1
-both are. The verdict is of the results as assumed; over the values of what the paper leaves open
-there is an interval.
+The verdict is of the results as assumed; over the values of what the paper leaves open there is an
+interval.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graven.catalogue import catalogue
 from graven.figures import ratio
-from graven.papers import machines
 from graven.papers.costs import cost_of
 from graven.papers.data import (
     AllAnswer,
@@ -33,24 +29,20 @@ from graven.papers.data import (
     TrendAnswer,
     as_printed,
 )
-from graven.papers.measures import describe, measured, series
+from graven.papers.measures import describe, measured, same, series
 from graven.papers.plan import AS_ASSUMED
 from graven.papers.reproduction import Reproduction
+from graven.papers.rules import (
+    CONTRADICTED,
+    MET,
+    NOT_RUN,
+    NOT_SIMULATED,
+    VERDICTS,
+    number_verdict,
+    order_verdict,
+    shape_verdict,
+)
 from graven.records import Value, json_text
-
-MET = "met"
-MET_10 = "met within 10%"
-MET_25 = "met within 25%"
-DIRECTION = "direction only"
-CONTRADICTED = "contradicted"
-NOT_SIMULATED = "not simulated"
-NOT_RUN = "no result"
-
-VERDICTS = (MET, MET_10, MET_25, DIRECTION, CONTRADICTED, NOT_SIMULATED, NOT_RUN)
-"""Every verdict, best first."""
-
-UNMET = (DIRECTION, CONTRADICTED, NOT_SIMULATED)
-"""Verdicts that need a reason."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +170,9 @@ def _cost(claim: Claim, design: str) -> Verdict:
 
 
 def _machine(claim: Claim, values: Mapping[str, Any], machine: str) -> Verdict:
-    there = {key: machines.value(machine, key) for key in values}
-    met = all(machines.same(there[key], value) for key, value in values.items())
+    preset = catalogue().machine(machine)
+    there = {key: preset.value(key) for key in values}
+    met = all(same(there[key], value) for key, value in values.items())
     ours = ", ".join(f"{key} = {value}" for key, value in there.items())
     return _plain(claim, ours, MET if met else CONTRADICTED, f"papers/{machine}/machine.toml")
 
@@ -219,37 +212,6 @@ def _number(claim: Claim, answer: NumberAnswer, found: Reproduction) -> Verdict:
     )
 
 
-def number_verdict(answer: NumberAnswer, ours: float) -> str:
-    """How far a number agrees with the printed one."""
-    if answer.form == "cases" and ours == answer.expect:
-        return MET
-    if answer.bound == "at most" and ours <= answer.expect:
-        return MET
-    if answer.bound == "at least" and ours >= answer.expect:
-        return MET
-    away = _away(answer, ours)
-    if away <= 0.10:
-        return MET_10
-    if away <= 0.25:
-        return MET_25
-    if answer.form == "cases":
-        return DIRECTION if ours > 0.5 else CONTRADICTED
-    directed = bool(answer.measure.over) and answer.bound == "about"
-    if directed and (ours - 1.0) * (answer.expect - 1.0) > 0.0:
-        return DIRECTION
-    return CONTRADICTED
-
-
-def _away(answer: NumberAnswer, ours: float) -> float:
-    """By what share ours differs; a gain or reduction of which less than half is there is none."""
-    if not answer.expect:
-        return math.inf
-    none_of_it, all_of_it = abs(ours - 1.0), abs(ours - answer.expect)
-    if answer.form in ("gain", "reduction") and none_of_it < all_of_it:
-        return math.inf
-    return abs(ours / answer.expect - 1.0)
-
-
 def _shown(number: float, form: str) -> str:
     if form == "cases":
         return f"in {100.0 * number:.0f} % of all cases"
@@ -283,21 +245,10 @@ def _order(claim: Claim, answer: OrderAnswer, found: Reproduction) -> Verdict:
         ours,
         _order_elsewhere(answer, found),
         None,
-        _in_order(known),
+        order_verdict(known),
         how,
         claim.why or "",
     )
-
-
-def _in_order(numbers: Sequence[float]) -> str:
-    if all(a < b for a, b in itertools.pairwise(numbers)):
-        return MET
-    # Not each below the next, but the first below the last, and most of all pairs in order.
-    pairs = [(a, b) for n, a in enumerate(numbers) for b in numbers[n + 1 :]]
-    right = sum(a < b for a, b in pairs)
-    if len(numbers) > 2 and numbers[0] < numbers[-1] and 2 * right > len(pairs):
-        return DIRECTION
-    return CONTRADICTED
 
 
 def _order_elsewhere(answer: OrderAnswer, found: Reproduction) -> str:
@@ -309,7 +260,7 @@ def _order_elsewhere(answer: OrderAnswer, found: Reproduction) -> str:
         known = [number for number in numbers if number is not None]
         if len(known) == len(numbers):
             counted += 1
-            holding += _in_order(known) == MET
+            holding += order_verdict(known) == MET
     return f"holds in {holding} of {counted} others" if counted else ""
 
 
@@ -323,29 +274,6 @@ def _trend(claim: Claim, answer: TrendAnswer, found: Reproduction) -> Verdict:
     places = [place for place, _ in points]
     verdict = shape_verdict(answer, places, values)
     return Verdict(claim, printed(claim), ours, "", None, verdict, how, claim.why or "")
-
-
-def shape_verdict(answer: TrendAnswer, places: Sequence[Value], values: Sequence[float]) -> str:
-    """Whether a series has the shape that a paper says, its ends only, or another."""
-    steps = list(itertools.pairwise(values))
-    slack = 1.0 + answer.within
-    if answer.shape == "flat":
-        return MET if max(values) <= min(values) * slack else CONTRADICTED
-    if answer.shape == "peaks":
-        best = max(range(len(values)), key=lambda n: values[n])
-        inside = 0 < best < len(values) - 1
-        if answer.between is None or not inside:
-            return MET if inside else CONTRADICTED
-        place = float(str(places[best]).split()[0])
-        return MET if answer.between[0] <= place <= answer.between[1] else DIRECTION
-    if answer.shape == "saturates":
-        rises = values[-1] > values[0] * slack
-        flat = values[-1] <= values[-2] * slack
-        return MET if rises and flat else DIRECTION if rises else CONTRADICTED
-    up = answer.shape == "rises"
-    right = values[-1] > values[0] if up else values[-1] < values[0]
-    steady = all(b * slack >= a if up else b <= a * slack for a, b in steps)
-    return MET if right and steady else DIRECTION if right else CONTRADICTED
 
 
 def tally(found: Sequence[Verdict]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from graven import _engine, output
-from graven.catalogue import MachinePreset, catalogue
+from graven.catalogue import catalogue
 from graven.comparison import Comparison, metrics_of
 from graven.figures import MISSING, exact, ratio, scaled
 from graven.machine import Machine
@@ -18,7 +18,8 @@ from graven.papers.drawn import Drawn, Panel, Point, drawn
 from graven.papers.laboratory import Finding, command
 from graven.papers.plan import Wanted
 from graven.papers.reproduction import Reproduction
-from graven.papers.verdicts import VERDICTS, Verdict, tally
+from graven.papers.rules import VERDICTS
+from graven.papers.verdicts import Verdict, tally
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.page import Part, part_of, template, text
 from graven.report.palette import KIND_TITLES, KINDS, Style, design_styles
@@ -152,12 +153,8 @@ def _command(wanted: Wanted, figure: str | None) -> str:
 
 
 def _open_view(item: OpenKey, machine: str) -> tuple[str, str, str, str]:
-    assumed = {value.key: value.value for value in _preset(machine).values}
-    return item.key, str(assumed.get(item.key, "")), ", ".join(item.values), item.why
-
-
-def _preset(name: str) -> MachinePreset:
-    return next(item for item in catalogue().machines if item.name == name)
+    assumed = catalogue().machine(machine).value(item.key)
+    return item.key, str("" if assumed is None else assumed), ", ".join(item.values), item.why
 
 
 def _machine_values(machine: str) -> list[tuple[str, str, str, str]]:
