@@ -29,7 +29,8 @@ quick = { set = {} }
 [[experiment.part]]
 workloads = ["btree"]
 set = { "workload.footprint_bytes" = "1 MB", "workload.element_bytes" = "8 B" }
-quick = { set = {} }
+transactions = 60
+quick = { set = {}, transactions = 10 }
 
 [[experiment]]
 id = "two"
@@ -170,6 +171,17 @@ def test_keys_of_one_workload_come_before_those_of_all():
     assert jobs["pm.write_ns = 300", "btree"] == small | {"pm.write_ns": "300"}
     quick = plan.Wanted(paper, quick=True).alternatives()
     assert all(not job.settings for job in quick[0].jobs)
+
+
+def test_a_part_may_have_fewer_transactions():
+    paper = files.parse("silo", EXPERIMENTS, "")
+    for quick, of_btree in ((False, 60), (True, 10)):
+        jobs = plan.Wanted(paper, quick=quick).alternatives()[0].jobs
+        found = {(job.workload, job.transactions) for job in jobs}
+        assert found == {("array", 100), ("btree", of_btree)}
+
+
+def test_a_part_is_of_workloads_of_the_experiment():
     other = EXPERIMENTS.replace('[[experiment.part]]\nworkloads = ["btree"]', PART_OF_NONE)
     with pytest.raises(ConfigError, match="some of array, btree"):
         files.parse("silo", other, "")

@@ -1,15 +1,16 @@
 //! Statistics: each declared once, with unit and description; plain counters on the hot path.
 
 mod bank_loads;
+mod distribution;
 mod processor_energy;
 
-use hdrhistogram::Histogram;
-
 pub use bank_loads::BankLoads;
+pub use distribution::{Distribution, Latency};
 pub use processor_energy::{ProcessorEnergy, ProcessorEnergyConfig};
 
 use crate::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
 use crate::section;
+use distribution::of_distribution;
 
 section! {
     /// Statistics that take host time or space, and are kept only if they are asked for.
@@ -409,57 +410,6 @@ impl Counters {
     }
 }
 
-/// A distribution, of latencies or sizes, with exact sum, count and maximum.
-#[derive(Clone, Debug)]
-pub struct Distribution {
-    histogram: Histogram<u64>,
-    sum: u64,
-    count: u64,
-    max: u64,
-}
-
-/// A distribution of latencies, in cycles.
-pub type Latency = Distribution;
-
-impl Default for Distribution {
-    fn default() -> Self {
-        let histogram =
-            Histogram::new(3).expect("3 significant digits are within the library's range");
-        Self { histogram, sum: 0, count: 0, max: 0 }
-    }
-}
-
-impl Distribution {
-    /// Takes one sample.
-    #[inline]
-    pub fn record(&mut self, sample: u64) {
-        self.histogram.saturating_record(sample.max(1));
-        self.sum += sample;
-        self.count += 1;
-        self.max = self.max.max(sample);
-    }
-
-    /// Samples taken.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Exact mean; 0 without samples.
-    pub fn mean(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
-    }
-
-    /// The value below which `quantile` (0..=1) of the samples lie, within 0.1%.
-    pub fn quantile(&self, quantile: f64) -> u64 {
-        if self.count == 0 { 0 } else { self.histogram.value_at_quantile(quantile).min(self.max) }
-    }
-
-    /// The largest sample.
-    pub fn max(&self) -> u64 {
-        self.max
-    }
-}
-
 /// Writes of the media per 256 B line.
 #[derive(Clone, Debug, Default)]
 pub struct Wear {
@@ -564,8 +514,37 @@ pub struct Stats {
     pub core_cycles: Vec<u64>,
 }
 
-/// Statistics that are derived when a record is made.
-pub const DERIVED: &[Declaration] = &[
+/// Statistics of distributions, four of each.
+const DISTRIBUTIONS: &[&[Declaration]] = &[
+    of_distribution!(
+        "commit_latency_cycles",
+        "cycles",
+        "From the end of a transaction's last instruction to its acknowledgement"
+    ),
+    of_distribution!(
+        "transaction_latency_cycles",
+        "cycles",
+        "From the begin of a transaction to its acknowledgement (critical path)"
+    ),
+    of_distribution!(
+        "last_issue_latency_cycles",
+        "cycles",
+        "From the issue of a transaction's last instruction to its acknowledgement (LALEA §IV-D)"
+    ),
+    of_distribution!(
+        "log_persist_latency_cycles",
+        "cycles",
+        "Writes of log entries from arrival at the controller until they are durable (LALEA §IV-C)"
+    ),
+    of_distribution!(
+        "stored_bytes_per_transaction",
+        "B",
+        "Bytes of the different words that a followed transaction stored to, of those that stored at all (Silo Fig. 4)"
+    ),
+];
+
+/// Other statistics that are derived when a record is made.
+const DERIVED: &[Declaration] = &[
     derived("ipc", "instructions/cycle", "Instructions per cycle, summed over cores."),
     derived("core*.instructions", "instructions", "Instructions executed by one core."),
     derived("core*.ipc", "instructions/cycle", "Instructions per cycle of one core."),
@@ -585,11 +564,6 @@ pub const DERIVED: &[Declaration] = &[
         "Of the accesses that reached the LLC, those that missed.",
     ),
     derived(
-        "commit_latency_cycles_mean",
-        "cycles",
-        "From the end of a transaction's last instruction to its acknowledgement, mean.",
-    ),
-    derived(
         "reads_per_fill",
         "requests/line",
         "Reads of memory per PM line that missed in all caches (HOOP §IV-C).",
@@ -604,45 +578,6 @@ pub const DERIVED: &[Declaration] = &[
         "",
         "Share of the words found by collections that were not written home (HOOP Table IV).",
     ),
-    derived("commit_latency_cycles_p50", "cycles", "Commit latency, median."),
-    derived("commit_latency_cycles_p99", "cycles", "Commit latency, 99th percentile."),
-    derived("commit_latency_cycles_max", "cycles", "Commit latency, largest."),
-    derived(
-        "transaction_latency_cycles_mean",
-        "cycles",
-        "From the begin of a transaction to its acknowledgement (critical path), mean.",
-    ),
-    derived("transaction_latency_cycles_p50", "cycles", "Transaction latency, median."),
-    derived("transaction_latency_cycles_p99", "cycles", "Transaction latency, 99th percentile."),
-    derived("transaction_latency_cycles_max", "cycles", "Transaction latency, largest."),
-    derived(
-        "last_issue_latency_cycles_mean",
-        "cycles",
-        "From the issue of a transaction's last instruction to its acknowledgement (LALEA §IV-D), mean.",
-    ),
-    derived("last_issue_latency_cycles_p50", "cycles", "The same, median."),
-    derived("last_issue_latency_cycles_p99", "cycles", "The same, 99th percentile."),
-    derived("last_issue_latency_cycles_max", "cycles", "The same, largest."),
-    derived(
-        "log_persist_latency_cycles_mean",
-        "cycles",
-        "Writes of log entries from arrival at the controller until they are durable (LALEA §IV-C), mean.",
-    ),
-    derived("log_persist_latency_cycles_p50", "cycles", "Log persistence latency, median."),
-    derived(
-        "log_persist_latency_cycles_p99",
-        "cycles",
-        "Log persistence latency, 99th percentile.",
-    ),
-    derived("log_persist_latency_cycles_max", "cycles", "Log persistence latency, largest."),
-    derived(
-        "stored_bytes_per_transaction_mean",
-        "B",
-        "Bytes of the different words that a followed transaction stored to, of those that stored at all (Silo Fig. 4), mean.",
-    ),
-    derived("stored_bytes_per_transaction_p50", "B", "The same, median."),
-    derived("stored_bytes_per_transaction_p99", "B", "The same, 99th percentile."),
-    derived("stored_bytes_per_transaction_max", "B", "The same, largest."),
     derived(
         "bank_load_mean",
         "requests",
@@ -704,7 +639,7 @@ const fn derived(name: &'static str, unit: &'static str, description: &'static s
 
 /// Every statistic there is, counters first.
 pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
-    Counters::DECLARATIONS.iter().chain(DERIVED)
+    Counters::DECLARATIONS.iter().chain(DISTRIBUTIONS.iter().copied().flatten()).chain(DERIVED)
 }
 
 /// One value of a record.
@@ -719,6 +654,17 @@ pub enum Value {
 }
 
 impl Stats {
+    /// Those of which four statistics are reported, in the order of `DISTRIBUTIONS`.
+    fn distributions(&self) -> [&Distribution; 5] {
+        [
+            &self.commit_latency,
+            &self.transaction_latency,
+            &self.last_issue_latency,
+            &self.log_persist_latency,
+            &self.stored_bytes,
+        ]
+    }
+
     /// All values by name, in the order of [`declarations`] with `core*` and `bank*` written out.
     pub fn record(
         &self,
@@ -734,6 +680,11 @@ impl Stats {
             .collect();
         let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
         let mut push = |name: &str, value: Value| out.push((name.to_owned(), value));
+        for (declared, distribution) in DISTRIBUTIONS.iter().zip(self.distributions()) {
+            for (statistic, value) in declared.iter().zip(distribution.values()) {
+                push(statistic.name, value);
+            }
+        }
         push("ipc", Value::Number(ratio(c.instructions, c.cycles)));
         for (core, (&instructions, &cycles)) in
             self.core_instructions.iter().zip(&self.core_cycles).enumerate()
@@ -751,18 +702,6 @@ impl Stats {
         push("fills_parallel_share", Value::Number(ratio(c.fills_parallel, c.fills)));
         let coalesced = c.gc_words_found.saturating_sub(c.gc_words_migrated);
         push("gc_data_reduction", Value::Number(ratio(coalesced, c.gc_words_found)));
-        for (name, latency) in [
-            ("commit_latency_cycles", &self.commit_latency),
-            ("transaction_latency_cycles", &self.transaction_latency),
-            ("last_issue_latency_cycles", &self.last_issue_latency),
-            ("log_persist_latency_cycles", &self.log_persist_latency),
-            ("stored_bytes_per_transaction", &self.stored_bytes),
-        ] {
-            push(&format!("{name}_mean"), Value::Number(latency.mean()));
-            push(&format!("{name}_p50"), Value::Count(latency.quantile(0.5)));
-            push(&format!("{name}_p99"), Value::Count(latency.quantile(0.99)));
-            push(&format!("{name}_max"), Value::Count(latency.max()));
-        }
         let loads: Vec<f64> = self.bank_loads.means(c.cycles).collect();
         let load = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
         let largest = self.bank_loads.largest_mean(c.cycles);

@@ -2,7 +2,8 @@
 
 A paper that runs its macro-benchmarks on fewer threads than its micro-benchmarks, or with values of
 other sizes, still draws them in one figure and takes one mean over all. Such workloads are a part
-of the experiment: the designs are the same, and what is varied is, with other values.
+of the experiment: the designs are the same, and what is varied is, with other values. Programs
+whose transactions are as large as a hundred of the others' run fewer of them.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ class Part:
     Attributes:
         workloads: Their names.
         threads: Numbers of program threads; `None` for those of the experiment.
+        transactions: Of one simulation, over all threads; `None` for those of the experiment.
         settings: Keys that are set for them, over those of the experiment.
         vary: Keys that the experiment varies, with the values that they have here.
-        quick: What takes the place of `threads`, `settings` and `vary` when there are minutes
-            only.
+        quick: What takes the place of `threads`, `transactions`, `settings` and `vary` when there
+            are minutes only.
     """
 
     workloads: tuple[str, ...]
     threads: tuple[int, ...] | None
+    transactions: int | None
     settings: tuple[tuple[str, str], ...]
     vary: tuple[Variation, ...]
     quick: Mapping[str, Any] = field(default_factory=dict)
@@ -108,6 +111,7 @@ def _part(table: Table) -> Part:
     if quick is not None:
         own = {
             "threads": quick.counts("threads"),
+            "transactions": quick.count("transactions"),
             "settings": settings(quick) if quick.has("set") else None,
             "vary": variations(quick),
         }
@@ -115,6 +119,7 @@ def _part(table: Table) -> Part:
     return Part(
         workloads,
         table.counts("threads"),
+        table.count("transactions"),
         settings(table),
         variations(table) or (),
         {key: value for key, value in own.items() if value is not None},

@@ -86,7 +86,7 @@ def _alternatives(paper: Paper, study: Study) -> list[Alternative]:
 def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ...]:
     apart = [name for part in study.parts for name in part.workloads]
     common = tuple(name for name in study.workloads if name not in apart)
-    groups = [Part(common, None, (), ()), *study.parts]
+    groups = [Part(common, None, None, (), ()), *study.parts]
     return tuple(
         job
         for part in groups
@@ -95,7 +95,7 @@ def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ..
             part.workloads,
             Machine(paper.machine),
             threads=part.threads or study.threads,
-            transactions=study.transactions,
+            transactions=part.transactions or study.transactions,
             settings=dict(study.settings) | dict(extra) | dict(part.settings),
             vary=part.varied(study.vary),
         )
