@@ -27,6 +27,11 @@ def _claims(paper):
     return tomllib.loads(text)["claim"]
 
 
+def _experiments(paper):
+    text = (ROOT / "papers" / paper / "experiments.toml").read_text(encoding="utf-8")
+    return {item["id"]: item for item in tomllib.loads(text)["experiment"]}
+
+
 CLAIMS = [(paper, claim) for paper in NUMBERS for claim in _claims(paper)]
 
 
@@ -39,7 +44,9 @@ def _answered_by(kind):
 
 
 def _is_test(text, function):
-    """Whether a Rust function is there with the attribute of a test."""
+    """Whether a Rust function is there with the attribute of a test, or a Python test."""
+    if re.search(rf"^def {function}\(", text, re.MULTILINE):
+        return function.startswith("test_")
     found = re.search(rf"((?:^[ \t]*(?:///|#\[).*\n)+)[ \t]*fn {function}\(", text, re.MULTILINE)
     return found is not None and "#[test]" in found[1]
 
@@ -79,6 +86,42 @@ def test_the_tests_exist_and_name_the_claim(_paper, claim):
         text = (ROOT / file).read_text(encoding="utf-8")
         assert _is_test(text, function), f"{name} is no test"
         assert f"`{claim['id']}`" in text, f"{file} does not say that it answers {claim['id']}"
+
+
+PROGRAMS = {
+    "silo": {
+        "main": {"array", "btree", "hash", "queue", "rbtree", "tpcc-new-order", "ycsb"},
+        "capacity": {"tpcc"},
+    },
+    "morlog": {
+        "small": {"btree", "hash", "queue", "rbtree", "sdg", "sps"},
+        "macro-small": {"echo", "ycsb", "tpcc-new-order"},
+    },
+    "hoop": {
+        "main": {"vector", "queue", "rbtree", "btree", "hash", "ycsb", "tpcc-new-order"},
+    },
+    "lalea": {"main": {"btree", "chain-queue", "hash", "rbtree", "tpcc", "tatp"}},
+}
+
+
+@pytest.mark.parametrize("paper", PROGRAMS)
+def test_experiments_run_the_programs_that_a_paper_names(paper):
+    """At their full size.
+
+    `silo-cfg-tpcc-mix`, `silo-wl-tpcc`, `silo-cfg-ycsb-mix`, `silo-wl-ycsb`,
+    `morlog-cfg-benchmarks`, `morlog-cfg-tpcc-transaction`, `hoop-cfg-ycsb`, `hoop-cfg-tpcc`,
+    `lalea-cfg-workloads`.
+    """
+    experiments = _experiments(paper)
+    for name, programs in PROGRAMS[paper].items():
+        assert programs <= set(experiments[name]["workloads"]), name
+
+
+def test_hoops_ycsb_has_pairs_of_two_sizes():
+    """`hoop-cfg-ycsb`: 512 B and 1 KB."""
+    parts = _experiments("hoop")["main"]["part"]
+    of_ycsb = [part["vary"] for part in parts if part["workloads"] == ["ycsb"]]
+    assert of_ycsb == [{"workload.element_bytes": ["512 B", "1 KB"]}]
 
 
 @pytest.mark.parametrize(("paper", "claim"), _answered_by("machine"))

@@ -129,6 +129,7 @@ fn rows_have_all_columns() {
     assert_eq!((C_DATA.at, C_DATA.end(), W_YTD.at), (30, 93, 16));
 }
 
+/// `silo-cfg-tpcc-mix`, `silo-wl-tpcc`, `morlog-cfg-tpcc-transaction`, `hoop-cfg-tpcc`: all five transactions, or New-Orders.
 /// Clause 5.2.3: of 100 requests at least 43 Payments and 4 of each other kind but New-Order.
 #[test]
 fn the_mix_is_as_specified() {

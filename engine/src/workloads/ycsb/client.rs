@@ -181,8 +181,10 @@ mod tests {
         YcsbConfig { mix, ..YcsbConfig::default() }
     }
 
+    /// `silo-cfg-ycsb-mix`, `silo-wl-ycsb`, `hoop-cfg-ycsb`: 20 % reads and 80 % updates, as the papers have it by default.
     #[test]
     fn operations_come_in_the_shares_of_the_mix() {
+        assert_eq!(YcsbConfig::default().mix.shares(), [20, 80, 0, 0, 0]);
         for mix in MIXES {
             assert_eq!(mix.shares().iter().sum::<u32>(), 100, "{mix:?}");
             let mut client = client(&of_mix(mix), 100);

@@ -123,7 +123,7 @@ fn scans_of_a_hash_table_are_refused() {
     assert!(with(&request, &[("ycsb.mix", "e"), ("ycsb.index", "btree")]).is_ok());
 }
 
-/// Table III of HOOP: 8 to 32 stores per transaction (claim `hoop-wl-ycsb`), with pairs of 512 B and of 1 KB. On its
+/// Table III of HOOP: 8 to 32 stores per transaction (`hoop-wl-ycsb`), with pairs of 512 B and of 1 KB. On its
 /// machine an update stores 64 B.
 #[test]
 fn stores_per_transaction_on_hoops_machine_are_as_documented() {
