@@ -2,81 +2,18 @@
 
 mod common;
 
-use std::io::Cursor;
 use std::sync::Arc;
 
-use common::{CELLS, preset, tiny_config};
-use graven_engine::config::Config;
+use common::traces::{all_operations, open, record, replay, small, spec, told, try_record};
+use common::{CELLS, preset};
 use graven_engine::control::Control;
 use graven_engine::crash::{Exhaustion, Thoroughness};
 use graven_engine::designs;
 use graven_engine::memory::{Addr, Image};
 use graven_engine::program::{Op, Ptr};
-use graven_engine::sim::{SimError, Simulation, Spec};
-use graven_engine::trace::champsim::{self, How, Instruction, Part};
-use graven_engine::trace::program::{
-    BLOCK_OPERATIONS, Header, Origin, Reader, Recorder, Replay, TraceError, Writer,
-};
+use graven_engine::sim::Simulation;
+use graven_engine::trace::program::{BLOCK_OPERATIONS, Header, Origin, Replay, TraceError, Writer};
 use proptest::prelude::*;
-
-type Bytes = Cursor<Vec<u8>>;
-
-/// Runs a specification; the record as text, and the trace.
-fn record(spec: &Spec) -> (String, Vec<u8>) {
-    try_record(spec).unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn try_record(spec: &Spec) -> Result<(String, Vec<u8>), SimError> {
-    let recorder = Recorder::new(spec, Vec::new()).expect("memory takes everything");
-    let workload = recorder.workload((spec.workload.build)(&request(spec)).expect("it fits"));
-    let mut simulation = Simulation::with_workload(spec, workload).expect("it fits");
-    let digest = simulation.run()?;
-    let record = simulation.record(digest).to_string();
-    Ok((record, recorder.finish().expect("all threads have ended")))
-}
-
-/// What the engine asks of a workload.
-fn request(spec: &Spec) -> graven_engine::workloads::Request {
-    let (start, end) = spec.data_region();
-    graven_engine::workloads::Request {
-        config: spec.config.get::<graven_engine::workloads::WorkloadConfig>().clone(),
-        whole: spec.config.clone(),
-        threads: spec.threads,
-        transactions: spec.transactions,
-        seed: spec.seed,
-        start,
-        end,
-    }
-}
-
-fn open(trace: &[u8]) -> Result<Reader<Bytes>, TraceError> {
-    Reader::open(Cursor::new(trace.to_vec()))
-}
-
-fn replay(
-    trace: &[u8],
-    design: Option<&str>,
-    machine: Option<Config>,
-    set: &[(String, String)],
-) -> Result<String, TraceError> {
-    let replay = Replay::new(open(trace)?, design, machine, set)?;
-    Ok(replay.run(&Arc::default())?.to_string())
-}
-
-fn small(settings: &[(&str, &str)]) -> Config {
-    let small = [("workload.footprint_bytes", "512 KB"), ("core.count", "3")];
-    tiny_config(&[&small, settings].concat())
-}
-
-fn spec(config: Config, design: &str, workload: &str, transactions: u64) -> Spec {
-    Spec::new(config, design, workload, None, Some(transactions), 7)
-        .unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn all_operations(reader: &Reader<Bytes>, thread: u32) -> Vec<Op> {
-    let mut stream = reader.thread(thread);
-    std::iter::from_fn(|| stream.next_operation().expect("it is whole")).collect()
-}
 
 // ---- replays ----------------------------------------------------------------------------------
 
@@ -275,11 +212,6 @@ fn any_operation() -> impl Strategy<Value = Op> {
         Just(Op::TxBegin),
         Just(Op::TxEnd),
     ]
-}
-
-/// Pointers are equal if their addresses are; here their origins must be, too.
-fn told(operations: &[Op]) -> String {
-    format!("{operations:?}")
 }
 
 proptest! {
@@ -501,190 +433,4 @@ fn a_machine_must_be_named_where_none_was_recorded() {
     let config = preset("silo", &[]);
     let error = replay(&sound(), None, Some(config), &[]).expect_err("no design").to_string();
     assert!(error.contains("no design of its own"), "{error}");
-}
-
-// ---- ChampSim ---------------------------------------------------------------------------------
-
-fn imported(instructions: &[Instruction], how: How) -> Result<Vec<u8>, TraceError> {
-    let bytes: Vec<u8> = instructions.iter().flat_map(|i| i.to_bytes()).collect();
-    champsim::import(&mut [&bytes[..]], how, Vec::new(), &Control::default())
-}
-
-fn exported(trace: &[u8], part: Part) -> Vec<Instruction> {
-    let mut out = Vec::new();
-    let count =
-        champsim::export(&open(trace).unwrap(), part, &mut out, &Control::default()).unwrap();
-    let (whole, rest) = out.as_chunks::<{ champsim::INSTRUCTION_BYTES }>();
-    assert_eq!((whole.len() as u64, rest.len()), (count, 0));
-    whole.iter().map(|bytes| Instruction::parse(bytes).expect("it was written")).collect()
-}
-
-const WHOLE: Part = Part { thread: 0, first_transaction: 0, transactions: None };
-
-/// A chase through a register, with an addition between, a push and a pop, and a page that is far away.
-fn chase() -> Vec<Instruction> {
-    let none = Instruction::default();
-    let load = |from: u8, to: u8, at: u64| Instruction {
-        source_registers: [from, 0, 0, 0],
-        destination_registers: [to, 0],
-        source_memory: [at, 0, 0, 0],
-        ..none
-    };
-    vec![
-        load(3, 10, 0x7000_0000_1010),
-        Instruction { source_registers: [10, 25, 0, 0], destination_registers: [11, 25], ..none },
-        none,
-        load(11, 12, 0x7000_0000_1ffd),
-        load(6, 6, 0x10_0000),
-        Instruction {
-            source_registers: [6, 12, 0, 0],
-            destination_registers: [6, 0],
-            destination_memory: [0x10_0008, 0],
-            ..none
-        },
-        load(6, 13, 0x10_0008),
-    ]
-}
-
-#[test]
-fn instructions_of_champsim_become_operations() {
-    let reader = open(&imported(&chase(), How::default()).unwrap()).unwrap();
-    let operations = all_operations(&reader, 0);
-    let load = |addr, origin| Op::Load { at: Ptr { addr: Addr(addr), origin } };
-    let store = Op::Store {
-        at: Ptr { addr: Addr(0x2008), origin: 2 },
-        value: graven_engine::memory::spread(0x2008, 1),
-    };
-    let expected = [
-        load(0x1010, 0),
-        Op::Compute { instructions: 2 },
-        load(0x1ff8, 1),
-        load(0x2000, 0),
-        store,
-        load(0x2008, 0),
-    ];
-    assert_eq!(told(&operations), told(&expected));
-}
-
-#[test]
-fn transactions_are_made_of_stores_when_asked_for() {
-    let none = Instruction::default();
-    let store =
-        |at| Instruction { destination_memory: [at, at + 8], source_memory: [at, 0, 0, 0], ..none };
-    let how = How { transaction_stores: Some(3), ..How::default() };
-    let reader = open(&imported(&[store(64), none, store(128)], how).unwrap()).unwrap();
-    let kinds: String = all_operations(&reader, 0)
-        .iter()
-        .map(|op| match op {
-            Op::Load { .. } => 'l',
-            Op::Store { .. } => 's',
-            Op::Compute { .. } => 'c',
-            Op::TxBegin => '(',
-            Op::TxEnd => ')',
-            _ => '?',
-        })
-        .collect();
-    assert_eq!(kinds, "l(sscls)(s)");
-}
-
-#[test]
-fn traces_of_champsim_run_under_every_design_with_transactions_and_without() {
-    let loop_of = |n: u64| Instruction {
-        source_registers: [30, 0, 0, 0],
-        destination_registers: [30, 0],
-        source_memory: [0x50_0000 + n % 13 * 4096 + n % 61 * 8, 0, 0, 0],
-        destination_memory: [
-            if n.is_multiple_of(3) { 0x90_0000 + n % 17 * 4096 + n % 50 * 8 } else { 0 },
-            0,
-        ],
-        ..Instruction::default()
-    };
-    let file: Vec<u8> = (0..2000).flat_map(|n| loop_of(n).to_bytes()).collect();
-    let mut refusing = std::collections::BTreeSet::new();
-    for transaction_stores in [None, Some(5)] {
-        let how = How { transaction_stores, ..How::default() };
-        let mut files = [&file[..], &file[64 * 500..]];
-        let trace = champsim::import(&mut files, how, Vec::new(), &Control::default()).unwrap();
-        for design in designs::REGISTRY.iter().filter(|d| !d.name.contains("literal")) {
-            for model in ["in-order", "out-of-order"] {
-                let machine = small(&[("core.model", model)]);
-                let record = match replay(&trace, Some(design.name), Some(machine), &[]) {
-                    Ok(record) => record,
-                    Err(error @ TraceError::OutsideTransactions { .. }) => {
-                        assert!(error.to_string().contains("--transaction-stores"), "{error}");
-                        assert_eq!(transaction_stores, None, "{}: {error}", design.name);
-                        refusing.insert(design.name);
-                        continue;
-                    }
-                    Err(error) => panic!("{} {model}: {error}", design.name),
-                };
-                let record: serde_json::Value = serde_json::from_str(&record).unwrap();
-                let expected = transaction_stores.map_or(0, |_| 134 + 100);
-                assert_eq!(record["stats"]["committed_transactions"], expected, "{}", design.name);
-                assert_eq!(record["workload"], "trace");
-                assert!(record["stats"]["loads"].as_u64() >= Some(3500), "{}", design.name);
-            }
-        }
-    }
-    // What docs/traces.md says.
-    assert_eq!(Vec::from_iter(refusing), ["hoop", "lsm", "redo-clwb", "unsafe-redo"]);
-}
-
-#[test]
-fn what_goes_to_champsim_comes_back() {
-    let (_, trace) = record(&spec(small(&[]), "base", "btree", 60));
-    let reader = open(&trace).unwrap();
-    let again = exported(&trace, WHOLE);
-    let back = open(&imported(&again, How::default()).unwrap()).unwrap();
-    let kinds_and_origins = |reader: &Reader<Bytes>| -> Vec<(bool, u32)> {
-        let accesses = all_operations(reader, 0).into_iter().filter_map(|op| match op {
-            Op::Load { at } => Some((true, at.origin)),
-            Op::Store { at, .. } => Some((false, at.origin)),
-            _ => None,
-        });
-        accesses.collect()
-    };
-    let (ours, theirs) = (kinds_and_origins(&reader), kinds_and_origins(&back));
-    assert_eq!(ours.len(), theirs.len());
-    let mut loads = 0;
-    for (ours, theirs) in ours.iter().zip(&theirs) {
-        let remembered = loads - ours.1 < 192;
-        assert_eq!((ours.0, if remembered { ours.1 } else { 0 }), *theirs);
-        loads += u32::from(ours.0);
-    }
-    let (before, after) = (reader.contents().threads[0], back.contents().threads[0]);
-    assert_eq!((before.loads, before.stores), (after.loads, after.stores));
-    assert_eq!(before.instructions + 2 * before.transactions, after.instructions);
-}
-
-#[test]
-fn a_part_of_a_thread_is_what_it_is_in_the_whole() {
-    let (_, trace) = record(&spec(small(&[]), "base", "hash", 60));
-    let whole = exported(&trace, WHOLE);
-    let part = |first_transaction, transactions| {
-        exported(&trace, Part { thread: 0, first_transaction, transactions })
-    };
-    let (head, middle, tail) = (part(0, Some(5)), part(5, Some(7)), part(12, None));
-    assert_eq!([head, middle, tail].concat(), whole);
-    let beyond = Part { thread: 0, first_transaction: 20, transactions: None };
-    let mut out = Vec::new();
-    let error = champsim::export(&open(&trace).unwrap(), beyond, &mut out, &Control::default());
-    assert!(
-        error.expect_err("20 of 60").to_string().contains("no transaction 20: thread 0 has 20")
-    );
-}
-
-#[test]
-fn files_that_are_none_of_champsims_are_refused_with_their_byte() {
-    let refusal = |bytes: &[u8]| {
-        let sound = chase()[0].to_bytes();
-        let mut files = [&sound[..], bytes];
-        let made = champsim::import(&mut files, How::default(), Vec::new(), &Control::default());
-        made.expect_err("it is none").to_string()
-    };
-    assert!(refusal(&[]).contains("byte 0: expected in file 2: an instruction"));
-    assert!(refusal(&[0; 100]).contains("byte 64: expected in file 2: an instruction of 64 bytes"));
-    let mut odd = [0; 128];
-    odd[64 + 8] = 7;
-    assert!(refusal(&odd).contains("byte 72: expected in file 2: 0 or 1"));
 }

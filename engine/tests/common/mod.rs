@@ -8,6 +8,7 @@ pub mod memory;
 pub mod script;
 pub mod shared_lines;
 pub mod sweep;
+pub mod traces;
 
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::memory::{Addr, Image};
