@@ -15,6 +15,7 @@ from graven.catalogue import catalogue
 from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, person_console, refusing, results_console
+from graven.experiment import host_cores
 from graven.figures import ratio, scaled
 from graven.papers.data import Paper
 from graven.papers.drawn import Drawn, Point, drawn
@@ -112,7 +113,7 @@ def reproduce(
     found = [collect(item, store) for item in wanted]
     judged = [verdicts(item) for item in found]
     if not claims:
-        _write(found, judged, store, folder)
+        _write(found, judged, store, folder, jobs or host_cores())
     _print(found, judged, claims=claims, figures=bool(figures), form=form)
     return status
 
@@ -175,12 +176,15 @@ def _write(
     judged: Sequence[Sequence[Verdict]],
     store: Store,
     folder: Path,
+    workers: int,
 ) -> None:
-    from graven.report.paper import write_index, write_report
+    from graven.report.paper import Told, write_index, write_reports
 
-    for item, verdict in zip(found, judged, strict=True):
-        crashed = findings(item.wanted.paper, store)
-        pages = write_report(item, verdict, crashed, folder)
+    reports = [
+        Told(item, verdict, findings(item.wanted.paper, store))
+        for item, verdict in zip(found, judged, strict=True)
+    ]
+    for pages in write_reports(reports, folder, workers):
         if pages:
             drawings = f" and {len(pages) - 1} drawings" if len(pages) > 1 else ""
             note(f"wrote {pages[0]}{drawings}")

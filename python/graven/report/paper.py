@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 from markupsafe import Markup
@@ -67,24 +72,51 @@ class FigureView:
     command: str
 
 
-def write_report(
-    found: Reproduction,
-    judged: Sequence[Verdict],
-    laboratory: Sequence[Finding],
-    folder: Path,
-) -> list[Path]:
+@dataclass(frozen=True)
+class Told:
+    """What a paper's report tells."""
+
+    found: Reproduction
+    judged: Sequence[Verdict]
+    laboratory: Sequence[Finding]
+
+
+def write_reports(reports: Sequence[Told], folder: Path, workers: int) -> Iterator[list[Path]]:
+    """Writes several papers' reports, as many at a time as there are workers; yields their files.
+
+    Drawing takes most of the time, and one host core. Where a process cannot be forked safely they
+    are written one after the other.
+
+    Raises:
+        OutputError: one cannot be written.
+    """
+    count = min(workers, len(reports)) if sys.platform == "linux" else 1
+    if count < 2:
+        yield from (write_report(report, folder) for report in reports)
+        return
+    # An interrupt of the command reaches every worker, too: they end, and say nothing.
+    quiet = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pool = ProcessPoolExecutor(count, get_context("fork"), quiet)
+    try:
+        yield from pool.map(partial(write_report, folder=folder), reports)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def write_report(report: Told, folder: Path) -> list[Path]:
     """Writes the page and the drawings of a paper into a folder; returns the files.
 
     Raises:
         OutputError: one cannot be written.
     """
+    found = report.found
     paper = found.wanted.paper
     names = found.wanted.figures or tuple(paper.figures)
     figures = [drawn(paper.figures[name], found) for name in names]
     written = _write_drawings(figures, folder / paper.name)
     if found.wanted.figures is None:
         page = folder / f"{paper.name}.html"
-        content = render(found, figures, judged, laboratory)
+        content = render(found, figures, report.judged, report.laboratory)
         output.write(page, content.encode())
         written.insert(0, page)
     return written
