@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from graven import ConfigError
@@ -185,3 +187,11 @@ def test_a_part_is_of_workloads_of_the_experiment():
     other = EXPERIMENTS.replace('[[experiment.part]]\nworkloads = ["btree"]', PART_OF_NONE)
     with pytest.raises(ConfigError, match="some of array, btree"):
         files.parse("silo", other, "")
+
+
+def test_what_is_not_met_and_has_no_reason_is_named():
+    bad = judged(f'{{ experiment = "one", {THE}, order = ["silo", "base"] }}')
+    good = judged(f'{{ experiment = "one", {THE}, order = ["base", "silo"] }}')
+    assert (bad.verdict, good.verdict) == (rules.CONTRADICTED, rules.MET)
+    explained = dataclasses.replace(bad, why="The stand-in knows no better.")
+    assert verdicts.unexplained([bad, good, explained]) == [bad]

@@ -25,7 +25,7 @@ from graven.papers.plan import Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, missing, run
 from graven.papers.rules import VERDICTS
 from graven.papers.store import Store
-from graven.papers.verdicts import Verdict, tally, to_csv, to_json, verdicts
+from graven.papers.verdicts import Verdict, tally, to_csv, to_json, unexplained, verdicts
 from graven.progress import Display
 
 DEFAULT_FOLDER = Path("graven-results") / "reproduce"
@@ -219,6 +219,9 @@ def _print(
         if claims:
             _print_claims(item, verdict)
     _print_tally(found, judged)
+    missing = [item.claim.id for verdict in judged for item in unexplained(verdict)]
+    if missing:
+        note(f"not met, without a reason in claims.toml: {', '.join(missing)}")
 
 
 def _print_figure(item: Drawn) -> None:

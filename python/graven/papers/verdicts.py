@@ -37,6 +37,7 @@ from graven.papers.rules import (
     MET,
     NOT_RUN,
     NOT_SIMULATED,
+    UNMET,
     VERDICTS,
     number_verdict,
     order_verdict,
@@ -274,6 +275,11 @@ def _trend(claim: Claim, answer: TrendAnswer, found: Reproduction) -> Verdict:
     places = [place for place, _ in points]
     verdict = shape_verdict(answer, places, values)
     return Verdict(claim, printed(claim), ours, "", None, verdict, how, claim.why or "")
+
+
+def unexplained(found: Sequence[Verdict]) -> list[Verdict]:
+    """Claims that are not met, and for which no reason is given."""
+    return [verdict for verdict in found if verdict.verdict in UNMET and not verdict.why]
 
 
 def tally(found: Sequence[Verdict]) -> dict[str, int]:

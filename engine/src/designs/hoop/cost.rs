@@ -240,8 +240,14 @@ fn reach(config: &Config) -> Vec<Item> {
             Unit::Of("TB"),
         )
         .printed(HOOP, "§III-C", "1", "hoop-arith-home-1tb"),
-        item("next-reach", "how far the next slice may be, all round", slices, Unit::Of("GB"))
-            .claim("hoop-arith-next-slice-reach"),
+        item("next-reach", "how far the next slice may be, all round", slices, Unit::Of("GB")),
+        item(
+            "next-bits-for-2gb",
+            "bits of an offset that reaches every slice of 2 GB",
+            (Formula::from(2 << 30) / bytes_of_slice() - 1).call(Function::BitsFor),
+            Unit::Bits,
+        )
+        .printed(HOOP, "§III-D", "24", "hoop-arith-next-slice-reach"),
         item(
             "block-number-bits",
             "bits that tell the blocks of the region apart",
