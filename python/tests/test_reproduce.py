@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -76,6 +77,17 @@ def test_printed_numbers_and_intervals_stand_beside_ours(quick):
     done = quick("reproduce", "silo", "fig1", "--quick", *OUT, COLUMNS="200")
     assert "(paper 2.90)" in " ".join(done.stdout.split())
     assert "over pm.write_ns = 300" in done.stdout
+
+
+def test_what_is_printed_about_a_figure_is_drawn_beside_ours(quick, tmp_path):
+    quick("reproduce", "silo", "--quick", *OUT)
+    folder = tmp_path / "results" / "quick"
+    assert (folder / "silo" / "fig1-printed.png").exists()
+    page = (folder / "silo.html").read_text()
+    assert "silo / base, 8 threads" in page
+    assert re.search(r">[\d.]+, paper 2\.90<", page)
+    # A table of which the paper prints no ratio has none.
+    assert not (folder / "silo" / "tab1-printed.png").exists()
 
 
 def test_nothing_is_simulated_twice(quick, tmp_path):

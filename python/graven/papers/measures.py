@@ -177,18 +177,32 @@ def series(
 
 def describe(measure: Measure) -> str:
     """The number in words, for a person."""
+    parts = [_ratio(measure), measure.metric, _place(measure), _several(measure.studies)]
+    return ", ".join(part for part in parts if part)
+
+
+def brief(measure: Measure) -> str:
+    """The same where metric and experiment are known."""
+    extreme = {"max": "the largest", "min": "the smallest"}.get(measure.mean, "")
+    return ", ".join(part for part in [_ratio(measure), _place(measure), extreme] if part)
+
+
+def _ratio(measure: Measure) -> str:
     over = ", ".join(
         f"best of {_several(value)}" if isinstance(value, list) else str(value)
         for value in measure.over.values()
     )
     of = _several(measure.of)
-    at = ", ".join(
-        f"{_several(value)} threads" if axis == "threads" else _several(value)
+    return f"{of} / {over}" if over else of
+
+
+def _place(measure: Measure) -> str:
+    return ", ".join(
+        f"{_several(value)} thread{'' if value == 1 else 's'}"
+        if axis == "threads"
+        else _several(value)
         for axis, value in measure.at.items()
     )
-    where = _several(measure.studies)
-    parts = [f"{of} / {over}" if over else of, measure.metric, at, where]
-    return ", ".join(part for part in parts if part)
 
 
 def _several(value: object) -> str:

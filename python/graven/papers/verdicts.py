@@ -59,6 +59,8 @@ class Verdict:
         verdict: One of `VERDICTS`.
         how: What answers it: a test, an item of cost, a key, an experiment.
         why: Why it is not met.
+        value: What came out, where it is a number that is compared with a printed one.
+        spread: Between which values that lies over what is left open, if over several.
     """
 
     claim: Claim
@@ -69,6 +71,8 @@ class Verdict:
     verdict: str
     how: str
     why: str
+    value: float | None = None
+    spread: tuple[float, float] | None = None
 
     def row(self) -> dict[str, Value]:
         """As one flat row."""
@@ -210,6 +214,8 @@ def _number(claim: Claim, answer: NumberAnswer, found: Reproduction) -> Verdict:
         number_verdict(answer, ours),
         how,
         claim.why or "",
+        ours,
+        (min(known), max(known)) if len(known) > 1 else None,
     )
 
 

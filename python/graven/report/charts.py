@@ -1,33 +1,33 @@
 """Charts, each drawn twice: wide for desks and paper, narrow for phones.
 
-The drawings are SVG with real text, so that they take the page's font, can be searched, and stay
-small. Equal content gives equal bytes: no dates, no random identifiers. Each bar carries its value
-as a tooltip, and the page prints the same numbers in a table beside it.
+Each bar carries its value as a tooltip, and the page prints the same numbers in a table beside it.
 """
 
 from __future__ import annotations
 
-import html
-import io
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from graven.comparison import MEAN
 from graven.figures import ratio, scaled
-from graven.report.palette import BAND, INK, KINDS, RULE, SOFT, design_styles
+from graven.report.drawing import (
+    NARROW,
+    POINTS,
+    PRINTED,
+    WIDE,
+    as_files,
+    as_svg,
+    axes_of,
+    look,
+    text_width,
+)
+from graven.report.palette import BAND, INK, KINDS, RULE, design_styles
 
-WIDE, NARROW = 1060.0, 380.0
-"""Widths in CSS pixels."""
-
-_POINTS = 72.0
 _GAP = 1.1
 """Space between two groups of bars, in bars."""
 
@@ -85,20 +85,20 @@ class BarChart:
 
     def wide(self) -> str:
         """Standing bars, groups side by side."""
-        with _style():
+        with look():
             figure, titles = _draw_wide(self)
-            return _svg(figure, self.key + "-wide", self.description, "wide", titles)
+            return as_svg(figure, self.key + "-wide", self.description, "wide", titles)
 
     def narrow(self) -> str:
         """Lying bars, groups one below the other."""
-        with _style():
+        with look():
             figure, titles = _draw_narrow(self)
-            return _svg(figure, self.key + "-narrow", self.description, "narrow", titles)
+            return as_svg(figure, self.key + "-narrow", self.description, "narrow", titles)
 
     def files(self) -> dict[str, bytes]:
         """The wide drawing as files that stand alone, by their endings."""
-        with _style(embedded=False):
-            return _files(_draw_wide(self)[0])
+        with look(embedded=False):
+            return as_files(_draw_wide(self)[0])
 
 
 @dataclass(frozen=True)
@@ -131,58 +131,20 @@ class LineChart:
 
     def wide(self) -> str:
         """Three panels in a row."""
-        with _style():
+        with look():
             figure = _draw_lines(self, WIDE, 3)
-            return _svg(figure, f"{self.key}-wide", self.description, "wide", {})
+            return as_svg(figure, f"{self.key}-wide", self.description, "wide", {})
 
     def narrow(self) -> str:
         """One panel in a row."""
-        with _style():
+        with look():
             figure = _draw_lines(self, NARROW, 1)
-            return _svg(figure, f"{self.key}-narrow", self.description, "narrow", {})
+            return as_svg(figure, f"{self.key}-narrow", self.description, "narrow", {})
 
     def files(self) -> dict[str, bytes]:
         """The wide drawing as files that stand alone, by their endings."""
-        with _style(embedded=False):
-            return _files(_draw_lines(self, WIDE, 3))
-
-
-@contextmanager
-def _style(*, embedded: bool = True) -> Iterator[None]:
-    """The look of all drawings. Embedded ones have text; others have outlines, in any viewer."""
-    settings: dict[Any, Any] = {
-        "svg.fonttype": "none" if embedded else "path",
-        "svg.hashsalt": "graven",
-        "font.family": "sans-serif",
-        "font.size": 11,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.edgecolor": RULE,
-        "axes.labelcolor": SOFT,
-        "text.color": INK,
-        "xtick.color": SOFT,
-        "ytick.color": SOFT,
-        "hatch.linewidth": 1.6,
-        "hatch.color": "#ffffff",
-        "axes.unicode_minus": False,
-    }
-    with mpl.rc_context(settings):
-        yield
-
-
-def _axes(
-    width: float, height: float, left: float, right: float, top: float, bottom: float
-) -> tuple[Figure, Axes]:
-    """A figure of a size in pixels, with axes inset by margins in pixels."""
-    figure = Figure(figsize=(width / _POINTS, height / _POINTS), dpi=_POINTS)
-    inner = (width - left - right) / width, (height - top - bottom) / height
-    axes = figure.add_axes((left / width, bottom / height, *inner))
-    return figure, axes
-
-
-def _text_width(texts: Sequence[str], size: float) -> float:
-    """A safe estimate, in pixels, for whatever sans-serif font the reader has."""
-    return max((len(text) for text in texts), default=0) * size * 0.6
+        with look(embedded=False):
+            return as_files(_draw_lines(self, WIDE, 3))
 
 
 def _pieces(chart: BarChart, design: str, group: str) -> list[tuple[str, float, str, str]]:
@@ -212,9 +174,9 @@ def _tooltip(chart: BarChart, design: str, group: str, kind: str, length: float)
 
 def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, str]]:
     count = len(chart.designs)
-    names = _text_width(chart.labels, 11.5) + 8
+    names = text_width(chart.labels, 11.5) + 8
     bottom, height = names + 32, 290 + names + 32
-    figure, axes = _axes(WIDE, height, left=38, right=4, top=14, bottom=bottom)
+    figure, axes = axes_of(WIDE, height, left=38, right=4, top=14, bottom=bottom)
     span = count + _GAP
     total = span * len(chart.groups)
     axes.set_xlim(-_GAP / 2 - 0.5, total - _GAP / 2 - 0.5)
@@ -275,19 +237,9 @@ def _extras(axes: Axes, bar: Bar, at: float, *, vertical: bool) -> None:
             axes.errorbar([bar.value or low], [at], xerr=deltas, fmt="none", zorder=3, **style)
     if bar.printed is not None:
         place = (at, bar.printed) if vertical else (bar.printed, at)
-        axes.plot(*([c] for c in place), **_PRINTED)
+        axes.plot(*([c] for c in place), **PRINTED)
 
 
-_PRINTED: dict[str, Any] = {
-    "marker": "D",
-    "markersize": 6,
-    "markerfacecolor": "#ffffff",
-    "markeredgecolor": "#b3123f",
-    "markeredgewidth": 1.6,
-    "ls": "none",
-    "zorder": 4,
-    "clip_on": False,
-}
 """What a paper prints: a hollow diamond."""
 
 
@@ -325,10 +277,10 @@ def _draw_narrow(chart: BarChart) -> tuple[Figure, dict[str, str]]:
     count = len(chart.designs)
     row, head = 20.0, 30.0
     block = count * row + head
-    left = _text_width(chart.labels, 12) + 8
+    left = text_width(chart.labels, 12) + 8
     top, bottom = 6.0, 22.0
     inner = block * len(chart.groups)
-    figure, axes = _axes(NARROW, inner + top + bottom, left, right=4, top=top, bottom=bottom)
+    figure, axes = axes_of(NARROW, inner + top + bottom, left, right=4, top=top, bottom=bottom)
     axes.set_xlim(0, chart.top * 1.06)
     axes.set_ylim(inner, 0)
     titles: dict[str, str] = {}
@@ -392,7 +344,7 @@ def _draw_lines(chart: LineChart, width: float, across: int) -> Figure:
     down = -(-len(names) // across)
     panel = 232.0
     height = panel * down
-    figure = Figure(figsize=(width / _POINTS, height / _POINTS), dpi=_POINTS)
+    figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=POINTS)
     styles = design_styles(chart.designs)
     places = range(len(chart.places))
     cell = width / across
@@ -435,40 +387,4 @@ def _line_extras(axes: Axes, item: Line, colour: str) -> None:
         axes.fill_between(range(len(ends)), low, high, color=colour, alpha=0.18, lw=0)
     if any(value is not None for value in item.printed):
         values = [nothing if value is None else value for value in item.printed]
-        axes.plot(range(len(values)), values, **_PRINTED)
-
-
-def _files(figure: Figure) -> dict[str, bytes]:
-    """A drawing as SVG and PNG."""
-    found: dict[str, bytes] = {}
-    for form in ("svg", "png"):
-        nothing = dict.fromkeys(("Date", "Creator") if form == "svg" else ("Software",))
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=form, dpi=2 * _POINTS, facecolor="white", metadata=nothing)
-        found[form] = buffer.getvalue()
-    return found
-
-
-def _svg(figure: Figure, key: str, description: str, kind: str, titles: Mapping[str, str]) -> str:
-    """The drawing as an element of a page, with identifiers that are unique in that page."""
-    buffer = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    for gid, title in titles.items():
-        element = f'<g id="{gid}">'
-        text = text.replace(element, f"{element}<title>{html.escape(title)}</title>", 1)
-    text = re.sub(r'\bid="', f'id="{key}-', text)
-    text = re.sub(r"url\(#", f"url(#{key}-", text)
-    text = re.sub(r'xlink:href="#', f'href="#{key}-', text)
-    view = re.search(r'viewBox="[^"]*"', text)
-    assert view is not None, "every drawing has a view box"
-    opening = (
-        f'<svg class="{kind}" role="img" aria-label="{html.escape(description, quote=True)}" '
-        f"{view.group(0)}>"
-    )
-    text = re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1)
-    return re.sub(r"\s*\n\s*", "\n", text).strip()
+        axes.plot(range(len(values)), values, **PRINTED)

@@ -18,15 +18,17 @@ from graven.catalogue import catalogue
 from graven.comparison import Comparison, metrics_of
 from graven.figures import MISSING, exact, ratio, scaled
 from graven.machine import Machine
-from graven.papers.data import Claim, Figure, OpenKey
+from graven.papers.data import Claim, Figure, NumberAnswer, OpenKey
 from graven.papers.drawn import Drawn, Panel, Point, drawn
 from graven.papers.laboratory import Finding, command
+from graven.papers.measures import brief
 from graven.papers.plan import Wanted
 from graven.papers.reproduction import Reproduction
 from graven.papers.rules import VERDICTS
 from graven.papers.verdicts import Verdict, tally
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.page import Part, part_of, template, text
+from graven.report.pairs import Pair, PairChart
 from graven.report.palette import KIND_TITLES, KINDS, Style, design_styles
 
 TRAFFIC = ("media_write_requests", "write_energy_pj", "transaction_latency_cycles_mean")
@@ -66,6 +68,7 @@ class FigureView:
     designs: Sequence[tuple[str, Style, str]]
     lines: bool
     printed: bool
+    beside: tuple[Markup, Markup] | None
     open: Sequence[str]
     missing: int
     claims: Sequence[Verdict]
@@ -113,7 +116,7 @@ def write_report(report: Told, folder: Path) -> list[Path]:
     paper = found.wanted.paper
     names = found.wanted.figures or tuple(paper.figures)
     figures = [drawn(paper.figures[name], found) for name in names]
-    written = _write_drawings(figures, folder / paper.name)
+    written = _write_drawings(figures, report.judged, folder / paper.name)
     if found.wanted.figures is None:
         page = folder / f"{paper.name}.html"
         content = render(found, figures, report.judged, report.laboratory)
@@ -122,18 +125,44 @@ def write_report(report: Told, folder: Path) -> list[Path]:
     return written
 
 
-def _write_drawings(figures: Sequence[Drawn], folder: Path) -> list[Path]:
+def _write_drawings(
+    figures: Sequence[Drawn], judged: Sequence[Verdict], folder: Path
+) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for item in figures:
         charts = _charts(item)
-        for number, chart in enumerate(charts):
-            name = item.figure.id if len(charts) == 1 else f"{item.figure.id}-{number + 1}"
+        names = [item.figure.id] if len(charts) == 1 else _numbered(item.figure.id, len(charts))
+        beside = pair_chart(item.figure, judged)
+        named = [*zip(names, charts, strict=True), *([(beside.key, beside)] if beside else [])]
+        for name, chart in named:
             for form, content in chart.files().items():
                 path = folder / f"{name}.{form}"
                 output.write(path, content)
                 written.append(path)
     return written
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}-{number + 1}" for number in range(count)]
+
+
+def pair_chart(figure: Figure, judged: Sequence[Verdict]) -> PairChart | None:
+    """The numbers that the paper prints about a figure beside ours; `None` if it prints none."""
+    pairs: dict[tuple[str, float], Pair] = {}
+    for verdict in judged:
+        answer, ours = verdict.claim.answer, verdict.value
+        if not isinstance(answer, NumberAnswer) or not _is_of(verdict.claim, figure):
+            continue
+        if ours is None or not answer.measure.over or answer.form == "cases":
+            continue
+        if min(ours, answer.expect, *(verdict.spread or ())) > 0.0:
+            label = brief(answer.measure)
+            pairs[label, answer.expect] = Pair(label, answer.expect, ours, verdict.spread)
+    if not pairs:
+        return None
+    description = f"{figure.where}, {figure.title}: numbers that the paper prints, and ours"
+    return PairChart(f"{figure.id}-printed", description, list(pairs.values()))
 
 
 def render(
@@ -233,6 +262,7 @@ def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> Figu
     points = [p for panel in item.panels for row in panel.rows.values() for p in row]
     styles = design_styles(item.study.designs)
     signs = marker_signs(item.study.designs)
+    beside = pair_chart(figure, judged)
     return FigureView(
         figure=figure,
         lead=_lead(item),
@@ -243,6 +273,7 @@ def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> Figu
         designs=[(name, styles[name], signs[name]) for name in item.study.designs],
         lines=lines,
         printed=any(point.printed is not None for point in points),
+        beside=None if beside is None else (Markup(beside.wide()), Markup(beside.narrow())),
         open=item.open if any(point.spread for point in points) else (),
         missing=item.missing,
         claims=[verdict for verdict in judged if _is_of(verdict.claim, figure)],
