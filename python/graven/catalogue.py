@@ -65,6 +65,11 @@ class Design:
     corners: tuple[Named, ...]
     parameters: tuple[Parameter, ...]
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys of its configuration."""
+        return {parameter.key for parameter in self.parameters}
+
 
 @dataclass(frozen=True)
 class Alias:

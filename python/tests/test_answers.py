@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from graven import ConfigError
+from graven.catalogue import Parameter
 from graven.papers import files, plan, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results
 from graven.records import Record
@@ -173,6 +174,20 @@ def test_keys_of_one_workload_come_before_those_of_all():
     assert jobs["pm.write_ns = 300", "btree"] == small | {"pm.write_ns": "300"}
     quick = plan.Wanted(paper, quick=True).alternatives()
     assert all(not job.settings for job in quick[0].jobs)
+
+
+def test_what_is_open_in_one_design_is_tried_with_that_design(monkeypatch):
+    known = plan.catalogue()
+    own = Parameter("pm.write_ns", "", "ns", "", "150")
+    designs = tuple(
+        dataclasses.replace(design, parameters=(own,)) if design.name == "fwb" else design
+        for design in known.designs
+    )
+    monkeypatch.setattr(plan, "catalogue", lambda: dataclasses.replace(known, designs=designs))
+    paper = files.parse("silo", EXPERIMENTS, "")
+    tried = next(a for a in plan.Wanted(paper, quick=False).alternatives() if "=" in a.name)
+    found = {job.design: dict(job.settings).get("pm.write_ns") for job in tried.jobs}
+    assert found == {"base": None, "fwb": "300", "silo": None}
 
 
 def test_a_part_may_have_fewer_transactions():

@@ -71,19 +71,32 @@ def _alternatives(paper: Paper, study: Study) -> list[Alternative]:
     fixed = {key for key, _ in study.settings} | {item.key for item in study.vary}
     machine = catalogue().machine(paper.machine)
     others = [
-        (f"{key} = {value}", {key: value})
+        (f"{key} = {value}", key, value)
         for key in study.open
         if key not in fixed
         for value in paper.open[key].values
         if value != str(machine.value(key))
     ]
     return [
-        Alternative(study, name, _jobs(paper, study, extra))
-        for name, extra in [(AS_ASSUMED, {}), *others]
+        Alternative(study, AS_ASSUMED, _jobs(paper, study, study.designs, {})),
+        *(Alternative(study, name, _with(paper, study, key, value)) for name, key, value in others),
     ]
 
 
-def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ...]:
+def _with(paper: Paper, study: Study, key: str, value: str) -> tuple[Job, ...]:
+    """Simulations with another value; those of designs that it is none of stay as assumed."""
+    own = {design.name for design in catalogue().designs if key in design.keys}
+    concerned = [d for d in study.designs if not own or own.intersection(catalogue().members(d))]
+    others = [design for design in study.designs if design not in concerned]
+    return (
+        *_jobs(paper, study, concerned, {key: value}),
+        *_jobs(paper, study, others, {}),
+    )
+
+
+def _jobs(
+    paper: Paper, study: Study, designs: Sequence[str], extra: Mapping[str, str]
+) -> tuple[Job, ...]:
     apart = [name for part in study.parts for name in part.workloads]
     common = tuple(name for name in study.workloads if name not in apart)
     groups = [Part(common, None, None, (), ()), *study.parts]
@@ -91,7 +104,7 @@ def _jobs(paper: Paper, study: Study, extra: Mapping[str, str]) -> tuple[Job, ..
         job
         for part in groups
         for job in matrix(
-            study.designs,
+            designs,
             part.workloads,
             Machine(paper.machine),
             threads=part.threads or study.threads,
