@@ -314,7 +314,13 @@ def _sizes(item: Drawn, wanted: Wanted) -> str:
     quick = "Quick sizes, not the paper's: " if wanted.quick else ""
     plural = "" if item.study.threads == (1,) else "s"
     settings = "".join(f", {key} = {value}" for key, value in item.study.settings)
-    return f"{quick}{item.study.transactions:,} transactions, {threads} thread{plural}{settings}."
+    fewer = "".join(
+        f" ({part.transactions:,} of {', '.join(part.workloads)})"
+        for part in item.study.parts
+        if part.transactions
+    )
+    transactions = f"{item.study.transactions:,} transactions{fewer}"
+    return f"{quick}{transactions}, {threads} thread{plural}{settings}."
 
 
 def _charts(item: Drawn) -> list[BarChart | LineChart]:
