@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::hint::black_box;
 use std::io::Cursor;
 use std::time::Duration;
 
@@ -28,9 +29,9 @@ fn operations(contents: &Contents) -> u64 {
     contents.threads.iter().map(|t| t.operations).sum()
 }
 
-/// Everything that threads do, in batches; what stores store is added up, so that none is left out.
-fn read(reader: &Reader<Cursor<&[u8]>>) -> u64 {
-    let mut sum = 0u64;
+/// Everything that threads do, in batches; returns how many operations they are.
+fn read(reader: &Reader<Cursor<&[u8]>>) -> usize {
+    let mut count = 0;
     for thread in 0..reader.contents().threads.len() {
         let mut stream = reader.thread(thread as u32);
         loop {
@@ -38,14 +39,10 @@ fn read(reader: &Reader<Cursor<&[u8]>>) -> u64 {
             if batch.is_empty() {
                 break;
             }
-            for op in batch {
-                if let Op::Store { value, .. } = op {
-                    sum = sum.wrapping_add(*value);
-                }
-            }
+            count += black_box(batch).len();
         }
     }
-    sum
+    count
 }
 
 fn traces(c: &mut Criterion) {

@@ -83,6 +83,8 @@ impl Decoder {
     }
 
     /// Decodes the next operations, as many as `out` has room for or the block has left; returns how many.
+    // A function of its own: whoever calls it between batches is cold.
+    #[inline(never)]
     pub fn next_batch(&mut self, out: &mut [Op]) -> Result<usize, Broken> {
         let first = self.at[TOKENS];
         let count = out.len().min(self.ends[TOKENS] - first);
