@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{CELLS, simulation, tiny_config};
+use common::{CELLS, simulation, tiny_config, with_each};
 use graven_engine::config::Config;
 use graven_engine::designs::{REGISTRY, Sabotages};
 use graven_engine::machine::NEVER;
@@ -123,7 +123,8 @@ fn safe_designs_recover_every_workload() {
         ("workload.insert_percent", "50"),
         ("echo.batch_puts", "2"),
     ];
-    for design in REGISTRY.iter().filter(|d| d.is_sound(&Config::defaults())) {
+    let sound = Vec::from_iter(REGISTRY.iter().filter(|d| d.is_sound(&Config::defaults())));
+    with_each(&sound, |design| {
         for workload in workloads::programs() {
             // Transactions of TPC-C are longer, and there is but one way to run it.
             let (transactions, step_max, ways) =
@@ -150,7 +151,7 @@ fn safe_designs_recover_every_workload() {
                 }
             }
         }
-    }
+    });
 }
 
 /// What batteries would save, and the registers.

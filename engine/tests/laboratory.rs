@@ -6,8 +6,9 @@
 mod common;
 
 use std::path::Path;
+use std::sync::Mutex;
 
-use common::{CELLS, simulation, tiny_config};
+use common::{CELLS, simulation, tiny_config, with_each};
 use graven_engine::config::Config;
 use graven_engine::crash::{
     AdversaryCampaign, Exhaustion, RunCampaign, Tally, Thoroughness, schedule,
@@ -37,7 +38,7 @@ const SCHEDULES: u64 = 600;
 
 #[test]
 fn sound_designs_keep_their_promise_under_the_adversary() {
-    for design in sound() {
+    with_each(&Vec::from_iter(sound()), |&design| {
         let report = campaign(design, None, SCHEDULES).run().unwrap_or_else(|e| panic!("{e}"));
         if let Some(finding) = report.findings.first() {
             let replay = finding.replay.as_ref().expect("schedules are programs");
@@ -47,7 +48,7 @@ fn sound_designs_keep_their_promise_under_the_adversary() {
         assert!(refused < 0.2, "{}: {refused}: {:?}", design.name, report.refusal);
         let not: Vec<&str> = report.reached.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
         println!("{}: {:?}, not reached: {not:?}", design.name, report.tally);
-    }
+    });
 }
 
 /// Schedules by which each sabotage must be convicted, if no program of the library is for it.
@@ -65,10 +66,12 @@ fn program_for(design: &Entry, sabotage: &str) -> Option<Litmus> {
 /// Parameter sets of another design share its sabotages, which are convicted there.
 #[test]
 fn every_sabotage_is_convicted() {
-    let mut blind = Vec::new();
-    for design in sound().filter(|design| design.settings.is_empty()) {
+    let blind = Mutex::new(Vec::new());
+    let not = |what: String| blind.lock().expect("no test panics with it").push(what);
+    let designs = Vec::from_iter(sound().filter(|design| design.settings.is_empty()));
+    with_each(&designs, |&design| {
         if design.sabotages.len() < 6 {
-            blind.push(format!("{} has too few sabotages", design.name));
+            not(format!("{} has too few sabotages", design.name));
         }
         for sabotage in design.sabotages {
             let (points, by) = match program_for(design, sabotage.name) {
@@ -88,10 +91,11 @@ fn every_sabotage_is_convicted() {
             };
             match points {
                 Some(n) => println!("{} {}: {n} crash points, {by}", design.name, sabotage.name),
-                None => blind.push(format!("{} {}", design.name, sabotage.name)),
+                None => not(format!("{} {}", design.name, sabotage.name)),
             }
         }
-    }
+    });
+    let blind = blind.into_inner().expect("all have ended");
     assert!(blind.is_empty(), "never convicted: {blind:?}");
 }
 
@@ -136,8 +140,8 @@ fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
         ("64 KB", "8", "record", "private"),
     ];
     let how = Thoroughness { recovery_every: 64, structures_every: 128, ..Thoroughness::LONG };
-    let mut sum = Tally::default();
-    for design in sound() {
+    let sum = Mutex::new(Tally::default());
+    with_each(&Vec::from_iter(sound()), |&design| {
         for workload in workloads::programs() {
             // Transactions of TPC-C are long, and of one size; those of Echo and the tries store more than others'.
             let (transactions, sizes_of) = match workload.name {
@@ -170,10 +174,11 @@ fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
                 }
                 assert_eq!(report.refusal, None, "{what}");
                 assert!(report.tally.crash_points > 60, "{what}: {:?}", report.tally);
-                sum.add(&report.tally);
+                sum.lock().expect("no test panics with it").add(&report.tally);
             }
         }
-    }
+    });
+    let sum = sum.into_inner().expect("all have ended");
     assert!(sum.structures > 40 && sum.recovery > 400 && sum.in_flight > 400, "{sum:?}");
 }
 

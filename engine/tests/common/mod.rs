@@ -10,6 +10,9 @@ pub mod shared_lines;
 pub mod sweep;
 pub mod traces;
 
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use graven_engine::config::{Config, ConfigError};
 use graven_engine::memory::{Addr, Image};
 use graven_engine::program::{Load, Memory, Program, Ptr, spawn};
@@ -17,6 +20,21 @@ use graven_engine::sim::{Simulation, Spec, Trial};
 use graven_engine::workloads::{Entry, Request, Violation, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+
+/// Does the same with each of some items, on as many threads as the host has cores: for tests that take minutes.
+pub fn with_each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cores.min(items.len()) {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(item);
+                }
+            });
+        }
+    });
+}
 
 /// A preset with settings.
 pub fn preset(name: &str, settings: &[(&str, &str)]) -> Config {

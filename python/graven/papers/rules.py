@@ -1,8 +1,8 @@
 """When a number, an order or a trend is as a paper says.
 
 A number is met within 10 or 25 % of what the paper prints; beyond that it may still lie on the same
-side of 1, which is the direction. So may a gain of which less than half came out, however near to 1
-both are.
+side of 1, which is the direction. So may a gain of which less than half came out, or more than
+twice as much, however near to 1 both are.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ def number_verdict(answer: NumberAnswer, ours: float) -> str:
 
 
 def _away(answer: NumberAnswer, ours: float) -> float:
-    """By what share ours differs; a gain or reduction of which less than half is there is none."""
+    """By what share ours differs; of a gain or reduction half of it to twice as much is it."""
     if not answer.expect:
         return math.inf
-    none_of_it, all_of_it = abs(ours - 1.0), abs(ours - answer.expect)
-    if answer.form in ("gain", "reduction") and none_of_it < all_of_it:
-        return math.inf
+    if answer.form in ("gain", "reduction") and answer.expect != 1.0:
+        part_of_it = (ours - 1.0) / (answer.expect - 1.0)
+        if not 0.5 <= part_of_it <= 2.0:
+            return math.inf
     return abs(ours / answer.expect - 1.0)
 
 
