@@ -8,7 +8,7 @@ import pytest
 
 from graven import ConfigError
 from graven.catalogue import Parameter
-from graven.papers import files, plan, rules, verdicts
+from graven.papers import files, measures, plan, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results
 from graven.records import Record
 
@@ -210,3 +210,10 @@ def test_what_is_not_met_and_has_no_reason_is_named():
     assert (bad.verdict, good.verdict) == (rules.CONTRADICTED, rules.MET)
     explained = dataclasses.replace(bad, why="The stand-in knows no better.")
     assert verdicts.unexplained([bad, good, explained]) == [bad]
+
+
+def test_a_number_of_several_experiments_names_them():
+    one = f'{{ experiment = "two", {THE}, of = "silo", over = "base", at = {{ threads = 8 }} }}'
+    both = f'{{ experiment = ["one", "two"], {THE}, of = "silo", over = "base", mean = "max" }}'
+    said = [measures.brief(judged(text).claim.answer.measure) for text in (one, both)]
+    assert said == ["silo / base, 8 threads", "silo / base, one, two, the largest"]

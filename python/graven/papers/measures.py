@@ -182,9 +182,11 @@ def describe(measure: Measure) -> str:
 
 
 def brief(measure: Measure) -> str:
-    """The same where metric and experiment are known."""
+    """The same where metric and experiment are known; several experiments are named."""
     extreme = {"max": "the largest", "min": "the smallest"}.get(measure.mean, "")
-    return ", ".join(part for part in [_ratio(measure), _place(measure), extreme] if part)
+    where = _several(measure.studies) if len(measure.studies) > 1 else ""
+    parts = [_ratio(measure), _place(measure), where, extreme]
+    return ", ".join(part for part in parts if part)
 
 
 def _ratio(measure: Measure) -> str:
