@@ -165,3 +165,15 @@ class ThreadCounts(click.ParamType[tuple[int, ...]]):
                 ctx,
             )
         return counts
+
+
+def one_run(command: F) -> F:
+    """What says which simulation: design, workload, machine, size, seed and settings."""
+    command = machine(threads(transactions()(seed(settings(command)))))
+    workload = click.option(
+        "--workload", required=True, metavar="NAME", help="See `graven list workloads`."
+    )
+    design = click.option(
+        "--design", required=True, metavar="NAME", help="See `graven list designs`."
+    )
+    return design(workload(command))

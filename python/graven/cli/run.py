@@ -33,13 +33,7 @@ Examples:
 
 
 @click.command(help=HELP, short_help="Simulate one design on one workload; every statistic.")
-@click.option("--design", required=True, metavar="NAME", help="See `graven list designs`.")
-@click.option("--workload", required=True, metavar="NAME", help="See `graven list workloads`.")
-@options.machine
-@options.threads
-@options.transactions()
-@options.seed
-@options.settings
+@options.one_run
 @click.option(
     "--request-trace",
     type=click.Path(path_type=Path, dir_okay=False),

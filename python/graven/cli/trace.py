@@ -103,15 +103,16 @@ def _form(command: F) -> F:
     )(command)
 
 
+def _number(name: str, least: int, text: str) -> Callable[[F], F]:
+    """An option with a number of 32 bits."""
+    return click.option(
+        name, type=click.IntRange(min=least, max=(1 << 32) - 1), metavar="N", help=text
+    )
+
+
 @trace.command(help=RECORD, short_help="Simulate, and record the program's threads.")
 @click.argument("path", metavar="TRACE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--design", required=True, metavar="NAME", help="See `graven list designs`.")
-@click.option("--workload", required=True, metavar="NAME", help="See `graven list workloads`.")
-@options.machine
-@options.threads
-@options.transactions()
-@options.seed
-@options.settings
+@options.one_run
 @_form
 def record(
     path: Path,
@@ -207,36 +208,15 @@ def _print_info(found: TraceInfo) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file to write; for ChampSim, .xz and .gz are compressed.",
 )
-@click.option(
+@_number(
     "--transaction-stores",
-    type=click.IntRange(min=1, max=(1 << 32) - 1),
-    metavar="N",
-    help="Make a transaction of every N stores of a ChampSim trace.  [default: none]",
+    1,
+    "Make a transaction of every N stores of a ChampSim trace.  [default: none]",
 )
-@click.option(
-    "--instructions",
-    type=click.IntRange(min=1, max=(1 << 32) - 1),
-    metavar="N",
-    help="Take so many instructions of each ChampSim trace.  [default: all]",
-)
-@click.option(
-    "--thread",
-    type=click.IntRange(min=0, max=(1 << 32) - 1),
-    metavar="N",
-    help="The thread that is written for ChampSim, from 0.  [default: 0]",
-)
-@click.option(
-    "--first-transaction",
-    type=click.IntRange(min=0, max=(1 << 32) - 1),
-    metavar="N",
-    help="Its first transaction that is written, from 0.  [default: 0]",
-)
-@click.option(
-    "--transactions",
-    type=click.IntRange(min=1, max=(1 << 32) - 1),
-    metavar="N",
-    help="How many transactions are written.  [default: all that follow]",
-)
+@_number("--instructions", 1, "Take so many instructions of each ChampSim trace.  [default: all]")
+@_number("--thread", 0, "The thread that is written for ChampSim, from 0.  [default: 0]")
+@_number("--first-transaction", 0, "Its first transaction that is written, from 0.  [default: 0]")
+@_number("--transactions", 1, "How many transactions are written.  [default: all that follow]")
 def convert(
     sources: tuple[Path, ...],
     out: Path,

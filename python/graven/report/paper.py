@@ -45,6 +45,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A drawing for desks and paper, and the same for phones."""
+
+    wide: Markup
+    narrow: Markup
+
+
+@dataclass(frozen=True)
 class PanelView:
     """A panel of a figure: its table, and its drawings if it has some of its own."""
 
@@ -68,7 +76,7 @@ class FigureView:
     designs: Sequence[tuple[str, Style, str]]
     lines: bool
     printed: bool
-    beside: tuple[Markup, Markup] | None
+    beside: Drawing | None
     open: Sequence[str]
     missing: int
     claims: Sequence[Verdict]
@@ -273,7 +281,7 @@ def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> Figu
         designs=[(name, styles[name], signs[name]) for name in item.study.designs],
         lines=lines,
         printed=any(point.printed is not None for point in points),
-        beside=None if beside is None else (Markup(beside.wide()), Markup(beside.narrow())),
+        beside=None if beside is None else Drawing(Markup(beside.wide()), Markup(beside.narrow())),
         open=item.open if any(point.spread for point in points) else (),
         missing=item.missing,
         claims=[verdict for verdict in judged if _is_of(verdict.claim, figure)],
