@@ -17,6 +17,7 @@ from test_report import Page
 from graven import ConfigError
 from graven.papers import data, files, measures, rules
 from graven.papers.data import Measure, TrendAnswer
+from graven.report.paper import lead
 
 OUT = ("--out", "results")
 
@@ -238,6 +239,18 @@ title = "t"
 experiment = "main"
 metric = "ipc"
 """
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("image_digest", "Digest of the final image. The mean is geometric."),
+        ("ipc", "Instructions per cycle and core, instructions/cycle. The mean is geometric."),
+    ],
+)
+def test_a_unit_is_said_where_there_is_one(metric, said):
+    text = EXPERIMENT + FIGURE.replace('"ipc"', f'"{metric}"') + "relative = false"
+    assert lead(files.parse("silo", text, "").figures["f"]) == said
 
 
 def test_a_figure_is_relative_to_a_design_of_its_experiment():

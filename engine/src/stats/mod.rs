@@ -591,7 +591,7 @@ const DERIVED: &[Declaration] = &[
     derived(
         "bank_load_imbalance",
         "",
-        "The one over the other: 1 if all banks always have the same load.",
+        "Load of the most loaded PM bank over the mean of all: 1 if all banks always have the same.",
     ),
     derived("bank*.load_mean", "requests", "Pending requests of one PM bank, mean over time."),
     derived(

@@ -273,7 +273,7 @@ def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> Figu
     beside = pair_chart(figure, judged)
     return FigureView(
         figure=figure,
-        lead=_lead(item),
+        lead=lead(figure),
         sizes=_sizes(item, wanted),
         panels=panels,
         wide=whole[0],
@@ -297,16 +297,17 @@ def _is_of(claim: Claim, figure: Figure) -> bool:
     )
 
 
-def _lead(item: Drawn) -> str:
-    figure = item.figure
+def lead(figure: Figure) -> str:
+    """What a figure shows, in words."""
     parts = []
     if figure.first:
-        parts.append(f"Each relative to its own value at the first {item.axis}.")
+        parts.append(f"Each relative to its own value at the first {figure.x}.")
     elif figure.relative:
         parts.append(f"Relative to {figure.baseline}.")
     statistic = next((s for s in catalogue().stats if s.name == figure.metric), None)
     what = figure.metric if statistic is None else statistic.description.rstrip(".")
-    unit = "" if statistic is None or figure.relative or figure.first else f", {statistic.unit}"
+    absolute = not figure.relative and not figure.first
+    unit = f", {statistic.unit}" if statistic is not None and statistic.unit and absolute else ""
     parts.insert(0, f"{what}{unit}.")
     if figure.higher_is_better is not None:
         parts.append("Higher is better." if figure.higher_is_better else "Lower is better.")
