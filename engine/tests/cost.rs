@@ -77,6 +77,7 @@ const AGREES: &[(&str, &[&str])] = &[
     (
         "hoop",
         &[
+            "arith-next-slice-reach",
             "cfg-mapping-table",
             "cfg-oop-buffer",
             "cfg-eviction-buffer",
