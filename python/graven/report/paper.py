@@ -140,19 +140,19 @@ def _write_drawings(
     written = []
     for item in figures:
         charts = _charts(item)
-        names = [item.figure.id] if len(charts) == 1 else _numbered(item.figure.id, len(charts))
+        named: dict[str, BarChart | LineChart | PairChart] = {
+            item.figure.id if len(charts) == 1 else f"{item.figure.id}-{number}": chart
+            for number, chart in enumerate(charts, 1)
+        }
         beside = pair_chart(item.figure, judged)
-        named = [*zip(names, charts, strict=True), *([(beside.key, beside)] if beside else [])]
-        for name, chart in named:
+        if beside is not None:
+            named[beside.key] = beside
+        for name, chart in named.items():
             for form, content in chart.files().items():
                 path = folder / f"{name}.{form}"
                 output.write(path, content)
                 written.append(path)
     return written
-
-
-def _numbered(name: str, count: int) -> list[str]:
-    return [f"{name}-{number + 1}" for number in range(count)]
 
 
 def pair_chart(figure: Figure, judged: Sequence[Verdict]) -> PairChart | None:
