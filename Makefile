@@ -8,9 +8,9 @@ REQUIREMENTS := $(VENV)/.requirements
 INSTALLED := $(VENV)/.installed
 
 # Whatever the native module is built from. Folders too, so that a removed file is noticed.
-SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml engine/Cargo.toml \
-	python/build.rs \
-	$(shell find engine/src python/src papers machines -type d -o -name '*.rs' -o -name '*.toml')
+SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml python/build.rs \
+	$(wildcard crates/*/Cargo.toml) \
+	$(shell find $(wildcard crates/*/src) python/src papers machines -type d -o -name '*.rs' -o -name '*.toml')
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test browser lint format bench soak clean

@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Sources of the engine, machines that it ships with, versions of its dependencies.
-const SOURCES: [&str; 4] = ["../engine/src", "../papers", "../machines", "../Cargo.lock"];
+/// Machines that ship with the simulator, and versions of its dependencies.
+const OTHERS: [&str; 3] = ["../papers", "../machines", "../Cargo.lock"];
 
 /// Files below a folder that the engine is built from.
 fn files(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -24,10 +24,14 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn main() -> io::Result<()> {
+    let mut sources: Vec<PathBuf> = OTHERS.iter().map(PathBuf::from).collect();
+    for entry in fs::read_dir("../crates")? {
+        sources.push(entry?.path().join("src"));
+    }
     let mut all = Vec::new();
-    for source in SOURCES {
-        println!("cargo::rerun-if-changed={source}");
-        files(Path::new(source), &mut all)?;
+    for source in &sources {
+        println!("cargo::rerun-if-changed={}", source.display());
+        files(source, &mut all)?;
     }
     all.sort();
     let mut digest = DefaultHasher::new();

@@ -6,15 +6,24 @@ use std::io::BufReader;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
-use graven_engine::config::{Config, ConfigError};
-use graven_engine::cost::Sheet;
-use graven_engine::sim::{Control, SimError, Simulation, Spec};
-use graven_engine::trace::requests::replay::Replay;
-use graven_engine::trace::requests::{Reader, TraceError};
+use graven::Registry;
+use graven::comparison::MachineFile;
+use graven::config::{Config, ConfigError, validate};
+use graven::control::Control;
+use graven::cost::Sheet;
+use graven::sim::{SimError, Simulation, Spec};
+use graven::trace::requests::replay::Replay;
+use graven::trace::requests::{Reader, TraceError};
 use serde::Deserialize;
 
 use crate::program_trace::Recording;
 use crate::request_trace::RequestTrace;
+
+/// What there is to simulate.
+pub fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(graven::standard)
+}
 
 /// Why a call failed; each becomes one Python exception.
 #[derive(Debug)]
@@ -162,14 +171,23 @@ impl MachineSpec {
     /// # Errors
     /// Names what was refused and what is allowed.
     pub fn config(&self, set: &[(String, String)]) -> Result<Config, Failure> {
-        let mut config = match self {
-            MachineSpec::Preset { preset } => Config::from_preset(preset)?,
-            MachineSpec::File { file, text } => Config::from_toml(text, file)?,
-        };
+        // All of a file is checked, whatever it is used for.
+        let mut config = self.read()?.config;
         for (key, value) in set {
             config.set(key, value)?;
         }
         Ok(config)
+    }
+
+    /// Its parameters, and what is compared on it.
+    ///
+    /// # Errors
+    /// Names what was refused and what is allowed.
+    pub fn read(&self) -> Result<MachineFile, Failure> {
+        Ok(match self {
+            MachineSpec::Preset { preset } => MachineFile::named(registry(), preset)?,
+            MachineSpec::File { file, text } => MachineFile::read(registry(), text, file)?,
+        })
     }
 }
 
@@ -203,7 +221,7 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     for (key, value, origin) in &given.vary {
         config.set_by(origin, key, value)?;
     }
-    let spec = Spec::new(
+    let spec = registry().spec(
         config,
         &given.design,
         &given.workload,
@@ -269,7 +287,7 @@ struct ReplayTask {
 pub fn memory_replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: ReplaySpec = parse(spec_json)?;
     let config = given.machine.config(&given.set)?;
-    config.validate()?;
+    validate(&config)?;
     let file =
         File::open(&given.trace).map_err(|e| Failure::Trace(format!("{}: {e}", given.trace)))?;
     Ok(Box::new(ReplayTask { config, trace: given.trace, file }))
@@ -297,8 +315,9 @@ impl Task for ReplayTask {
 pub fn comparison(spec_json: &str) -> Result<String, Failure> {
     let given: ComparisonSpec = parse(spec_json)?;
     let config = given.machine.config(&given.set)?;
-    let found = config.comparison_with(&given.set, given.vary.as_deref())?;
-    Ok(graven_engine::catalogue::comparison(&found).to_string())
+    let found = given.machine.read()?.comparison;
+    let found = found.with(&config, &given.set, given.vary.as_deref())?;
+    Ok(graven::catalogue::comparison(&found).to_string())
 }
 
 /// What a design's hardware costs on a machine, as JSON.
@@ -307,13 +326,13 @@ pub fn comparison(spec_json: &str) -> Result<String, Failure> {
 /// Names what was refused and what is allowed.
 pub fn cost(spec_json: &str) -> Result<String, Failure> {
     let given: CostSpec = parse(spec_json)?;
-    let entry = graven_engine::designs::find(&given.design)?;
+    let entry = registry().find_design(&given.design)?;
     let own = || MachineSpec::Preset { preset: entry.cost.machine.into() };
     let config = given.machine.unwrap_or_else(own).config(&given.set)?;
-    Ok(Sheet::of(entry, config)?.to_json().to_string())
+    Ok(Sheet::of(registry(), entry, config)?.to_json().to_string())
 }
 
 /// Everything that can be named, as JSON.
 pub fn catalogue() -> String {
-    graven_engine::catalogue::catalogue().to_string()
+    graven::catalogue::catalogue(registry()).to_string()
 }

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use graven_engine::config::{Config, ConfigError};
-use graven_engine::crash::{
-    AdversaryCampaign, Report, RunCampaign, Thoroughness, promise_text, story_of,
-};
-use graven_engine::designs::{self, Entry};
-use graven_engine::litmus::{self, Case, Litmus, LitmusError, ParseError};
-use graven_engine::sim::{Control, SimError, Spec};
+use graven::config::{Config, ConfigError};
+use graven::control::Control;
+use graven::design::Entry;
+use graven::lab::campaign::{AdversaryCampaign, Report, RunCampaign, promise_text, story_of};
+use graven::lab::case::{Case, LitmusError, designs_of};
+use graven::lab::explorer::Thoroughness;
+use graven::lab::litmus::{self, Litmus, ParseError};
+use graven::sim::{SimError, Spec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::facade::{Failure, MachineSpec, Task, Watch, parse};
+use crate::facade::{Failure, MachineSpec, Task, Watch, parse, registry};
 
 impl From<LitmusError> for Failure {
     fn from(error: LitmusError) -> Failure {
@@ -92,8 +93,14 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: RunSpec = parse(spec_json)?;
     let config = given.machine.config(&given.set)?;
     let (threads, transactions) = (given.threads, given.transactions);
-    let mut spec =
-        Spec::new(config, &given.design, &given.workload, threads, transactions, given.seed)?;
+    let mut spec = registry().spec(
+        config,
+        &given.design,
+        &given.workload,
+        threads,
+        transactions,
+        given.seed,
+    )?;
     if let Some(name) = &given.sabotage {
         spec.trial.sabotages = spec.design.sabotage(name)?;
     }
@@ -115,7 +122,7 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 impl Task for RunTask {
     fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
         let (spec, sabotage, every) = (self.spec.clone(), self.sabotage, self.how.every);
-        let campaign = RunCampaign::new(self.spec, self.how)?;
+        let campaign = RunCampaign::new(registry(), self.spec, self.how)?;
         watch.follow(campaign.control(), spec.transactions)?;
         let report = campaign.run()?;
         let mut value = report_json(spec.design, &spec.config, &report);
@@ -137,7 +144,7 @@ fn extend(value: &mut Value, more: Value) {
 struct AdversaryTask {
     design: &'static Entry,
     config: Config,
-    campaign: AdversaryCampaign,
+    campaign: AdversaryCampaign<'static>,
     sabotage: Option<String>,
     seeds: u64,
     first_seed: u64,
@@ -149,10 +156,11 @@ struct AdversaryTask {
 /// Names what was refused and what is allowed.
 pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: AdversarySpec = parse(spec_json)?;
-    let design = designs::find(&given.design)?;
+    let design = registry().find_design(&given.design)?;
     let config = MachineSpec::Preset { preset: litmus::MACHINE.into() }.config(&given.set)?;
     let (seeds, first_seed, sabotage) = (given.seeds, given.first_seed, given.sabotage.clone());
     let campaign = AdversaryCampaign::new(
+        registry(),
         design,
         given.sabotage,
         given.set,
@@ -193,15 +201,15 @@ pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     };
     let litmus = litmus::parse(&given.text).map_err(misread)?;
     let designs = if given.designs.is_empty() {
-        litmus::designs_of(&litmus).map_err(|e| named(&e))?
+        designs_of(registry(), &litmus).map_err(|e| named(&e))?
     } else {
         let one = |name: &String| -> Result<(&'static Entry, bool), ConfigError> {
-            Ok((designs::find(name)?, litmus.convicts.contains(name)))
+            Ok((registry().find_design(name)?, litmus.convicts.contains(name)))
         };
         given.designs.iter().map(one).collect::<Result<_, _>>()?
     };
     for (design, _) in &designs {
-        Case::new(&litmus, design).map_err(|e| named(&e))?;
+        Case::new(registry(), &litmus, design).map_err(|e| named(&e))?;
     }
     Ok(Box::new(LitmusTask { litmus, designs }))
 }
@@ -215,14 +223,14 @@ impl Task for LitmusTask {
             if control.report(done as u64) {
                 return Err(SimError::Cancelled.into());
             }
-            let case = Case::new(&self.litmus, design)?.under(&control);
+            let case = Case::new(registry(), &self.litmus, design)?.under(&control);
             let outcome = case.run()?;
             let mut report = Report::new(design);
             report.add(&outcome);
             judged += report.tally.recoveries();
             control.judged(judged);
             if !outcome.convictions.is_empty()
-                && let Some((conviction, timeline)) = story_of(&self.litmus, design)?
+                && let Some((conviction, timeline)) = story_of(registry(), &self.litmus, design)?
             {
                 report.add_story(conviction, timeline);
             }

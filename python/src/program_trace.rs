@@ -4,15 +4,16 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::Arc;
 
-use graven_engine::sim::{Control, Simulation, Spec};
-use graven_engine::trace::champsim::{self, How, Part};
-use graven_engine::trace::program::{Reader, Recorder, Replay, TraceError};
+use graven::control::Control;
+use graven::sim::{Simulation, Spec};
+use graven::trace::champsim::{self, How, Part};
+use graven::trace::program::{Reader, Recorder, Replay, TraceError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::facade::{Failure, MachineSpec, Task, Watch, parse};
+use crate::facade::{Failure, MachineSpec, Task, Watch, parse, registry};
 
 /// Bytes that are read or written at a time.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -92,7 +93,8 @@ impl TraceReplaySpec {
     fn replay(&self) -> Result<Replay<File>, Failure> {
         let machine = self.machine.as_ref().map(|machine| machine.config(&[])).transpose()?;
         let (reader, design) = (open(&self.trace)?, self.design.as_deref());
-        Replay::new(reader, design, machine, &self.set).map_err(|e| failure(&self.trace, e))
+        Replay::new(registry(), reader, design, machine, &self.set)
+            .map_err(|e| failure(&self.trace, e))
     }
 }
 

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex};
 
-use graven_engine::machine::Recorder;
-use graven_engine::trace::requests::Writer;
+use graven::controller::Recorder;
+use graven::trace::requests::Writer;
 
 use crate::facade::Failure;
 

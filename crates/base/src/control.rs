@@ -1,0 +1,70 @@
+//! What a long computation shares with whoever watches it from another thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Progress, and the wish to stop.
+#[derive(Debug, Default)]
+pub struct Control {
+    cancel: AtomicBool,
+    done: AtomicU64,
+    judged: AtomicU64,
+    reducing: AtomicBool,
+    /// Of the computation that this one is part of.
+    parent: Option<Arc<Control>>,
+}
+
+impl Control {
+    /// Of a part of a computation: it has progress of its own, and stops when the whole does.
+    pub fn under(parent: &Arc<Control>) -> Control {
+        Control { parent: Some(Arc::clone(parent)), ..Control::default() }
+    }
+
+    /// Asks the computation to stop soon.
+    pub fn cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+
+    /// Units of work done so far: transactions committed by a simulation, requests offered by a replay.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// The same, by the name that a simulation's watcher knows.
+    pub fn committed(&self) -> u64 {
+        self.done()
+    }
+
+    /// Power failures judged so far, by those who let power fail.
+    pub fn failures_judged(&self) -> u64 {
+        self.judged.load(Ordering::Relaxed)
+    }
+
+    /// Tells how many.
+    pub fn judged(&self, failures: u64) {
+        self.judged.store(failures, Ordering::Relaxed);
+    }
+
+    /// Whether a conviction was found, and its program is being reduced. To cancel is then to take it as
+    /// it is.
+    pub fn is_reducing(&self) -> bool {
+        self.reducing.load(Ordering::Relaxed)
+    }
+
+    /// A program that broke a promise is being minimised, or that is over.
+    pub fn reducing(&self, begins: bool) {
+        self.reducing.store(begins, Ordering::Relaxed);
+    }
+
+    /// Tells how much is done; returns whether to stop.
+    pub fn report(&self, done: u64) -> bool {
+        self.done.store(done, Ordering::Relaxed);
+        self.is_cancelled()
+    }
+
+    /// Whether the computation was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+            || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
+    }
+}

@@ -1,0 +1,26 @@
+//! The vocabulary of the simulator: what every other crate speaks, and nothing of machines, designs or programs.
+//!
+//! | module | what |
+//! |---|---|
+//! | `memory` | addresses, words, lines, byte images |
+//! | `surviving` | the bytes that a power failure leaves, and what recovery writes to them |
+//! | `time`, `ids`, `thread_set` | cycles; numbers of threads and transactions; sets of threads |
+//! | `config` | typed sections of parameters, each declared once |
+//! | `stats` | declarations of statistics, distributions, energies |
+//! | `cost` | formulas and items of hardware cost |
+//! | `codecs` | log data compression and cell expansion |
+//! | `control` | watching and cancelling what runs |
+
+pub mod codecs;
+pub mod config;
+pub mod control;
+pub mod cost;
+pub mod ids;
+pub mod memory;
+pub mod stats;
+pub mod surviving;
+pub mod thread_set;
+pub mod time;
+
+/// The version of the simulator, part of every record.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

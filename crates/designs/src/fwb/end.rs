@@ -1,0 +1,141 @@
+//! The end of the log, at which records are appended, and how much of it may be written.
+//!
+//! A record in the log buffer is counted for one place. In slots it gets just that, so its number is known
+//! when it enters the buffer. A packed group takes up to four records that leave the buffer together, and
+//! which one it is turns out when they are sent: until then there is a lower bound, and each record may need
+//! a group of its own.
+
+use super::Meaning;
+use super::log::Log;
+use super::slots::Slots;
+use crate::packed_log::{Packer, RECORDS_PER_GROUP, Record};
+use graven_machine::machine::Machine;
+use graven_machine::request::{OrderSeq, Write, WriteClass};
+
+/// The end of the log.
+#[derive(Debug)]
+pub struct LogEnd {
+    appender: Appender,
+    /// The oldest place that must be kept; durable.
+    head: u64,
+}
+
+#[derive(Debug)]
+enum Appender {
+    /// With the number of the next record to be sent.
+    Slots(Slots, u64),
+    Packed(Packer),
+}
+
+/// What came of records that were sent together.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Place of the first.
+    pub first: u64,
+    /// Once this place among ordered writes is reached, all of them are durable.
+    pub order: OrderSeq,
+}
+
+impl LogEnd {
+    /// The beginning of an empty log. `slde`: whether its words may be coded by DLDC.
+    pub fn new(log: Log, slde: bool) -> LogEnd {
+        let appender = match log {
+            Log::Slots(slots) => Appender::Slots(slots, 0),
+            Log::Packed(log) => Appender::Packed(Packer::new(log, slde)),
+        };
+        LogEnd { appender, head: 0 }
+    }
+
+    #[inline]
+    pub fn log(&self) -> Log {
+        match &self.appender {
+            Appender::Slots(slots, _) => Log::Slots(*slots),
+            Appender::Packed(packer) => Log::Packed(*packer.log()),
+        }
+    }
+
+    /// The oldest place that must be kept; durable.
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// Where the next record to be sent will lie: records in the buffer do not lie before it.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        match &self.appender {
+            Appender::Slots(_, next) => *next,
+            Appender::Packed(packer) => packer.tail(),
+        }
+    }
+
+    /// Where a record that follows so many others through the buffer will lie, or a place before that.
+    #[inline]
+    pub fn place_behind(&self, buffered: usize) -> u64 {
+        match &self.appender {
+            Appender::Slots(_, next) => next + buffered as u64,
+            Appender::Packed(packer) => packer.tail(),
+        }
+    }
+
+    /// Places that may be written and that the records in the buffer do not need.
+    #[inline]
+    pub fn free(&self, buffered: usize) -> u64 {
+        let taken = self.next() - self.head + buffered as u64;
+        self.log().places().saturating_sub(taken)
+    }
+
+    /// How many records may be sent together now.
+    pub fn together(&self) -> usize {
+        match &self.appender {
+            Appender::Slots(slots, next) => slots.rest_of_line(*next),
+            Appender::Packed(_) => RECORDS_PER_GROUP,
+        }
+    }
+
+    /// Whether the write queues have room for them.
+    pub fn has_room(&self, m: &Machine) -> bool {
+        match &self.appender {
+            Appender::Slots(slots, next) => {
+                m.memory.channel(slots.slot(*next).line()).has_room_for_write()
+            }
+            Appender::Packed(packer) => packer.has_room(m),
+        }
+    }
+
+    /// Sends records together: at least one, at most [`LogEnd::together`].
+    pub fn send(&mut self, m: &mut Machine, records: &[Record]) -> Sent {
+        match &mut self.appender {
+            Appender::Slots(slots, next) => {
+                let first = *next;
+                *next += records.len() as u64;
+                let mut write = slots.write(first, records);
+                let order = m.order();
+                (write.order, write.token) = (order, Meaning::Log.token(order));
+                m.write(write, m.path());
+                Sent { first, order }
+            }
+            Appender::Packed(packer) => {
+                let sent = packer.send(m, records, |order| Meaning::Log.token(order));
+                Sent { first: sent.group, order: sent.order }
+            }
+        }
+    }
+
+    /// The write that moves the head.
+    pub fn head_write(&self, head: u64) -> Write {
+        let mut write = Write::words(WriteClass::Metadata, self.log().head(), &[head]);
+        write.token = Meaning::Head.token(0);
+        write
+    }
+
+    /// Places before the new head may be written again.
+    pub fn free_before(&mut self, m: &mut Machine, head: u64) {
+        let counters = m.count();
+        let count = match &self.appender {
+            Appender::Slots(..) => &mut counters.log_records_truncated,
+            Appender::Packed(_) => &mut counters.log_groups_truncated,
+        };
+        *count += head - self.head;
+        self.head = head;
+    }
+}

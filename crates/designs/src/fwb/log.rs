@@ -1,0 +1,180 @@
+//! The circular log in either format: a slot for each record, or blocks that several records share
+//! ([`crate::packed_log`]).
+//!
+//! A record lies in a *place*: a slot, or a group of blocks. Places are numbered from 0 over all passes, and
+//! whatever the design keeps of the log (head, cuts, the first record of a transaction) is a place.
+
+use super::slots::Slots;
+use super::{FwbConfig, Sabotage};
+use crate::force_write_back::log_bytes_for;
+use crate::packed_log;
+use crate::packed_log::{Faults, Record};
+use graven_base::config::{Config, Size};
+use graven_base::memory::{Addr, LINE_BYTES};
+use graven_base::surviving::Medium;
+use graven_machine::config::PmConfig;
+use graven_machine::design::Site;
+
+/// Where the log of a site lies: a header line at the start of the log region, whose word 0 is the head,
+/// then the places.
+#[derive(Clone, Copy, Debug)]
+pub enum Log {
+    Slots(Slots),
+    Packed(packed_log::Log),
+}
+
+/// What is left of a log.
+#[derive(Debug)]
+pub struct Remains {
+    /// The records from the head to the first hole, each with its place.
+    pub records: Vec<(u64, Record)>,
+    /// The first place behind them.
+    pub end: u64,
+    /// Records and holes that were looked at.
+    pub examined: u64,
+}
+
+impl Log {
+    pub fn of(site: &Site) -> Log {
+        if !site.config.get::<FwbConfig>().log_packing {
+            return Log::Slots(Slots::of(site, lines(&site.config)));
+        }
+        let has = |sabotage| site.sabotages.has(sabotage);
+        let faults = Faults {
+            torn_bit_stays: has(Sabotage::TornBitStays),
+            one_torn_bit: has(Sabotage::OneTornBit),
+            not_cleared: has(Sabotage::LogNotCleared),
+            metadata_first: has(Sabotage::MetadataFirst),
+            holes_are_skipped: has(Sabotage::HolesAreSkipped),
+            both_differential: false,
+        };
+        Log::Packed(packed_log::Log::new(site.log_start, bytes(&site.config), faults))
+    }
+
+    /// How many places it has.
+    #[inline]
+    pub fn places(&self) -> u64 {
+        match self {
+            Log::Slots(slots) => slots.count,
+            Log::Packed(log) => log.groups,
+        }
+    }
+
+    /// The same, in words.
+    pub fn capacity(&self) -> String {
+        match self {
+            Log::Slots(slots) => format!("{} records", slots.count),
+            Log::Packed(log) => format!("{} groups of records", log.groups),
+        }
+    }
+
+    /// Where the number of the oldest place that matters is kept (the head pointer).
+    pub fn head(&self) -> Addr {
+        match self {
+            Log::Slots(slots) => slots.head(),
+            Log::Packed(log) => log.head(),
+        }
+    }
+
+    /// Makes an empty log of whatever the region holds (`log_create`, §IV-A).
+    pub fn create(&self, medium: &mut Medium) {
+        match self {
+            Log::Slots(slots) => slots.create(medium),
+            Log::Packed(log) => log.create(medium),
+        }
+    }
+
+    /// Reads the records that matter.
+    pub fn scan(&self, medium: &mut Medium) -> Remains {
+        match self {
+            Log::Slots(slots) => {
+                let head = medium.load(slots.head());
+                let (records, examined) = slots.scan(medium, head);
+                let end = records.last().map_or(head, |(number, _)| number + 1);
+                Remains { records, end, examined }
+            }
+            Log::Packed(log) => {
+                let scan = log.scan(medium);
+                let hole = u64::from(scan.blocks < log.groups);
+                let examined = scan.records.len() as u64 + hole;
+                Remains { records: scan.records, end: scan.end, examined }
+            }
+        }
+    }
+
+    /// Leaves the log empty, with its head at the end of what was read.
+    pub fn empty(&self, medium: &mut Medium, end: u64) {
+        if let Log::Packed(log) = self {
+            log.seal(medium, end);
+        }
+        medium.store(self.head(), end);
+    }
+}
+
+/// Size of the log where neither it nor the scan interval is configured (§IV-C: 64 K entries, 4 MB).
+const PAPERS_LOG: Size = Size::mb(4);
+
+/// Bytes of the log, its header line included: as configured, or what the scan interval asks for.
+pub fn bytes(config: &Config) -> u64 {
+    let fwb = config.get::<FwbConfig>();
+    let wanted = match (fwb.log_bytes.0, fwb.scan_interval_cycles) {
+        (0, 0) => PAPERS_LOG.0,
+        (0, interval) => log_bytes_for(interval, config),
+        (given, _) => return given,
+    };
+    wanted.min(config.get::<PmConfig>().log_region_bytes.0)
+}
+
+/// Lines of the log, its header's included.
+pub fn lines(config: &Config) -> u64 {
+    bytes(config) / LINE_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(settings: &[(&str, &str)]) -> Site {
+        let mut config = crate::testing::machine("fwb");
+        for (key, value) in settings {
+            config.set(key, value).expect("a valid setting");
+        }
+        let (start, end) = (Addr(1 << 30), Addr((1 << 30) + Size::mb(4).0));
+        Site::new(config, 8, start, end)
+    }
+
+    /// `fwb-log-64k-4mb` (§III-F): 64 K places of 64 B, one of which the head takes.
+    #[test]
+    fn a_log_of_4_mb_has_64_k_places() {
+        for settings in
+            [&[("fwb.log_bytes", "4 MB")][..], &[("fwb.scan_interval_cycles", "0")], &[]]
+        {
+            let site = site(&[&[("fwb.slot_bytes", "64")], settings].concat());
+            assert_eq!(bytes(&site.config), 4 << 20, "{settings:?}");
+            assert_eq!(Log::of(&site).places() + 1, 65_536, "{settings:?}");
+        }
+        assert_eq!(Log::of(&site(&[])).places(), 2 * 65_535, "slots of 32 B");
+    }
+
+    /// `fwb-txid-256` (§IV-B), `fwb-tab1-txid-register` (Table I): 256 ids, 8 bits, a byte.
+    #[test]
+    fn ids_of_8_bits_are_256() {
+        let ids = |bits: &str| {
+            let site = site(&[("fwb.transaction_id_bits", bits)]);
+            let fwb = crate::fwb::Fwb::new(&site).expect("a valid configuration");
+            u32::from(fwb.id_mask) + 1
+        };
+        assert_eq!((ids("8"), ids("16")), (256, 65_536));
+    }
+
+    /// `fwb-tab1-head-pointer`, `fwb-tab1-tail-pointer` (Table I): 8 B each. Numbers of records, over all passes;
+    /// the tail is in the processor alone.
+    #[test]
+    fn head_and_tail_are_words() {
+        let log = Log::of(&site(&[]));
+        assert_eq!(size_of_val(&log.places()), 8);
+        let mut medium = Medium::default();
+        medium.store(log.head(), u64::MAX);
+        assert_eq!(medium.load(log.head()), u64::MAX, "the head has a word of the medium");
+    }
+}

@@ -1,0 +1,600 @@
+//! `fwb`: hardware undo+redo logging with force write-back (Ogleari, Miller, Zhao, HPCA 2018).
+//!
+//! | file | what | paper |
+//! |---|---|---|
+//! | `mod` | the design's parameters, state and events; sabotages | |
+//! | `logging` | hardware logging (HWL), order, commit | §III-B, §III-D, §III-E |
+//! | `buffer` | the volatile log buffer | §IV-C |
+//! | `end` | the end of the log: appending, and room | §III-A |
+//! | `log` | the circular log in either format | §III-A, §IV-A |
+//! | `slots` | a slot for each record | §III-A, §IV-A |
+//! | `record` | the bits of a record | §III-A |
+//! | `scan` | force write-back (FWB, shared with others: `designs/force_write_back`) and truncation | §III-C, §IV-D, Fig. 5 |
+//! | `clwb` | written lines forced home by instructions, and truncation (`hwl`) | §VI, Fig. 1(c) |
+//! | `room` | a log that is full | §II-C, §IV-A |
+//! | `recovery` | recovery | §IV-F |
+//! | `variants` | the designs that FWB and MorLog compare with | §VI; MorLog §VI-A |
+//! | `cost` | what the hardware costs | Table I |
+//! | `corners` | states worth reaching | |
+//!
+//! Every transactional store sends a record with the old and the new word past the caches to one
+//! central circular log. Lines stay in the caches and leave them as they like (steal, no force); a
+//! scan of all tags writes back what has been dirty for two scans, so that the log can be truncated.
+//!
+//! **On the medium.** The log region begins with a header line, whose word 0 is the head pointer: the
+//! number of the oldest live record (records are numbered from 0; number / slots is the pass, number mod
+//! slots the slot). It takes one of the places: 64 K slots of 64 B are 4 MB, of which 65,535 hold
+//! records. A slot holds a record of four words, and in slots of 64 B four words of zero:
+//!
+//! | word | bits | content |
+//! |---|---|---|
+//! | 0 | 0-15 | transaction id: the low `transaction_id_bits` of its number |
+//! | 0 | 16-23 | thread id |
+//! | 0 | 24-25 | kind: 1 entry, 2 commit; 0: no record |
+//! | 0 | 26, 27 | bit 63 of the undo word, of the redo word |
+//! | 1 | 0-47 | home address of the word |
+//! | 2 | 0-62 | undo: the old word |
+//! | 3 | 0-62 | redo: the new word |
+//! | 0-3 | 63 | torn bit: 1 in even passes over the log, 0 in odd ones |
+//!
+//! The fields are §III-A's (201 bits); kind is ours. Every word carries the torn bit, so a record of which
+//! only some words were written is not taken for one ("incomplete entries have mixed values").
+//!
+//! **One value** (`log_values`): hardware redo or undo logging, as FWB compares with it. A record then has two words
+//! (slots of 16, 32 or 64 B), and a home address is a multiple of 8:
+//!
+//! | word | bits | content |
+//! |---|---|---|
+//! | 0 | 0-7 | transaction id: the low 8 bits of its number (§IV-B) |
+//! | 0 | 8-15 | thread id |
+//! | 0 | 16-60 | home address of the word, in words |
+//! | 0 | 61 | kind: 0 entry, 1 commit |
+//! | 0 | 62 | bit 63 of the value |
+//! | 1 | 0-62 | the old word, or the new one |
+//! | 0-1 | 63 | torn bit |
+//!
+//! Neither is safe: a line of an open transaction that has left the caches cannot be undone by new words, nor can one of
+//! a committed transaction that has not be redone by old ones. So no line waits for its records either.
+//!
+//! **How data comes home** (`write_back`): by the scans of §III-C; by `clwb` instructions that software executes at the end
+//! of each transaction (module `clwb`); or not at all but by eviction, and then nothing says when a record may be
+//! overwritten: slots are used again in their turn.
+//!
+//! With `log_packing` the log has `packed_log`'s groups instead (the tables are there; of its records,
+//! *undo+redo* and *commit* occur), and the head pointer is the number of a group. What leaves the buffer takes along
+//! up to three records behind it, which share its group. Which group that is turns out when they leave, so what
+//! is kept of a record in the buffer is the group that is next when it enters, a lower bound, and each one in
+//! the buffer may need a group of its own.
+//!
+//! **Dirty flags** (`dirty_flags`, MorLog §IV-A, §VI-A): an entry has a flag that says in which bytes its words differ;
+//! memory modules that know SLDE code by it. A store that changes nothing makes no entry. Nor is one sent whose word
+//! has its old value again after merges: had the line left the caches meanwhile, the entry would have gone before it. So
+//! recovery finds the word as the transaction's records before that entry, or the transactions before, say it
+//! was. A commit record is sent even if all entries before it are dropped. MorLog sets the flag "when the log entry is
+//! created"; here it follows merges, or bytes that only a merged store changed would be lost (`flag-of-first-store`).
+//!
+//! **Order.** Undo before steal: an entry leaves the log buffer after N cycles, and N may not exceed the
+//! cycles that a store needs to fall through the caches. The machine moves evicted lines at once, and its
+//! caches may be tiny, so the order is enforced besides: a line's write waits for the records of its
+//! stores, and entries of the line that are still in the buffer are sent with it (counted as
+//! `log_entries_hurried`; with a legal N the paper's timing would have sent them already). A
+//! larger N needs `allow_unsafe_buffer` and gets what such hardware would have: no order at all.
+//!
+//! **Holes.** Without ADR, or with several channels, records become durable in any order. A line's write
+//! and the acknowledgement of a commit wait for *all* records before them, so recovery stops at the first
+//! hole (see `recovery`).
+//!
+//! **As published, and repaired.** Taken at its word, the text loses data in six places. `fwb-literal` is the
+//! design without these repairs, each is a sabotage by itself, and `docs/findings.md` has the counterexamples:
+//!
+//! | the text | `fwb` | sabotage |
+//! |---|---|---|
+//! | "Log entries with the same txid and torn bit are complete" (§IV-F): what is whole is committed | commit records, through the same FIFO; a transaction without stores needs none | `whole-means-committed` |
+//! | a line that leaves a cache is reset to IDLE (§IV-D), and the second scan forces it home (§III-C) | the fwb bit goes along with the line | `bit-stays-behind` |
+//! | log updates are at the NVRAM bus first because their way is shorter (§III-B, §IV-C) | a line's write waits for the records of its stores | `data-does-not-wait` |
+//! | scans are so frequent that data is home before its records are overwritten (§III-C, §IV-D) | slots are used again behind a durable head only, which no open transaction lets pass | `log-goes-round` |
+//! | a transaction commits when its log entries have been issued (§III-D, §III-E) | its end waits until they are durable | `commit-does-not-wait` |
+//! | `log_create` allocates the log and initialises the pointers (§IV-A, §IV-B) | it clears the slots, too | `log-not-cleared` |
+//!
+//! `instant_commit` has the paper's commit without the other five: atomic and in order, but the last
+//! acknowledged transactions may be lost in a power failure, and that is all that it promises.
+//!
+//! **Left open by the paper**, and decided here:
+//! - Slots are of 32 B, as those who compare with FWB pack them, or of 64 B for the paper's own
+//!   figures. Two records that share a log line are sent in one write if both are in the buffer.
+//! - Stores merge per word, and within one transaction only.
+//! - Each open transaction has a place (slot or group) reserved for its commit record. If the log is full, stores and new
+//!   transactions wait, and scans follow each other until there is room. A transaction that owns the oldest
+//!   record and needs yet another ends the run with an error; `log_grow` is not modelled.
+//! - The log is created anew after a recovery, which leaves it empty, but not clear.
+//!
+//! - The paper gives the cost of scans (3.6 %, §VI-A), not what it is made of. By default a scan disturbs nobody;
+//!   `scan_port` and `scan_tags_per_cycle` have accesses wait for it.
+//!
+//! **Left out**: record headers
+//! per object (§III-E, step 1a): every record carries its own. Stores outside transactions are not
+//! logged, so a program must not mix both kinds on one word.
+
+mod buffer;
+mod clwb;
+mod corners;
+mod cost;
+mod end;
+mod log;
+mod logging;
+mod record;
+mod recovery;
+mod room;
+mod scan;
+mod slots;
+mod variants;
+
+use std::collections::VecDeque;
+
+use super::force_write_back::{self, DataWrites, Faults, ScanPort, Scanner, TagVisits};
+use super::packed_log::Record;
+use graven_base::config::{Config, ConfigError, Size};
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::time::{Cycle, NEVER};
+use graven_base::{choice, section};
+use graven_machine::config::PmConfig;
+use graven_machine::config::traversal_cycles;
+use graven_machine::design::{
+    Code, Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, Turn,
+};
+use graven_machine::machine::Machine;
+use graven_machine::program::Op;
+use graven_machine::request::{OrderSeq, Token};
+use graven_machine::sabotages;
+
+use buffer::LogBuffer;
+use clwb::OpenTransaction;
+use corners::{CORNERS, Corner};
+use end::LogEnd;
+use log::Log;
+use record::LogValues;
+use scan::Truncation;
+pub use variants::{CRADE, HW_RLOG, HW_ULOG, HWL, SLDE, UNSAFE};
+
+choice! {
+    /// What brings home the data that is logged, so that records may be overwritten.
+    pub enum WriteBack {
+        /// Scans of all tags (force write-back, §III-C).
+        Scan = "scan",
+        /// `clwb` instructions for the lines that a transaction has written, at its end (§VI: hwl).
+        Clwb = "clwb",
+        /// Nothing but eviction.
+        None = "none",
+    }
+}
+
+section! {
+    /// FWB: hardware undo+redo logging with force write-back.
+    pub struct FwbConfig("fwb") {
+        /// Size of the circular log, its header line included; it lies at the start of the log region. 0: what the scan interval and the write bandwidth ask for (4 MB on FWB's machine), at most the log region.
+        log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
+        /// Size of a record's slot: 32 packs two into a line, 64 is the paper's own; 16 is enough for a record of one value.
+        slot_bytes: u32 = 32, 16..=64, "B";
+        /// What a record holds: the old and the new word, or one of them, which is not crash-safe (and only in slots).
+        log_values: LogValues = LogValues::Both, (), "";
+        /// What brings logged data home: scans, `clwb` instructions at the end of each transaction, or nothing but eviction, which is not crash-safe.
+        write_back: WriteBack = WriteBack::Scan, (), "";
+        /// With `clwb` instructions: how much of the log is in use when its head is moved, unless somebody waits for room before.
+        truncation_percent: u32 = 50, 0..=90, "%";
+        /// Packs metadata and words of several records into blocks of their own (ReDU's log packing), as MorLog's comparison has it; `slot_bytes` has no effect then.
+        log_packing: bool = false, (), "";
+        /// Keeps a dirty flag with every entry, as SLDE needs; entries without a changed byte are dropped. Only with `log_packing`.
+        dirty_flags: bool = false, (), "";
+        /// Entries of the volatile log buffer; 0: none. At most the cycles of a way through the caches.
+        log_buffer_entries: u32 = 15, 0..=256, "entries";
+        /// Accepts a larger log buffer, without any order between log and data then: not crash-safe.
+        allow_unsafe_buffer: bool = false, (), "";
+        /// A transaction's end returns before its records are durable (the paper's own commit): the last acknowledged transactions can be lost.
+        instant_commit: bool = false, (), "";
+        /// From the beginning of one scan to that of the next; 0: derived from log size and write bandwidth. MorLog and Silo compare with 3,000,000.
+        scan_interval_cycles: u64 = 3_000_000, 0..=1_000_000_000_000, "cycles";
+        /// What accesses to a cache do while a scan visits its tags: nothing, as the scan has a tag port of its own; or they wait until it is done with the set, or has left the cache.
+        scan_port: ScanPort = ScanPort::Own, (), "";
+        /// Tags that a scan visits per cycle; 0: those of a set, however many these are.
+        scan_tags_per_cycle: u32 = 0, 0..=64, "tags/cycle";
+        /// Bits of a transaction's id in its records: 16 by FWB III-A, 8 by FWB IV-B. Records of one value have 8 at most.
+        transaction_id_bits: u32 = 16, 2..=16, "bits";
+    }
+}
+
+/// The design's entry in the registry.
+pub const ENTRY: Entry = Entry {
+    name: "fwb",
+    summary: "undo+redo logging in hardware; scans force old dirty lines out of the caches",
+    paper: "FWB (HPCA'18) §III, §IV",
+    promise,
+    section: Some(|| Box::new(FwbConfig::default())),
+    build: |site| Ok(Box::new(Fwb::new(site)?)),
+    format: |site, medium| Log::of(site).create(medium),
+    recover: recovery::recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("fwb.log_bytes", &["2 KB", "3 KB", "4 KB", "6 KB", "16 KB", "64 KB"]),
+        ("fwb.slot_bytes", &["32", "64"]),
+        ("fwb.log_buffer_entries", &["0", "1", "4", "15"]),
+        ("fwb.instant_commit", &["false", "true"]),
+        ("fwb.log_packing+fwb.dirty_flags", &["false+false", "true+false", "true+true"]),
+        ("pm.codec", &["none", "crade", "slde"]),
+        ("pm.cells", &["uniform", "tlc-rram"]),
+        ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
+        ("fwb.transaction_id_bits", &["2", "8", "16"]),
+    ],
+    cost: cost::COSTS,
+    ..PLAIN
+};
+
+/// The design as the paper's text has it, where that loses data (`docs/findings.md`).
+pub const LITERAL: Entry = Entry {
+    name: "fwb-literal",
+    summary: "fwb as its text literally reads (unsafe: loses data)",
+    default: false,
+    inherent: Sabotage::all(&[
+        Sabotage::WholeMeansCommitted,
+        Sabotage::BitStaysBehind,
+        Sabotage::DataDoesNotWait,
+        Sabotage::LogGoesRound,
+        Sabotage::CommitDoesNotWait,
+        Sabotage::LogNotCleared,
+    ]),
+    ..ENTRY
+};
+
+sabotages! {
+    /// A transaction counts as committed as far as its records are whole (literal, §IV-F).
+    WholeMeansCommitted = "whole-means-committed";
+    /// A line that moves outward leaves its fwb bit behind (literal, §IV-D, Fig. 5).
+    BitStaysBehind = "bit-stays-behind";
+    /// Data does not wait for its records (literal, §III-B, §IV-C).
+    DataDoesNotWait = "data-does-not-wait";
+    /// Slots are used again in their turn, wherever the head is (literal, §III-C, §IV-D).
+    LogGoesRound = "log-goes-round";
+    /// A commit is acknowledged when its record is in the buffer (literal, §III-D).
+    CommitDoesNotWait = "commit-does-not-wait";
+    /// The creation of a log sets the head and leaves the slots as they are (literal, §IV-B).
+    LogNotCleared = "log-not-cleared";
+    /// A line's entries stay in the buffer when it leaves; it waits for those that were sent.
+    EntriesStay = "entries-stay";
+    /// A merge takes the undo word of the later store.
+    MergeTakesUndo = "merge-takes-undo";
+    /// A store is merged into an entry of an earlier transaction.
+    MergesAcrossTransactions = "merges-across-transactions";
+    /// A commit waits for its own record, not for those before it.
+    CommitWaitsForItself = "commit-waits-for-itself";
+    /// Stores leave no slot for the commit records of open transactions.
+    NothingReserved = "nothing-reserved";
+    /// The torn bit is the same in every pass over the log.
+    TornBitStays = "torn-bit-stays";
+    /// Only the first word of a record has a torn bit.
+    OneTornBit = "one-torn-bit";
+    /// The log is truncated up to where it ended when the last scan began, not the one before.
+    OneScanIsEnough = "one-scan-is-enough";
+    /// A scan goes from the LLC to the L1s.
+    ScansFromOutside = "scans-from-outside";
+    /// Scans flag lines and write none back.
+    NothingIsForced = "nothing-is-forced";
+    /// The head passes records of running transactions.
+    HeadPassesRunning = "head-passes-running";
+    /// The head passes records of transactions whose commit records are not durable.
+    HeadPassesEnding = "head-passes-ending";
+    /// The head does not wait until data is durable.
+    HeadDoesNotWait = "head-does-not-wait";
+    /// The head waits for lines that scans wrote back, not for evicted ones.
+    HeadIgnoresEvictions = "head-ignores-evictions";
+    /// Places are used again when the new head has been sent, not when it is durable.
+    SlotsFreeEarly = "slots-free-early";
+    /// Recovery takes entries whose homes do not hold the new word for uncommitted ones.
+    HomeTellsCommit = "home-tells-commit";
+    /// Recovery looks for a commit record of the same id, in whichever place.
+    IdTellsCommit = "id-tells-commit";
+    /// Recovery goes on behind a hole.
+    HolesAreSkipped = "holes-are-skipped";
+    /// Recovery redoes nothing.
+    RedoLeftOut = "redo-left-out";
+    /// Recovery redoes the newest records first.
+    RedoNewestFirst = "redo-newest-first";
+    /// Recovery undoes the oldest records first.
+    UndoOldestFirst = "undo-oldest-first";
+    /// Recovery moves the head before it writes words.
+    RecoveryMovesHeadFirst = "recovery-moves-head-first";
+    /// Records in the buffer need no room in the log until they leave.
+    BufferNeedsNoRoom = "buffer-needs-no-room";
+    /// Packed: metadata does not wait for its data.
+    MetadataFirst = "metadata-first";
+    /// An entry's dirty flag is that of the store that made it (MorLog §VI-A, at its word).
+    FlagOfFirstStore = "flag-of-first-store";
+    /// With clwb instructions: the last line that a transaction has written gets none.
+    LineWithoutClwb = "line-without-clwb";
+    /// With clwb instructions: a line gets its own before its first store.
+    ClwbBeforeStore = "clwb-before-store";
+    /// With clwb instructions: they follow the end of the transaction instead of preceding it.
+    ClwbAfterEnd = "clwb-after-end";
+}
+
+fn promise(config: &Config) -> Promise {
+    let fwb = config.get::<FwbConfig>();
+    let logs_enough = fwb.log_values == LogValues::Both && fwb.write_back != WriteBack::None;
+    if fwb.log_buffer_entries > traversal_cycles(config) || !logs_enough {
+        Promise::Nothing
+    } else if fwb.instant_commit {
+        Promise::CommitOrder
+    } else {
+        Promise::Durable
+    }
+}
+
+/// Fewest places per thread for which a log is worth its name: an entry and a commit record each for
+/// a transaction and the next.
+const PLACES_PER_THREAD_MIN: u64 = 4;
+
+/// How long threads may wait for room in the log while no thread does anything that FWB sees.
+const STUCK_CYCLES: Cycle = 20_000_000;
+
+/// Timer tokens.
+const DRAIN: u64 = 1;
+const SCAN: u64 = 2;
+
+/// What a durable write means; the token has it in the low bits, and above an epoch of data writes or
+/// the place among ordered writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// Records.
+    Log = 1,
+    /// The head pointer.
+    Head,
+    /// An evicted line.
+    Evicted,
+    /// A line that a scan wrote back.
+    Forced,
+}
+
+impl Meaning {
+    fn token(self, number: u64) -> Token {
+        number << 3 | self as u64
+    }
+
+    fn of(token: Token) -> (Meaning, u64) {
+        let meaning = match token & 7 {
+            1 => Meaning::Log,
+            2 => Meaning::Head,
+            3 => Meaning::Evicted,
+            4 => Meaning::Forced,
+            other => unreachable!("no token of this design: {other}"),
+        };
+        (meaning, token >> 3)
+    }
+}
+
+/// A transaction that has ended and whose commit record is not known to be durable.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    thread: ThreadId,
+    /// Of its first record, or one before.
+    first_place: u64,
+    /// Of its commit record; 0: still in the buffer.
+    order: OrderSeq,
+}
+
+struct Fwb {
+    buffer: LogBuffer,
+    end: LogEnd,
+    /// Whether stores that change nothing make no entry.
+    dirty_flags: bool,
+    strict: bool,
+    /// Whether data waits for its records; not with an unsafe buffer, nor with records of one value.
+    ordered: bool,
+    id_mask: u16,
+    /// Per thread, the place of its running transaction's first record (or one before), once there is one.
+    running: Vec<Option<u64>>,
+    /// Commit records that must still find room.
+    reserved: u64,
+    /// In the order of their commit records.
+    ended: VecDeque<Ended>,
+    /// Order of the last records sent.
+    last_order: OrderSeq,
+    /// When the log buffer's timer fires.
+    drain_at: Cycle,
+    waiting_for_buffer: Vec<ThreadId>,
+    waiting_for_space: Vec<ThreadId>,
+    /// When the program last did anything that this design sees, or data came home.
+    last_seen: Cycle,
+    write_back: WriteBack,
+    scanner: Scanner,
+    /// With clwb instructions, per thread.
+    open: Vec<OpenTransaction>,
+    /// With clwb instructions: how much of the log is in use when its head is moved, in percent.
+    truncation_percent: u64,
+    /// Records that are being sent; kept for its memory.
+    batch: Vec<Record>,
+    /// Where the log ended when the previous scan began, and this one.
+    cuts: [u64; 2],
+    data_writes: DataWrites,
+    truncation: Option<Truncation>,
+    sabotages: Sabotages,
+}
+
+fn check(site: &Site) -> Result<(), ConfigError> {
+    let (config, fwb) = (&site.config, site.config.get::<FwbConfig>());
+    if !fwb.slot_bytes.is_power_of_two()
+        || u64::from(fwb.slot_bytes) < fwb.log_values.record_bytes()
+    {
+        let why = "a slot has 32 or 64 bytes, or 16 for a record of one value".into();
+        return Err(config.inconsistent(&["fwb.slot_bytes", "fwb.log_values"], why));
+    }
+    if fwb.log_packing && fwb.log_values != LogValues::Both {
+        let why = "records of one value lie in slots".into();
+        return Err(config.inconsistent(&["fwb.log_packing", "fwb.log_values"], why));
+    }
+    if log::bytes(config) > site.log_bytes() {
+        let region = Size(site.log_bytes());
+        let why = format!("fwb.log_bytes must fit into pm.log_region_bytes = {region}");
+        return Err(config.inconsistent(&["fwb.log_bytes", "pm.log_region_bytes"], why));
+    }
+    if fwb.dirty_flags && !fwb.log_packing {
+        let why =
+            "slots have no room for dirty flags; records have with fwb.log_packing = true".into();
+        return Err(config.inconsistent(&["fwb.dirty_flags", "fwb.log_packing"], why));
+    }
+    let (log, needed) = (Log::of(site), PLACES_PER_THREAD_MIN * u64::from(site.threads));
+    if log.places() < needed {
+        let (threads, capacity) = (site.threads, log.capacity());
+        let why = format!("the log holds {capacity}; {threads} threads need at least {needed}");
+        let format = if fwb.log_packing { "fwb.log_packing" } else { "fwb.slot_bytes" };
+        return Err(config.inconsistent(&["fwb.log_bytes", format], why));
+    }
+    let bound = traversal_cycles(config);
+    if fwb.log_buffer_entries > bound && !fwb.allow_unsafe_buffer {
+        let why = format!(
+            "a store can fall through the caches in {bound} cycles, and with more than {bound} entries \
+             overtake its log entry; fwb.allow_unsafe_buffer = true accepts that"
+        );
+        let keys = ["fwb.log_buffer_entries", "fwb.allow_unsafe_buffer"];
+        return Err(config.inconsistent(&keys, why));
+    }
+    Ok(())
+}
+
+impl Fwb {
+    fn has(&self, sabotage: Sabotage) -> bool {
+        self.sabotages.has(sabotage)
+    }
+
+    fn new(site: &Site) -> Result<Fwb, ConfigError> {
+        check(site)?;
+        let config = &site.config;
+        let fwb = config.get::<FwbConfig>();
+        let interval = match fwb.scan_interval_cycles {
+            0 => force_write_back::interval_for(log::lines(config), config),
+            given => given,
+        };
+        let id_bits = match fwb.log_values {
+            LogValues::Both => fwb.transaction_id_bits,
+            _ => fwb.transaction_id_bits.min(record::SHORT_ID_BITS),
+        };
+        let has = |sabotage| site.sabotages.has(sabotage);
+        let visits = TagVisits { port: fwb.scan_port, tags_per_cycle: fwb.scan_tags_per_cycle };
+        let faults = Faults {
+            bit_stays_behind: has(Sabotage::BitStaysBehind),
+            from_outside: has(Sabotage::ScansFromOutside),
+            nothing_is_forced: has(Sabotage::NothingIsForced),
+        };
+        Ok(Fwb {
+            buffer: LogBuffer::new(fwb.log_buffer_entries, fwb.dirty_flags, site.sabotages),
+            end: LogEnd::new(Log::of(site), config.get::<PmConfig>().codec.has_dldc()),
+            dirty_flags: fwb.dirty_flags,
+            strict: !fwb.instant_commit && !site.sabotages.has(Sabotage::CommitDoesNotWait),
+            ordered: fwb.log_buffer_entries <= traversal_cycles(config)
+                && fwb.log_values == LogValues::Both,
+            id_mask: ((1u32 << id_bits) - 1) as u16,
+            running: vec![None; site.threads as usize],
+            reserved: 0,
+            ended: VecDeque::new(),
+            last_order: 0,
+            drain_at: NEVER,
+            waiting_for_buffer: Vec::new(),
+            waiting_for_space: Vec::new(),
+            last_seen: 0,
+            write_back: fwb.write_back,
+            scanner: Scanner::new(config, interval, SCAN, visits, faults),
+            open: vec![OpenTransaction::default(); site.threads as usize],
+            truncation_percent: fwb.truncation_percent.into(),
+            batch: Vec::new(),
+            cuts: [0; 2],
+            data_writes: DataWrites::new(),
+            truncation: None,
+            sabotages: site.sabotages,
+        })
+    }
+}
+
+impl Design for Fwb {
+    fn start(&mut self, m: &mut Machine) {
+        if self.write_back == WriteBack::Scan {
+            self.scanner.start(m);
+        }
+    }
+
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.last_seen = m.now();
+        // What is running goes first: it may need room to end.
+        if self.waiting_for_space.is_empty() && self.free_places() > self.end.log().places() / 8 {
+            return Flow::Continue;
+        }
+        self.wait_for_space(m, tx.thread)
+    }
+
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        self.last_seen = m.now();
+        self.log_store(m, store)
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.last_seen = m.now();
+        self.log_commit(m, tx)
+    }
+
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+        let after = self.order_before(m, line);
+        if self.sabotages.has(Sabotage::HeadIgnoresEvictions) {
+            return Eviction::WriteBack { after, token: 0 };
+        }
+        Eviction::WriteBack { after, token: Meaning::Evicted.token(self.data_writes.sent()) }
+    }
+
+    fn persisted(&mut self, m: &mut Machine, token: Token) {
+        let (meaning, number) = Meaning::of(token);
+        match meaning {
+            Meaning::Log => {
+                self.retire_commits(m, number);
+                return self.truncate_behind_clwbs(m);
+            }
+            Meaning::Head => return self.head_durable(m),
+            Meaning::Evicted => {}
+            Meaning::Forced => self.scanner.forced_durable(),
+        }
+        self.last_seen = m.now();
+        self.data_writes.durable(number);
+        self.try_to_truncate(m);
+    }
+
+    fn timer(&mut self, m: &mut Machine, token: u64) {
+        match token {
+            DRAIN if m.now() == self.drain_at => {
+                self.drain_at = NEVER;
+                self.drain(m);
+            }
+            SCAN => self.scan_timer(m),
+            _ => {}
+        }
+    }
+
+    fn background(&mut self, m: &mut Machine) {
+        self.make_room(m);
+    }
+
+    fn has_software(&self) -> bool {
+        self.write_back == WriteBack::Clwb
+    }
+
+    fn software(
+        &mut self,
+        m: &mut Machine,
+        thread: ThreadId,
+        before: &Op,
+        code: &mut Code,
+    ) -> Turn {
+        self.clwbs_before(m, thread, before, code);
+        Turn::Executes
+    }
+
+    /// Records on their way must arrive. Scans and truncations are never urgent.
+    fn is_idle(&self) -> bool {
+        self.buffer.is_empty()
+    }
+}

@@ -1,0 +1,104 @@
+//! Recovery (§IV-F), from the bytes of the log alone.
+//!
+//! From the head on, records are read until one is not there that should be: its torn bits are mixed or those
+//! of the pass before. In either format the records are the same, and what is done with them, too. Nothing after that first hole matters, even if whole
+//! records lie there, because three things wait until every record before them is durable: a line's
+//! write to its home (for the records of its stores), the acknowledgement of a commit, and the head.
+//! So the stores after a hole have reached no home, and their transactions were not acknowledged. (To
+//! undo one of them would be wrong: its undo word may be a value that an earlier record, lost in the
+//! hole, wrote.) No tail pointer is needed.
+//!
+//! A thread runs one transaction after the other and each ends with a commit record, so a thread's
+//! records belong to committed transactions up to its last commit record. Ids may come round: nothing
+//! depends on them.
+//!
+//! Redo goes first, forward, then undo, newest first. Since the log is truncated from its head only,
+//! records of a word that are left are its newest ones, and the last committed one of them is the
+//! newest committed value. The head moves last, so a recovery that is cut short starts over and does
+//! the same; one that completed leaves an empty log. Before the system uses that log again, it creates
+//! it anew (`log_create`, §IV-A), which clears it: whole records may lie behind the hole.
+//!
+//! Records of one value are redone or undone only. That is not enough, and known not to be.
+
+use std::collections::BTreeSet;
+
+use super::log::{Log, Remains};
+use super::record::LogValues;
+use super::{FwbConfig, Sabotage};
+use crate::packed_log::{Kind, Record};
+use graven_base::surviving::Medium;
+use graven_machine::design::{RecoveryReport, Site};
+
+pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let has = |sabotage| site.sabotages.has(sabotage);
+    let log = Log::of(site);
+    let mut report = RecoveryReport::default();
+    let Remains { records, end, examined } = log.scan(medium);
+    report.records_scanned = examined;
+    for (place, record) in &records {
+        medium.note(|| format!("place {place}: {record}"));
+    }
+    if records.is_empty() {
+        return report;
+    }
+    if has(Sabotage::RecoveryMovesHeadFirst) {
+        log.empty(medium, end);
+    }
+
+    let (mut redo, mut undo) = split(&records, site, medium);
+    if has(Sabotage::RedoNewestFirst) {
+        redo.reverse();
+    }
+    let values = site.config.get::<FwbConfig>().log_values;
+    if has(Sabotage::RedoLeftOut) || values == LogValues::Undo {
+        redo.clear();
+    }
+    if values == LogValues::Redo {
+        undo.clear();
+    }
+    for record in redo {
+        medium.store(record.addr, record.redo);
+        report.words_redone += 1;
+    }
+    if !has(Sabotage::UndoOldestFirst) {
+        undo.reverse();
+    }
+    for record in undo {
+        medium.store(record.addr, record.undo);
+        report.words_undone += 1;
+    }
+    log.empty(medium, end);
+    report
+}
+
+/// The entries of committed transactions and those of others, each in their order.
+fn split<'a>(
+    records: &'a [(u64, Record)],
+    site: &Site,
+    medium: &mut Medium,
+) -> (Vec<&'a Record>, Vec<&'a Record>) {
+    let has = |sabotage| site.sabotages.has(sabotage);
+    let mut committed_until = [0; 1 << u8::BITS];
+    let mut committed_ids = BTreeSet::new();
+    let of = |kind| records.iter().map(|(_, r)| r).enumerate().filter(move |(_, r)| r.kind == kind);
+    for (i, record) in of(Kind::Commit) {
+        committed_until[usize::from(record.thread)] = i;
+        if has(Sabotage::IdTellsCommit) {
+            committed_ids.insert((record.thread, record.tx));
+        }
+    }
+    let (mut redo, mut undo) = (Vec::new(), Vec::new());
+    for (i, record) in of(Kind::UndoRedo) {
+        let is_committed = if has(Sabotage::WholeMeansCommitted) {
+            true
+        } else if has(Sabotage::HomeTellsCommit) {
+            medium.load(record.addr) == record.redo
+        } else if has(Sabotage::IdTellsCommit) {
+            committed_ids.contains(&(record.thread, record.tx))
+        } else {
+            i < committed_until[usize::from(record.thread)]
+        };
+        (if is_committed { &mut redo } else { &mut undo }).push(record);
+    }
+    (redo, undo)
+}

@@ -1,0 +1,149 @@
+//! Parameter sets of `fwb`: what FWB compares itself with (§VI), and FWB as MorLog compares with it.
+//!
+//! FWB's own are its hardware logging without its scans. `hwl` logs both values and has software execute a `clwb` for each
+//! line that a transaction has written; `hw-rlog` and `hw-ulog` log one value, and nothing is forced home: "an extremely
+//! optimized performance of hardware undo or redo logging", "with no persistence guarantee". So their ends wait for
+//! nothing, and their records are as short as they can be.
+//!
+//! MorLog's (ISCA 2020, §VI-A) all pack their logs, have ends that wait until they are durable, and scan every three
+//! million cycles.
+
+use super::{ENTRY, cost};
+use graven_machine::design::Entry;
+
+const OWN_PAPER: &str = "FWB (HPCA'18) §VI";
+const PAPER: &str = "MorLog (ISCA'20) §VI-A";
+
+/// Hardware logging with write-backs by instructions.
+pub const HWL: Entry = Entry {
+    name: "hwl",
+    summary: "fwb with a clwb instruction per line that a transaction has written, instead of scans",
+    paper: OWN_PAPER,
+    default: false,
+    settings: &[("fwb.write_back", "clwb"), ("fwb.log_values", "both")],
+    stress: &[
+        ("fwb.log_bytes", &["2 KB", "3 KB", "4 KB", "6 KB", "16 KB", "64 KB"]),
+        ("fwb.slot_bytes", &["32", "64"]),
+        ("fwb.truncation_percent", &["0", "10", "50", "90"]),
+        ("fwb.log_buffer_entries", &["0", "1", "4", "15"]),
+        ("fwb.instant_commit", &["false", "true"]),
+        ("fwb.log_packing+fwb.dirty_flags", &["false+false", "true+false", "true+true"]),
+        ("fwb.transaction_id_bits", &["2", "8", "16"]),
+    ],
+    ..ENTRY
+};
+
+/// What an adversary draws for records of one value.
+const ONE_VALUE_STRESS: &[(&str, &[&str])] = &[
+    ("fwb.log_bytes", &["2 KB", "4 KB", "16 KB", "64 KB"]),
+    ("fwb.slot_bytes", &["16", "32", "64"]),
+    ("fwb.log_buffer_entries", &["0", "1", "4", "15"]),
+];
+
+/// Hardware redo logging.
+pub const HW_RLOG: Entry = Entry {
+    name: "hw-rlog",
+    summary: "redo logging by fwb's hardware, nothing forced home (unsafe: loses data)",
+    paper: OWN_PAPER,
+    default: false,
+    settings: &[
+        ("fwb.log_values", "redo"),
+        ("fwb.write_back", "none"),
+        ("fwb.slot_bytes", "16"),
+        ("fwb.log_packing", "false"),
+        ("fwb.dirty_flags", "false"),
+        ("fwb.instant_commit", "true"),
+    ],
+    stress: ONE_VALUE_STRESS,
+    ..ENTRY
+};
+
+/// Hardware undo logging.
+pub const HW_ULOG: Entry = Entry {
+    name: "hw-ulog",
+    summary: "undo logging by fwb's hardware, nothing forced home (unsafe: loses data)",
+    paper: OWN_PAPER,
+    default: false,
+    settings: &[
+        ("fwb.log_values", "undo"),
+        ("fwb.write_back", "none"),
+        ("fwb.slot_bytes", "16"),
+        ("fwb.log_packing", "false"),
+        ("fwb.dirty_flags", "false"),
+        ("fwb.instant_commit", "true"),
+    ],
+    stress: ONE_VALUE_STRESS,
+    ..ENTRY
+};
+
+/// What an adversary draws beside what makes them what they are.
+const STRESS: &[(&str, &[&str])] = &[
+    ("fwb.log_bytes", &["4 KB", "6 KB", "16 KB", "64 KB"]),
+    ("fwb.log_buffer_entries", &["1", "4", "16"]),
+    ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
+    ("fwb.transaction_id_bits", &["2", "8", "16"]),
+    ("pm.cells", &["uniform", "tlc-rram"]),
+];
+
+/// With the existing coding.
+pub const CRADE: Entry = Entry {
+    name: "fwb-crade",
+    summary: "fwb with packed records, and memory modules that code by CRADE",
+    paper: PAPER,
+    default: false,
+    settings: &[
+        ("fwb.log_packing", "true"),
+        ("fwb.dirty_flags", "false"),
+        ("fwb.log_buffer_entries", "16"),
+        ("fwb.instant_commit", "false"),
+        ("fwb.scan_interval_cycles", "3000000"),
+        ("pm.codec", "crade"),
+    ],
+    stress: STRESS,
+    cost: cost::IN_MORLOG,
+    ..ENTRY
+};
+
+/// With a log buffer as large as both of MorLog's together: larger than the way through the caches is long.
+pub const UNSAFE: Entry = Entry {
+    name: "fwb-unsafe",
+    summary: "fwb-crade with a log buffer that data overtakes (unsafe: loses data)",
+    paper: PAPER,
+    default: false,
+    settings: &[
+        ("fwb.log_packing", "true"),
+        ("fwb.dirty_flags", "false"),
+        ("fwb.log_buffer_entries", "48"),
+        ("fwb.allow_unsafe_buffer", "true"),
+        ("fwb.instant_commit", "false"),
+        ("fwb.scan_interval_cycles", "3000000"),
+        ("pm.codec", "crade"),
+    ],
+    stress: &[
+        ("fwb.log_bytes", &["16 KB", "64 KB"]),
+        ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
+        ("fwb.transaction_id_bits", &["2", "8", "16"]),
+        ("pm.cells", &["uniform", "tlc-rram"]),
+    ],
+    cost: cost::IN_MORLOG,
+    ..ENTRY
+};
+
+/// With selective log data encoding.
+pub const SLDE: Entry = Entry {
+    name: "fwb-slde",
+    summary: "fwb-crade with a dirty flag per entry, and log data coded by SLDE",
+    paper: PAPER,
+    default: false,
+    settings: &[
+        ("fwb.log_packing", "true"),
+        ("fwb.dirty_flags", "true"),
+        ("fwb.log_buffer_entries", "16"),
+        ("fwb.instant_commit", "false"),
+        ("fwb.scan_interval_cycles", "3000000"),
+        ("pm.codec", "slde"),
+    ],
+    stress: STRESS,
+    cost: cost::IN_MORLOG,
+    ..ENTRY
+};

@@ -1,0 +1,481 @@
+//! Where everything of an OOP region lies, and every bit of it (the tables are in the module's description).
+
+use super::{HoopConfig, SliceOrder};
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
+use graven_machine::config::ControllerConfig;
+use graven_machine::design::Site;
+
+/// Bytes of a memory slice (§III-D).
+pub const SLICE_BYTES: u64 = 128;
+/// Words of data in a slice.
+pub const SLICE_WORDS: usize = 8;
+/// Commit records in an address memory slice.
+pub const RECORDS_PER_SLICE: u32 = (SLICE_BYTES / WORD_BYTES) as u32;
+
+/// Bits of a home address in a slice.
+pub const HOME_BITS: u32 = 40;
+const HOME_MASK: u64 = (1 << HOME_BITS) - 1;
+/// Bits of the way to the next slice.
+pub const NEXT_BITS: u32 = 24;
+/// Bits of a transaction's number in a slice.
+pub const SLICE_TX_BITS: u32 = 32;
+/// Of the mark of a transaction's first slice.
+pub const FIRST_BITS: u32 = 1;
+/// Of the count of words, less one.
+pub const COUNT_BITS: u32 = 3;
+/// Of a slice's state.
+pub const FLAG_BITS: u32 = 4;
+const COUNT_SHIFT: u32 = SLICE_TX_BITS + FIRST_BITS;
+const FLAG_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
+const NEXT_SHIFT: u32 = FLAG_SHIFT + FLAG_BITS;
+/// How many slices further up the next of a chain may lie, and how many further down.
+pub const NEXT_MAX: i64 = (1 << (NEXT_BITS - 1)) - 1;
+/// Bits of the next block's place in a block header.
+pub const NEXT_SLICE_BITS: u32 = 34;
+const FLAG_DATA: u64 = 1;
+
+const START_BITS: u32 = 29;
+const START_MASK: u64 = (1 << START_BITS) - 1;
+const SEQUENCE_BITS: u32 = 34;
+const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
+const COMMITTED: u64 = 1 << 63;
+/// Slices that the start of a commit record can tell apart.
+pub const REGION_SLICES_MAX: u64 = 1 << START_BITS;
+
+const INDEX_PRESENT: u64 = 1 << 63;
+/// Bits of a block's number in its header; the paper's 8 end at 512 MB.
+pub const BLOCK_NUMBER_BITS: u32 = 16;
+const BLOCK_NUMBER_MASK: u64 = (1 << BLOCK_NUMBER_BITS) - 1;
+/// Blocks that a block header can tell apart.
+pub const BLOCKS_MAX: u64 = BLOCK_NUMBER_MASK + 1;
+const NEXT_BLOCK_SHIFT: u32 = BLOCK_NUMBER_BITS;
+const STATE_SHIFT: u32 = NEXT_BLOCK_SHIFT + NEXT_SLICE_BITS;
+/// Bits of a block's state in its header.
+pub const STATE_BITS: u32 = 2;
+
+/// The number of a slice within a region, counted from the first block.
+pub type SliceNumber = u32;
+
+/// A place in commit order; it comes round after 2^34 commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequence(u64);
+
+impl Sequence {
+    /// Of any number its low bits.
+    pub fn of(number: u64) -> Sequence {
+        Sequence(number & SEQUENCE_MASK)
+    }
+
+    /// The one after it.
+    pub fn next(self) -> Sequence {
+        Sequence::of(self.0 + 1)
+    }
+
+    /// The bits.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// How many commits after `first` it is; `None` if it is older: it lies in the half that came before.
+    pub fn since(self, first: Sequence) -> Option<u64> {
+        let distance = self.0.wrapping_sub(first.0) & SEQUENCE_MASK;
+        (distance < 1 << (SEQUENCE_BITS - 1)).then_some(distance)
+    }
+}
+
+/// A data memory slice (Fig. 5b).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Low 32 bits of the transaction's number at the controller.
+    pub tx: u32,
+    /// Whether it is the first of its transaction.
+    pub first: bool,
+    /// Slices from it to the next of its transaction, up or down, modulo the region; 0: it is the last.
+    pub next: i32,
+    /// One to eight words with their home addresses.
+    pub words: Vec<(Addr, u64)>,
+}
+
+impl Slice {
+    /// Its two lines: data, metadata.
+    pub fn lines(&self) -> [LineData; 2] {
+        debug_assert!((1..=SLICE_WORDS).contains(&self.words.len()), "no slice is empty");
+        debug_assert!(i64::from(self.next).abs() <= NEXT_MAX, "the next slice is within reach");
+        let (mut data, mut metadata) = ([0; WORDS_PER_LINE], [0; WORDS_PER_LINE]);
+        for (i, &(home, word)) in self.words.iter().enumerate() {
+            data[i] = word;
+            let (at, shift) = home_place(i);
+            metadata[at] |= home.0 << shift;
+            if shift + HOME_BITS > 64 {
+                metadata[at + 1] |= home.0 >> (64 - shift);
+            }
+        }
+        metadata[5] = u64::from(self.tx)
+            | u64::from(self.first) << SLICE_TX_BITS
+            | (self.words.len() as u64 - 1) << COUNT_SHIFT
+            | FLAG_DATA << FLAG_SHIFT
+            | (self.next as u64) << NEXT_SHIFT;
+        [data, metadata]
+    }
+
+    /// The slice of two lines, if they are one.
+    pub fn parse(data: &LineData, metadata: &LineData) -> Option<Slice> {
+        let head = metadata[5];
+        if head >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1) != FLAG_DATA {
+            return None;
+        }
+        let count = (head >> COUNT_SHIFT & ((1 << COUNT_BITS) - 1)) as usize + 1;
+        let home = |i: usize| {
+            let (at, shift) = home_place(i);
+            let low = metadata[at] >> shift;
+            let high = if shift + HOME_BITS > 64 { metadata[at + 1] << (64 - shift) } else { 0 };
+            Addr((low | high) & HOME_MASK)
+        };
+        Some(Slice {
+            tx: head as u32,
+            first: head >> SLICE_TX_BITS & 1 != 0,
+            // With its sign.
+            next: ((head as i64) >> NEXT_SHIFT) as i32,
+            words: (0..count).map(|i| (home(i), data[i])).collect(),
+        })
+    }
+}
+
+/// The word of the metadata line, and the bit of it, where home address `i` begins.
+fn home_place(i: usize) -> (usize, u32) {
+    let bit = i as u32 * HOME_BITS;
+    ((bit / 64) as usize, bit % 64)
+}
+
+/// A commit record: one word of an address memory slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The transaction's first slice.
+    pub start: SliceNumber,
+    /// Its place in commit order.
+    pub sequence: Sequence,
+    /// It has committed; if not, its slices are all there, and the controllers decide together.
+    pub committed: bool,
+}
+
+impl Record {
+    /// Its bits.
+    pub fn word(&self) -> u64 {
+        let committed = if self.committed { COMMITTED } else { 0 };
+        u64::from(self.start) | self.sequence.0 << START_BITS | committed
+    }
+
+    /// The record, if the word is one. (Slice 0 is a header: nothing starts there.)
+    pub fn parse(word: u64) -> Option<Record> {
+        let start = (word & START_MASK) as SliceNumber;
+        (start != 0).then_some(Record {
+            start,
+            sequence: Sequence(word >> START_BITS & SEQUENCE_MASK),
+            committed: word & COMMITTED != 0,
+        })
+    }
+}
+
+/// State of an OOP block (§III-D).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockState {
+    /// Free.
+    Unused,
+    /// Slices and records are appended to it.
+    InUse,
+    /// It has no room for another.
+    Full,
+    /// Its records are void; slices in it may belong to younger ones.
+    Gc,
+}
+
+/// An OOP block's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The block's number.
+    pub number: u32,
+    /// The slice with which the block opened after it begins; 0: none has been yet.
+    pub next: u64,
+    /// Its state.
+    pub state: BlockState,
+}
+
+impl Header {
+    /// Its first word; the second is the sequence number with which the block was opened.
+    pub fn word(&self) -> u64 {
+        debug_assert!(self.next < 1 << NEXT_SLICE_BITS, "regions end before");
+        u64::from(self.number) | self.next << NEXT_BLOCK_SHIFT | (self.state as u64) << STATE_SHIFT
+    }
+
+    /// The header of a first word.
+    pub fn parse(word: u64) -> Header {
+        let states = [BlockState::Unused, BlockState::InUse, BlockState::Full, BlockState::Gc];
+        Header {
+            number: (word & BLOCK_NUMBER_MASK) as u32,
+            next: word >> NEXT_BLOCK_SHIFT & ((1 << NEXT_SLICE_BITS) - 1),
+            state: states[(word >> STATE_SHIFT & ((1 << STATE_BITS) - 1)) as usize],
+        }
+    }
+}
+
+/// The entry of a block in the block index table.
+pub fn index_entry(block_start: Addr) -> u64 {
+    INDEX_PRESENT | block_start.0
+}
+
+/// Whether a word of the block index table has an entry.
+pub fn is_indexed(word: u64) -> bool {
+    word & INDEX_PRESENT != 0
+}
+
+/// Where one controller's OOP region lies, and what is where in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    start: Addr,
+    /// How many blocks.
+    pub blocks: u32,
+    /// Slices of a block, all kinds.
+    pub block_slices: u32,
+    /// Of these, address memory slices; they follow the header.
+    pub address_slices: u32,
+    /// Consecutive slices that are not used one after the other, but in rounds over all such groups.
+    page_slices: u32,
+}
+
+impl Geometry {
+    /// The region of controller number `controller`: its share of the log region.
+    pub fn of(site: &Site, controller: u32) -> Geometry {
+        let config = site.config.get::<HoopConfig>();
+        let share = site.log_bytes() / u64::from(config.controllers) / SLICE_BYTES * SLICE_BYTES;
+        let start = site.log_start.plus(u64::from(controller) * share);
+        let page = site.config.get::<ControllerConfig>().page_bytes.0 / SLICE_BYTES;
+        let page_slices = match config.slice_order {
+            SliceOrder::Sequential => u32::MAX,
+            SliceOrder::RoundRobin => page as u32,
+        };
+        Geometry { page_slices, ..Geometry::within(start, share, config.block_bytes.0) }
+    }
+
+    /// As many blocks as fit; slices are used as they lie.
+    pub fn within(start: Addr, bytes: u64, block_bytes: u64) -> Geometry {
+        let slices = block_bytes / SLICE_BYTES;
+        // As many records as slices of data.
+        let address_slices = (slices - 1).div_ceil(u64::from(RECORDS_PER_SLICE) + 1);
+        let mut blocks = bytes / block_bytes;
+        while blocks > 0 && index_bytes(blocks) + blocks * block_bytes > bytes {
+            blocks -= 1;
+        }
+        Geometry {
+            start,
+            blocks: blocks as u32,
+            block_slices: slices as u32,
+            address_slices: address_slices as u32,
+            page_slices: u32::MAX,
+        }
+    }
+
+    /// Data memory slices of a block.
+    pub fn data_slices(&self) -> u32 {
+        self.block_slices - 1 - self.address_slices
+    }
+
+    /// Commit records of a block.
+    pub fn records(&self) -> u32 {
+        self.address_slices * RECORDS_PER_SLICE
+    }
+
+    /// Slices of the region.
+    pub fn slices(&self) -> u64 {
+        u64::from(self.blocks) * u64::from(self.block_slices)
+    }
+
+    /// Where the sequence number lies with which the region goes on after a recovery.
+    pub fn sequence(&self) -> Addr {
+        self.start
+    }
+
+    /// Where a block's entry in the block index table lies.
+    pub fn index(&self, block: u32) -> Addr {
+        self.start.plus((u64::from(block) + 1) * WORD_BYTES)
+    }
+
+    /// The slice with which a block begins: its header.
+    pub fn slice_of_block(&self, block: u32) -> SliceNumber {
+        block * self.block_slices
+    }
+
+    /// Where a block begins, with its header.
+    pub fn block(&self, block: u32) -> Addr {
+        self.slice(self.slice_of_block(block))
+    }
+
+    /// Where a slice begins.
+    pub fn slice(&self, slice: SliceNumber) -> Addr {
+        let blocks = self.start.plus(index_bytes(self.blocks.into()));
+        blocks.plus(u64::from(slice) * SLICE_BYTES)
+    }
+
+    /// A slice's two lines: data, metadata.
+    pub fn slice_lines(&self, slice: SliceNumber) -> [LineAddr; 2] {
+        let data = self.slice(slice);
+        [data.line(), data.plus(LINE_BYTES).line()]
+    }
+
+    /// Which block a slice lies in.
+    pub fn block_of(&self, slice: SliceNumber) -> u32 {
+        slice / self.block_slices
+    }
+
+    /// The first data memory slice of a block.
+    pub fn first_data_slice(&self, block: u32) -> SliceNumber {
+        block * self.block_slices + 1 + self.address_slices
+    }
+
+    /// The data memory slice of a block that is the `nth` to be used.
+    pub fn data_slice(&self, block: u32, nth: u32) -> SliceNumber {
+        let pages = self.data_slices() / self.page_slices;
+        let at = if nth < pages * self.page_slices {
+            nth % pages * self.page_slices + nth / pages
+        } else {
+            nth
+        };
+        self.first_data_slice(block) + at
+    }
+
+    /// Where a block's commit record lies, by its place among them.
+    pub fn record(&self, block: u32, place: u32) -> Addr {
+        self.block(block).plus(SLICE_BYTES + u64::from(place) * WORD_BYTES)
+    }
+
+    /// How far it is from a slice to the next of its transaction, the shorter way round.
+    pub fn distance(&self, from: SliceNumber, to: SliceNumber) -> i64 {
+        let slices = self.slices() as i64;
+        let up = (i64::from(to) - i64::from(from)).rem_euclid(slices);
+        if up > slices / 2 { up - slices } else { up }
+    }
+
+    /// The slice that far away.
+    pub fn next(&self, from: SliceNumber, distance: i32) -> SliceNumber {
+        (i64::from(from) + i64::from(distance)).rem_euclid(self.slices() as i64) as SliceNumber
+    }
+}
+
+/// Bytes of the sequence word and the block index table, in whole slices.
+fn index_bytes(blocks: u64) -> u64 {
+    ((blocks + 1) * WORD_BYTES).next_multiple_of(SLICE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_slice() -> impl Strategy<Value = Slice> {
+        let word = (0..1u64 << (HOME_BITS - 3), any::<u64>()).prop_map(|(w, v)| (Addr(w * 8), v));
+        let words = proptest::collection::vec(word, 1..=SLICE_WORDS);
+        (any::<u32>(), any::<bool>(), -NEXT_MAX as i32..=NEXT_MAX as i32, words)
+            .prop_map(|(tx, first, next, words)| Slice { tx, first, next, words })
+    }
+
+    fn end(geometry: &Geometry) -> Addr {
+        geometry.slice(geometry.slice_of_block(geometry.blocks))
+    }
+
+    /// Claims `hoop-arith-slice-metadata`, `hoop-arith-slice-total`, `hoop-cfg-slice-size`, `hoop-arith-slice-count-bits`.
+    #[test]
+    fn every_bit_of_a_slice_lies_where_figure_5b_says() {
+        let words = (0..8).map(|i| (Addr(0xab_cdef_0120 + i * 8), 100 + i)).collect();
+        let slice = Slice { tx: 0x1234_5678, first: true, next: 0x7e_dcba, words };
+        let [data, metadata] = slice.lines();
+        assert_eq!(data, [100, 101, 102, 103, 104, 105, 106, 107]);
+        // Eight addresses of 40 bits in 320, from bit 0 on.
+        assert_eq!(metadata[0], 0xab_cdef_0120 | (0xab_cdef_0128 & 0xff_ffff) << 40);
+        assert_eq!(metadata[1] & 0xffff, 0xab_cdef_0128 >> 24);
+        assert_eq!(metadata[4] >> 24, 0xab_cdef_0158);
+        // Transaction 32, first 1, count 3 (eight words are 7), flag 4, next slice 24; the rest pads.
+        assert_eq!(metadata[5], 0x1234_5678 | 1 << 32 | 7 << 33 | 1 << 36 | 0x7e_dcba << 40);
+        assert_eq!(metadata[6..], [0, 0]);
+        assert_eq!(size_of_val(&data) + size_of_val(&metadata), SLICE_BYTES as usize);
+    }
+
+    /// What claims hoop-arith-home-1tb, hoop-arith-next-slice-reach and hoop-arith-block-header are about is in `cost`.
+    #[test]
+    fn fields_fill_their_words() {
+        assert_eq!(NEXT_SHIFT + NEXT_BITS, 64);
+        assert_eq!(STATE_SHIFT + STATE_BITS, 44 + 8, "8 bits more of number than the paper's");
+        assert_eq!(START_BITS + SEQUENCE_BITS + 1, 64);
+        assert_eq!(REGION_SLICES_MAX * SLICE_BYTES, 64 << 30);
+    }
+
+    /// Claims `hoop-cfg-block-size`, `hoop-cfg-oop-region`, `hoop-arith-block-index`, `hoop-arith-slices-per-block`.
+    #[test]
+    fn a_block_of_two_megabytes_has_16384_slices() {
+        let bytes = 52428 << 20;
+        let geometry = Geometry::within(Addr(1 << 30), bytes, 2 << 20);
+        assert_eq!(geometry.block_slices, 16_384);
+        assert_eq!(geometry.block_slices * SLICE_WORDS as u32, 128 << 10, "128 K addresses");
+        assert_eq!((geometry.address_slices, geometry.data_slices()), (964, 15_419));
+        assert!(geometry.records() >= geometry.data_slices());
+        assert_eq!(geometry.blocks, 26_213, "a tenth of 512 GB less the index: 15 bits, not 8");
+        assert!(end(&geometry).0 <= (1 << 30) + bytes);
+        assert!(geometry.slices() <= REGION_SLICES_MAX);
+    }
+
+    #[test]
+    fn nothing_in_a_region_overlaps() {
+        let geometry = Geometry::within(Addr(4096), 10 << 10, 1 << 10);
+        assert_eq!((geometry.blocks, geometry.address_slices, geometry.data_slices()), (9, 1, 6));
+        assert_eq!(geometry.index(0), Addr(4096 + 8));
+        assert_eq!(geometry.block(0), Addr(4096 + 128));
+        assert_eq!(geometry.record(0, 15), Addr(4096 + 128 + 128 + 120));
+        assert_eq!(geometry.slice(geometry.data_slice(0, 0)), Addr(4096 + 128 + 256));
+        assert_eq!(geometry.slice(geometry.data_slice(8, 5)).plus(SLICE_BYTES), end(&geometry));
+        assert_eq!(geometry.block_of(geometry.data_slice(3, 5)), 3);
+        let (last, first) = (geometry.data_slice(8, 5), geometry.data_slice(0, 0));
+        assert_eq!(geometry.distance(last, first), 3);
+        assert_eq!(geometry.next(last, 3), first);
+        assert_eq!(geometry.next(first, -3), last);
+    }
+
+    #[test]
+    fn in_rounds_each_slice_of_a_block_is_used_once() {
+        let mut geometry = Geometry::within(Addr(0), 64 << 10, 16 << 10);
+        geometry.page_slices = 32;
+        let slices: Vec<u32> =
+            (0..geometry.data_slices()).map(|n| geometry.data_slice(1, n)).collect();
+        let first = geometry.first_data_slice(1);
+        assert_eq!(slices[..5], [0, 32, 64, 1, 33].map(|at| first + at));
+        let mut sorted = slices.clone();
+        sorted.sort_unstable();
+        assert!(sorted.iter().copied().eq(first..first + geometry.data_slices()));
+    }
+
+    #[test]
+    fn records_and_headers_have_the_bits_of_the_tables() {
+        let sequence = Sequence::of(0x2_0000_0003);
+        let record = Record { start: 0x1234_5678, sequence, committed: true };
+        assert_eq!(record.word(), 1 << 63 | 0x2_0000_0003 << 29 | 0x1234_5678);
+        assert_eq!(Record::parse(record.word()), Some(record));
+        assert_eq!(Record::parse(1 << 63), None, "nothing starts in a header");
+        let header = Header { number: 0x1234, next: 0x3_0000_0001, state: BlockState::Gc };
+        assert_eq!(header.word(), 0x1234 | 0x3_0000_0001 << 16 | 3 << 50);
+        assert_eq!(Header::parse(header.word()), header);
+    }
+
+    #[test]
+    fn sequence_numbers_come_round() {
+        let (first, last) = (Sequence::of(0), Sequence::of(SEQUENCE_MASK));
+        assert_eq!(last.next(), first);
+        assert_eq!(first.since(last), Some(1));
+        assert_eq!(last.since(first), None);
+        assert_eq!(Sequence::of(7).since(Sequence::of(7)), Some(0));
+    }
+
+    proptest! {
+        #[test]
+        fn a_slice_comes_back_from_its_bytes(slice in any_slice()) {
+            let [data, metadata] = slice.lines();
+            prop_assert_eq!(Slice::parse(&data, &metadata), Some(slice));
+        }
+    }
+}

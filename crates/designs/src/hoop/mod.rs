@@ -1,0 +1,555 @@
+//! `hoop`: out-of-place update in the memory controller (HOOP, §III).
+//!
+//! New data goes to a new place, packed by words; the old place keeps the old data until garbage collection
+//! brings the newest words of committed transactions home.
+//!
+//! - **Store** (§III-G, Fig. 6). The L1 sends the word and its home address to the controller, where the
+//!   transaction's open **memory slice** in the core's **OOP data buffer** takes it (`oop_buffer_bytes`
+//!   per core; with two threads on a core, for each). A word that is in the open slice already is
+//!   replaced there. A slice of eight words goes to the OOP region when the ninth comes or the transaction ends:
+//!   only then is it known whether its chain goes on. The store waits if the buffer has no room, the
+//!   mapping table no entry, or the region no slice.
+//! - **Commit.** `Tx_end` sends what is left; when all slices of the transaction are durable, its commit
+//!   record goes to an address memory slice; when that is durable, the thread is told. Records get their
+//!   places, and with them their sequence numbers, when `Tx_end` comes: transactions that depend on each other
+//!   are apart by an acknowledgement, so that the order is theirs.
+//! - **Mapping table** (`mapping_table_bytes`, `mapping`). An entry of 16 B (two 40-bit addresses,
+//!   a mask of words) for each line and slice with words of it that are the newest and not at home; made when
+//!   the word enters the buffer, so that evicted and flushed lines are found alike.
+//! - **Eviction** from the LLC sends nothing: what transactions stored is in slices. (Programs store to
+//!   PM in transactions only; every dirty line has the persistent bit.)
+//! - **Miss** (§III-C). With entries in the mapping table: its slices and its home are read in parallel and
+//!   unpacked (`unpack_cycles`). Slices that the OOP data buffer still has come from there. Without:
+//!   from the eviction buffer (`eviction_buffer_bytes`, 72 B a line) if it has the whole line; else
+//!   from home, with the words of the eviction buffer laid over it.
+//! - **Garbage collection** (§III-E, Algorithm 1) every `gc_period_us`, and on demand when the table is full
+//!   or no block is free: see `collect`.
+//! - **Recovery** (§III-F) on `recovery_threads` threads: see `recovery`.
+//! - **Several controllers** (§III-I; `controllers`): lines go round them; each has its own region,
+//!   tables and buffers, and transactions commit in two phases (`commit`).
+//!
+//! # What lies in a region
+//!
+//! The log region, in equal shares for the controllers. A share begins with a word (the sequence number to go
+//! on with after a recovery) and the **block index table**, a word per block; then come the blocks.
+//!
+//! | block (`block_bytes`) | slices | content |
+//! |---|---|---|
+//! | header | 1 | below |
+//! | address memory slices | 1 for 16 data slices | commit records, 8 B each |
+//! | data memory slices | rest | below |
+//!
+//! | header, index | bits | content |
+//! |---|---|---|
+//! | word 0 | 0-15 | number of the block (the paper's 8 bits end at 512 MB) |
+//! | word 0 | 16-49 | slice number of the block that was opened next |
+//! | word 0 | 50-51 | state: 0 unused, 1 in use, 2 full, 3 collected |
+//! | word 1 | 0-33 | sequence number with which it was opened |
+//! | index entry | 0-62, 63 | start address of the block; 1 |
+//!
+//! | commit record | bits | content |
+//! |---|---|---|
+//! | | 0-28 | number of the transaction's first slice |
+//! | | 29-62 | sequence number: place in commit order |
+//! | | 63 | 1: committed; 0: prepared |
+//!
+//! | data slice | bits | content |
+//! |---|---|---|
+//! | line 0 | | eight words |
+//! | line 1, words 0-4 | 0-319 | their home addresses, 40 bits each |
+//! | line 1, word 5 | 0-31 | transaction |
+//! | | 32 | 1: first of its transaction |
+//! | | 33-35 | words in it, less one |
+//! | | 36-39 | 1: data |
+//! | | 40-63 | slices to the next of its transaction, signed, modulo the region; 0: last |
+//! | line 1, words 6-7 | | pad |
+//!
+//! The paper leaves the address memory slice open. Here a record is one word, so it is there or not; blocks
+//! and records are in the same order, so that blocks collected from the oldest on take the oldest records.
+//! A record counts if its block is in the index, in use or full, and its sequence number is not older than
+//! the block's: what an earlier use left there is older. (2^34 commits pass before numbers come round; what is
+//! left in a block is younger than two rounds through the region. The system clears the region once, before
+//! it is put to use.)
+//!
+//! # Order
+//!
+//! Slices before their record; header before index entry before records of the block; home writes before
+//! the header that voids the records; such headers in the order of the blocks; header and index entry of a
+//! free block before it is used again.
+//!
+//! # Left open, or otherwise than printed
+//!
+//! - A mapping entry stays until its words are home. §III-C removes it when the line is read: a clean copy that
+//!   is then dropped leaves nothing but the stale home. Collection removes entries of slices that it
+//!   collected, not of addresses (Algorithm 1, lines 22-23): a newer version may lie in a younger block.
+//!   `hoop-literal` does what is printed, and loses data.
+//! - A block keeps its place while slices in it belong to transactions that have not been collected; its own
+//!   records are void meanwhile (state 3).
+//! - The OOP data buffer, the tables and the eviction buffer are volatile (Fig. 6).
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | parameters, state, hooks |
+//! | `layout` | where things are in a region, bit by bit |
+//! | `region` | blocks: allocation, states, slice bitmap |
+//! | `packing` | the OOP data buffer: words into slices |
+//! | `mapping`, `eviction_buffer` | the two tables |
+//! | `miss` | misses: parallel reads, unpacking |
+//! | `commit` | one and two phases |
+//! | `collect` | garbage collection |
+//! | `waiting` | threads that wait for room |
+//! | `recovery`, `recovery_time` | recovery; how long the hardware would take for it |
+//! | `written` | a region without a machine, for tests and benchmarks of recovery |
+//! | `cost` | what the hardware costs |
+//! | `corners` | states worth reaching |
+
+mod collect;
+mod commit;
+mod corners;
+mod cost;
+mod eviction_buffer;
+mod layout;
+mod mapping;
+mod miss;
+mod packing;
+mod recovery;
+mod recovery_time;
+mod region;
+mod waiting;
+mod written;
+
+pub use recovery::{Work, recover_measured};
+pub use recovery_time::recovery_ns;
+pub use written::write_transactions;
+
+use collect::{Collection, Reason};
+use corners::{CORNERS, Corner};
+use eviction_buffer::EvictionBuffer;
+use layout::{BLOCKS_MAX, Geometry, REGION_SLICES_MAX, SLICE_BYTES, Sequence, SliceNumber};
+use mapping::Mapping;
+use miss::Miss;
+use packing::{Buffer, Thread};
+use recovery::{format, recover};
+use region::Region;
+use waiting::Waiting;
+
+use graven_base::config::{ConfigError, Size};
+use graven_base::ids::Tx;
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::time::Cycle;
+use graven_base::time::cycles;
+use graven_base::{choice, section};
+use graven_machine::config::CoreConfig;
+use graven_machine::design::{
+    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+};
+use graven_machine::machine::Machine;
+use graven_machine::request::Token;
+use graven_machine::sabotages;
+
+choice! {
+    /// In which order the slices of a block are used.
+    pub enum SliceOrder {
+        /// In rounds over its pages (`controller.page_bytes`), so that consecutive slices lie in different banks.
+        RoundRobin = "round-robin",
+        /// As they lie.
+        Sequential = "sequential",
+    }
+}
+
+choice! {
+    /// What garbage collection coalesces over.
+    pub enum GcScope {
+        /// One block after the other, the oldest first (§III-E: a hash map of 1 MB).
+        Block = "block",
+        /// All blocks that are full when it begins, together.
+        All = "all",
+    }
+}
+
+section! {
+    /// HOOP: out-of-place update in the memory controller.
+    pub struct HoopConfig("hoop") {
+        /// OOP data buffer of each core (§III-C); a slice takes 128 B.
+        oop_buffer_bytes: Size = Size::kb(1), Size(256)..=Size::mb(1), "B";
+        /// Mapping table of all controllers together (§III-C); an entry takes 16 B.
+        mapping_table_bytes: Size = Size::mb(2), Size(128)..=Size::gb(1), "B";
+        /// Eviction buffer of all controllers together (§III-C); a line takes 72 B.
+        eviction_buffer_bytes: Size = Size::kb(128), Size(72)..=Size::gb(1), "B";
+        /// Time of a read that the eviction buffer or the OOP data buffer serves, once it has reached the controller.
+        buffer_read_cycles: u32 = 1, 0..=1000, "cycles";
+        /// Time to unpack the words of a line from the slices that hold them (§III-G: "a few cycles").
+        unpack_cycles: u32 = 4, 0..=1000, "cycles";
+        /// An OOP block (§III-D).
+        block_bytes: Size = Size::mb(2), Size(512)..=Size::mb(64), "B";
+        /// In which order the slices of a block are used (§III-D has "round-robin" and "sequential writes").
+        slice_order: SliceOrder = SliceOrder::RoundRobin, (), "";
+        /// Time from one garbage collection to the next (§III-H).
+        gc_period_us: u32 = 10_000, 1..=10_000_000, "us";
+        /// What one collection coalesces over.
+        gc_scope: GcScope = GcScope::Block, (), "";
+        /// Lines that a collection is waiting for at a time.
+        gc_reads: u32 = 16, 2..=1024, "lines";
+        /// Lines that a collection has on their way home at a time.
+        gc_writes: u32 = 16, 1..=1024, "lines";
+        /// Memory controllers that commit transactions together (§III-I).
+        controllers: u32 = 1, 1..=4, "controllers";
+        /// Threads that recovery runs on, as far as there is work for them (§III-F).
+        recovery_threads: u32 = 8, 1..=64, "threads";
+    }
+}
+
+sabotages! {
+    /// A line that leaves the LLC is written home.
+    EvictionGoesHome = "eviction-goes-home";
+    /// A commit record is sent while slices are on their way.
+    SlicesNotAwaited = "slices-not-awaited";
+    /// A commit is acknowledged when its record is sent.
+    RecordNotAwaited = "record-not-awaited";
+    /// A transaction's end leaves the slice that is not full in the buffer.
+    LastSliceNotFlushed = "last-slice-not-flushed";
+    /// A commit record does not wait for the index entry of its block.
+    RecordOvertakesIndex = "record-overtakes-index";
+    /// Recovery takes records that an earlier use of a block has left there.
+    StaleRecordsTaken = "stale-records-taken";
+    /// A miss takes all words of the line from each slice, not only those that are the newest.
+    WordMaskIgnored = "word-mask-ignored";
+    /// A mapping entry goes when its line is read (§III-C).
+    MappingDroppedOnRead = "mapping-dropped-on-read";
+    /// Collection removes all mapping entries of the lines it brings home (Algorithm 1).
+    MappingDroppedByAddress = "mapping-dropped-by-address";
+    /// The eviction buffer is asked before the mapping table.
+    EvictionBufferFirst = "eviction-buffer-first";
+    /// Words that go home a second time are not renewed in the eviction buffer.
+    EvictionBufferStale = "eviction-buffer-stale";
+    /// Collection keeps the oldest version of a word.
+    OldestVersionWins = "oldest-version-wins";
+    /// Blocks are collected from the newest on.
+    NewestBlockFirst = "newest-block-first";
+    /// A block is collected while records of it are on their way.
+    IncompleteCollected = "incomplete-collected";
+    /// A block's records are void before the words are durable at home.
+    HomeNotAwaited = "home-not-awaited";
+    /// Records of younger blocks may be void before those of older ones.
+    VoidedInAnyOrder = "voided-in-any-order";
+    /// A block is used again before its records are void.
+    VoidNotAwaited = "void-not-awaited";
+    /// A collected block is free although slices of transactions under way lie in it.
+    OpenSlicesFreed = "open-slices-freed";
+    /// Recovery replays in the order of transaction numbers.
+    ReplayedByTransaction = "replayed-by-transaction";
+    /// Recovery clears the index before the words are home.
+    ClearedBeforeHome = "cleared-before-home";
+    /// Recovery clears the index from the newest block on.
+    ClearedNewestFirst = "cleared-newest-first";
+    /// The region is put to use as it is found.
+    RegionNotCleared = "region-not-cleared";
+    /// Controllers are told to commit before all have the slices.
+    CommitBeforePrepared = "commit-before-prepared";
+    /// Each controller decides at recovery on its own.
+    NoConsensus = "no-consensus";
+    /// Recovery replays what is only prepared.
+    PreparedReplayed = "prepared-replayed";
+    /// Recovery clears one region before the decision is noted in the others.
+    DecisionNotNoted = "decision-not-noted";
+}
+
+/// The design's entry in the registry.
+pub const ENTRY: Entry = Entry {
+    name: "hoop",
+    summary: "packs updated words out of place in the controller; collects them home in the background",
+    paper: "HOOP §III",
+    promise: |_| Promise::Durable,
+    section: Some(|| Box::new(HoopConfig::default())),
+    build: |site| Ok(Box::new(Hoop::new(site)?)),
+    format,
+    recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("hoop.oop_buffer_bytes", &["256 B", "384 B"]),
+        ("hoop.mapping_table_bytes", &["512 B", "1 KB", "2 KB"]),
+        ("hoop.eviction_buffer_bytes", &["72 B", "144 B", "1 KB"]),
+        (
+            "hoop.block_bytes+pm.log_region_bytes",
+            &["512 B+8 KB", "1 KB+8 KB", "1 KB+16 KB", "2 KB+32 KB"],
+        ),
+        ("hoop.gc_period_us", &["1", "2", "5"]),
+        ("hoop.gc_scope", &["block", "all"]),
+        ("hoop.gc_reads", &["2", "3"]),
+        ("hoop.gc_writes", &["1", "2"]),
+        ("hoop.controllers", &["1", "2", "3"]),
+        ("hoop.recovery_threads", &["1", "2", "3"]),
+        ("controller.page_bytes", &["1 KB"]),
+    ],
+    cost: cost::COSTS,
+    ..PLAIN
+};
+
+/// What is printed of mapping entries and blocks, to the letter.
+pub const LITERAL: Entry = Entry {
+    name: "hoop-literal",
+    summary: "hoop with mapping entries removed and blocks freed as published (loses data)",
+    default: false,
+    inherent: Sabotage::all(&[
+        Sabotage::MappingDroppedOnRead,
+        Sabotage::MappingDroppedByAddress,
+        Sabotage::OpenSlicesFreed,
+    ]),
+    ..ENTRY
+};
+
+/// Bytes of a mapping entry: two addresses of 40 bits and a mask of words, 11 B, in 16.
+const MAPPING_ENTRY_BYTES: u64 = 16;
+/// Bytes of a line in the eviction buffer: the line and its home address.
+const EVICTED_LINE_BYTES: u64 = 72;
+
+/// What a request to memory is about.
+#[derive(Clone, Copy, Debug)]
+enum Pending {
+    /// Both lines of a slice that a thread has sent; so many are not durable yet.
+    Slice { thread: usize, controller: usize, slice: SliceNumber, left: u8 },
+    /// A thread's record, prepared or committed.
+    Record { thread: usize, committed: bool },
+    /// The home of a line that a miss reads.
+    MissHome { miss: usize },
+    /// Line `line` of the slice that is part `part` of what a miss reads.
+    MissSlice { miss: usize, part: usize, line: usize },
+    /// A line of an address memory slice that a collection reads.
+    Records { controller: usize, block: u32, first: u32 },
+    /// A line of a slice that a collection reads.
+    Chain { controller: usize, chain: usize, line: usize },
+    /// A line on its way home.
+    Home { controller: usize, line: LineAddr },
+    /// The last of the headers that void the records of a unit.
+    Voided { controller: usize },
+    /// Header and index entry of a free block.
+    Freed { controller: usize, block: u32 },
+}
+
+/// What a timer is about.
+#[derive(Clone, Copy, Debug)]
+enum Alarm {
+    Collection,
+    /// The thread's commit message reaches the controllers.
+    Commit(usize),
+    /// The thread hears that it has committed.
+    Acknowledge(usize),
+}
+
+impl Alarm {
+    fn token(self) -> u64 {
+        match self {
+            Alarm::Collection => 0,
+            Alarm::Commit(thread) => (thread as u64) << 2 | 1,
+            Alarm::Acknowledge(thread) => (thread as u64) << 2 | 2,
+        }
+    }
+
+    fn of(token: u64) -> Alarm {
+        let thread = (token >> 2) as usize;
+        match token & 3 {
+            0 => Alarm::Collection,
+            1 => Alarm::Commit(thread),
+            _ => Alarm::Acknowledge(thread),
+        }
+    }
+}
+
+/// One memory controller.
+struct Controller {
+    region: Region,
+    mapping: Mapping,
+    evicted: EvictionBuffer,
+    collection: Option<Collection>,
+}
+
+struct Hoop {
+    config: HoopConfig,
+    sabotages: Sabotages,
+    gc_period: Cycle,
+    controllers: Vec<Controller>,
+    threads: Vec<Thread>,
+    /// Number of the next transaction, over all threads.
+    transactions: u64,
+    pending: slab::Slab<Pending>,
+    misses: slab::Slab<Miss>,
+    waiting: Waiting,
+}
+
+impl Hoop {
+    fn new(site: &Site) -> Result<Hoop, ConfigError> {
+        let config = site.config.get::<HoopConfig>().clone();
+        let share = |bytes: Size, each: u64| bytes.0 / u64::from(config.controllers) / each;
+        let controller = |number| {
+            let geometry = Geometry::of(site, number);
+            check(site, &geometry)?;
+            let sequence = Sequence::of(site.first_transaction);
+            Ok(Controller {
+                region: Region::new(geometry, sequence, site.sabotages),
+                mapping: Mapping::new(
+                    share(config.mapping_table_bytes, MAPPING_ENTRY_BYTES) as usize
+                ),
+                evicted: EvictionBuffer::new(
+                    share(config.eviction_buffer_bytes, EVICTED_LINE_BYTES).max(1) as usize,
+                ),
+                collection: None,
+            })
+        };
+        let controllers =
+            (0..config.controllers).map(controller).collect::<Result<Vec<_>, ConfigError>>()?;
+        let slices = (config.oop_buffer_bytes.0 / SLICE_BYTES) as usize;
+        let thread = || Thread::new(vec![Buffer::new(slices); controllers.len()]);
+        let frequency = site.config.get::<CoreConfig>().frequency_mhz;
+        Ok(Hoop {
+            gc_period: cycles(f64::from(config.gc_period_us) * 1000.0, frequency),
+            threads: (0..site.threads).map(|_| thread()).collect(),
+            controllers,
+            transactions: site.first_transaction,
+            pending: slab::Slab::new(),
+            misses: slab::Slab::new(),
+            waiting: Waiting::default(),
+            sabotages: site.sabotages,
+            config,
+        })
+    }
+
+    /// The controller of a line.
+    fn controller_of(&self, line: LineAddr) -> usize {
+        (line.0 % self.controllers.len() as u64) as usize
+    }
+
+    /// A token by which a request is recognised; it stands for one answer.
+    fn token(&mut self, pending: Pending) -> Token {
+        self.pending.insert(pending) as Token + 1
+    }
+}
+
+/// Refuses a region in which no transaction finds room, or that the fields cannot address.
+fn check(site: &Site, geometry: &Geometry) -> Result<(), ConfigError> {
+    let keys = ["hoop.block_bytes", "pm.log_region_bytes", "hoop.controllers"];
+    let config = site.config.get::<HoopConfig>();
+    if !config.block_bytes.0.is_multiple_of(SLICE_BYTES) {
+        let why = format!("a block is made of slices of {SLICE_BYTES} B");
+        return Err(site.config.inconsistent(&keys[..1], why));
+    }
+    let (blocks, slices) = (u64::from(geometry.blocks), geometry.slices());
+    if blocks < 2 {
+        let why = format!(
+            "each controller's share of the log region holds {blocks} blocks of {}; one is in use while another is collected",
+            config.block_bytes
+        );
+        return Err(site.config.inconsistent(&keys, why));
+    }
+    if blocks > BLOCKS_MAX || slices > REGION_SLICES_MAX {
+        let why = format!(
+            "a region of {blocks} blocks and {slices} slices is more than headers and records can address ({BLOCKS_MAX} and {REGION_SLICES_MAX})"
+        );
+        return Err(site.config.inconsistent(&keys, why));
+    }
+    Ok(())
+}
+
+impl Design for Hoop {
+    fn start(&mut self, m: &mut Machine) {
+        for controller in &mut self.controllers {
+            let word = m.memory.content(controller.region.geometry.sequence().line())
+                [controller.region.geometry.sequence().word_in_line()];
+            if word != 0 {
+                controller.region.go_on_from(Sequence::of(word));
+            }
+        }
+        m.set_timer(m.now() + self.gc_period, Alarm::Collection.token());
+    }
+
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+        self.threads[tx.thread as usize].begin(self.transactions as u32);
+        self.transactions += 1;
+        Flow::Continue
+    }
+
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        self.pack(m, store)
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.end(m, tx.thread as usize)
+    }
+
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+        if self.sabotages.has(Sabotage::EvictionGoesHome) {
+            return Eviction::WriteBack { after: 0, token: 0 };
+        }
+        if self.threads.iter().any(|t| t.has_words_of(line)) {
+            m.corner(Corner::EvictedWhileOpen as usize);
+        }
+        m.note(|| format!("{line} leaves the caches; its words are in slices"));
+        Eviction::Keep
+    }
+
+    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
+        self.miss(m, line, delay)
+    }
+
+    fn persisted(&mut self, m: &mut Machine, token: Token) {
+        let key = token as usize - 1;
+        if let Pending::Slice { left, .. } = &mut self.pending[key]
+            && *left > 1
+        {
+            *left -= 1;
+            return;
+        }
+        match self.pending.remove(key) {
+            Pending::Slice { thread, controller, slice, .. } => {
+                self.slice_durable(m, thread, controller, slice);
+            }
+            Pending::Record { thread, committed } => self.recorded(m, thread, committed),
+            Pending::Home { controller, line } => self.at_home(m, controller, line),
+            Pending::Voided { controller } => self.voided(m, controller),
+            Pending::Freed { controller, block } => self.freed(m, controller, block),
+            other => unreachable!("{other:?} is a read"),
+        }
+    }
+
+    fn read_done(&mut self, m: &mut Machine, token: Token, _line: LineAddr, content: &LineData) {
+        match self.pending.remove(token as usize - 1) {
+            Pending::MissHome { miss } => self.miss_read(m, miss, None, content),
+            Pending::MissSlice { miss, part, line } => {
+                self.miss_read(m, miss, Some((part, line)), content);
+            }
+            Pending::Records { controller, block, first } => {
+                self.records_read(m, controller, block, first, content);
+            }
+            Pending::Chain { controller, chain, line } => {
+                self.chain_read(m, controller, chain, line, content);
+            }
+            other => unreachable!("{other:?} is a write"),
+        }
+    }
+
+    fn background(&mut self, m: &mut Machine) {
+        for controller in 0..self.controllers.len() {
+            self.collect(m, controller, Reason::Period);
+        }
+    }
+
+    fn timer(&mut self, m: &mut Machine, token: u64) {
+        match Alarm::of(token) {
+            Alarm::Collection => {
+                self.background(m);
+                m.set_timer(m.now() + self.gc_period, token);
+            }
+            Alarm::Commit(thread) => self.commit_message(m, thread),
+            Alarm::Acknowledge(thread) => m.release(thread as u32),
+        }
+    }
+
+    fn has_dirty_words(&self) -> bool {
+        true
+    }
+
+    fn is_idle(&self) -> bool {
+        let busy = |c: &Controller| c.collection.is_some() || c.region.is_freeing();
+        !self.controllers.iter().any(busy)
+    }
+}

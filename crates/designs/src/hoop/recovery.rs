@@ -1,0 +1,370 @@
+//! Recovery (§III-F), on several threads, from the region's bytes alone.
+//!
+//! 1. The blocks that the index has, in use or full, are dealt to the threads, which read their address memory
+//!    slices. What is not older than its block is a record.
+//! 2. With several controllers, a prepared record counts if any controller has a committed one of its
+//!    transaction.
+//! 3. The records, in commit order, are dealt round robin. Each thread goes through its own from the latest back,
+//!    follows their chains, and keeps the newest version of each word, by parts of the home region.
+//! 4. Each thread merges the versions of one part by commit order, and writes the newest home.
+//! 5. The decisions of step 2 are noted where they were missing, the sequence number to go on with is
+//!    written, and the index is cleared, the oldest block first.
+//!
+//! A failure in between finds either all records, or the youngest of each region: replaying them again leaves the
+//! same. The paper's master thread merges alone; here each thread has a part of the homes.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::layout::{
+    BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, Slice, is_indexed,
+};
+use super::{HoopConfig, Sabotage};
+use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
+use graven_base::surviving::{Medium, Reader};
+use graven_machine::design::{RecoveryReport, Site};
+
+/// Fewer records than this are not worth another thread.
+const RECORDS_PER_THREAD: usize = 64;
+
+/// The region is cleared before it is put to use.
+pub fn format(site: &Site, medium: &mut Medium) {
+    if !site.sabotages.has(Sabotage::RegionNotCleared) {
+        medium.clear(site.log_start, site.log_end);
+    }
+}
+
+/// What a recovery had to do, from which its time on a given memory can be derived ([`super::recovery_ns`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Bytes of index, headers and address memory slices.
+    pub record_bytes: u64,
+    /// Commit records found.
+    pub records: u64,
+    /// Data memory slices read.
+    pub slices: u64,
+    /// Words written home.
+    pub words: u64,
+    /// Lines of the home region that they lie in.
+    pub lines: u64,
+}
+
+/// A record, and where it stands.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    record: Record,
+    at: Addr,
+    tx: u32,
+    /// Commits since the region's oldest block was opened.
+    commit: u64,
+    /// Which region.
+    region: usize,
+}
+
+/// What is left of a region.
+struct Survey {
+    geometry: Geometry,
+    /// Blocks that the index has: their numbers, with what they were opened with; the oldest first.
+    blocks: Vec<(u32, Sequence)>,
+    /// The sequence number to go on with.
+    next: Sequence,
+}
+
+/// Words of a piece of the home region for which versions are kept together.
+const PIECE_WORDS: usize = 128;
+
+/// A version of a word.
+#[derive(Clone, Copy)]
+struct Version {
+    /// Its place in commit order, from 1; 0: there is none.
+    commit: u64,
+    word: u64,
+}
+
+/// The newest versions of the words of a piece.
+struct Piece([Version; PIECE_WORDS]);
+
+impl Piece {
+    const EMPTY: Piece = Piece([Version { commit: 0, word: 0 }; PIECE_WORDS]);
+
+    /// Takes a version, if none is known that is as new.
+    #[inline]
+    fn keep(&mut self, at: usize, version: Version) {
+        if version.commit > self.0[at].commit {
+            self.0[at] = version;
+        }
+    }
+}
+
+/// The piece of a home address, and the word's place in it.
+#[inline]
+fn piece_of(home: Addr) -> (u64, usize) {
+    let word = home.0 / WORD_BYTES;
+    (word / PIECE_WORDS as u64, (word % PIECE_WORDS as u64) as usize)
+}
+
+/// The newest version of each word, piece by piece: by parts of the home region, or one part as several threads
+/// know it.
+type Newest = Vec<FxHashMap<u64, Box<Piece>>>;
+
+/// The entry's recovery.
+pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let threads = site.config.get::<HoopConfig>().recovery_threads as usize;
+    let work = recover_measured(site, medium, threads);
+    RecoveryReport { records_scanned: work.records, words_redone: work.words, words_undone: 0 }
+}
+
+/// Recovery on so many threads at most.
+pub fn recover_measured(site: &Site, medium: &mut Medium, threads: usize) -> Work {
+    let mut work = Work::default();
+    let controllers = site.config.get::<HoopConfig>().controllers;
+    let (mut surveys, mut found) = (Vec::new(), Vec::new());
+    for region in 0..controllers {
+        let geometry = Geometry::of(site, region);
+        let (survey, records) = survey(site, medium, geometry, region as usize, threads, &mut work);
+        surveys.push(survey);
+        found.extend(records);
+    }
+    let undecided = decide(site, medium, &surveys, &mut found);
+    work.records = found.len() as u64;
+    let early = site.sabotages.has(Sabotage::ClearedBeforeHome);
+    if early {
+        clear(site, medium, &surveys);
+    }
+    let order = |f: &Found| match site.sabotages.has(Sabotage::ReplayedByTransaction) {
+        true => f.tx.into(),
+        false => f.commit,
+    };
+    found.sort_by_key(order);
+    let threads = threads.min(found.len() / RECORDS_PER_THREAD + 1);
+    let batches = newest(medium, &surveys, &found, threads, &mut work);
+    medium.note(|| format!("recovery: {} words of {} records go home", work.words, work.records));
+    medium.store_parallel(&batches);
+    if !site.sabotages.has(Sabotage::DecisionNotNoted) {
+        for (at, record) in undecided {
+            medium.store(at, Record { committed: true, ..record }.word());
+        }
+    }
+    if !early {
+        clear(site, medium, &surveys);
+    }
+    work
+}
+
+/// Deals items round robin to threads, which each do something with theirs; the results, in the order of threads.
+fn deal<T: Send, R: Send>(
+    medium: &mut Medium,
+    items: impl IntoIterator<Item = T>,
+    threads: usize,
+    each: impl Fn(&mut Reader<'_>, Vec<T>) -> R + Sync,
+) -> Vec<R> {
+    let mut hands: Vec<Vec<T>> = (0..threads).map(|_| Vec::new()).collect();
+    items.into_iter().enumerate().for_each(|(i, item)| hands[i % threads].push(item));
+    let run = |hand| {
+        let mut reader = medium.reader();
+        (each(&mut reader, hand), reader.used())
+    };
+    let results: Vec<_> = if threads == 1 {
+        hands.into_iter().map(run).collect()
+    } else {
+        std::thread::scope(|scope| {
+            let run = &run;
+            let all: Vec<_> =
+                hands.into_iter().map(|hand| scope.spawn(move || run(hand))).collect();
+            all.into_iter().map(|t| t.join().expect("recovery does not fail")).collect()
+        })
+    };
+    let mut out = Vec::with_capacity(threads);
+    for (result, used) in results {
+        medium.account(used);
+        out.push(result);
+    }
+    out
+}
+
+/// Reads index, headers and address memory slices of a region.
+fn survey(
+    site: &Site,
+    medium: &mut Medium,
+    geometry: Geometry,
+    region: usize,
+    threads: usize,
+    work: &mut Work,
+) -> (Survey, Vec<Found>) {
+    let mut blocks = Vec::new();
+    let written = medium.load(geometry.sequence());
+    work.record_bytes += (u64::from(geometry.blocks) + 1) * 8;
+    for number in 0..geometry.blocks {
+        if !is_indexed(medium.load(geometry.index(number))) {
+            continue;
+        }
+        let start = geometry.block(number);
+        let header = Header::parse(medium.load(start));
+        let opened = Sequence::of(medium.load(start.plus(8)));
+        work.record_bytes += LINE_BYTES;
+        blocks.push((number, opened, header.state));
+    }
+    // The oldest is the one that no other is older than.
+    let oldest = blocks.iter().map(|b| b.1).reduce(|a, b| if b.since(a).is_none() { b } else { a });
+    let next = Sequence::of(written);
+    let Some(oldest) = oldest else {
+        return (Survey { geometry, blocks: Vec::new(), next }, Vec::new());
+    };
+    let age = |opened: Sequence| opened.since(oldest).unwrap_or(0);
+    blocks.sort_by_key(|&(_, opened, _)| age(opened));
+    let valid = |state| matches!(state, BlockState::InUse | BlockState::Full);
+    let with_records: Vec<(u32, Sequence)> =
+        blocks.iter().filter(|b| valid(b.2)).map(|&(number, opened, _)| (number, opened)).collect();
+    work.record_bytes +=
+        with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
+    let stale = site.sabotages.has(Sabotage::StaleRecordsTaken);
+    let enough = threads.min(with_records.len() * geometry.records() as usize / 4096 + 1);
+    let all = deal(medium, with_records, enough, |reader, blocks| {
+        let mut found = Vec::new();
+        for (number, opened) in blocks {
+            for at in (0..geometry.records()).map(|place| geometry.record(number, place)) {
+                let Some(record) = Record::parse(reader.load(at)) else { continue };
+                let outside = u64::from(record.start) >= geometry.slices();
+                if outside || (record.sequence.since(opened).is_none() && !stale) {
+                    continue;
+                }
+                let [_, metadata] = geometry.slice_lines(record.start);
+                let tx = reader.load(metadata.word(5)) as u32;
+                let commit = record.sequence.since(oldest).unwrap_or(0);
+                found.push(Found { record, at, tx, commit, region });
+            }
+        }
+        found
+    });
+    let found: Vec<Found> = all.into_iter().flatten().collect();
+    let latest = found.iter().max_by_key(|f| f.commit).map(|f| f.record.sequence.next());
+    // An earlier recovery that was cut off may have seen more.
+    let next = latest.filter(|l| written == 0 || l.since(next).is_some()).unwrap_or(next);
+    let blocks = blocks.iter().map(|&(number, opened, _)| (number, opened)).collect();
+    (Survey { geometry, blocks, next }, found)
+}
+
+/// Keeps the records of committed transactions; returns those that did not say so by themselves.
+fn decide(
+    site: &Site,
+    medium: &mut Medium,
+    surveys: &[Survey],
+    found: &mut Vec<Found>,
+) -> Vec<(Addr, Record)> {
+    let committed: FxHashSet<u32> =
+        found.iter().filter(|f| f.record.committed).map(|f| f.tx).collect();
+    let together = surveys.len() > 1 && !site.sabotages.has(Sabotage::NoConsensus);
+    let all = site.sabotages.has(Sabotage::PreparedReplayed);
+    found.retain(|f| f.record.committed || all || (together && committed.contains(&f.tx)));
+    let undecided = found.iter().filter(|f| !f.record.committed);
+    let undecided: Vec<(Addr, Record)> = undecided.map(|f| (f.at, f.record)).collect();
+    if !undecided.is_empty() {
+        medium.note(|| format!("recovery: {} records committed elsewhere", undecided.len()));
+    }
+    undecided
+}
+
+/// The newest version of every word, in batches for as many threads.
+fn newest(
+    medium: &mut Medium,
+    surveys: &[Survey],
+    found: &[Found],
+    threads: usize,
+    work: &mut Work,
+) -> Vec<Vec<(Addr, u64)>> {
+    // From the latest back; what each thread gets keeps that order.
+    let backwards = (1..=found.len() as u64).rev().zip(found.iter().rev());
+    let local = deal(medium, backwards, threads, |reader, records| {
+        let mut newest: Newest = (0..threads).map(|_| FxHashMap::default()).collect();
+        let (mut slices, mut chain) = (0, Vec::new());
+        for (commit, f) in records {
+            read_chain(reader, &surveys[f.region].geometry, &f.record, &mut chain);
+            slices += chain.len() as u64;
+            for slice in chain.drain(..).rev() {
+                for (home, word) in slice.words {
+                    let part = &mut newest[Image::part_of(home, threads)];
+                    let (piece, at) = piece_of(home);
+                    let piece = part.entry(piece).or_insert_with(|| Box::new(Piece::EMPTY));
+                    piece.keep(at, Version { commit, word });
+                }
+            }
+        }
+        (newest, slices)
+    });
+    let mut parts: Vec<Newest> = (0..threads).map(|_| Newest::new()).collect();
+    for (newest, slices) in local {
+        work.slices += slices;
+        parts.iter_mut().zip(newest).for_each(|(part, known)| part.push(known));
+    }
+    let batches = deal(medium, parts, threads, |_, part| {
+        part.into_iter().map(merge).next().expect("a part for each thread")
+    });
+    work.words = batches.iter().map(|b| b.len() as u64).sum();
+    let lines = |batch: &Vec<(Addr, u64)>| batch.chunk_by(|a, b| a.0.line() == b.0.line()).count();
+    work.lines = batches.iter().map(lines).sum::<usize>() as u64;
+    batches
+}
+
+/// Reads the slices of a transaction, in order.
+fn read_chain(
+    reader: &mut Reader<'_>,
+    geometry: &Geometry,
+    record: &Record,
+    chain: &mut Vec<Slice>,
+) {
+    let mut number = record.start;
+    while (chain.len() as u64) < geometry.slices() {
+        let lines = geometry.slice_lines(number).map(|line| reader.load_line(line));
+        let Some(slice) = Slice::parse(&lines[0], &lines[1]) else { return };
+        if slice.first != chain.is_empty() || chain.first().is_some_and(|f| f.tx != slice.tx) {
+            return;
+        }
+        let next = slice.next;
+        chain.push(slice);
+        if next == 0 {
+            return;
+        }
+        number = geometry.next(number, next);
+    }
+}
+
+/// One part of the home region, as the threads know it: of each word the version with the latest commit.
+fn merge(known: Newest) -> Vec<(Addr, u64)> {
+    let mut known = known.into_iter();
+    let mut newest = known.next().unwrap_or_default();
+    for other in known {
+        for (number, piece) in other {
+            let Some(merged) = newest.get_mut(&number) else {
+                newest.insert(number, piece);
+                continue;
+            };
+            piece.0.into_iter().enumerate().for_each(|(at, version)| merged.keep(at, version));
+        }
+    }
+    let mut pieces: Vec<(u64, Box<Piece>)> = newest.into_iter().collect();
+    pieces.sort_unstable_by_key(|&(number, _)| number);
+    let words = pieces.iter().flat_map(|(number, piece)| {
+        let start = Addr(number * PIECE_WORDS as u64 * WORD_BYTES);
+        let versions = piece.0.iter().enumerate().filter(|(_, version)| version.commit > 0);
+        versions.map(move |(at, version)| (start.plus(at as u64 * WORD_BYTES), version.word))
+    });
+    words.collect()
+}
+
+/// Empties the regions.
+fn clear(site: &Site, medium: &mut Medium, surveys: &[Survey]) {
+    for survey in surveys {
+        let next = survey.next.bits();
+        if medium.load(survey.geometry.sequence()) != next {
+            medium.store(survey.geometry.sequence(), next);
+        }
+        let mut blocks: Vec<u32> = survey.blocks.iter().map(|&(number, _)| number).collect();
+        if site.sabotages.has(Sabotage::ClearedNewestFirst) {
+            blocks.reverse();
+        }
+        for number in blocks {
+            medium.store(survey.geometry.index(number), 0);
+        }
+    }
+}
+
+const _: () = assert!(SLICE_BYTES == 2 * LINE_BYTES && WORDS_PER_LINE == 8);

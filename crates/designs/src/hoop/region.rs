@@ -1,0 +1,396 @@
+//! OOP blocks and what a controller knows of them: allocation in round robin, states, the slice bitmap.
+
+use super::layout::{BlockState, Geometry, Header, NEXT_MAX, Sequence, SliceNumber, index_entry};
+use super::{Corner, Sabotage};
+use graven_base::memory::Addr;
+use graven_machine::design::Sabotages;
+use graven_machine::machine::Machine;
+use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
+
+/// A place for a commit record.
+#[derive(Clone, Copy, Debug)]
+pub struct Reserved {
+    /// In which block.
+    pub block: u32,
+    /// Where.
+    pub addr: Addr,
+    /// The transaction's place in commit order.
+    pub sequence: Sequence,
+    /// The block's header and index entry must be durable before the record.
+    pub after: OrderSeq,
+}
+
+/// What the controller knows of a block. All of it is lost with power.
+#[derive(Clone, Debug)]
+struct Block {
+    state: BlockState,
+    /// It is about to be free: header and index entry are on their way.
+    leaving: bool,
+    /// The sequence number with which it was opened.
+    opened: Sequence,
+    /// Header and index entry, in the order of writes.
+    ready: OrderSeq,
+    slices_used: u32,
+    records_used: u32,
+    /// Records of transactions that are not complete.
+    incomplete: u32,
+    /// The slice bitmap: data memory slices whose words are not at home yet.
+    bitmap: Vec<u64>,
+    live: u32,
+    /// Reads of its slices under way for misses.
+    readers: u32,
+}
+
+/// One controller's OOP region.
+#[derive(Debug)]
+pub struct Region {
+    /// Where things are.
+    pub geometry: Geometry,
+    blocks: Vec<Block>,
+    /// In use or full, in the order in which they were opened.
+    opened: Vec<u32>,
+    /// Collected, and needed still.
+    collected: Vec<u32>,
+    current: Option<u32>,
+    /// Where round robin goes on.
+    next: u32,
+    free: u32,
+    sequence: Sequence,
+    sabotages: Sabotages,
+}
+
+impl Region {
+    /// A region whose blocks are all free.
+    pub fn new(geometry: Geometry, sequence: Sequence, sabotages: Sabotages) -> Region {
+        let block = Block {
+            state: BlockState::Unused,
+            leaving: false,
+            opened: sequence,
+            ready: 0,
+            slices_used: 0,
+            records_used: 0,
+            incomplete: 0,
+            bitmap: Vec::new(),
+            live: 0,
+            readers: 0,
+        };
+        Region {
+            blocks: vec![block; geometry.blocks as usize],
+            opened: Vec::new(),
+            collected: Vec::new(),
+            current: None,
+            next: 0,
+            free: geometry.blocks,
+            sequence,
+            geometry,
+            sabotages,
+        }
+    }
+
+    /// The next sequence number is this one: the region has been in use before.
+    pub fn go_on_from(&mut self, sequence: Sequence) {
+        self.sequence = sequence;
+    }
+
+    /// The next data memory slice; opens a block for it if need be. `None`: there is no free one. `from`: the
+    /// slice before it in its transaction.
+    pub fn allocate(&mut self, m: &mut Machine, from: Option<SliceNumber>) -> Option<SliceNumber> {
+        let room = |b: &Block, data_slices| b.slices_used < data_slices;
+        let data_slices = self.geometry.data_slices();
+        let block = match self.current.filter(|&b| room(&self.blocks[b as usize], data_slices)) {
+            Some(block) => block,
+            None => self.open(m)?,
+        };
+        let used = &mut self.blocks[block as usize];
+        let slice = self.geometry.data_slice(block, used.slices_used);
+        if from.is_some_and(|from| self.geometry.distance(from, slice).abs() > NEXT_MAX) {
+            m.fail(format!(
+                "slices of one transaction lie more than {NEXT_MAX} slices apart: blocks that are not free come between"
+            ));
+            return None;
+        }
+        let at = (slice - self.geometry.first_data_slice(block)) as usize;
+        used.slices_used += 1;
+        used.bitmap[at / 64] |= 1 << (at % 64);
+        used.live += 1;
+        Some(slice)
+    }
+
+    /// Whether a commit record finds a place.
+    pub fn can_reserve(&self) -> bool {
+        let room = |b: u32| self.blocks[b as usize].records_used < self.geometry.records();
+        self.current.is_some_and(room) || self.free > 0
+    }
+
+    /// Reserves the next place for a commit record, and with it a place in commit order.
+    pub fn reserve(&mut self, m: &mut Machine) -> Reserved {
+        let room = |b: &u32| self.blocks[*b as usize].records_used < self.geometry.records();
+        let block = match self.current.filter(room) {
+            Some(block) => block,
+            None => self.open(m).expect("the caller has asked"),
+        };
+        let used = &mut self.blocks[block as usize];
+        let addr = self.geometry.record(block, used.records_used);
+        used.records_used += 1;
+        used.incomplete += 1;
+        let sequence = self.sequence;
+        self.sequence = sequence.next();
+        let overtakes = self.sabotages.has(Sabotage::RecordOvertakesIndex);
+        Reserved { block, addr, sequence, after: if overtakes { 0 } else { used.ready } }
+    }
+
+    /// Opens the next free block, round robin, and closes the one that was in use.
+    fn open(&mut self, m: &mut Machine) -> Option<u32> {
+        let blocks = self.geometry.blocks;
+        if self.free == 0 {
+            return None;
+        }
+        let free = |b: &u32| self.blocks[*b as usize].state == BlockState::Unused;
+        let number = (0..blocks).map(|i| (self.next + i) % blocks).find(free)?;
+        if !self.blocks[number as usize].bitmap.is_empty() {
+            m.corner(Corner::RegionWrapped as usize);
+        }
+        if number != self.next {
+            m.corner(Corner::BlockSkipped as usize);
+        }
+        self.next = (number + 1) % blocks;
+        self.free -= 1;
+        if let Some(current) = self.current.take() {
+            self.close(m, current, number);
+        }
+        let header = Header { number, next: 0, state: BlockState::InUse };
+        let words = [header.word(), self.sequence.bits()];
+        let start = self.geometry.block(number);
+        m.note(|| format!("block {number} is opened with sequence number {}", words[1]));
+        let mut write = Write::words(WriteClass::Metadata, start, &words);
+        write.order = m.order();
+        let entry = [index_entry(start)];
+        let mut index = Write::words(WriteClass::Metadata, self.geometry.index(number), &entry);
+        (index.order, index.after) = (m.order(), write.order);
+        let ready = index.order;
+        m.write(write, 0);
+        m.write(index, 0);
+        let words = (self.geometry.data_slices() as usize).div_ceil(64);
+        let block = &mut self.blocks[number as usize];
+        block.state = BlockState::InUse;
+        (block.opened, block.ready) = (self.sequence, ready);
+        (block.slices_used, block.records_used) = (0, 0);
+        block.bitmap.clear();
+        block.bitmap.resize(words, 0);
+        self.opened.push(number);
+        self.current = Some(number);
+        Some(number)
+    }
+
+    fn close(&mut self, m: &mut Machine, number: u32, next: u32) {
+        self.blocks[number as usize].state = BlockState::Full;
+        let next = self.geometry.slice_of_block(next).into();
+        self.write_header(m, Header { number, next, state: BlockState::Full }, 0, 0);
+    }
+
+    /// Closes the block in use, so that it can be collected, if it has a record and another block is free.
+    /// Returns whether it did.
+    pub fn close_early(&mut self, m: &mut Machine) -> bool {
+        let has_records = |b: u32| self.blocks[b as usize].records_used > 0;
+        self.current.is_some_and(has_records) && self.open(m).is_some()
+    }
+
+    /// Writes the first word of a header; returns its place in the order of writes.
+    pub fn write_header(
+        &mut self,
+        m: &mut Machine,
+        header: Header,
+        after: OrderSeq,
+        token: Token,
+    ) -> OrderSeq {
+        let start = self.geometry.block(header.number);
+        let write = Write::words(WriteClass::Metadata, start, &[header.word()]);
+        let order = m.order();
+        m.write(Write { order, after, token, ..write }, 0);
+        order
+    }
+
+    /// The full blocks whose records may be collected: the oldest ones, as far as all transactions with
+    /// records in them are complete.
+    pub fn collectable(&self) -> Vec<u32> {
+        let incomplete = self.sabotages.has(Sabotage::IncompleteCollected);
+        let ready = |b: &&u32| {
+            let block = &self.blocks[**b as usize];
+            block.state == BlockState::Full && (block.incomplete == 0 || incomplete)
+        };
+        self.opened.iter().take_while(ready).copied().collect()
+    }
+
+    /// Places of records in a block that have been given out.
+    pub fn records_used(&self, block: u32) -> u32 {
+        self.blocks[block as usize].records_used
+    }
+
+    /// The sequence number with which a block was opened.
+    pub fn opened(&self, block: u32) -> Sequence {
+        self.blocks[block as usize].opened
+    }
+
+    /// The transaction of a reserved place is complete: all its records are durable.
+    pub fn complete(&mut self, block: u32) {
+        self.blocks[block as usize].incomplete -= 1;
+    }
+
+    /// A block's records are void, durably.
+    pub fn voided(&mut self, block: u32) {
+        self.blocks[block as usize].state = BlockState::Gc;
+        self.opened.retain(|&b| b != block);
+        self.collected.push(block);
+    }
+
+    /// The words of a slice are at home.
+    pub fn migrated(&mut self, slice: SliceNumber) {
+        let block = self.geometry.block_of(slice);
+        let at = slice - self.geometry.first_data_slice(block);
+        let (word, bit) = (at as usize / 64, 1 << (at % 64));
+        let block = &mut self.blocks[block as usize];
+        if self.sabotages.has(Sabotage::OpenSlicesFreed) && block.bitmap[word] & bit == 0 {
+            return;
+        }
+        assert!(block.bitmap[word] & bit != 0, "a slice goes home once");
+        block.bitmap[word] &= !bit;
+        block.live -= 1;
+    }
+
+    /// A miss begins to read a slice: its block stays.
+    pub fn pin(&mut self, slice: SliceNumber) {
+        self.blocks[self.geometry.block_of(slice) as usize].readers += 1;
+    }
+
+    /// It has read it.
+    pub fn unpin(&mut self, slice: SliceNumber) {
+        self.blocks[self.geometry.block_of(slice) as usize].readers -= 1;
+    }
+
+    /// The collected blocks that nothing is needed of any more: their headers are about to say so.
+    pub fn take_unneeded(&mut self, m: &mut Machine) -> Vec<u32> {
+        let any_slices = self.sabotages.has(Sabotage::OpenSlicesFreed);
+        let mut unneeded = Vec::new();
+        for &number in &self.collected {
+            let block = &mut self.blocks[number as usize];
+            if block.leaving {
+                continue;
+            }
+            if block.live > 0 && !any_slices {
+                m.corner(Corner::BlockKeptForSlices as usize);
+            } else if block.readers > 0 {
+                m.corner(Corner::BlockKeptForReaders as usize);
+            } else {
+                block.leaving = true;
+                unneeded.push(number);
+            }
+        }
+        unneeded
+    }
+
+    /// A block is free, durably.
+    pub fn freed(&mut self, number: u32) {
+        self.collected.retain(|&b| b != number);
+        let block = &mut self.blocks[number as usize];
+        block.state = BlockState::Unused;
+        block.leaving = false;
+        block.live = 0;
+        self.free += 1;
+    }
+
+    /// Whether blocks are being freed.
+    pub fn is_freeing(&self) -> bool {
+        self.collected.iter().any(|&b| self.blocks[b as usize].leaving)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use graven_base::memory::Image;
+
+    fn machine() -> Machine {
+        Machine::new(&crate::testing::defaults(), Image::new())
+    }
+
+    /// Four blocks of six slices of data each.
+    fn region() -> Region {
+        let geometry = Geometry::within(Addr(4096), 5 << 10, 1 << 10);
+        assert_eq!((geometry.blocks, geometry.data_slices()), (4, 6));
+        Region::new(geometry, Sequence::of(0), Sabotages::NONE)
+    }
+
+    fn collect(region: &mut Region, m: &mut Machine) -> Vec<u32> {
+        for block in region.collectable() {
+            region.voided(block);
+        }
+        region.take_unneeded(m)
+    }
+
+    #[test]
+    fn a_collected_block_stays_for_slices_and_readers() {
+        let (mut m, mut region) = (machine(), region());
+        let slices: Vec<SliceNumber> =
+            (0..7).map(|_| region.allocate(&mut m, None).expect("there is room")).collect();
+        assert_eq!(region.collectable(), [0], "the seventh is in block 1, which is in use");
+        region.pin(slices[5]);
+        for &slice in &slices[..5] {
+            region.migrated(slice);
+        }
+        assert!(collect(&mut region, &mut m).is_empty(), "the sixth slice is not at home");
+        region.migrated(slices[5]);
+        assert!(region.take_unneeded(&mut m).is_empty(), "a miss reads it");
+        region.unpin(slices[5]);
+        assert_eq!(region.take_unneeded(&mut m), [0]);
+        assert!(region.take_unneeded(&mut m).is_empty() && region.is_freeing());
+        region.freed(0);
+        assert!(!region.is_freeing());
+    }
+
+    /// Claim `hoop-wear-round-robin`.
+    #[test]
+    fn all_blocks_are_used_alike() {
+        let (mut m, mut region) = (machine(), region());
+        let mut uses = [0; 4];
+        for _ in 0..40 {
+            let slices: Vec<SliceNumber> =
+                (0..6).map(|_| region.allocate(&mut m, None).expect("there is room")).collect();
+            uses[region.geometry.block_of(slices[0]) as usize] += 1;
+            slices.into_iter().for_each(|slice| region.migrated(slice));
+            for block in collect(&mut region, &mut m) {
+                region.freed(block);
+            }
+        }
+        assert_eq!(uses, [10; 4]);
+    }
+
+    #[test]
+    fn records_that_a_block_has_no_room_for_go_to_the_next() {
+        let (mut m, mut region) = (machine(), region());
+        assert_eq!((region.geometry.records(), region.can_reserve()), (16, true));
+        let places: Vec<u32> = (0..64).map(|_| region.reserve(&mut m).block).collect();
+        assert!(places.iter().enumerate().all(|(i, &block)| block == i as u32 / 16));
+        assert!(!region.can_reserve(), "four blocks of sixteen");
+    }
+
+    #[test]
+    fn blocks_are_collected_in_order_and_only_when_their_transactions_are_complete() {
+        let (mut m, mut region) = (machine(), region());
+        let fill = |region: &mut Region, m: &mut Machine| {
+            (0..6).for_each(|_| _ = region.allocate(m, None));
+            region.reserve(m)
+        };
+        let first = fill(&mut region, &mut m);
+        let second = fill(&mut region, &mut m);
+        fill(&mut region, &mut m);
+        assert_eq!((first.block, second.block), (0, 1));
+        assert_eq!(second.sequence.since(first.sequence), Some(1));
+        region.complete(second.block);
+        assert!(region.collectable().is_empty(), "block 0 has a transaction that is not complete");
+        region.complete(first.block);
+        assert_eq!(region.collectable(), [0, 1]);
+        assert!(region.close_early(&mut m), "block 2 has a record");
+        assert!(!region.close_early(&mut m), "block 3 has none");
+    }
+}

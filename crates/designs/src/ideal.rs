@@ -1,0 +1,19 @@
+//! `ideal`: no persistence at all (FWB's *non-pers*, HOOP's *Ideal*). The upper bound of performance.
+//!
+//! Lines reach PM when the caches evict them and not before; after a power failure anything may be
+//! missing or there in part. Unsafe, and marked so.
+
+use graven_machine::design::{Design, Entry, PLAIN};
+
+/// The design's entry in the registry.
+pub const ENTRY: Entry = Entry {
+    name: "ideal",
+    summary: "no persistence at all: the upper bound (unsafe)",
+    paper: "FWB §VI (non-pers), HOOP §IV-A (Ideal)",
+    build: |_| Ok(Box::new(Ideal)),
+    ..PLAIN
+};
+
+struct Ideal;
+
+impl Design for Ideal {}

@@ -1,0 +1,299 @@
+//! Undo records of two lines in each thread's circular area, one after the other.
+//!
+//! | word | bits | content |
+//! |---|---|---|
+//! | 0-7 | 0-63 | undo: the committed line |
+//! | 8 | 0-7 | kind: 1; 0: no record |
+//! | 8 | 8-15 | which words of the line are the transaction's |
+//! | 8 | 16-62 | transaction number (low 47 bits) |
+//! | 9 | 0-47 | home address |
+//! | 8, 9 | 63 | torn bit: 1 in even passes over the area, 0 in odd ones |
+//!
+//! The second line is sent when the first is durable, and both its words carry a torn bit, so a record is
+//! there whole or not at all. (The system clears the second lines before the log is put to use.)
+//!
+//! Non-volatile registers: per thread, the number of its first transaction that has not committed (8 B
+//! each); those without stores do not count. A record of any other number is void.
+
+use super::corners::Corner;
+use super::undo_log::{Undo, UndoLog};
+use super::{About, LadConfig, Sabotage};
+use crate::torn;
+use graven_base::config::ConfigError;
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
+use graven_base::surviving::Medium;
+use graven_machine::design::{RecoveryReport, Sabotages, Site};
+use graven_machine::machine::Machine;
+use graven_machine::request::{Write, WriteClass};
+
+const SLOT_BYTES: u64 = 2 * LINE_BYTES;
+const KIND_UNDO: u64 = 1;
+const KIND_MASK: u64 = 0xff;
+const TX_MASK: u64 = (1 << 47) - 1;
+const HOME_MASK: u64 = (1 << 48) - 1;
+
+/// The second line of an undo record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) words: WordMask,
+    /// Number of the transaction among the thread's that commit something.
+    pub(super) tx: u64,
+    pub(super) home: LineAddr,
+}
+
+impl Header {
+    pub(super) fn words(&self, torn: bool) -> [u64; 2] {
+        let head = KIND_UNDO | u64::from(self.words) << 8 | (self.tx & TX_MASK) << 16;
+        torn::mark([head, self.home.addr().0], torn)
+    }
+
+    /// The header, if it is one and was written whole.
+    pub(super) fn parse(words: [u64; 2]) -> Option<Header> {
+        let [head, home] = torn::whole(words)?;
+        (head & KIND_MASK == KIND_UNDO).then_some(Header {
+            words: (head >> 8) as WordMask,
+            tx: head >> 16 & TX_MASK,
+            home: Addr(home & HOME_MASK).line(),
+        })
+    }
+
+    fn is_of(&self, uncommitted: u64) -> bool {
+        self.tx == uncommitted & TX_MASK
+    }
+}
+
+/// One thread's log area.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    start: Addr,
+    pub(super) slots: u64,
+}
+
+impl Area {
+    pub(super) fn of(site: &Site, thread: ThreadId) -> Area {
+        let slots = site.config.get::<LadConfig>().log_bytes_per_thread.0 / SLOT_BYTES;
+        Area { start: site.thread_area(thread, slots * SLOT_BYTES), slots }
+    }
+
+    /// Where a record lies; records are numbered from 0 over all passes.
+    pub(super) fn slot(&self, number: u64) -> LineAddr {
+        self.start.plus(number % self.slots * SLOT_BYTES).line()
+    }
+
+    pub(super) fn torn(&self, number: u64) -> bool {
+        torn::of_pass(number, self.slots)
+    }
+}
+
+/// One thread's part of the log.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    area: Area,
+    /// The non-volatile register: the first transaction that has not committed.
+    uncommitted: u64,
+    /// Number of the next record.
+    records: u64,
+    records_of_tx: u64,
+}
+
+/// A record on its way.
+#[derive(Clone, Copy, Debug)]
+struct Coming {
+    number: u64,
+    home: LineAddr,
+    header: Write,
+    header_sent: bool,
+}
+
+/// The log of all threads.
+pub(super) struct CircularLog {
+    threads: Vec<Thread>,
+    coming: Vec<Coming>,
+    /// Number of the next record, over all threads.
+    next: u64,
+    sabotages: Sabotages,
+}
+
+impl CircularLog {
+    pub(super) fn new(site: &Site) -> Result<CircularLog, ConfigError> {
+        let bytes = site.config.get::<LadConfig>().log_bytes_per_thread.0;
+        site.check_thread_areas("lad.log_bytes_per_thread", bytes)?;
+        let thread = |thread| Thread {
+            area: Area::of(site, thread),
+            uncommitted: site.first_transaction,
+            records: 0,
+            records_of_tx: 0,
+        };
+        let threads = (0..site.threads).map(thread).collect();
+        Ok(CircularLog { threads, coming: Vec::new(), next: 0, sabotages: site.sabotages })
+    }
+}
+
+impl UndoLog for CircularLog {
+    fn append(&mut self, m: &mut Machine, undo: &Undo) {
+        let thread = &mut self.threads[undo.thread];
+        let (slot, torn) = (thread.area.slot(thread.records), thread.area.torn(thread.records));
+        if thread.records_of_tx == thread.area.slots {
+            return m.fail(format!(
+                "transaction {} of thread {} has more undo records than lad.log_bytes_per_thread holds ({})",
+                undo.tx, undo.thread, thread.area.slots
+            ));
+        }
+        if thread.records >= thread.area.slots {
+            m.corner(Corner::LogWrapped as usize);
+        }
+        thread.records += 1;
+        thread.records_of_tx += 1;
+        let header = Header { words: undo.words, tx: thread.uncommitted, home: undo.home };
+        let token = About::Record.number(self.next);
+        let data = Write { token, ..Write::line(WriteClass::Log, slot, undo.old) };
+        let at = slot.addr().plus(LINE_BYTES);
+        let header = Write::words(WriteClass::Metadata, at, &header.words(torn));
+        let header = Write { token, ..header };
+        let header_sent = self.sabotages.has(Sabotage::HeaderOvertakesData);
+        m.write(if header_sent { Write { token: 0, ..data } } else { data }, 0);
+        if header_sent {
+            m.write(header, 0);
+        }
+        self.coming.push(Coming { number: self.next, home: undo.home, header, header_sent });
+        self.next += 1;
+        m.count().log_headers += 1;
+    }
+
+    fn persisted(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>) {
+        let of_number = self.coming.iter().position(|record| record.number == number);
+        let at = of_number.expect("a record is on its way until its header is durable");
+        let record = &mut self.coming[at];
+        let counts = record.header_sent || self.sabotages.has(Sabotage::HeaderNotAwaited);
+        if !record.header_sent {
+            record.header_sent = true;
+            let token = if counts { 0 } else { record.header.token };
+            m.write(Write { token, ..record.header }, 0);
+        }
+        if counts {
+            logged.push(self.coming.remove(at).home);
+        }
+    }
+
+    fn commit(&mut self, m: &mut Machine, thread: usize) {
+        let thread = &mut self.threads[thread];
+        thread.uncommitted += 1;
+        m.count().log_records_truncated += std::mem::take(&mut thread.records_of_tx);
+    }
+
+    fn registers(&self) -> Vec<u64> {
+        self.threads.iter().map(|thread| thread.uncommitted).collect()
+    }
+}
+
+/// Where the two words of a slot's header lie.
+fn header_at(slot: LineAddr) -> [Addr; 2] {
+    [0, WORD_BYTES].map(|at| slot.addr().plus(LINE_BYTES + at))
+}
+
+fn read_header(site: &Site, slot: LineAddr, medium: &mut Medium) -> Option<Header> {
+    let [head, home] = header_at(slot);
+    let head = medium.load(head);
+    if head & KIND_MASK != KIND_UNDO {
+        return None;
+    }
+    let mut words = [head, medium.load(home)];
+    if site.sabotages.has(Sabotage::TornBitsIgnored) {
+        words = torn::as_the_first(words);
+    }
+    Header::parse(words)
+}
+
+/// Clears the headers of all slots, so that those written there first can be told from what was there.
+pub(super) fn format(site: &Site, medium: &mut Medium) {
+    if site.sabotages.has(Sabotage::LogNotCleared) {
+        return;
+    }
+    for area in (0..site.threads).map(|thread| Area::of(site, thread)) {
+        for slot in (0..area.slots).map(|number| area.slot(number)) {
+            header_at(slot).into_iter().for_each(|word| medium.store(word, 0));
+        }
+    }
+}
+
+/// Writes back the words of all records that the registers do not say to be void.
+pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let mut report = RecoveryReport::default();
+    for (thread, &uncommitted) in registers.iter().enumerate() {
+        let area = Area::of(site, thread as ThreadId);
+        report.records_scanned += area.slots;
+        for slot in (0..area.slots).map(|number| area.slot(number)) {
+            let open =
+                |h: &Header| h.is_of(uncommitted) || site.sabotages.has(Sabotage::CommittedUndone);
+            let header = read_header(site, slot, medium).filter(open);
+            let Some(Header { mut words, home, .. }) = header else { continue };
+            if site.sabotages.has(Sabotage::WholeLinesUndone) {
+                words = WordMask::MAX;
+            }
+            medium.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));
+            report.words_undone += medium.copy_words(slot, home, words);
+        }
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_header() -> impl Strategy<Value = Header> {
+        (any::<WordMask>(), 0..=TX_MASK, 0..=HOME_MASK / LINE_BYTES)
+            .prop_map(|(words, tx, home)| Header { words, tx, home: LineAddr(home) })
+    }
+
+    #[test]
+    fn every_bit_lies_where_the_table_says() {
+        let header = Header { words: 0xa5, tx: 0x7edc_ba98_7654, home: LineAddr(0x12_3456_789a) };
+        let words = [0x7edc_ba98_7654_a501, 0x048d_159e_2680];
+        assert_eq!(header.words(false), words);
+        assert_eq!(header.words(true), words.map(|word| word | 1 << 63));
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_comes_back_from_its_words(header in any_header(), torn: bool) {
+            prop_assert_eq!(Header::parse(header.words(torn)), Some(header));
+        }
+
+        #[test]
+        fn a_header_that_is_half_written_is_none(
+            new in any_header(), old in any_header(), torn: bool,
+        ) {
+            let (new, old) = (new.words(torn), old.words(!torn));
+            prop_assert_eq!(Header::parse([new[0], old[1]]), None);
+            prop_assert_eq!(Header::parse([old[0], new[1]]), None);
+        }
+
+        #[test]
+        fn a_header_that_is_half_written_over_zeroes_is_none(header in any_header()) {
+            let [head, home] = header.words(true);
+            prop_assert_eq!(Header::parse([head, 0]), None);
+            prop_assert_eq!(Header::parse([0, home]), None);
+            prop_assert_eq!(Header::parse([0, 0]), None);
+        }
+
+        #[test]
+        fn flipping_any_used_bit_changes_the_header(header in any_header(), bit in 0usize..128) {
+            let mut words = header.words(true);
+            words[bit / 64] ^= 1 << (bit % 64);
+            let unused = matches!(bit, 64..70 | 112..127);
+            prop_assert_eq!(Header::parse(words) == Some(header), unused);
+        }
+    }
+
+    #[test]
+    fn a_record_is_of_the_transaction_that_the_register_names() {
+        let of = |tx: u64| Header { words: 1, tx: tx & TX_MASK, home: LineAddr(1) };
+        for tx in [0, 1, u64::from(u32::MAX), 1 << 32, u64::MAX] {
+            assert!(of(tx).is_of(tx));
+            assert!(!of(tx).is_of(tx.wrapping_add(1)) && !of(tx).is_of(tx.wrapping_sub(1 << 32)));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Persistence designs of the literature, one folder each, against the interface of [`graven_machine::design`].
+//!
+//! To add a design, write one folder and one line in [`register`]; `docs/designs.md` walks through one.
+
+pub mod base;
+mod fields;
+mod force_write_back;
+pub mod fwb;
+pub mod hoop;
+pub mod ideal;
+pub mod lad;
+pub mod lalea;
+pub mod lsm;
+pub mod morlog;
+pub mod opt_redo;
+pub mod opt_undo;
+pub mod osp;
+mod packed_log;
+pub mod redu;
+pub mod silo;
+pub mod software;
+mod stored_lines;
+#[cfg(test)]
+mod testing;
+mod torn;
+mod victims;
+
+use graven_machine::design::Entry;
+use graven_machine::registry::{Alias, Registry};
+
+/// Registers all designs, in the order in which they are listed, and their other names.
+pub fn register(registry: &mut Registry) {
+    registry.section(|| Box::new(lalea::LaleaConfig::default()));
+    DESIGNS.iter().for_each(|entry| registry.design(entry));
+    ALIASES.iter().for_each(|alias| registry.alias(alias));
+}
+
+/// All designs, in the order in which they are listed.
+const DESIGNS: &[&Entry] = &[
+    &ideal::ENTRY,
+    &base::ENTRY,
+    &fwb::ENTRY,
+    &fwb::LITERAL,
+    &fwb::CRADE,
+    &fwb::UNSAFE,
+    &fwb::SLDE,
+    &fwb::HWL,
+    &fwb::HW_RLOG,
+    &fwb::HW_ULOG,
+    &hoop::ENTRY,
+    &hoop::LITERAL,
+    &lad::ENTRY,
+    &lad::LITERAL,
+    &lad::LALEA,
+    &lsm::ENTRY,
+    &morlog::ENTRY,
+    &morlog::LITERAL,
+    &morlog::CRADE,
+    &morlog::SLDE,
+    &morlog::DP,
+    &opt_redo::ENTRY,
+    &opt_redo::LITERAL,
+    &opt_undo::ENTRY,
+    &opt_undo::LITERAL,
+    &osp::ENTRY,
+    &osp::LITERAL,
+    &redu::ENTRY,
+    &redu::LITERAL,
+    &redu::LALEA,
+    &redu::BLOM,
+    &redu::LALEA_BLOM,
+    &silo::ENTRY,
+    &silo::LITERAL,
+    &software::redo::ENTRY,
+    &software::undo::ENTRY,
+    &software::undo::LITERAL,
+    &software::redo::UNSAFE,
+    &software::undo::UNSAFE,
+];
+
+/// All of them.
+const ALIASES: &[Alias] = &[
+    Alias {
+        name: "non-pers",
+        summary: "another name for `ideal`",
+        paper: "FWB §VI",
+        of: &["ideal"],
+    },
+    Alias {
+        name: "unsafe-base",
+        summary: "the better of `unsafe-redo` and `unsafe-undo` (unsafe)",
+        paper: "FWB §VI",
+        of: &["unsafe-redo", "unsafe-undo"],
+    },
+];

@@ -1,0 +1,169 @@
+//! The logs (§III-A, §III-F): one for all threads, or one per thread with the number of the commit in each
+//! commit record.
+//!
+//! **Per thread.** The logs lie one after the other, each with its head. Which commits came first is told by
+//! their numbers, 1, 2, …. Heads do not move at the same instant, so there is one word for all logs, the
+//! *horizon* (word 1 of the first log's header line): what committed up to this number is at home,
+//! and must not be redone, whatever is left of it in its log. It moves before the heads do. A second such
+//! word, the *void* flag (word 2), is for recovery: once it is set, all logs are empty.
+
+use super::{LogType, MorlogConfig, Sabotage};
+use crate::force_write_back::log_bytes_for;
+use crate::packed_log::{Faults, GROUP_BYTES, Log, Packer};
+use graven_base::config::{Config, ConfigError, Size};
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, LINE_BYTES, MEDIA_LINE_BYTES, WORD_BYTES};
+use graven_machine::config::PmConfig;
+use graven_machine::design::Site;
+
+/// Fewest groups per thread for which a log is worth its name.
+const GROUPS_PER_THREAD_MIN: u64 = 6;
+
+/// Where the logs of a site lie.
+#[derive(Clone, Debug)]
+pub struct Places {
+    pub logs: Vec<Log>,
+    /// The commit number up to which everything is at home.
+    pub horizon: Addr,
+    /// Whether all logs are empty, whatever they hold.
+    pub void: Addr,
+}
+
+/// Bytes of all logs: as configured, or what the scan interval asks for.
+pub fn bytes(config: &Config) -> u64 {
+    let morlog = config.get::<MorlogConfig>();
+    match (morlog.log_bytes.0, morlog.scan_interval_cycles) {
+        (0, interval) => {
+            let wanted =
+                if interval == 0 { Size::mb(4).0 } else { log_bytes_for(interval, config) };
+            wanted.min(config.get::<PmConfig>().log_region_bytes.0)
+        }
+        (given, _) => given,
+    }
+}
+
+/// Lines of all logs.
+pub fn lines(config: &Config) -> u64 {
+    bytes(config) / LINE_BYTES
+}
+
+fn faults(site: &Site) -> Faults {
+    let has = |sabotage| site.sabotages.has(sabotage);
+    Faults {
+        torn_bit_stays: has(Sabotage::TornBitStays),
+        one_torn_bit: has(Sabotage::OneTornBit),
+        not_cleared: has(Sabotage::LogNotCleared),
+        metadata_first: has(Sabotage::MetadataFirst),
+        holes_are_skipped: has(Sabotage::HolesAreSkipped),
+        both_differential: has(Sabotage::BothDifferential),
+    }
+}
+
+impl Places {
+    pub fn of(site: &Site) -> Places {
+        let (start, bytes) = (site.log_start, bytes(&site.config));
+        let logs = match site.config.get::<MorlogConfig>().log_type {
+            LogType::Centralised => vec![Log::new(start, bytes, faults(site))],
+            LogType::PerThread => {
+                let share = per_thread(bytes, site);
+                let area = |thread| Log::new(site.thread_area(thread, share), share, faults(site));
+                (0..site.threads).map(area).collect()
+            }
+        };
+        Places { logs, horizon: start.plus(WORD_BYTES), void: start.plus(2 * WORD_BYTES) }
+    }
+}
+
+/// What each thread gets of so many bytes for all. (If the size is derived, the gaps between the logs are
+/// taken off it.)
+fn per_thread(bytes: u64, site: &Site) -> u64 {
+    let is_derived = site.config.get::<MorlogConfig>().log_bytes.0 == 0;
+    let gap = site.thread_area(1, 0).0 - site.log_start.0 + MEDIA_LINE_BYTES;
+    let share = bytes / u64::from(site.threads);
+    let share = if is_derived { share.saturating_sub(gap) } else { share };
+    share / LINE_BYTES * LINE_BYTES
+}
+
+pub fn check(site: &Site) -> Result<(), ConfigError> {
+    let (config, bytes) = (&site.config, bytes(&site.config));
+    if config.get::<MorlogConfig>().log_type == LogType::PerThread {
+        site.check_thread_areas("morlog.log_bytes", per_thread(bytes, site))?;
+    } else if bytes > site.log_bytes() {
+        let region = Size(site.log_bytes());
+        let why = format!("morlog.log_bytes must fit into pm.log_region_bytes = {region}");
+        return Err(config.inconsistent(&["morlog.log_bytes", "pm.log_region_bytes"], why));
+    }
+    let places = Places::of(site);
+    let threads_per_log = u64::from(site.threads) / places.logs.len() as u64;
+    let (needed, groups) = (GROUPS_PER_THREAD_MIN * threads_per_log, places.logs[0].groups);
+    if groups < needed {
+        let why = format!(
+            "a log holds {groups} groups of {GROUP_BYTES} B for {threads_per_log} threads, which need at least {needed}"
+        );
+        return Err(config.inconsistent(&["morlog.log_bytes", "morlog.log_type"], why));
+    }
+    Ok(())
+}
+
+/// One log: its end, and what of it may be written.
+#[derive(Debug)]
+pub struct LogEnd {
+    pub packer: Packer,
+    /// The first group that must be kept; durable.
+    pub head: u64,
+    /// Records of this log that may still have to be written: entries of the undo+redo buffer,
+    pub undo_redo: u64,
+    /// words of redo data, in the redo buffer or in L1s,
+    pub redo: u64,
+    /// and commit records of open transactions.
+    pub open: u64,
+}
+
+impl LogEnd {
+    pub fn new(log: Log, slde: bool) -> LogEnd {
+        LogEnd { packer: Packer::new(log, slde), head: 0, undo_redo: 0, redo: 0, open: 0 }
+    }
+
+    /// Groups that may be written and are not spoken for. Any entry may leave by itself: an undo+redo entry by its
+    /// age, a redo entry out of a small buffer, or late redo data at the end of a scan.
+    pub fn free_groups(&self) -> u64 {
+        let log = self.packer.log();
+        let used = self.packer.tail() - self.head;
+        let reserved = self.undo_redo + self.redo + 2 * self.open;
+        log.groups.saturating_sub(used + reserved)
+    }
+}
+
+/// All logs.
+#[derive(Debug)]
+pub struct Logs {
+    pub ends: Vec<LogEnd>,
+    pub horizon: Addr,
+    /// Commits so far.
+    pub commits: u64,
+}
+
+impl Logs {
+    pub fn new(site: &Site) -> Logs {
+        let places = Places::of(site);
+        let slde = site.config.get::<PmConfig>().codec.has_dldc();
+        let ends = places.logs.into_iter().map(|log| LogEnd::new(log, slde)).collect();
+        Logs { ends, horizon: places.horizon, commits: 0 }
+    }
+
+    /// Which log a thread's records go to.
+    #[inline]
+    pub fn of(&self, thread: ThreadId) -> usize {
+        if self.ends.len() == 1 { 0 } else { thread as usize }
+    }
+
+    pub fn end(&mut self, thread: ThreadId) -> &mut LogEnd {
+        let log = self.of(thread);
+        &mut self.ends[log]
+    }
+
+    /// Where each log ends now.
+    pub fn tails(&self) -> Vec<u64> {
+        self.ends.iter().map(|end| end.packer.tail()).collect()
+    }
+}

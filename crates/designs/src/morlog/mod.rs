@@ -1,0 +1,652 @@
+//! `morlog`: morphable hardware logging (Wei, Feng, Tong, Liu, Ye, ISCA 2020).
+//!
+//! | file | what | paper |
+//! |---|---|---|
+//! | `mod` | the design's state and events; sabotages | §III-A |
+//! | `line_state` | the L1 extension: owners and word states | §III-B, Fig. 7, Fig. 8 |
+//! | `buffers` | the undo+redo and the redo buffer | §III-B |
+//! | `logging` | stores; entries into buffers, out of them, into the log | §III-B |
+//! | `commit` | the end of a transaction: strict, or delay-persistence | §III-B, §III-C |
+//! | `home` | lines on their way home; what becomes of their redo data | §III-B |
+//! | `non_temporal` | stores that bypass the caches | §III-F |
+//! | `logs` | where logs lie, and their room | §III-A, §III-F |
+//! | `truncation` | scans, truncation, logs that are full | §III-F |
+//! | `table` | truncation by a transaction table | §III-F |
+//! | `recovery` | recovery | §III-E |
+//! | `cost` | what the hardware costs | §III-D, §IV-C |
+//! | `corners` | states worth reaching | |
+//!
+//! The first store to a word in a transaction makes an undo+redo entry, which goes to the log soon (*eager
+//! undo*); stores after that leave their value in the L1, and a redo entry is made when the line leaves
+//! it or the transaction ends (*lazy redo*). So only the oldest undo and the newest redo data is logged.
+//! The log is `packed_log`'s; with `pm.codec = "slde"` its words are encoded selectively.
+//!
+//! **Word states** (Fig. 8). Clean → Dirty: a store, which makes an undo+redo entry. Dirty → Dirty: a store that
+//! finds the entry in the buffer and is merged into it (undo stays, redo is replaced). Dirty → URLog: the
+//! entry is durable. URLog → ULog → ULog: stores of the same transaction. States are lost when the line
+//! leaves the L1, and void for another transaction. A word that is stored to again after that gets a
+//! second undo+redo entry, whose undo value is one of the transaction's own: newest-first undo makes that harmless.
+//!
+//! **As published, and repaired.** Taken at its word, the text loses data in the places below. `morlog-literal` is
+//! the design without these repairs, each is a sabotage by itself, and `docs/findings.md` has the counterexamples.
+//!
+//! | the text | `morlog` | sabotage |
+//! |---|---|---|
+//! | a redo entry is discarded when its line is evicted by the LLC (§III-B) | when the line is durable at home, and a record remains (*in place*: the line, and which words) that voids the older redo data of the undo+redo entry in the log | `discard-leaves-nothing` |
+//! | a word's dirty flag is set from the old and the new value of the write (§IV-A, §V) | flags add up until they are logged | `flag-of-last-store` |
+//! | a redo entry is dropped when its word is stored to again (§III-B), an undo+redo entry without a changed byte is dropped, too (§IV-A) | not if both come together: the undo+redo entry then has the only newest redo data | `debt-is-forgotten` |
+//! | "dirty flags indicate which bytes of the in-place data need to be written" (§IV-A) | undo restores the whole word, whose clean bytes the redo data of its entry has | `undo-in-dirty-bytes` |
+//! | the ulog counter counts L1 lines in state ULog (§III-C) | it counts words, and those of the transaction that wait in the redo buffer | `lines-are-counted` |
+//! | with a log per thread, numbers in commit records tell the order of transactions (§III-F) | with delay-persistence, commit records and the records behind them are sent in their order, whichever log they go to: otherwise two transactions that stored a word could both be without one, and nothing tells which to undo first | `records-pass-commits` |
+//! | states belong to the transaction with the line's ids (§III-B) | the end of a strict transaction clears them, and so does a thread whose ids come round | `states-outlive-ids` |
+//!
+//! **Left open by the paper**, and decided here:
+//! - An end in strict mode walks the L1's tags for ULog words, `walk_sets_per_cycle` at a time, and flushes
+//!   with them the entries of the transaction in both buffers (and those before it in the undo+redo buffer,
+//!   which is a FIFO). Its acknowledgement waits until its commit record and all before it are durable.
+//! - What leaves a buffer takes along up to three entries behind it: those fill the metadata block.
+//! - Undo before steal is enforced as in `fwb`: a line's write waits for the undo+redo records of its stores, and
+//!   entries of the line in the buffer are sent with it. A larger N than the caches' latency needs
+//!   `allow_unsafe_buffer` and gets no order at all.
+//! - Delay-persistence: what a committed transaction still has in L1s and in the redo buffer is *late*. A
+//!   scan that forces a line home makes its late words known as in place, and sends late entries off.
+//!   Transactions leave the log in commit order, and only when their late data is in it or at home.
+
+mod buffers;
+mod commit;
+mod corners;
+mod cost;
+mod home;
+mod line_state;
+mod logging;
+mod logs;
+mod non_temporal;
+mod recovery;
+mod table;
+mod truncation;
+
+use std::collections::VecDeque;
+
+use super::force_write_back::{self, DataWrites, Scanner, TagVisits};
+use super::packed_log::{Record, ULOG_MAX};
+use graven_base::config::{Config, ConfigError, Size};
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{Addr, LineAddr, LineData, WORD_BYTES, WordMask};
+use graven_base::time::{Cycle, NEVER};
+use graven_base::{choice, section};
+use graven_machine::config::L1Config;
+use graven_machine::config::traversal_cycles;
+use graven_machine::design::{
+    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+};
+use graven_machine::machine::Machine;
+use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
+use graven_machine::sabotages;
+
+use buffers::{Redo, RedoBuffer, UndoRedoBuffer};
+use commit::Ended;
+use corners::{CORNERS, Corner};
+use line_state::{LineStates, Owner};
+use logs::Logs;
+use non_temporal::Parking;
+use table::TransactionTable;
+use truncation::Truncation;
+
+choice! {
+    /// How logs are laid out (§III-F).
+    pub enum LogType {
+        /// One log for all threads; the place of commit records tells their order.
+        Centralised = "centralised",
+        /// One log per thread; commit records are numbered.
+        PerThread = "per-thread",
+    }
+}
+
+choice! {
+    /// What tells which records may go (§III-F).
+    pub enum Truncate {
+        /// Scans of the caches that force old dirty lines home, as FWB's.
+        Scans = "scans",
+        /// A table that counts each transaction's lines that are not home.
+        Table = "transaction-table",
+    }
+}
+
+section! {
+    /// MorLog: morphable logging.
+    pub struct MorlogConfig("morlog") {
+        /// Size of all logs together; they lie at the start of the log region. 0: what the scan interval and the write bandwidth ask for, at most the log region.
+        log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
+        /// One log for all threads, or one for each.
+        log_type: LogType = LogType::Centralised, (), "";
+        /// What tells which records may be truncated.
+        truncation: Truncate = Truncate::Scans, (), "";
+        /// Transactions that a transaction table holds.
+        transaction_table_entries: u32 = 64, 1..=65_536, "transactions";
+        /// Entries of the undo+redo buffer. Fewer than the cycles of a way through the caches.
+        undo_redo_entries: u32 = 16, 1..=256, "entries";
+        /// Entries of the redo buffer.
+        redo_entries: u32 = 32, 1..=1024, "entries";
+        /// Accepts a larger undo+redo buffer, without any order between log and data then: not crash-safe.
+        allow_unsafe_buffer: bool = false, (), "";
+        /// A transaction's end returns at once, and its redo data is logged later: after a power failure the first so-many in commit order are there.
+        delay_persistence: bool = false, (), "";
+        /// Keeps a dirty flag with every entry and L1 word, as SLDE needs; entries without a changed byte are dropped.
+        dirty_flags: bool = false, (), "";
+        /// Sets of the L1 that a transaction's end looks through per cycle, for words whose redo data is to be logged.
+        walk_sets_per_cycle: u32 = 1, 1..=1024, "sets/cycle";
+        /// Lines of the DRAM region that keeps non-temporal stores until their transactions have committed; 0: there is none, and they go through the caches.
+        dram_lines: u32 = 64, 0..=65_536, "lines";
+        /// From the beginning of one scan of the caches to that of the next; 0: derived from log size and write bandwidth.
+        scan_interval_cycles: u64 = 3_000_000, 0..=1_000_000_000_000, "cycles";
+        /// Bits of a transaction's id in its records and in the L1.
+        transaction_id_bits: u32 = 16, 2..=16, "bits";
+    }
+}
+
+/// The design's entry in the registry.
+pub const ENTRY: Entry = Entry {
+    name: "morlog",
+    summary: "oldest undo and newest redo data only: redo data stays in the L1 until it must be logged",
+    paper: "MorLog (ISCA'20) §III, §IV",
+    promise,
+    section: Some(|| Box::new(MorlogConfig::default())),
+    build: |site| Ok(Box::new(Morlog::new(site)?)),
+    format: recovery::format,
+    recover: recovery::recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("morlog.log_bytes", &["3 KB", "4 KB", "8 KB", "16 KB", "64 KB"]),
+        ("morlog.log_type", &["centralised", "per-thread"]),
+        ("morlog.truncation", &["scans", "transaction-table"]),
+        ("morlog.transaction_table_entries", &["4", "8", "64"]),
+        ("morlog.undo_redo_entries", &["1", "2", "4", "16"]),
+        ("morlog.redo_entries", &["1", "2", "8", "32"]),
+        ("morlog.dram_lines", &["0", "1", "64"]),
+        ("morlog.delay_persistence", &["false", "true"]),
+        ("morlog.dirty_flags", &["false", "true"]),
+        ("pm.codec", &["none", "crade", "slde", "slde"]),
+        ("pm.cells", &["uniform", "tlc-rram"]),
+        ("morlog.scan_interval_cycles", &["0", "200", "2000", "50000"]),
+        ("morlog.transaction_id_bits", &["2", "8", "16"]),
+    ],
+    cost: cost::COSTS,
+    ..PLAIN
+};
+
+/// Parameters under stress where a parameter set says the rest.
+const STRESS: &[(&str, &[&str])] = &[
+    ("morlog.log_bytes", &["3 KB", "4 KB", "8 KB", "16 KB", "64 KB"]),
+    ("morlog.log_type", &["centralised", "per-thread"]),
+    ("morlog.undo_redo_entries", &["1", "2", "4", "16"]),
+    ("morlog.redo_entries", &["1", "2", "8", "32"]),
+    ("pm.cells", &["uniform", "tlc-rram"]),
+    ("morlog.scan_interval_cycles", &["0", "200", "2000", "50000"]),
+    ("morlog.transaction_id_bits", &["2", "8", "16"]),
+];
+
+sabotages! {
+    /// A redo entry is discarded when its line leaves the LLC, and nothing tells that (literal, §III-B).
+    DiscardLeavesNothing = "discard-leaves-nothing";
+    /// A word's dirty flag is that of its last store (literal, §IV-A, §V).
+    FlagOfLastStore = "flag-of-last-store";
+    /// Undo restores the bytes of the dirty flag only (literal, §IV-A).
+    UndoInDirtyBytes = "undo-in-dirty-bytes";
+    /// The ulog counter counts L1 lines, and not what waits in the redo buffer (literal, §III-C).
+    LinesAreCounted = "lines-are-counted";
+    /// With a log per thread, records that leave the buffer together are sent log by log, some before the
+    /// commit records that are before them in the buffer (literal, §III-F).
+    RecordsPassCommits = "records-pass-commits";
+    /// Word states are not cleared when ids come round (literal, §III-B).
+    StatesOutliveIds = "states-outlive-ids";
+    /// An unchanged entry is dropped even if redo data was dropped in its favour (literal, §III-B with §IV-A).
+    DebtIsForgotten = "debt-is-forgotten";
+    /// The undo and the redo word of one entry may both be without their clean bytes (against §IV-B).
+    BothDifferential = "both-differential";
+    /// Data does not wait for its undo+redo records.
+    DataDoesNotWait = "data-does-not-wait";
+    /// A line's undo+redo entries stay in the buffer when it leaves the caches.
+    EntriesStay = "entries-stay";
+    /// A merge takes the undo word of the later store.
+    MergeTakesUndo = "merge-takes-undo";
+    /// Another transaction's store finds the line's states valid.
+    OwnersAreNotCompared = "owners-are-not-compared";
+    /// A line that leaves its L1 takes its redo data along.
+    EvictionLogsNothing = "eviction-logs-nothing";
+    /// A transaction's end leaves the ULog words of the L1 where they are.
+    CommitLeavesUlog = "commit-leaves-ulog";
+    /// A transaction's end leaves its entries in the redo buffer.
+    CommitLeavesRedo = "commit-leaves-redo";
+    /// A commit is acknowledged when its record has been sent.
+    CommitDoesNotWait = "commit-does-not-wait";
+    /// A redo entry stays when its word is stored to again.
+    RedoOutlivesStore = "redo-outlives-store";
+    /// Redo data counts as home when its line has been sent.
+    HomeWhenSent = "home-when-sent";
+    /// Parked words leave the caches with their line.
+    ParkedWordsLeave = "parked-words-leave";
+    /// Parked words go home at the end of their transaction, whether its commit is durable or not.
+    ParkedWordsHurry = "parked-words-hurry";
+    /// Recovery takes every transaction with a commit record for whole.
+    CounterIsIgnored = "counter-is-ignored";
+    /// Recovery redoes whole transactions behind one that is not.
+    PrefixIsIgnored = "prefix-is-ignored";
+    /// Transactions leave the log in any order.
+    HeadPassesEnding = "head-passes-ending";
+    /// The head passes records of running transactions.
+    HeadPassesRunning = "head-passes-running";
+    /// The head does not wait until data is durable.
+    HeadDoesNotWait = "head-does-not-wait";
+    /// The log is truncated up to where it ended when the last scan began, not the one before.
+    OneScanIsEnough = "one-scan-is-enough";
+    /// Scans flag lines and write none back.
+    NothingIsForced = "nothing-is-forced";
+    /// Groups are used again when the new head has been sent, not when it is durable.
+    GroupsFreeEarly = "groups-free-early";
+    /// A transaction's lines count as home when they have been sent (transaction table).
+    TableCountsSent = "table-counts-sent";
+    /// Transactions leave the table in any order (several logs).
+    TableInAnyOrder = "table-in-any-order";
+    /// The torn bit is the same in every pass over the log.
+    TornBitStays = "torn-bit-stays";
+    /// Only the first word of a record has a torn bit.
+    OneTornBit = "one-torn-bit";
+    /// The creation of a log sets the head and leaves the blocks as they are.
+    LogNotCleared = "log-not-cleared";
+    /// Metadata does not wait for its data.
+    MetadataFirst = "metadata-first";
+    /// Recovery goes on behind a hole.
+    HolesAreSkipped = "holes-are-skipped";
+    /// Recovery undoes the oldest records first.
+    UndoOldestFirst = "undo-oldest-first";
+    /// Recovery redoes transactions in the order of threads, not of commits.
+    RedoByThread = "redo-by-thread";
+    /// Recovery moves the heads before it writes words.
+    RecoveryMovesHeadFirst = "recovery-moves-head-first";
+}
+
+fn promise(config: &Config) -> Promise {
+    let morlog = config.get::<MorlogConfig>();
+    if morlog.undo_redo_entries >= traversal_cycles(config) {
+        Promise::Nothing
+    } else if morlog.delay_persistence {
+        Promise::CommitOrder
+    } else {
+        Promise::Durable
+    }
+}
+
+/// The design as the paper's text has it, where that loses data (`docs/findings.md`).
+pub const LITERAL: Entry = Entry {
+    name: "morlog-literal",
+    summary: "morlog as its text literally reads (unsafe: loses data)",
+    default: false,
+    inherent: Sabotage::all(&[
+        Sabotage::DiscardLeavesNothing,
+        Sabotage::FlagOfLastStore,
+        Sabotage::DebtIsForgotten,
+        Sabotage::UndoInDirtyBytes,
+        Sabotage::LinesAreCounted,
+        Sabotage::RecordsPassCommits,
+        Sabotage::StatesOutliveIds,
+    ]),
+    ..ENTRY
+};
+
+/// `morlog` in a parameter set of the paper's evaluation (§VI-A).
+const fn evaluated(
+    name: &'static str,
+    summary: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+) -> Entry {
+    Entry {
+        name,
+        summary,
+        paper: "MorLog (ISCA'20) §VI-A",
+        default: false,
+        settings,
+        stress: STRESS,
+        ..ENTRY
+    }
+}
+
+/// MorLog-CRADE.
+pub const CRADE: Entry = evaluated(
+    "morlog-crade",
+    "morlog with CRADE's codec",
+    &[
+        ("pm.codec", "crade"),
+        ("morlog.dirty_flags", "false"),
+        ("morlog.delay_persistence", "false"),
+        ("morlog.undo_redo_entries", "16"),
+        ("morlog.redo_entries", "32"),
+        ("morlog.scan_interval_cycles", "3000000"),
+    ],
+);
+
+/// MorLog-SLDE.
+pub const SLDE: Entry = evaluated(
+    "morlog-slde",
+    "morlog with selective log data encoding",
+    &[
+        ("pm.codec", "slde"),
+        ("morlog.dirty_flags", "true"),
+        ("morlog.delay_persistence", "false"),
+        ("morlog.undo_redo_entries", "16"),
+        ("morlog.redo_entries", "32"),
+        ("morlog.scan_interval_cycles", "3000000"),
+    ],
+);
+
+/// MorLog-DP.
+pub const DP: Entry = evaluated(
+    "morlog-dp",
+    "morlog with selective log data encoding and delay-persistence commit",
+    &[
+        ("pm.codec", "slde"),
+        ("morlog.dirty_flags", "true"),
+        ("morlog.delay_persistence", "true"),
+        ("morlog.undo_redo_entries", "16"),
+        ("morlog.redo_entries", "32"),
+        ("morlog.scan_interval_cycles", "3000000"),
+    ],
+);
+
+fn check(site: &Site) -> Result<(), ConfigError> {
+    let (config, morlog) = (&site.config, site.config.get::<MorlogConfig>());
+    logs::check(site)?;
+    let bound = traversal_cycles(config);
+    if morlog.undo_redo_entries >= bound && !morlog.allow_unsafe_buffer {
+        let why = format!(
+            "a store can fall through the caches in {bound} cycles, and with {bound} entries or more \
+             overtake its log entry; morlog.allow_unsafe_buffer = true accepts that"
+        );
+        let keys = ["morlog.undo_redo_entries", "morlog.allow_unsafe_buffer"];
+        return Err(config.inconsistent(&keys, why));
+    }
+    // What a transaction may leave to be logged after its commit record: all words of an L1, and a redo buffer.
+    let l1_words = config.get::<L1Config>().bytes.0 / WORD_BYTES;
+    let words = l1_words + u64::from(morlog.redo_entries);
+    if morlog.delay_persistence && words > ULOG_MAX.into() {
+        let why = format!("a commit record can announce {ULOG_MAX} words, and these hold {words}");
+        let keys = ["l1.bytes", "morlog.redo_entries", "morlog.delay_persistence"];
+        return Err(config.inconsistent(&keys, why));
+    }
+    Ok(())
+}
+
+/// Timer tokens; a walk's has the thread above.
+const DRAIN: u64 = 1;
+const SCAN: u64 = 2;
+const WALK: u64 = 3;
+
+/// What a durable write means; the token has it in the low bits, and above the place among ordered writes,
+/// or the number of a data write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// Records.
+    Log = 1,
+    /// A head pointer.
+    Head,
+    /// A line of data.
+    Data,
+}
+
+impl Meaning {
+    fn token(self, number: u64) -> Token {
+        number << 2 | self as u64
+    }
+
+    fn of(token: Token) -> (Meaning, u64) {
+        let meaning = match token & 3 {
+            1 => Meaning::Log,
+            2 => Meaning::Head,
+            3 => Meaning::Data,
+            other => unreachable!("no token of this design: {other}"),
+        };
+        (meaning, token >> 2)
+    }
+}
+
+/// A transaction that runs and has records.
+#[derive(Debug)]
+struct Running {
+    tx: Tx,
+    core: u32,
+    /// No record of it lies before this group.
+    first_group: u64,
+    /// Its words in state ULog: the ulog counter.
+    ulog: u32,
+    /// Lines whose extension is, or was, its own.
+    lines: Vec<LineAddr>,
+}
+
+/// An undo+redo record on its way to the log.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    order: OrderSeq,
+    core: u32,
+    owner: Owner,
+    addr: Addr,
+}
+
+/// A line of data on its way home.
+#[derive(Clone, Copy, Debug)]
+struct DataWrite {
+    epoch: u64,
+    forced: bool,
+}
+
+struct Morlog {
+    id_mask: u16,
+    delay_persistence: bool,
+    dirty_flags: bool,
+    /// Whether data waits for its undo data; not with an unsafe buffer.
+    ordered: bool,
+    walk_cycles: Cycle,
+    states: LineStates,
+    undo_redo: UndoRedoBuffer,
+    redo: RedoBuffer,
+    logs: Logs,
+    /// Per thread, its transaction once that has a record.
+    running: Vec<Option<Running>>,
+    /// In the order of their commits.
+    ended: VecDeque<Ended>,
+    in_flight: VecDeque<InFlight>,
+    /// Order of the last undo+redo records sent.
+    last_undo: OrderSeq,
+    /// When the timer of the undo+redo buffer fires.
+    drain_at: Cycle,
+    parking: Parking,
+    waiting_for_buffer: Vec<ThreadId>,
+    waiting_for_space: Vec<ThreadId>,
+    /// When the program last did anything that this design sees, or data came home.
+    last_seen: Cycle,
+    scanner: Scanner,
+    cuts: [truncation::Cut; 2],
+    data_writes: DataWrites,
+    data_in_flight: slab::Slab<DataWrite>,
+    truncation: Option<Truncation>,
+    table: Option<TransactionTable>,
+    sabotages: Sabotages,
+    cores: u32,
+    /// Per thread, the core on which it was last seen to store.
+    core_of: Vec<u32>,
+    /// Batches at hand, by log, and entries taken out of the redo buffer; kept for their memory.
+    batches: Vec<Vec<Record>>,
+    taken: Vec<Redo>,
+    /// Entries dropped since the last batch because no byte had changed.
+    silent_dropped: u64,
+}
+
+impl Morlog {
+    fn new(site: &Site) -> Result<Morlog, ConfigError> {
+        check(site)?;
+        let config = &site.config;
+        let morlog = config.get::<MorlogConfig>();
+        let interval = match morlog.scan_interval_cycles {
+            0 => force_write_back::interval_for(logs::lines(config), config),
+            given => given,
+        };
+        let has = |sabotage| site.sabotages.has(sabotage);
+        let faults = force_write_back::Faults {
+            nothing_is_forced: has(Sabotage::NothingIsForced),
+            ..Default::default()
+        };
+        let cores = config.get::<graven_machine::config::CoreConfig>().count;
+        let states = LineStates::new(config, cores);
+        let logs = Logs::new(site);
+        let cut = truncation::Cut::first(&logs);
+        let table = (morlog.truncation == Truncate::Table).then(|| {
+            let in_order = logs.ends.len() > 1 && !has(Sabotage::TableInAnyOrder);
+            TransactionTable::new(morlog.transaction_table_entries, in_order)
+        });
+        Ok(Morlog {
+            id_mask: ((1u32 << morlog.transaction_id_bits) - 1) as u16,
+            delay_persistence: morlog.delay_persistence,
+            dirty_flags: morlog.dirty_flags,
+            ordered: morlog.undo_redo_entries < traversal_cycles(config),
+            walk_cycles: (states.sets() as u64).div_ceil(morlog.walk_sets_per_cycle.into()),
+            states,
+            undo_redo: UndoRedoBuffer::new(morlog.undo_redo_entries),
+            redo: RedoBuffer::new(morlog.redo_entries),
+            batches: vec![Vec::new(); logs.ends.len()],
+            logs,
+            running: (0..site.threads).map(|_| None).collect(),
+            ended: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            last_undo: 0,
+            drain_at: NEVER,
+            parking: Parking::new(morlog.dram_lines, config),
+            waiting_for_buffer: Vec::new(),
+            waiting_for_space: Vec::new(),
+            last_seen: 0,
+            scanner: Scanner::new(config, interval, SCAN, TagVisits::FREE, faults),
+            cuts: [cut.clone(), cut],
+            data_writes: DataWrites::new(),
+            data_in_flight: slab::Slab::new(),
+            truncation: None,
+            table,
+            sabotages: site.sabotages,
+            cores,
+            core_of: vec![0; site.threads as usize],
+            taken: Vec::new(),
+            silent_dropped: 0,
+        })
+    }
+
+    fn has(&self, sabotage: Sabotage) -> bool {
+        self.sabotages.has(sabotage)
+    }
+
+    fn owner(&self, tx: Tx) -> Owner {
+        Owner { thread: tx.thread, id: tx.number as u16 & self.id_mask }
+    }
+}
+
+impl Design for Morlog {
+    fn start(&mut self, m: &mut Machine) {
+        if self.table.is_none() {
+            self.scanner.start(m);
+        }
+    }
+
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.last_seen = m.now();
+        self.clear_states_if_ids_come_round(m, tx);
+        // What is running goes first: it may need room to end.
+        let log = &self.logs.ends[self.logs.of(tx.thread)];
+        if self.waiting_for_space.is_empty() && log.free_groups() > log.packer.log().groups / 8 {
+            return Flow::Continue;
+        }
+        self.wait_for_space(m, tx.thread)
+    }
+
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        self.last_seen = m.now();
+        self.log_store(m, store)
+    }
+
+    fn takes_non_temporal(&mut self, _m: &mut Machine, tx: Tx, line: LineAddr) -> bool {
+        self.can_park(tx, line)
+    }
+
+    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        self.last_seen = m.now();
+        self.park(m, store)
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        self.last_seen = m.now();
+        if self.delay_persistence { self.commit_at_once(m, tx) } else { self.begin_commit(m, tx) }
+    }
+
+    fn wants_l1_evictions(&self) -> bool {
+        true
+    }
+
+    fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, _dirty: bool) {
+        self.line_leaves_l1(m, core, line);
+    }
+
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+        let after = self.order_before(m, line);
+        let mask = !self.parking.mask(line);
+        if mask == 0 {
+            return Eviction::Keep;
+        }
+        let token = self.data_leaves(m, line, mask, false);
+        self.cached_leaves(line, token);
+        if mask != WordMask::MAX && !self.has(Sabotage::ParkedWordsLeave) {
+            let write = Write::line(WriteClass::Data, line, *content);
+            m.write(Write { mask, after, token, ..write }, 0);
+            return Eviction::Keep;
+        }
+        Eviction::WriteBack { after, token }
+    }
+
+    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
+        match self.read_parked(m, line) {
+            Some((content, latency)) => Fill::Buffer(content, latency),
+            None => Fill::Home,
+        }
+    }
+
+    fn persisted(&mut self, m: &mut Machine, token: Token) {
+        match Meaning::of(token) {
+            (Meaning::Log, _) => self.records_durable(m),
+            (Meaning::Head, log) => self.head_durable(m, log as usize),
+            (Meaning::Data, number) => self.data_durable(m, number as usize),
+        }
+    }
+
+    fn timer(&mut self, m: &mut Machine, token: u64) {
+        match token & 3 {
+            DRAIN if m.now() == self.drain_at => {
+                self.drain_at = NEVER;
+                self.drain(m);
+            }
+            SCAN => self.scan_timer(m),
+            WALK => self.end_walk(m, (token >> 2) as ThreadId),
+            _ => {}
+        }
+    }
+
+    fn background(&mut self, m: &mut Machine) {
+        match self.table {
+            Some(_) => self.press(m),
+            None => self.scanner.hasten(m),
+        }
+    }
+
+    fn shut_down(&mut self, m: &mut Machine) {
+        self.send_all_redo(m);
+    }
+
+    /// Undo+redo records on their way must arrive. Redo data of committed transactions, scans and truncations
+    /// are never urgent.
+    fn is_idle(&self) -> bool {
+        self.undo_redo.len() == 0
+    }
+}

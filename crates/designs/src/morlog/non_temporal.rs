@@ -1,0 +1,154 @@
+//! Non-temporal stores (§III-F): redo data only, and a small region of DRAM that keeps the words from home until
+//! their transaction has committed.
+//!
+//! To make undo data of a store that bypasses the caches, its line would have to be read. So there is none, and
+//! the word must not reach its home before the transaction has committed: it is parked in a line of DRAM. What is
+//! read of its home line comes with the parked words; what leaves the caches of it leaves without them. All
+//! bytes count as dirty, since nobody knows the old ones.
+//!
+//! Left open by the paper, and decided here: a line of the region belongs to one home line and one transaction. If
+//! none is free, and always with delay-persistence, the store goes through the caches like any other (with
+//! delay-persistence others may overwrite a word before its redo data is durable, and nothing could be rolled
+//! back). A cached store to a parked word of its own transaction goes to the region, too.
+
+use super::buffers::{Place, Redo};
+use super::table::Holder;
+use super::{Corner, Meaning, Morlog};
+use graven_base::config::Config;
+use graven_base::ids::Tx;
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_base::time::Cycle;
+use graven_base::time::cycles;
+use graven_machine::config::{CoreConfig, DramConfig, PmConfig};
+use graven_machine::design::{Flow, Store};
+use graven_machine::machine::Machine;
+use graven_machine::media::overlay;
+use graven_machine::request::{Write, WriteClass};
+
+/// A line of the region.
+#[derive(Clone, Copy, Debug)]
+pub struct Parked {
+    tx: Tx,
+    line: LineAddr,
+    mask: WordMask,
+    data: LineData,
+}
+
+/// The region.
+#[derive(Debug)]
+pub struct Parking {
+    lines: Vec<Option<Parked>>,
+    /// Of a line of DRAM.
+    read: Cycle,
+    /// Of a line of PM, for what is not parked of it.
+    read_home: Cycle,
+}
+
+impl Parking {
+    pub fn new(lines: u32, config: &Config) -> Parking {
+        let mhz = config.get::<CoreConfig>().frequency_mhz;
+        Parking {
+            lines: vec![None; lines as usize],
+            read: cycles(config.get::<DramConfig>().read_ns, mhz),
+            read_home: cycles(config.get::<PmConfig>().read_ns, mhz),
+        }
+    }
+
+    fn of(&self, tx: Tx, line: LineAddr) -> Option<usize> {
+        let is = |p: &Parked| p.tx == tx && p.line == line;
+        self.lines.iter().position(|p| p.as_ref().is_some_and(is))
+    }
+
+    /// Whether a transaction has a word parked.
+    pub fn holds(&self, tx: Tx, addr: Addr) -> bool {
+        let word = addr.word_in_line();
+        self.of(tx, addr.line()).is_some_and(|at| {
+            self.lines[at].as_ref().is_some_and(|parked| parked.mask >> word & 1 != 0)
+        })
+    }
+
+    /// The words of a line that are parked, whoever's they are.
+    pub fn mask(&self, line: LineAddr) -> WordMask {
+        let of_line = self.lines.iter().flatten().filter(|p| p.line == line);
+        of_line.fold(0, |mask, parked| mask | parked.mask)
+    }
+
+    /// Lays the parked words of a line over what its home has.
+    fn overlay(&self, line: LineAddr, content: &mut LineData) {
+        for parked in self.lines.iter().flatten().filter(|p| p.line == line) {
+            overlay(content, &parked.data, parked.mask);
+        }
+    }
+}
+
+impl Morlog {
+    pub(super) fn can_park(&self, tx: Tx, line: LineAddr) -> bool {
+        let parking = &self.parking;
+        !self.delay_persistence
+            && (parking.of(tx, line).is_some() || parking.lines.iter().any(Option::is_none))
+    }
+
+    /// Parks a word, and makes its redo entry.
+    pub(super) fn park(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        let Store { tx, addr, new, .. } = *store;
+        if !self.has_space_for_first(tx) {
+            return self.wait_for_space(m, tx.thread);
+        }
+        let line = addr.line();
+        let free = || self.parking.lines.iter().position(Option::is_none);
+        let at = self.parking.of(tx, line).or_else(free).expect("it could be parked");
+        let none = Parked { tx, line, mask: 0, data: [0; WORDS_PER_LINE] };
+        let parked = self.parking.lines[at].get_or_insert(none);
+        parked.mask |= addr.word_mask();
+        parked.data[addr.word_in_line()] = new;
+        let place = m.memory.dram_start().plus(at as u64 * LINE_BYTES);
+        let place = place.plus(addr.word_in_line() as u64 * 8);
+        m.write(Write::words(WriteClass::Data, place, &[new]), m.path());
+
+        self.running_of(store);
+        self.touched(tx, Holder::Parked(line, tx.thread));
+        self.discard_stored_again(m, store);
+        self.make_room_for_redo(m);
+        let owner = self.owner(tx);
+        self.logs.end(tx.thread).redo += 1;
+        m.count().log_redo_entries += 1;
+        m.corner(Corner::Parked as usize);
+        m.note(|| format!("{addr} is parked in DRAM; redo entry of {new:#x}"));
+        let (dirty, place, late, value) = (0xff, Place::Here, false, new);
+        self.redo.push(Redo { tx, owner, addr, value, dirty, late, place });
+        Flow::Continue
+    }
+
+    /// What is read of a line of which words are parked, and how long that takes.
+    pub(super) fn read_parked(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+    ) -> Option<(LineData, Cycle)> {
+        let mask = self.parking.mask(line);
+        if mask == 0 {
+            return None;
+        }
+        let mut content = m.memory.content(line);
+        self.parking.overlay(line, &mut content);
+        m.count().dram_reads += 1;
+        let whole = mask == WordMask::MAX;
+        Some((content, self.parking.read.max(if whole { 0 } else { self.parking.read_home })))
+    }
+
+    /// The transaction has committed, durably: its parked words go home.
+    pub(super) fn send_parked_home(&mut self, m: &mut Machine, tx: Tx) {
+        for at in 0..self.parking.lines.len() {
+            let Some(parked) = self.parking.lines[at].filter(|p| p.tx == tx) else { continue };
+            self.parking.lines[at] = None;
+            m.note(|| format!("parked words of {} go home", parked.line));
+            let token = self.data_leaves(m, parked.line, parked.mask, false);
+            let holder = Holder::Parked(parked.line, tx.thread);
+            if let Some(table) = &mut self.table {
+                table.leaves(holder, Meaning::of(token).1 as usize);
+            }
+            let write = Write::line(WriteClass::Data, parked.line, parked.data);
+            m.write(Write { mask: parked.mask, token, ..write }, m.path());
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Recovery (§III-E), from the bytes of the logs alone.
+//!
+//! Each log is read from its head to its first hole. A thread's records up to a commit record belong to that
+//! transaction; what it logs for it afterwards is marked late and bears its id. Commits are put in order: by
+//! their places in the one log, or by their numbers.
+//!
+//! A transaction counts if its commit record is there; with delay-persistence also all the redo data that its
+//! ulog counter announces, and all transactions that committed before it count, too. Redo goes first, in
+//! the order of commits: per word the newest, and nothing for a word that a later record says is at home. Then
+//! undo, newest first: of transactions that never committed, then of those that do not count, the last
+//! commit first. The heads move last. With several logs that cannot be done at once: first the void flag says
+//! that all are empty.
+
+use std::collections::BTreeMap;
+
+use super::logs::Places;
+use super::{MorlogConfig, Sabotage};
+use crate::packed_log::{Kind, Record, bytes_of};
+use graven_base::memory::{Addr, words_in};
+use graven_base::surviving::Medium;
+use graven_machine::design::{RecoveryReport, Site};
+
+/// Makes empty logs of whatever the region holds.
+pub fn format(site: &Site, medium: &mut Medium) {
+    let places = Places::of(site);
+    places.logs.iter().for_each(|log| log.create(medium));
+    medium.store(places.horizon, 0);
+    medium.store(places.void, 0);
+}
+
+/// A transaction, as its records tell.
+#[derive(Debug, Default)]
+struct Transaction {
+    id: u16,
+    /// Its undo+redo and redo records, oldest first.
+    records: Vec<Record>,
+    /// Its place among commits, and how many words it announced, once it has a commit record.
+    commit: Option<(u64, u16)>,
+    /// Words that came late.
+    late: u32,
+}
+
+pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let has = |sabotage| site.sabotages.has(sabotage);
+    let places = Places::of(site);
+    let mut report = RecoveryReport::default();
+    let several = places.logs.len() > 1;
+    let is_void = several && medium.load(places.void) != 0;
+    let scans: Vec<_> = places.logs.iter().map(|log| log.scan(medium)).collect();
+    report.records_scanned = scans.iter().map(|s| s.records.len() as u64).sum();
+    let move_heads = |medium: &mut Medium| {
+        if several && report.records_scanned > 0 {
+            medium.store(places.void, 1);
+        }
+        for (log, scan) in places.logs.iter().zip(&scans) {
+            if medium.load(log.head()) != scan.end {
+                log.seal(medium, scan.end);
+                medium.store(log.head(), scan.end);
+            }
+        }
+        if several && (is_void || report.records_scanned > 0) {
+            medium.store(places.void, 0);
+        }
+    };
+    if is_void || report.records_scanned == 0 {
+        move_heads(medium);
+        return report;
+    }
+    if has(Sabotage::RecoveryMovesHeadFirst) {
+        move_heads(medium);
+    }
+    let mut transactions = Vec::new();
+    for (log, scan) in scans.iter().enumerate() {
+        for (group, record) in &scan.records {
+            medium.note(|| format!("log {log}, group {group}: {record}"));
+        }
+        collect(several, scan.records.iter().map(|&(_, record)| record), &mut transactions);
+    }
+    if !has(Sabotage::RedoByThread) {
+        transactions.sort_by_key(|t| t.commit.map_or(u64::MAX, |(number, _)| number));
+    }
+    let delayed = site.config.get::<MorlogConfig>().delay_persistence;
+    let horizon = if several { medium.load(places.horizon) } else { 0 };
+    let counts = whole(&transactions, delayed, several.then_some(horizon), site);
+
+    let mut redo = BTreeMap::new();
+    for (transaction, _) in transactions.iter().zip(&counts).filter(|(_, counts)| **counts) {
+        if transaction.commit.is_some_and(|(number, _)| several && number <= horizon) {
+            continue;
+        }
+        lay(&transaction.records, &mut redo, medium);
+    }
+    for (addr, value) in redo {
+        medium.store(addr, value);
+        report.words_redone += 1;
+    }
+    let undone = transactions.iter().zip(&counts).filter(|(_, counts)| !**counts).map(|(t, _)| t);
+    let mut undo: Vec<&Record> =
+        undone.flat_map(|t| &t.records).filter(|r| r.kind == Kind::UndoRedo).collect();
+    if !has(Sabotage::UndoOldestFirst) {
+        undo.reverse();
+    }
+    for record in undo {
+        let value = undo_value(record, site, medium);
+        medium.store(record.addr, value);
+        report.words_undone += 1;
+    }
+    if !has(Sabotage::RecoveryMovesHeadFirst) {
+        move_heads(medium);
+    }
+    report
+}
+
+fn undo_value(record: &Record, site: &Site, medium: &mut Medium) -> u64 {
+    if !site.sabotages.has(Sabotage::UndoInDirtyBytes) {
+        return record.undo;
+    }
+    let mask = bytes_of(record.dirty);
+    medium.load(record.addr) & !mask | record.undo & mask
+}
+
+/// Deals a log's records out to transactions, in their order.
+fn collect(
+    numbered: bool,
+    records: impl Iterator<Item = Record>,
+    transactions: &mut Vec<Transaction>,
+) {
+    let first = transactions.len();
+    let mut open: BTreeMap<u8, Transaction> = BTreeMap::new();
+    let mut committed: Vec<u8> = Vec::new();
+    for (place, record) in records.enumerate() {
+        if record.late {
+            // The last transaction of the thread that has committed under this id.
+            let of = |(i, t): &(usize, &Transaction)| {
+                committed[*i] == record.thread && t.id == record.tx
+            };
+            let found = transactions[first..].iter().enumerate().rev().find(of).map(|(i, _)| i);
+            if let Some(i) = found {
+                let transaction = &mut transactions[first + i];
+                transaction.late += match record.kind {
+                    Kind::InPlace => record.dirty.count_ones(),
+                    _ => 1,
+                };
+                transaction.records.push(record);
+            }
+            continue;
+        }
+        let transaction = open.entry(record.thread).or_default();
+        transaction.id = record.tx;
+        if record.kind == Kind::Commit {
+            let number = if numbered { record.addr.0 } else { place as u64 };
+            transaction.commit = Some((number, record.ulog));
+            committed.push(record.thread);
+            transactions.push(std::mem::take(transaction));
+            open.remove(&record.thread);
+        } else {
+            transaction.records.push(record);
+        }
+    }
+    // Open transactions of several logs have written no word of each other's: had one committed, its record
+    // would be durable before the others'. So their order is of no account.
+    transactions.extend(open.into_values());
+}
+
+/// Which transactions count.
+fn whole(
+    transactions: &[Transaction],
+    delayed: bool,
+    horizon: Option<u64>,
+    site: &Site,
+) -> Vec<bool> {
+    let has = |sabotage| site.sabotages.has(sabotage);
+    let mut all_before = true;
+    let mut expected = None;
+    let mut counts = Vec::new();
+    for transaction in transactions {
+        let Some((number, ulog)) = transaction.commit else {
+            counts.push(false);
+            continue;
+        };
+        let behind_horizon = horizon.is_some_and(|horizon| number <= horizon);
+        if !delayed || behind_horizon {
+            counts.push(true);
+            continue;
+        }
+        // A number that is missing is a transaction that committed and whose record is not there.
+        if let Some(horizon) = horizon {
+            all_before &=
+                number == expected.unwrap_or(horizon + 1) || has(Sabotage::PrefixIsIgnored);
+            expected = Some(number + 1);
+        }
+        let is_whole = transaction.late == u32::from(ulog) || has(Sabotage::CounterIsIgnored);
+        counts.push(is_whole && all_before);
+        all_before &= is_whole || has(Sabotage::PrefixIsIgnored);
+    }
+    counts
+}
+
+/// Lays a transaction's redo data over that of those before it.
+fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, medium: &mut Medium) {
+    for record in records {
+        match record.kind {
+            Kind::UndoRedo => _ = redo.insert(record.addr, record.redo),
+            Kind::Redo => {
+                let mask = if record.partial { bytes_of(record.dirty) } else { u64::MAX };
+                let below = match redo.get(&record.addr) {
+                    Some(&value) => value,
+                    None if record.partial => medium.load(record.addr),
+                    None => 0,
+                };
+                redo.insert(record.addr, below & !mask | record.redo & mask);
+            }
+            Kind::InPlace => {
+                for word in words_in(record.dirty) {
+                    redo.remove(&record.addr.line().word(word));
+                }
+            }
+            Kind::Commit => {}
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Truncation by a transaction table (§III-F): the alternative to scans.
+//!
+//! An entry per transaction counts the lines that hold data of it and are not durable at home. When the
+//! transaction is persistent and the count is 0, its records may go; a log's head moves to the first record
+//! of the oldest transaction that is left. (The paper's entry has the addresses of its first and last log entries; the
+//! head needs the first only.)
+//!
+//! Left open by the paper, and decided here. Lines go home when caches evict them, which may take for ever: when
+//! a log is full, or the table, the lines of the oldest persistent transactions are forced home. A head moves
+//! when half of its log is in use, or somebody waits for room, since each move is a write.
+
+use std::collections::BTreeMap;
+
+use super::{Corner, Morlog};
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::LineAddr;
+use graven_machine::machine::Machine;
+
+/// Transactions whose lines are forced home at a time.
+const FORCED_AT_A_TIME: usize = 4;
+
+/// What holds data of a transaction: a line in the caches, or its parked words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    Cached(LineAddr),
+    Parked(LineAddr, ThreadId),
+}
+
+/// A transaction with records in a log.
+#[derive(Clone, Copy, Debug)]
+struct TableEntry {
+    tx: Tx,
+    first_group: u64,
+    /// Holders of its data that are not durable at home.
+    counter: u32,
+    /// The how-manieth commit it is, once that is persistent.
+    commit: Option<u64>,
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct TransactionTable {
+    entries: Vec<Option<TableEntry>>,
+    /// Entries leave in the order of commits: with several logs, a transaction's redo data must not be left
+    /// when a later one's is gone.
+    in_order: bool,
+    /// Which entries have data in a holder.
+    holders: BTreeMap<Holder, Vec<usize>>,
+    /// The same of data on its way home, by the number of its write.
+    leaving: BTreeMap<usize, Vec<usize>>,
+}
+
+impl TransactionTable {
+    /// An empty table. `in_order`: entries leave in the order of commits.
+    pub fn new(entries: u32, in_order: bool) -> Self {
+        let entries = vec![None; entries as usize];
+        Self { entries, in_order, holders: BTreeMap::new(), leaving: BTreeMap::new() }
+    }
+
+    fn of(&self, tx: Tx) -> Option<usize> {
+        self.entries.iter().position(|e| e.as_ref().is_some_and(|e| e.tx == tx))
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.entries.iter().all(Option::is_some)
+    }
+
+    /// A transaction has its first record.
+    pub fn add(&mut self, tx: Tx, first_group: u64) {
+        let free = self.entries.iter_mut().find(|e| e.is_none()).expect("the caller looks first");
+        *free = Some(TableEntry { tx, first_group, counter: 0, commit: None });
+    }
+
+    /// A holder has data of a transaction.
+    pub fn touched(&mut self, tx: Tx, holder: Holder) {
+        let Some(at) = self.of(tx) else { return };
+        let of_holder = self.holders.entry(holder).or_default();
+        if !of_holder.contains(&at) {
+            of_holder.push(at);
+            self.entries[at].as_mut().expect("just found").counter += 1;
+        }
+    }
+
+    /// What a holder has leaves for home.
+    pub fn leaves(&mut self, holder: Holder, number: usize) {
+        if let Some(entries) = self.holders.remove(&holder) {
+            self.leaving.insert(number, entries);
+        }
+    }
+
+    /// A write is durable at home. Returns whether an entry is free now.
+    pub fn durable(&mut self, number: usize) -> bool {
+        for at in self.leaving.remove(&number).into_iter().flatten() {
+            self.entries[at].as_mut().expect("its counter keeps it").counter -= 1;
+        }
+        self.forget()
+    }
+
+    /// A transaction is persistent. Returns whether an entry is free now.
+    pub fn persistent(&mut self, tx: Tx, commit: u64) -> bool {
+        if let Some(at) = self.of(tx) {
+            self.entries[at].as_mut().expect("just found").commit = Some(commit);
+        }
+        self.forget()
+    }
+
+    fn forget(&mut self) -> bool {
+        let mut any = false;
+        // Those that are not home; the first of them holds up the later ones if order matters.
+        let first = self.first_not_home().filter(|_| self.in_order).unwrap_or(u64::MAX);
+        for entry in &mut self.entries {
+            let home = |e: TableEntry| e.counter == 0 && e.commit.is_some_and(|n| n < first);
+            if entry.is_some_and(home) {
+                *entry = None;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The first persistent commit of which not all data is at home.
+    pub fn first_not_home(&self) -> Option<u64> {
+        let live = self.entries.iter().flatten().filter(|e| e.counter > 0);
+        live.filter_map(|e| e.commit).min()
+    }
+
+    /// The first group of the oldest transaction whose log this is.
+    pub fn oldest(&self, is_of_log: impl Fn(Tx) -> bool) -> Option<u64> {
+        let of_log = self.entries.iter().flatten().filter(|e| is_of_log(e.tx));
+        of_log.map(|e| e.first_group).min()
+    }
+
+    /// Cached lines of the persistent transactions that committed first, of those that are not home.
+    fn lines_of_oldest(&self) -> Vec<LineAddr> {
+        let mut oldest: Vec<(u64, usize)> = Vec::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let not_home = entry.filter(|e| e.counter > 0);
+            oldest.extend(not_home.and_then(|e| e.commit).map(|commit| (commit, at)));
+        }
+        oldest.sort_unstable();
+        oldest.truncate(FORCED_AT_A_TIME);
+        let is_oldest = |at: &usize| oldest.iter().any(|(_, of)| of == at);
+        let held = self.holders.iter().filter(|(_, of)| of.iter().any(is_oldest));
+        let line = |holder: &Holder| match *holder {
+            Holder::Cached(line) => Some(line),
+            Holder::Parked(..) => None,
+        };
+        held.filter_map(|(holder, _)| line(holder)).collect()
+    }
+}
+
+impl Morlog {
+    /// Whether a transaction that has no record yet can have an entry in the table, if there is one.
+    pub(super) fn has_table_entry(&self) -> bool {
+        !self.table.as_ref().is_some_and(TransactionTable::is_full)
+    }
+
+    pub(super) fn touched(&mut self, tx: Tx, holder: Holder) {
+        if let Some(table) = &mut self.table {
+            table.touched(tx, holder);
+        }
+    }
+
+    /// Forces data of the oldest persistent transactions home, and late redo data into the log, so that
+    /// there will be room.
+    pub(super) fn press(&mut self, m: &mut Machine) {
+        self.send_late_redo(m, u64::MAX);
+        let lines = self.table.as_ref().map(TransactionTable::lines_of_oldest).unwrap_or_default();
+        for line in lines {
+            if m.caches.is_dirty(line) {
+                m.corner(Corner::PressedHome as usize);
+                self.write_line_back(m, line, false);
+            }
+        }
+    }
+
+    /// Entries of the table are free: heads may move, and whoever waits for an entry goes on.
+    pub(super) fn table_moved(&mut self, m: &mut Machine) {
+        self.move_heads_by_table(m);
+        self.release_waiting_for_space(m);
+    }
+
+    pub(super) fn move_heads_by_table(&mut self, m: &mut Machine) {
+        let Some(table) = &self.table else { return };
+        let waits = !self.waiting_for_space.is_empty();
+        let mut moves = false;
+        let mut heads = Vec::new();
+        for (log, end) in self.logs.ends.iter().enumerate() {
+            let oldest = table.oldest(|tx| self.logs.of(tx.thread) == log);
+            let head = oldest.unwrap_or(end.packer.tail());
+            let used = end.packer.tail() - end.head;
+            moves |= head > end.head && (waits || 2 * used > end.packer.log().groups);
+            heads.push(head);
+        }
+        if moves && self.truncation.is_none() {
+            let not_home = table.first_not_home().map_or(u64::MAX, |n| n - 1);
+            let horizon = self.persistent_commits().min(not_home);
+            self.truncate(m, heads, horizon, None);
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! `opt-redo`: hardware redo logging with a back end, after WrAP (Doshi, Giles, Varman, HPCA 2016), as HOOP compares
+//! with it (ISCA 2020, *Opt-Redo*: §IV-A, §IV-B, Fig. 4b).
+//!
+//! - **Update records.** "Opt-Redo persists both the data and metadata for a single update using two cache lines" (§IV-B).
+//!   Each transactional store makes a record of two lines, which stream to the log past the caches. The store does
+//!   not wait, unless its thread's log buffer in the controller has no entry left: an entry is occupied until both
+//!   lines are durable. An update is a store of a word, as the comparison in the same paragraph has it (eight updates
+//!   and their metadata in two lines of HOOP's): nothing is merged. With `merge_updates`, stores to a line share a record
+//!   as long as it is in the log buffer, and the oldest is sent when that is full, and all at the transaction's end: an
+//!   update is a line then.
+//! - **Commit.** A message tells the controller of the transaction's end; when all its records are durable it writes a
+//!   commit record with the next commit sequence number; when that is durable, a message acknowledges it. Updated
+//!   data is not waited for. Two ordering points per transaction (Fig. 4b: "one for the redo logs and another for
+//!   the data updates"): records before commit record, and, in the background, data before truncation.
+//! - **Victim cache.** PM lines that leave the LLC do not go home: they are parked in the controller, and misses are
+//!   served from there, until all transactions that might have stored to them are retired: those of all threads that were
+//!   open with stores, and those that had committed and were not at home yet. (A line does not tell who stored to it.)
+//!   Then the line is dropped, since the back end has written its words home. A line that leaves when there is no
+//!   such transaction is written home like any other: who put dirty words there is not known.
+//! - **Back end.** "It supports asynchronous data checkpointing, log truncation, and combination" (§IV-A). When
+//!   `checkpoint_transactions` have committed, or the oldest of them `checkpoint_delay_cycles` ago, or
+//!   somebody waits for it, it takes that many in commit order, reads their records from PM, keeps the newest update of
+//!   each word, writes the words of each line in place, and truncates the log when they are durable.
+//! - **Truncation** is one word, for all threads: the commit sequence number up to which everything is at home. It is
+//!   written after the data, and slots are used again after it. Words of each thread instead (`truncated-thread-by-thread`)
+//!   lose data: if the log of the thread with the newer transaction is truncated first, recovery
+//!   replays the older one of the other thread over it.
+//!
+//! **When something is full.** *Log buffer*: the thread's next store waits. *Log area*: the store waits until the back
+//! end has truncated; a transaction with more updates than slots ends the run with the reason. *Victim cache*: the line waits
+//! outside (its bytes are in the LLC's write-back buffer, which is not bounded, as nothing else on that way is), the
+//! back end is pressed, and no store of any transaction is performed until it has a place. If all transactions that
+//! have ended are at home and lines still wait, they and the whole cache belong to transactions in progress, which no
+//! waiting can end: the run ends with the reason. A line with uncommitted words never goes home.
+//!
+//! Each thread has a circular log area of slots of 128 B behind a header of that size. Records are numbered from 0
+//! over all passes: record `n` lies in slot `n mod slots`, in pass `n / slots`. A commit record is a metadata line
+//! without data.
+//!
+//! | line | word | bits | content |
+//! |---|---|---|---|
+//! | header of thread 0 | 0 | 0-63 | truncation: commits up to this sequence number are at home |
+//! | slot, 0 | 0-7 | 0-63 | update: the whole line, as it was when the record was made |
+//! | slot, 1 | 0 | 0-7 | kind: 1 update, 2 commit; 0: no record |
+//! | | 0 | 8-15 | update: which words of the line are the transaction's |
+//! | | 0 | 16-23 | thread |
+//! | | 0 | 24-62 | transaction number (low 39 bits) |
+//! | | 1 | 0-47 | update: home address |
+//! | | 1 | 0-62 | commit: commit sequence number, from 1 |
+//! | | 2 | 0-62 | number of the record |
+//! | | 3 | 0-62 | commit: number of update records |
+//! | | 0-3 | 63 | torn bit: 1 in even passes over the area, 0 in odd ones |
+//! | | 4-7 | | zero |
+//!
+//! Update records need no torn bits, as their commit record is sent when they are durable; a commit record does. All
+//! metadata lines have them, since a slot holds either kind in turn.
+//!
+//! There are no non-volatile registers: log buffers, victim cache and the back end's state are lost at a power failure.
+//! **Recovery** looks at all slots for commit records that the truncation word has not passed, and replays their update
+//! records in commit order, newest last. A commit record that is missing between others is that of a transaction that was
+//! not acknowledged; what depends on it began later. Words, not lines, are replayed.
+//!
+//! `opt-redo-literal` is the same with the granularity of the text, lines: the back end and recovery write whole data
+//! lines. It loses data where two open transactions share a line.
+//!
+//! Left open by HOOP, and decided here: all of the above that has no section; the log buffer (8 entries of 128 B: the
+//! 1 KB that HOOP's OOP data buffer has per core, §III-H); the victim cache (128 KB, as HOOP's eviction buffer);
+//! batches, delays and requests in flight.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | parameters, state, hooks |
+//! | `logging` | update records, log buffer, commit |
+//! | `back_end` | reading, combining, updating in place, truncation |
+//! | `record`, `recovery` | the bytes of the log; recovery from them |
+//! | `cost` | what the hardware costs |
+//! | `corners` | states worth reaching |
+
+mod back_end;
+mod corners;
+mod cost;
+mod logging;
+mod record;
+mod recovery;
+
+use std::collections::VecDeque;
+
+use back_end::Batch;
+use corners::{CORNERS, Corner};
+use logging::LogEntry;
+use record::Area;
+use recovery::{format, recover};
+
+use super::victims::{Parked, Victim, Victims};
+use graven_base::config::{ConfigError, Size};
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::section;
+use graven_base::thread_set::ThreadSet;
+use graven_base::time::Cycle;
+use graven_machine::design::{
+    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+};
+use graven_machine::machine::Machine;
+use graven_machine::request::Token;
+use graven_machine::sabotages;
+
+section! {
+    /// Redo logging in hardware: records stream to PM, a back end updates data in place from them.
+    pub struct OptRedoConfig("opt-redo") {
+        /// Circular log area of each thread, 128 B per update and per commit; a transaction must fit.
+        log_bytes_per_thread: Size = Size::kb(192), Size(384)..=Size::mb(64), "B";
+        /// Update records of each thread that are on their way to PM at a time.
+        log_buffer_entries: u32 = 8, 1..=256, "records";
+        /// Whether stores to a line share a record as long as the log buffer can keep it; if not, it is sent at once.
+        merge_updates: bool = false, (), "";
+        /// Lines that left the LLC and wait in the controller until their transactions are at home.
+        victim_cache_lines: u32 = 2048, 1..=1_048_576, "lines";
+        /// Time of a read that the victim cache serves, once it has reached the controller.
+        victim_read_cycles: u32 = 1, 0..=1000, "cycles";
+        /// Committed transactions that the back end takes at a time; it begins when there are so many.
+        checkpoint_transactions: u32 = 16, 1..=65_536, "transactions";
+        /// Longest time for which a committed transaction waits until the back end begins without the others.
+        checkpoint_delay_cycles: u32 = 10_000, 0..=1_000_000_000, "cycles";
+        /// Lines of the log that the back end reads at a time.
+        checkpoint_reads: u32 = 8, 1..=256, "requests";
+        /// Lines that the back end writes home at a time.
+        checkpoint_writes: u32 = 8, 1..=256, "requests";
+    }
+}
+
+sabotages! {
+    /// The commit record does not wait for the update records.
+    LogNotAwaited = "log-not-awaited";
+    /// A commit is acknowledged when its record is sent.
+    CommitNotAwaited = "commit-not-awaited";
+    /// A commit leaves no record.
+    CommitRecordMissing = "commit-record-missing";
+    /// Lines that leave the LLC go home.
+    EvictionsGoHome = "evictions-go-home";
+    /// Lines that find no place in the victim cache go home.
+    OverflowGoesHome = "overflow-goes-home";
+    /// A line that is parked again leaves its older content there.
+    OlderVictimStays = "older-victim-stays";
+    /// Parked lines are dropped when their transactions have committed, at home or not.
+    VictimsDroppedAtCommit = "victims-dropped-at-commit";
+    /// Lines are parked for open transactions only, not for those that have committed.
+    CommittedNotParked = "committed-not-parked";
+    /// The back end takes transactions whose commit records are on their way.
+    CheckpointBeforeCommit = "checkpoint-before-commit";
+    /// The back end writes whole lines home, whoever else has words in them.
+    WholeLinesCheckpointed = "whole-lines-checkpointed";
+    /// Of several updates of a word, the oldest goes home.
+    OldestUpdateWins = "oldest-update-wins";
+    /// The log is truncated when the updates are sent.
+    TruncatedAtSending = "truncated-at-sending";
+    /// The log of each thread is truncated by a word of its own.
+    TruncatedThreadByThread = "truncated-thread-by-thread";
+    /// Slots are used again when the truncation is sent.
+    SlotsFreedEarly = "slots-freed-early";
+    /// Recovery writes whole lines, whoever else has words in them.
+    WholeLinesReplayed = "whole-lines-replayed";
+    /// Recovery replays one log after the other.
+    ReplayedThreadByThread = "replayed-thread-by-thread";
+    /// Recovery replays records that no commit record follows.
+    UncommittedReplayed = "uncommitted-replayed";
+    /// The torn bits of metadata are not looked at.
+    TornBitsIgnored = "torn-bits-ignored";
+    /// The log areas are put to use as they are found.
+    LogNotCleared = "log-not-cleared";
+}
+
+/// The design's entry in the registry.
+pub const ENTRY: Entry = Entry {
+    name: "opt-redo",
+    summary: "redo records of two lines per store; a back end updates data in place from the log",
+    paper: "WrAP (HPCA'16) as Opt-Redo in HOOP (ISCA'20) §IV",
+    promise: |_| Promise::Durable,
+    section: Some(|| Box::new(OptRedoConfig::default())),
+    build: |site| Ok(Box::new(OptRedo::new(site)?)),
+    format,
+    recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("opt-redo.log_bytes_per_thread", &["13 KB", "16 KB", "32 KB"]),
+        ("opt-redo.log_buffer_entries", &["1", "2", "8"]),
+        ("opt-redo.merge_updates", &["true", "false"]),
+        ("opt-redo.victim_cache_lines", &["3", "6", "64"]),
+        ("opt-redo.checkpoint_transactions", &["1", "2", "4", "16"]),
+        ("opt-redo.checkpoint_delay_cycles", &["0", "500", "10000"]),
+        ("opt-redo.checkpoint_reads", &["1", "8"]),
+        ("opt-redo.checkpoint_writes", &["1", "2", "8"]),
+    ],
+    cost: cost::COSTS,
+    ..PLAIN
+};
+
+/// The same with lines as the unit of what is written home.
+pub const LITERAL: Entry = Entry {
+    name: "opt-redo-literal",
+    summary: "opt-redo with whole lines written home and replayed, as published (loses data)",
+    default: false,
+    inherent: Sabotage::all(&[Sabotage::WholeLinesCheckpointed, Sabotage::WholeLinesReplayed]),
+    ..ENTRY
+};
+
+/// What a thread's store waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    Buffer,
+    Area,
+    Victims,
+}
+
+/// Where a thread is on the way to its next commit record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// The message of the transaction's end is on its way.
+    Ending,
+    /// The controller has it, and waits for the transaction's records.
+    Ended,
+}
+
+#[derive(Debug)]
+struct Thread {
+    area: Area,
+    /// Of the next record.
+    number: u64,
+    /// Of the oldest record whose slot may not be used again.
+    head: u64,
+    /// Number of the transaction that runs.
+    tx: u64,
+    /// Its update records.
+    updates: u64,
+    /// The line of its latest store.
+    last: Option<LineAddr>,
+    /// The log buffer.
+    entries: Vec<LogEntry>,
+    /// Lines of its records that are not durable.
+    lines_on_their_way: u32,
+    phase: Phase,
+    held: Option<Hold>,
+}
+
+/// A transaction whose commit record was sent.
+#[derive(Clone, Copy, Debug)]
+struct Committed {
+    sequence: u64,
+    thread: ThreadId,
+    /// Number of its first record.
+    first: u64,
+    updates: u64,
+    /// When the back end is to begin without waiting for more; known when the commit record is durable.
+    due: Option<Cycle>,
+}
+
+/// What timers, reads and durable writes are about; the rest of the token is a number.
+#[derive(Clone, Copy, Debug)]
+enum About {
+    Record = 1,
+    End,
+    Commit,
+    Acknowledgement,
+    Due,
+    Read,
+    Home,
+    Truncation,
+}
+
+impl About {
+    fn of(self, number: usize) -> Token {
+        (number as u64) << 4 | self as u64
+    }
+
+    fn of_entry(self, thread: usize, entry: usize) -> Token {
+        self.of(thread << 16 | entry)
+    }
+}
+
+struct OptRedo {
+    config: OptRedoConfig,
+    sabotages: Sabotages,
+    threads: Vec<Thread>,
+    victims: Victims,
+    /// Commit sequence number of the newest transaction.
+    sequence: u64,
+    /// Every transaction up to this one is at home.
+    retired: u64,
+    /// Up to this one, the back end was asked to begin at once.
+    requested: u64,
+    /// Transactions that the back end has not begun with, in commit order.
+    committed: VecDeque<Committed>,
+    batch: Option<Batch>,
+}
+
+impl OptRedo {
+    fn new(site: &Site) -> Result<OptRedo, ConfigError> {
+        let config = site.config.get::<OptRedoConfig>().clone();
+        site.check_thread_areas("opt-redo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
+        let thread = |t| Thread {
+            area: Area::of(site, t),
+            number: 0,
+            head: 0,
+            tx: 0,
+            updates: 0,
+            last: None,
+            entries: vec![LogEntry::default(); config.log_buffer_entries as usize],
+            lines_on_their_way: 0,
+            phase: Phase::Running,
+            held: None,
+        };
+        Ok(OptRedo {
+            sabotages: site.sabotages,
+            threads: (0..site.threads).map(thread).collect(),
+            victims: Victims::new(config.victim_cache_lines),
+            sequence: 0,
+            retired: 0,
+            requested: 0,
+            committed: VecDeque::new(),
+            batch: None,
+            config,
+        })
+    }
+
+    /// Threads whose transactions are open with stores, or have ended and have no commit record yet.
+    fn open_threads(&self) -> ThreadSet {
+        let open = self.threads.iter().enumerate().filter(|(_, t)| t.updates > 0);
+        open.fold(0, |set, (t, _)| set | 1 << t)
+    }
+
+    /// A line is parked for all transactions that might have stored to it.
+    fn park(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> Eviction {
+        if victim.open != 0 {
+            m.corner(Corner::VictimUncommitted as usize);
+        }
+        if self.sabotages.has(Sabotage::OlderVictimStays)
+            && let Some(older) = self.victims.find_mut(line)
+        {
+            *older = Victim { data: older.data, ..victim };
+            return Eviction::Keep;
+        }
+        let parked = self.victims.park(line, victim);
+        match parked {
+            Parked::Here => {}
+            Parked::Replaced => m.corner(Corner::VictimReplaced as usize),
+            Parked::Waits if self.sabotages.has(Sabotage::OverflowGoesHome) => {
+                self.victims.give_up_newest();
+                return Eviction::WriteBack { after: 0, token: 0 };
+            }
+            Parked::Waits => {
+                m.corner(Corner::VictimWaits as usize);
+                m.note(|| format!("line {} finds the victim cache full", line.addr()));
+                self.begin_checkpoint_if_due(m);
+                self.fail_if_victims_wait_for_ever(m);
+            }
+        }
+        self.victims.count(m, parked);
+        Eviction::Keep
+    }
+
+    /// Only transactions that have ended make room.
+    fn fail_if_victims_wait_for_ever(&self, m: &mut Machine) {
+        if self.victims.has_waiting() && !self.back_end_has_work() {
+            m.fail(format!(
+                "transactions in progress have more lines outside the caches than opt-redo.victim_cache_lines = {} holds",
+                self.config.victim_cache_lines
+            ));
+        }
+    }
+}
+
+impl Design for OptRedo {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        let t = store.tx.thread as usize;
+        if self.merge(m, store) {
+            return Flow::Continue;
+        }
+        let Some(hold) = self.must_wait(m, store.tx) else {
+            self.threads[t].last = Some(store.addr.line());
+            self.log(m, store);
+            return Flow::Continue;
+        };
+        self.threads[t].held = Some(hold);
+        m.corner(match hold {
+            Hold::Buffer => Corner::LogBufferFull,
+            Hold::Area => Corner::AreaFull,
+            Hold::Victims => Corner::StoreWaitsForVictims,
+        } as usize);
+        m.count().log_overflows += u64::from(hold != Hold::Victims);
+        self.begin_checkpoint_if_due(m);
+        Flow::Retry
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        let t = tx.thread as usize;
+        if self.threads[t].updates == 0 {
+            return Flow::Continue;
+        }
+        self.send_all(m, t);
+        self.threads[t].phase = Phase::Ending;
+        m.set_timer(m.now() + m.path(), About::End.of(t));
+        Flow::Wait
+    }
+
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+        let open = self.open_threads();
+        let unaware = self.sabotages.has(Sabotage::CommittedNotParked);
+        let newest = if unaware { self.retired } else { self.sequence };
+        if open == 0 && newest <= self.retired || self.sabotages.has(Sabotage::EvictionsGoHome) {
+            return Eviction::WriteBack { after: 0, token: 0 };
+        }
+        self.park(m, line, Victim { data: *content, open, newest })
+    }
+
+    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
+        let Some(victim) = self.victims.find(line) else { return Fill::Home };
+        let data = victim.data;
+        m.corner(Corner::VictimServed as usize);
+        Fill::Buffer(data, self.config.victim_read_cycles.into())
+    }
+
+    fn persisted(&mut self, m: &mut Machine, token: Token) {
+        let number = (token >> 4) as usize;
+        match token & 0xf {
+            t if t == About::Record as u64 => self.record_durable(m, number >> 16, number & 0xffff),
+            t if t == About::Commit as u64 => self.commit_durable(m, number),
+            t if t == About::Home as u64 => self.update_durable(m),
+            t if t == About::Truncation as u64 => self.truncation_durable(m),
+            other => unreachable!("no write carries token {other}"),
+        }
+    }
+
+    fn read_done(&mut self, m: &mut Machine, token: Token, _line: LineAddr, content: &LineData) {
+        self.record_read(m, (token >> 4) as usize, content);
+    }
+
+    fn background(&mut self, m: &mut Machine) {
+        self.requested = self.sequence;
+        self.begin_checkpoint_if_due(m);
+    }
+
+    fn timer(&mut self, m: &mut Machine, token: u64) {
+        let thread = (token >> 4) as usize;
+        match token & 0xf {
+            t if t == About::End as u64 => self.ended(m, thread),
+            t if t == About::Acknowledgement as u64 => m.release(thread as ThreadId),
+            t if t == About::Due as u64 => self.begin_checkpoint_if_due(m),
+            other => unreachable!("no timer carries token {other}"),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.back_end_has_work()
+    }
+}

@@ -1,0 +1,212 @@
+//! What lies in a slot of a log area, and where: update records and commit records.
+
+use super::{OptRedoConfig, Sabotage};
+use crate::torn;
+use crate::torn::LOW_63;
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
+use graven_base::surviving::Medium;
+use graven_machine::design::{Sabotages, Site};
+
+/// One line of data, one of metadata.
+pub(super) const SLOT_BYTES: u64 = 2 * LINE_BYTES;
+/// The area's first slot is its header.
+pub(super) const HEADER_BYTES: u64 = SLOT_BYTES;
+/// Words of a metadata line that are used.
+const METADATA_WORDS: usize = 4;
+
+const KIND_MASK: u64 = 0xff;
+const KIND_UPDATE: u64 = 1;
+const KIND_COMMIT: u64 = 2;
+const TX_SHIFT: u32 = 24;
+const TX_MASK: u64 = LOW_63 >> TX_SHIFT;
+const HOME_MASK: u64 = (1 << 48) - 1;
+
+/// What a metadata line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The data line of this slot holds new words of the home line.
+    Update { home: LineAddr, words: WordMask },
+    /// The update records in the `updates` slots before this one are those of a committed transaction.
+    Commit { sequence: u64, updates: u64 },
+}
+
+/// A metadata line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Metadata {
+    pub(super) kind: Kind,
+    pub(super) thread: u8,
+    /// Low 39 bits of the transaction's number.
+    pub(super) tx: u64,
+    /// The record's number among the thread's.
+    pub(super) number: u64,
+}
+
+impl Metadata {
+    pub(super) fn line(&self, torn: bool) -> LineData {
+        let head = u64::from(self.thread) << 16 | (self.tx & TX_MASK) << TX_SHIFT;
+        let words = match self.kind {
+            Kind::Update { home, words } => {
+                [head | KIND_UPDATE | u64::from(words) << 8, home.addr().0, self.number, 0]
+            }
+            Kind::Commit { sequence, updates } => {
+                [head | KIND_COMMIT, sequence, self.number, updates]
+            }
+        };
+        let mut line = [0; 8];
+        line[..METADATA_WORDS].copy_from_slice(&torn::mark(words, torn));
+        line
+    }
+
+    /// The metadata, if these words are some and were written whole.
+    pub(super) fn parse(words: [u64; METADATA_WORDS]) -> Option<Metadata> {
+        let [head, second, number, fourth] = torn::whole(words)?;
+        let kind = match head & KIND_MASK {
+            KIND_UPDATE => Kind::Update {
+                home: Addr(second & HOME_MASK).line(),
+                words: (head >> 8) as WordMask,
+            },
+            KIND_COMMIT => Kind::Commit { sequence: second, updates: fourth },
+            _ => return None,
+        };
+        Some(Metadata { kind, thread: (head >> 16) as u8, tx: head >> TX_SHIFT, number })
+    }
+
+    /// The metadata of a line that was read.
+    pub(super) fn of_line(line: &LineData) -> Option<Metadata> {
+        let words = line[..METADATA_WORDS].try_into().expect("a line has more words than that");
+        Metadata::parse(words)
+    }
+}
+
+/// One thread's log area.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    start: Addr,
+    pub(super) slots: u64,
+    sabotages: Sabotages,
+}
+
+impl Area {
+    pub(super) fn of(site: &Site, thread: ThreadId) -> Area {
+        let bytes = site.config.get::<OptRedoConfig>().log_bytes_per_thread.0;
+        let start = site.thread_area(thread, bytes);
+        let slots = (bytes - HEADER_BYTES) / SLOT_BYTES;
+        Area { start, slots, sabotages: site.sabotages }
+    }
+
+    /// The word that truncates: everything up to the commit sequence number in it is at home.
+    pub(super) fn header(&self) -> Addr {
+        self.start
+    }
+
+    /// Where the data line of a record lies; its metadata line follows.
+    pub(super) fn data(&self, number: u64) -> LineAddr {
+        self.start.plus(HEADER_BYTES + number % self.slots * SLOT_BYTES).line()
+    }
+
+    /// Where its metadata line lies.
+    pub(super) fn metadata(&self, number: u64) -> LineAddr {
+        LineAddr(self.data(number).0 + 1)
+    }
+
+    pub(super) fn torn(&self, number: u64) -> bool {
+        torn::of_pass(number, self.slots)
+    }
+
+    /// Reads the metadata in a slot, whatever its record's number.
+    pub(super) fn read(&self, medium: &mut Medium, slot: u64) -> Option<Metadata> {
+        let line = self.metadata(slot);
+        let mut words = [medium.load(line.word(0)), 0, 0, 0];
+        if words[0] & KIND_MASK == 0 {
+            return None;
+        }
+        for (at, word) in words.iter_mut().enumerate().skip(1) {
+            *word = medium.load(line.word(at));
+        }
+        if self.sabotages.has(Sabotage::TornBitsIgnored) {
+            words = torn::as_the_first(words);
+        }
+        Metadata::parse(words)
+    }
+
+    /// Makes an area of unknown content one without records, of which nothing is at home.
+    pub(super) fn clear(&self, medium: &mut Medium) {
+        medium.store(self.header(), 0);
+        for slot in 0..self.slots {
+            let first = self.metadata(slot).addr();
+            let words = (0..METADATA_WORDS as u64).map(|at| first.plus(at * WORD_BYTES));
+            words.for_each(|word| medium.store(word, 0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_metadata() -> impl Strategy<Value = Metadata> {
+        let update = (0..=HOME_MASK / LINE_BYTES, any::<WordMask>())
+            .prop_map(|(home, words)| Kind::Update { home: LineAddr(home), words });
+        let commit = (0..=LOW_63, 0..=LOW_63)
+            .prop_map(|(sequence, updates)| Kind::Commit { sequence, updates });
+        let kind = prop_oneof![update, commit];
+        (kind, any::<u8>(), 0..=TX_MASK, 0..=LOW_63)
+            .prop_map(|(kind, thread, tx, number)| Metadata { kind, thread, tx, number })
+    }
+
+    fn words(metadata: &Metadata, torn: bool) -> [u64; METADATA_WORDS] {
+        metadata.line(torn)[..METADATA_WORDS].try_into().expect("a line is longer")
+    }
+
+    #[test]
+    fn every_bit_lies_where_the_table_says() {
+        let home = LineAddr(0x12_3456_789a);
+        let update = Metadata {
+            kind: Kind::Update { home, words: 0xa5 },
+            thread: 0x7e,
+            tx: 0x12_3456_789a,
+            number: 77,
+        };
+        let expected = [0x1234_5678_9a7e_a501, 0x048d_159e_2680, 77, 0];
+        assert_eq!(words(&update, false), expected);
+        assert_eq!(words(&update, true), expected.map(|word| word | 1 << 63));
+        let commit = Metadata { kind: Kind::Commit { sequence: 9, updates: 3 }, ..update };
+        assert_eq!(words(&commit, false), [0x1234_5678_9a7e_0002, 9, 77, 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn metadata_comes_back_from_its_line(metadata in any_metadata(), torn: bool) {
+            prop_assert_eq!(Metadata::of_line(&metadata.line(torn)), Some(metadata));
+        }
+
+        #[test]
+        fn metadata_that_is_partly_written_is_none(
+            new in any_metadata(), old in any_metadata(), written in 1u8..15, torn: bool,
+        ) {
+            let (new, old) = (words(&new, torn), words(&old, !torn));
+            let mixed = std::array::from_fn(|i| if written >> i & 1 == 1 { new[i] } else { old[i] });
+            prop_assert_eq!(Metadata::parse(mixed), None);
+        }
+
+        #[test]
+        fn metadata_that_is_partly_written_over_zeroes_is_none(
+            new in any_metadata(), written in 0u8..15,
+        ) {
+            let new = words(&new, true);
+            let mixed = std::array::from_fn(|i| if written >> i & 1 == 1 { new[i] } else { 0 });
+            prop_assert_eq!(Metadata::parse(mixed), None);
+        }
+    }
+
+    #[test]
+    fn slots_come_round_behind_the_header_and_passes_alternate() {
+        let area = Area { start: Addr(4096), slots: 2, sabotages: Sabotages::NONE };
+        let places: Vec<(u64, bool)> =
+            (0..5).map(|n| (area.data(n).addr().0 - 4096, area.torn(n))).collect();
+        assert_eq!(places, [(128, true), (256, true), (128, false), (256, false), (128, true)]);
+        assert_eq!(area.metadata(1).addr(), Addr(4096 + 256 + 64));
+    }
+}

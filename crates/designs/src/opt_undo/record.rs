@@ -1,0 +1,213 @@
+//! Log records: a header with the home addresses of up to seven lines, and these lines as they were.
+
+use super::{OptUndoConfig, Sabotage};
+use crate::torn;
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_machine::design::{Sabotages, Site};
+
+/// Addresses that a header of one line has room for.
+pub(super) const ENTRIES_MAX: usize = WORDS_PER_LINE - 1;
+
+const INDEX_BITS: u32 = 20;
+const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+const TX_MASK: u64 = (1 << 43) - 1;
+const HOME_BITS: u32 = 48;
+const HOME_MASK: u64 = (1 << HOME_BITS) - 1;
+
+/// What a header says of one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Logged {
+    pub(super) home: LineAddr,
+    /// Words that the transaction stored to; 0: there is no entry.
+    pub(super) words: WordMask,
+}
+
+/// The entries of a record, as its header has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Collected {
+    entries: [Logged; ENTRIES_MAX],
+}
+
+impl Default for Collected {
+    fn default() -> Self {
+        Collected { entries: [Logged { home: LineAddr(0), words: 0 }; ENTRIES_MAX] }
+    }
+}
+
+impl Collected {
+    /// Those that there are, in their order.
+    pub(super) fn entries(&self) -> &[Logged] {
+        let count = self.entries.iter().position(|e| e.words == 0).unwrap_or(ENTRIES_MAX);
+        &self.entries[..count]
+    }
+
+    /// Appends one and returns its place.
+    pub(super) fn push(&mut self, logged: Logged) -> usize {
+        let place = self.entries().len();
+        self.entries[place] = logged;
+        place
+    }
+
+    /// An entry's transaction has stored to more words.
+    pub(super) fn join(&mut self, place: usize, words: WordMask) {
+        self.entries[place].words |= words;
+    }
+}
+
+/// The first line of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// Place of the record among those of its transaction.
+    pub(super) index: u64,
+    /// Number of the transaction among the thread's that commit something (low 43 bits).
+    pub(super) tx: u64,
+    pub(super) collected: Collected,
+}
+
+impl Header {
+    pub(super) fn words(&self, torn: bool) -> LineData {
+        debug_assert!(self.index <= INDEX_MASK, "an area has at most 2^19 records");
+        let mut line = [0; WORDS_PER_LINE];
+        line[0] = self.index | (self.tx & TX_MASK) << INDEX_BITS;
+        for (word, entry) in line[1..].iter_mut().zip(&self.collected.entries) {
+            debug_assert!(entry.home.addr().0 <= HOME_MASK, "home addresses have 48 bits");
+            *word = entry.home.addr().0 | u64::from(entry.words) << HOME_BITS;
+        }
+        torn::mark(line, torn)
+    }
+
+    /// The header, if it is one and was written whole.
+    pub(super) fn parse(line: LineData) -> Option<Header> {
+        let line = torn::whole(line)?;
+        let mut collected = Collected::default();
+        for (entry, word) in collected.entries.iter_mut().zip(&line[1..]) {
+            let words = (word >> HOME_BITS) as WordMask;
+            *entry = Logged { home: Addr(word & HOME_MASK).line(), words };
+        }
+        Some(Header { index: line[0] & INDEX_MASK, tx: line[0] >> INDEX_BITS, collected })
+    }
+
+    pub(super) fn is_of(&self, uncommitted: u64) -> bool {
+        self.tx == uncommitted & TX_MASK
+    }
+}
+
+/// One thread's log area.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    start: Addr,
+    record_bytes: u64,
+    /// Records that it holds.
+    pub(super) slots: u64,
+    sabotages: Sabotages,
+}
+
+impl Area {
+    pub(super) fn of(site: &Site, thread: ThreadId) -> Area {
+        let config = site.config.get::<OptUndoConfig>();
+        let record_bytes = (1 + u64::from(config.entries_per_record)) * LINE_BYTES;
+        let slots = config.log_bytes_per_thread.0 / record_bytes;
+        let start = site.thread_area(thread, config.log_bytes_per_thread.0);
+        Area { start, record_bytes, slots, sabotages: site.sabotages }
+    }
+
+    /// Where the header of a record lies; records are numbered from 0 over all passes.
+    pub(super) fn header(&self, number: u64) -> LineAddr {
+        self.start.plus(number % self.slots * self.record_bytes).line()
+    }
+
+    /// Where the old line of an entry lies, by its place in the record.
+    pub(super) fn entry(&self, number: u64, place: usize) -> LineAddr {
+        self.header(number).addr().plus((1 + place as u64) * LINE_BYTES).line()
+    }
+
+    pub(super) fn torn(&self, number: u64) -> bool {
+        torn::of_pass(number, self.slots) || self.sabotages.has(Sabotage::TornBitNeverFlips)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_header() -> impl Strategy<Value = Header> {
+        let entry = (0..=HOME_MASK / LINE_BYTES, 1..=WordMask::MAX);
+        (0..=INDEX_MASK, 0..=TX_MASK, prop::collection::vec(entry, 0..=ENTRIES_MAX)).prop_map(
+            |(index, tx, entries)| {
+                let mut collected = Collected::default();
+                for (home, words) in entries {
+                    collected.push(Logged { home: LineAddr(home), words });
+                }
+                Header { index, tx, collected }
+            },
+        )
+    }
+
+    #[test]
+    fn every_bit_lies_where_the_table_says() {
+        let mut collected = Collected::default();
+        assert_eq!(collected.push(Logged { home: LineAddr(0x12_3456_789a), words: 0xa0 }), 0);
+        assert_eq!(collected.push(Logged { home: LineAddr(1), words: 1 }), 1);
+        collected.join(0, 0x05);
+        let header = Header { index: 0xa_bcde, tx: 0x7ed_cba9_8765, collected };
+        let words =
+            [0x7edc_ba98_765a_bcde, 0x00a5_048d_159e_2680, 0x0001_0000_0000_0040, 0, 0, 0, 0, 0];
+        assert_eq!(header.words(false), words);
+        assert_eq!(header.words(true), words.map(|word| word | 1 << 63));
+        assert_eq!(header.collected.entries().len(), 2);
+    }
+
+    #[test]
+    fn a_record_is_eight_lines_and_slots_come_round() {
+        let area =
+            Area { start: Addr(4096), record_bytes: 512, slots: 2, sabotages: Sabotages::NONE };
+        let headers: Vec<(u64, bool)> =
+            (0..5).map(|n| (area.header(n).addr().0, area.torn(n))).collect();
+        let [a, b] = [4096, 4096 + 512];
+        assert_eq!(headers, [(a, true), (b, true), (a, false), (b, false), (a, true)]);
+        assert_eq!(area.entry(1, 0).addr().0, 4096 + 512 + 64);
+        assert_eq!(area.entry(1, 6).addr().0 + 64, 4096 + 2 * 512);
+    }
+
+    #[test]
+    fn a_record_is_of_the_transaction_that_the_register_names() {
+        let of = |tx: u64| Header { index: 0, tx: tx & TX_MASK, collected: Collected::default() };
+        for tx in [0, 1, u64::from(u32::MAX), 1 << 43, u64::MAX] {
+            assert!(of(tx).is_of(tx));
+            assert!(!of(tx).is_of(tx.wrapping_add(1)) && !of(tx).is_of(tx.wrapping_sub(1 << 32)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_comes_back_from_its_words(header in any_header(), torn: bool) {
+            prop_assert_eq!(Header::parse(header.words(torn)), Some(header));
+        }
+
+        #[test]
+        fn a_header_that_is_partly_written_is_none(
+            new in any_header(), old in any_header(), written in 1u8..255, torn: bool,
+        ) {
+            let (new, old) = (new.words(torn), old.words(!torn));
+            let line = std::array::from_fn(|i| if written >> i & 1 == 1 { new[i] } else { old[i] });
+            prop_assert_eq!(Header::parse(line), None);
+        }
+
+        #[test]
+        fn a_header_that_is_partly_written_over_zeroes_is_none(
+            new in any_header(), written in 1u8..255,
+        ) {
+            let new = new.words(true);
+            let line = std::array::from_fn(|i| if written >> i & 1 == 1 { new[i] } else { 0 });
+            prop_assert_eq!(Header::parse(line), None);
+        }
+    }
+
+    #[test]
+    fn a_slot_that_was_cleared_has_no_entries() {
+        let nothing = Header::parse([0; WORDS_PER_LINE]).expect("its torn bits are alike");
+        assert!(nothing.collected.entries().is_empty());
+    }
+}

@@ -1,0 +1,227 @@
+//! Where header, journal, table and shadow pages lie in the log region, and what their bits mean.
+
+use super::OspConfig;
+use crate::torn;
+use graven_base::config::{ConfigError, Size};
+use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES};
+use graven_machine::design::Site;
+
+/// Bytes of a journal entry and of a table entry: 128 bits.
+pub(super) const ENTRY_BYTES: u64 = 16;
+/// Of each of them, how many a line holds.
+pub(super) const ENTRIES_PER_LINE: u64 = LINE_BYTES / ENTRY_BYTES;
+
+const FIRST: u64 = 1 << 60;
+const LAST: u64 = 1 << 61;
+const PAGE_SHIFT: u32 = 40;
+const PAGE_BITS: u32 = 20;
+const NUMBER_MASK: u64 = (1 << PAGE_SHIFT) - 1;
+const BITMAP_TOP: u32 = 62;
+/// Marks a used table entry in its home word.
+const USED: u64 = 1;
+
+/// Most shadow pages that a journal entry can tell apart.
+pub(super) const SHADOW_PAGES_MAX: u32 = 1 << PAGE_BITS;
+
+/// A number by which a shadow page is known, from 0: SSP's slot.
+pub(super) type Slot = u32;
+
+/// A line in the log region, or at home, as memory knows it: what is read and written. The caches know a
+/// line by its home address.
+pub(super) type Physical = LineAddr;
+
+/// A journal entry: the committed bitmap of one page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JournalEntry {
+    /// Entries are numbered from 0 over all passes.
+    pub(super) number: u64,
+    pub(super) slot: Slot,
+    /// The record begins here.
+    pub(super) first: bool,
+    /// The record ends here.
+    pub(super) last: bool,
+    pub(super) committed: u64,
+}
+
+impl JournalEntry {
+    pub(super) fn words(&self, torn: bool) -> [u64; 2] {
+        let top = self.committed >> 63 << BITMAP_TOP;
+        let first = if self.first { FIRST } else { 0 };
+        let last = if self.last { LAST } else { 0 };
+        let head = self.number & NUMBER_MASK | u64::from(self.slot) << PAGE_SHIFT;
+        torn::mark([head | top | first | last, self.committed], torn)
+    }
+
+    /// What two words say, if they were written together.
+    pub(super) fn parse(words: [u64; 2]) -> Option<JournalEntry> {
+        let [head, bitmap] = torn::whole(words)?;
+        Some(JournalEntry {
+            number: head & NUMBER_MASK,
+            slot: (head >> PAGE_SHIFT) as Slot & (SHADOW_PAGES_MAX - 1),
+            first: head & FIRST != 0,
+            last: head & LAST != 0,
+            committed: bitmap | (head >> BITMAP_TOP & 1) << 63,
+        })
+    }
+
+    /// Whether it is the one of this number.
+    pub(super) fn is(&self, number: u64) -> bool {
+        self.number == number & NUMBER_MASK
+    }
+
+    /// The same, with the first word's torn bit taken for the second's.
+    pub(super) fn parse_untorn(words: [u64; 2]) -> Option<JournalEntry> {
+        Self::parse(torn::as_the_first(words))
+    }
+}
+
+/// The log region: header, journal, table, shadow pages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Number of the oldest journal entry that is needed: the header's only word.
+    pub(super) head: Addr,
+    journal: Addr,
+    /// Entries of the journal.
+    pub(super) entries: u64,
+    table: Addr,
+    /// Entries of the table, one for each shadow page.
+    pub(super) pages: u32,
+    shadow: Addr,
+    pub(super) page_bytes: u64,
+}
+
+impl Layout {
+    pub(super) fn of(site: &Site) -> Layout {
+        let config = site.config.get::<OspConfig>();
+        let (page_bytes, pages) = (config.page_bytes.0, config.shadow_pages);
+        let entries = config.journal_bytes.0 / LINE_BYTES * ENTRIES_PER_LINE;
+        let (head, journal) = (site.log_start, site.log_start.plus(LINE_BYTES));
+        let table = journal.plus(entries * ENTRY_BYTES);
+        let end = table.plus(u64::from(pages) * ENTRY_BYTES);
+        let shadow = Addr(end.0.next_multiple_of(page_bytes));
+        Layout { head, journal, entries, table, pages, shadow, page_bytes }
+    }
+
+    /// Checks that it is one, and fits.
+    pub(super) fn check(&self, site: &Site) -> Result<(), ConfigError> {
+        if !self.page_bytes.is_power_of_two() {
+            let why = "a page must be a power of two".into();
+            return Err(site.config.inconsistent(&["osp.page_bytes"], why));
+        }
+        let end = self.shadow.0 + u64::from(self.pages) * self.page_bytes;
+        if end <= site.log_end.0 {
+            return Ok(());
+        }
+        let why = format!(
+            "header, journal, table and {} shadow pages need {} of pm.log_region_bytes = {}",
+            self.pages,
+            Size(end - site.log_start.0),
+            Size(site.log_bytes())
+        );
+        let keys =
+            ["osp.shadow_pages", "osp.page_bytes", "osp.journal_bytes", "pm.log_region_bytes"];
+        Err(site.config.inconsistent(&keys, why))
+    }
+
+    pub(super) fn lines_per_page(&self) -> u64 {
+        self.page_bytes / LINE_BYTES
+    }
+
+    /// The first line of a line's page, at home.
+    pub(super) fn home_page(&self, line: LineAddr) -> LineAddr {
+        LineAddr(line.0 - line.0 % self.lines_per_page())
+    }
+
+    pub(super) fn shadow_page(&self, slot: Slot) -> Physical {
+        self.shadow.plus(u64::from(slot) * self.page_bytes).line()
+    }
+
+    /// Where a journal entry lies.
+    pub(super) fn journal_entry(&self, number: u64) -> Addr {
+        self.journal.plus(number % self.entries * ENTRY_BYTES)
+    }
+
+    /// The torn bit of a journal entry: 1 in even passes, 0 in odd ones.
+    pub(super) fn torn(&self, number: u64) -> bool {
+        torn::of_pass(number, self.entries)
+    }
+
+    /// Where a page's table entry says which home page it is for.
+    pub(super) fn table_home(&self, slot: Slot) -> Addr {
+        self.table.plus(u64::from(slot) * ENTRY_BYTES)
+    }
+
+    /// Where it says what is committed in the shadow page.
+    pub(super) fn table_bitmap(&self, slot: Slot) -> Addr {
+        self.table_home(slot).plus(WORD_BYTES)
+    }
+
+    /// All words of header, journal and table.
+    pub(super) fn metadata_words(&self) -> impl Iterator<Item = Addr> {
+        let (start, pages) = (self.head, u64::from(self.pages));
+        let words = (LINE_BYTES + (self.entries + pages) * ENTRY_BYTES) / WORD_BYTES;
+        (0..words).map(move |word| start.plus(word * WORD_BYTES))
+    }
+}
+
+/// The home word of a table entry.
+pub(super) fn home_word(home: LineAddr) -> u64 {
+    home.addr().0 | USED
+}
+
+/// The home page that it names, if any.
+pub(super) fn home_of(word: u64) -> Option<LineAddr> {
+    (word & USED != 0).then(|| Addr(word & !USED).line())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_entry() -> impl Strategy<Value = JournalEntry> {
+        let flags = (any::<bool>(), any::<bool>());
+        (0..=NUMBER_MASK, 0..SHADOW_PAGES_MAX, flags, any::<u64>()).prop_map(
+            |(number, slot, (first, last), committed)| JournalEntry {
+                number,
+                slot,
+                first,
+                last,
+                committed,
+            },
+        )
+    }
+
+    #[test]
+    fn every_bit_lies_where_the_table_says() {
+        let entry = JournalEntry {
+            number: 0x12_3456_789a,
+            slot: 0xa_bcde,
+            first: false,
+            last: true,
+            committed: 1 << 63 | 5,
+        };
+        assert_eq!(entry.words(false), [0x6abc_de12_3456_789a, 5]);
+        assert_eq!(entry.words(true), [0xeabc_de12_3456_789a, 1 << 63 | 5]);
+        let first = JournalEntry { first: true, last: false, ..entry };
+        assert_eq!(first.words(false)[0], 0x5abc_de12_3456_789a);
+        assert_eq!(home_word(LineAddr(64)), 4097);
+        assert_eq!((home_of(4097), home_of(4096)), (Some(LineAddr(64)), None));
+    }
+
+    proptest! {
+        #[test]
+        fn an_entry_comes_back_from_its_words(entry in any_entry(), torn: bool) {
+            prop_assert_eq!(JournalEntry::parse(entry.words(torn)), Some(entry));
+        }
+
+        #[test]
+        fn an_entry_that_is_half_written_is_none(
+            new in any_entry(), old in any_entry(), torn: bool,
+        ) {
+            let (new, old) = (new.words(torn), old.words(!torn));
+            prop_assert_eq!(JournalEntry::parse([new[0], old[1]]), None);
+            prop_assert_eq!(JournalEntry::parse([old[0], new[1]]), None);
+        }
+    }
+}

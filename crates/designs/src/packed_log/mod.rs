@@ -1,0 +1,141 @@
+//! A circular log with log packing (ReDU's, as MorLog §II-C and §IV-B take it over): what entries say about
+//! themselves goes into metadata blocks, the words that they hold into data blocks, 64 B each, so that an
+//! encoder can tell one from the other and a write carries several entries. FWB and MorLog share it.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | where the log lies |
+//! | `record` | records and their bits |
+//! | `send` | records into blocks, blocks into writes |
+//! | `read` | records from the bytes that survived |
+//! | `cost` | entries of the buffers before it |
+//!
+//! **On the medium.** A header line, whose word 0 is the head pointer: the number of the first group that
+//! matters. Then groups, numbered from 0 over all passes; number / groups is the pass, number mod groups the
+//! place. A group is a metadata block of four records of two words, and a data block of eight words. A
+//! batch of records takes as many groups as its records fill; its words lie one after the other in the
+//! data blocks of these groups, and the data blocks that it does not need are not written. No block is
+//! ever written in part: what is left of a batch's last blocks is zero, but for the torn bits.
+//!
+//! | metadata word | bits | content |
+//! |---|---|---|
+//! | 0 | 0-47 | home address of the word (in place: of the line); commit: when it committed, as a number |
+//! | 0 | 48-49 | type: 0 undo+redo, 1 redo, 2 commit, 3 in place |
+//! | 0 | 50-57 | thread id |
+//! | 0 | 58-60 | encoding type flag |
+//! | 0 | 61-62 | records in this block, less one |
+//! | 1 | 0-15 | transaction id |
+//! | 1 | 16-23 | dirty flag: bytes of the word that changed; in place: which words of the line |
+//! | 1 | 24-36 | commit: ulog counter |
+//! | 1 | 37 | the words of this block's records follow those of the block before |
+//! | 1 | 38 | late: the record follows its transaction's commit record |
+//! | 0, 1 | 63 | torn bit: 1 in even passes over the log, 0 in odd ones |
+//!
+//! The fields are MorLog's (§III-B, Fig. 7; §IV): 2 + 8 + 16 + 48 bits, the torn bit, the dirty flag, the
+//! encoding type flag. Places, counts and the last two flags are ours. An undo+redo record has two words of data,
+//! undo first; a redo record one; the others none.
+//!
+//! **Encoding** (MorLog §IV). Where the memory modules know DLDC, the words of a record are coded by it if that is
+//! shorter, and then only their dirty bytes are there when they are read back. Of an undo+redo record at most
+//! one word is, so that both can be had whole; the clean bytes of a lone redo word must come from what it
+//! is redone over.
+//!
+//! **Order.** A batch's metadata waits until its data is durable, so data needs no torn bits, and a record
+//! that is whole has its words. All writes are ordered writes: whatever waits for a record waits for
+//! all before it, so that recovery may stop at the first hole.
+
+mod cost;
+mod read;
+mod record;
+mod send;
+#[cfg(test)]
+mod tests;
+
+pub use cost::{dirty_flags, entry_bits};
+pub use read::bytes_of;
+pub use record::{Kind, Record, ULOG_BITS, ULOG_MAX, dirty_bytes};
+pub use send::Packer;
+
+use crate::torn;
+use crate::torn::TORN;
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
+use graven_base::surviving::Medium;
+
+/// Bytes of a group: a metadata block and a data block.
+pub const GROUP_BYTES: u64 = 2 * LINE_BYTES;
+/// Records of a metadata block.
+pub const RECORDS_PER_GROUP: usize = 4;
+/// Metadata words of a record.
+const METADATA_WORDS: usize = 2;
+/// Words of a data block.
+const WORDS_PER_BLOCK: u64 = LINE_BYTES / WORD_BYTES;
+
+/// Single-point changes for the worse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// The torn bit is the same in every pass over the log.
+    pub torn_bit_stays: bool,
+    /// Only the first word of a record has a torn bit.
+    pub one_torn_bit: bool,
+    /// The creation of a log sets the head and leaves the blocks as they are.
+    pub not_cleared: bool,
+    /// Metadata does not wait for its data.
+    pub metadata_first: bool,
+    /// Reading goes on behind a hole.
+    pub holes_are_skipped: bool,
+    /// The undo and the redo word of an entry are both without their clean bytes.
+    pub both_differential: bool,
+}
+
+/// Where a log lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Log {
+    start: Addr,
+    /// Groups that it holds.
+    pub groups: u64,
+    faults: Faults,
+}
+
+impl Log {
+    /// The log that fits into so many bytes, its header line included.
+    pub fn new(start: Addr, bytes: u64, faults: Faults) -> Log {
+        Log { start, groups: bytes.saturating_sub(LINE_BYTES) / GROUP_BYTES, faults }
+    }
+
+    /// Where the number of the first group that matters is kept.
+    pub fn head(&self) -> Addr {
+        self.start
+    }
+
+    /// The metadata block of a group; its data block follows.
+    fn metadata(&self, group: u64) -> Addr {
+        self.start.plus(LINE_BYTES + group % self.groups * GROUP_BYTES)
+    }
+
+    fn data(&self, group: u64) -> Addr {
+        self.metadata(group).plus(LINE_BYTES)
+    }
+
+    /// The torn bit of a group.
+    fn torn(&self, group: u64) -> u64 {
+        let even = torn::of_pass(group, self.groups) || self.faults.torn_bit_stays;
+        if even { TORN } else { 0 }
+    }
+
+    /// Makes an empty log of whatever the region holds: the head is 0, and no metadata block has a word
+    /// that could belong to the first pass, so that nothing there completes a torn record.
+    pub fn create(&self, medium: &mut Medium) {
+        medium.store(self.head(), 0);
+        if self.faults.not_cleared {
+            return;
+        }
+        for group in 0..self.groups {
+            for word in 0..WORDS_PER_BLOCK {
+                let addr = self.metadata(group).plus(word * WORD_BYTES);
+                if medium.load(addr) & TORN != 0 {
+                    medium.store(addr, 0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Records from the bytes that survived.
+
+use super::record::Metadata;
+use super::{Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PER_BLOCK};
+use crate::torn;
+use graven_base::codecs::Coding;
+use graven_base::codecs::slde::{pair_of_flag, redo_of_flag};
+use graven_base::memory::{Addr, WORD_BYTES};
+use graven_base::surviving::Medium;
+
+/// What a log holds.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// Records from the head to the first hole, each with its group.
+    pub records: Vec<(u64, Record)>,
+    /// The first group behind them.
+    pub end: u64,
+    /// Metadata blocks examined.
+    pub blocks: u64,
+}
+
+/// The words of an entry: if one has come back without its clean bytes, it takes them from the other, for
+/// they are the same.
+fn completed((undo, redo): (u64, u64), encoding: u8, dirty: u8) -> (u64, u64) {
+    let mask = bytes_of(dirty);
+    match pair_of_flag(encoding, dirty) {
+        Some((undo_coding, _)) if undo_coding.is_dldc() => (redo & !mask | undo & mask, redo),
+        Some((_, redo_coding)) if redo_coding.is_dldc() => (undo, undo & !mask | redo & mask),
+        _ => (undo, redo),
+    }
+}
+
+/// The bytes that a dirty flag names.
+pub fn bytes_of(dirty: u8) -> u64 {
+    (0..8).fold(0, |mask, i| mask | (u64::from(dirty >> i & 1) * 0xff) << (8 * i))
+}
+
+impl Log {
+    /// Reads from the head on, until a block is not there or not whole.
+    pub fn scan(&self, medium: &mut Medium) -> Scan {
+        let head = medium.load(self.head());
+        let mut scan = Scan { records: Vec::new(), end: head, blocks: 0 };
+        let mut next_word = 0;
+        for group in head..head + self.groups {
+            scan.blocks += 1;
+            let before = scan.records.len();
+            let whole = self.read_block(medium, group, &mut next_word, &mut scan.records);
+            if scan.records.len() > before {
+                scan.end = group + 1;
+            }
+            if !whole && !self.faults.holes_are_skipped {
+                break;
+            }
+        }
+        scan
+    }
+
+    /// Makes sure that nothing is there from a group on to which the head is about to move, behind what was
+    /// read. The first hole may lie in the middle of a block, and the blocks behind that one may be whole.
+    pub fn seal(&self, medium: &mut Medium, group: u64) {
+        let at = self.metadata(group);
+        let word = medium.load(at);
+        if word & TORN == self.torn(group) {
+            medium.store(at, word ^ TORN);
+        }
+    }
+
+    /// Reads the records of a block up to the first that is not whole; returns whether all were.
+    /// `next_word`: where the next data word of the batch lies, counted from group 0.
+    fn read_block(
+        &self,
+        medium: &mut Medium,
+        group: u64,
+        next_word: &mut u64,
+        records: &mut Vec<(u64, Record)>,
+    ) -> bool {
+        let mut count = 1;
+        for place in 0..RECORDS_PER_GROUP {
+            if place >= count {
+                return true;
+            }
+            let Some(metadata) = self.read_metadata(medium, group, place) else { return false };
+            if place == 0 {
+                count = metadata.count;
+                if !metadata.continues {
+                    *next_word = group * WORDS_PER_BLOCK;
+                }
+            }
+            let mut next = || {
+                let addr = self.data_word(*next_word);
+                *next_word += 1;
+                medium.load(addr)
+            };
+            let mut record = metadata.record;
+            match record.kind {
+                Kind::UndoRedo => {
+                    let words = (next(), next());
+                    (record.undo, record.redo) = completed(words, metadata.encoding, record.dirty);
+                }
+                Kind::Redo => {
+                    record.redo = next();
+                    let coding = redo_of_flag(metadata.encoding, record.dirty);
+                    record.partial = coding.is_some_and(Coding::is_dldc);
+                }
+                Kind::Commit | Kind::InPlace => {}
+            }
+            records.push((group, record));
+        }
+        true
+    }
+
+    fn data_word(&self, word: u64) -> Addr {
+        self.data(word / WORDS_PER_BLOCK).plus(word % WORDS_PER_BLOCK * WORD_BYTES)
+    }
+
+    fn read_metadata(&self, medium: &mut Medium, group: u64, place: usize) -> Option<Metadata> {
+        let at = self.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
+        let mut words = [medium.load(at), medium.load(at.plus(WORD_BYTES))];
+        if self.faults.one_torn_bit {
+            words = torn::as_the_first(words);
+        }
+        Metadata::parse(words, self.torn(group))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Faults, LINE_BYTES};
+    use super::*;
+
+    const LOG_BYTES: u64 = LINE_BYTES + 4 * super::super::GROUP_BYTES;
+
+    /// Writes a block of commit records.
+    fn write_block(log: &Log, medium: &mut Medium, group: u64, count: usize) {
+        for place in 0..count {
+            let record = Record { kind: Kind::Commit, thread: place as u8, ..Record::BLANK };
+            let metadata = Metadata { record, encoding: 0, count, continues: false };
+            let at = log.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
+            for (word, value) in (0..).zip(metadata.words(log.torn(group))) {
+                medium.store(at.plus(word * WORD_BYTES), value);
+            }
+        }
+    }
+
+    /// The first block has a torn record in it, the one behind is whole: what recovery has left out once it
+    /// must not find later, when the head has moved behind the torn block.
+    #[test]
+    fn a_whole_block_behind_a_torn_one_is_never_read() {
+        let log = Log::new(Addr(4096), LOG_BYTES, Faults::default());
+        let mut medium = Medium::default();
+        log.create(&mut medium);
+        write_block(&log, &mut medium, 0, 4);
+        write_block(&log, &mut medium, 1, 2);
+        medium.store(log.metadata(0).plus(4 * WORD_BYTES), 0);
+        let scan = log.scan(&mut medium);
+        assert_eq!((scan.records.len(), scan.end, scan.blocks), (2, 1, 1));
+        log.seal(&mut medium, scan.end);
+        assert_eq!(log.scan(&mut medium).records, scan.records, "until the head moves");
+        medium.store(log.head(), scan.end);
+        assert_eq!(log.scan(&mut medium).records, []);
+    }
+
+    #[test]
+    fn what_is_a_hole_already_is_not_written() {
+        let log = Log::new(Addr(4096), LOG_BYTES, Faults::default());
+        let mut medium = Medium::default();
+        log.create(&mut medium);
+        (0..4).for_each(|group| write_block(&log, &mut medium, group, 4));
+        let written = medium.written().len();
+        let scan = log.scan(&mut medium);
+        assert_eq!((scan.records.len(), scan.end), (16, 4), "the log is full");
+        log.seal(&mut medium, scan.end);
+        assert_eq!(medium.written().len(), written);
+    }
+}

@@ -1,0 +1,175 @@
+//! Records and their bits (the table in [`super`]).
+
+use super::{METADATA_WORDS, TORN};
+use crate::fields::{ADDR_BITS, THREAD_BITS};
+use graven_base::memory::Addr;
+
+/// Bits of a record's type (MorLog Fig. 7).
+pub const TYPE_BITS: u32 = 2;
+/// Bits of the ulog counter.
+pub const ULOG_BITS: u32 = 13;
+/// Largest ulog counter.
+pub const ULOG_MAX: u16 = (1 << ULOG_BITS) - 1;
+
+const ADDR_MASK: u64 = (1 << ADDR_BITS) - 1;
+const TYPE_MASK: u64 = (1 << TYPE_BITS) - 1;
+const THREAD_SHIFT: u32 = ADDR_BITS + TYPE_BITS;
+const ENCODING_SHIFT: u32 = THREAD_SHIFT + THREAD_BITS;
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A word was stored; its old and its new value.
+    UndoRedo,
+    /// A word was stored; its new value.
+    Redo,
+    /// The thread's transaction has ended.
+    Commit,
+    /// Words of a line are at home, as the transaction left them: what was logged for them before is void.
+    InPlace,
+}
+
+/// A log record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// What it says.
+    pub kind: Kind,
+    /// Which thread.
+    pub thread: u8,
+    /// Id of its transaction.
+    pub tx: u16,
+    /// Home address of the word, or line; of a commit record the number of the commit.
+    pub addr: Addr,
+    /// The old word.
+    pub undo: u64,
+    /// The new word. If `partial`, only the bytes of the dirty flag.
+    pub redo: u64,
+    /// The dirty flag: bytes of the word that changed; in place: words of the line.
+    pub dirty: u8,
+    /// Commit: words whose redo data is still to come.
+    pub ulog: u16,
+    /// It follows the commit record of its transaction.
+    pub late: bool,
+    /// Read back: the clean bytes of a redo record are not known.
+    pub partial: bool,
+}
+
+impl Record {
+    /// A record of nothing, to fill up others with.
+    pub const BLANK: Record = Record {
+        kind: Kind::Redo,
+        thread: 0,
+        tx: 0,
+        addr: Addr(0),
+        undo: 0,
+        redo: 0,
+        dirty: 0xff,
+        ulog: 0,
+        late: false,
+        partial: false,
+    };
+
+    /// Words of data that belong to it.
+    pub fn data_words(kind: Kind) -> usize {
+        match kind {
+            Kind::UndoRedo => 2,
+            Kind::Redo => 1,
+            Kind::Commit | Kind::InPlace => 0,
+        }
+    }
+}
+
+/// Bytes in which two words differ, as a dirty flag names them: bit i is byte i.
+#[inline]
+pub fn dirty_bytes(undo: u64, redo: u64) -> u8 {
+    let changed = undo ^ redo;
+    (0..8).fold(0, |flag, i| flag | u8::from(changed >> (8 * i) & 0xff != 0) << i)
+}
+
+/// What a record's metadata holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Metadata {
+    /// Everything but the data words.
+    pub record: Record,
+    /// Encoding type flag.
+    pub encoding: u8,
+    /// Records in its block.
+    pub count: usize,
+    /// Its block's words follow those of the block before.
+    pub continues: bool,
+}
+
+impl Metadata {
+    pub fn words(&self, torn: u64) -> [u64; METADATA_WORDS] {
+        let Record { kind, thread, tx, addr, dirty, ulog, late, .. } = self.record;
+        debug_assert!(addr.0 <= ADDR_MASK, "home addresses have 48 bits");
+        debug_assert!(ulog <= ULOG_MAX && self.encoding < 8 && (1..=4).contains(&self.count));
+        let first = addr.0
+            | (kind as u64) << ADDR_BITS
+            | u64::from(thread) << THREAD_SHIFT
+            | u64::from(self.encoding) << ENCODING_SHIFT
+            | (self.count as u64 - 1) << 61;
+        let second = u64::from(tx)
+            | u64::from(dirty) << 16
+            | u64::from(ulog) << 24
+            | u64::from(self.continues) << 37
+            | u64::from(late) << 38;
+        [first | torn, second | torn]
+    }
+
+    /// The metadata, if both words carry this torn bit.
+    pub fn parse([first, second]: [u64; METADATA_WORDS], torn: u64) -> Option<Metadata> {
+        if first & TORN != torn || second & TORN != torn {
+            return None;
+        }
+        let kind = match first >> ADDR_BITS & TYPE_MASK {
+            0 => Kind::UndoRedo,
+            1 => Kind::Redo,
+            2 => Kind::Commit,
+            _ => Kind::InPlace,
+        };
+        let record = Record {
+            kind,
+            thread: (first >> THREAD_SHIFT) as u8,
+            tx: second as u16,
+            addr: Addr(first & ADDR_MASK),
+            undo: 0,
+            redo: 0,
+            dirty: (second >> 16) as u8,
+            ulog: (second >> 24) as u16 & ULOG_MAX,
+            late: second >> 38 & 1 != 0,
+            partial: false,
+        };
+        Some(Metadata {
+            record,
+            encoding: (first >> ENCODING_SHIFT & 7) as u8,
+            count: (first >> 61 & 3) as usize + 1,
+            continues: second >> 37 & 1 != 0,
+        })
+    }
+}
+
+impl std::fmt::Display for Record {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Record { kind, thread, tx, addr, undo, redo, dirty, ulog, .. } = self;
+        let late = if self.late { "late " } else { "" };
+        match kind {
+            Kind::UndoRedo => {
+                write!(f, "transaction {tx} of thread {thread}, {addr}: {undo:#x} -> {redo:#x}")
+            }
+            Kind::Redo => {
+                write!(f, "{late}redo of transaction {tx} of thread {thread}, {addr}: {redo:#x}")?;
+                if self.partial { write!(f, " in bytes {dirty:#010b}") } else { Ok(()) }
+            }
+            Kind::Commit if *ulog > 0 => {
+                write!(f, "commit of transaction {tx} of thread {thread}, {ulog} words to come")
+            }
+            Kind::Commit => write!(f, "commit of transaction {tx} of thread {thread}"),
+            Kind::InPlace => write!(
+                f,
+                "{late}in place: words {dirty:#010b} of {} by transaction {tx} of thread {thread}",
+                addr.line()
+            ),
+        }
+    }
+}

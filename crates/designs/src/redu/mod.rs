@@ -1,0 +1,562 @@
+//! `redu`: redo logging in hardware with direct updates (ReDU: Jeong et al., MICRO 2018), as LALEA (Lu et al.) takes it for
+//! its baseline, §II and §IV; and, composed with it by parameters, LALEA (§III-A) and BLOM (§III-B).
+//!
+//! - **Log buffer** (Table I: 8 entries at each L1). A transactional store goes into the entry of its line, which says
+//!   which words are the transaction's; without one it takes a new entry. A full buffer sends its oldest, and the end of the
+//!   transaction sends all. Messages take `controller.path_cycles` to the controller.
+//! - **Log queue** (Table I: 32 entries, over all cores). A request holds a place until its write is durable; it is issued to
+//!   memory as soon as it has one ("REDU can immediately initiate log requests as soon as they arrive", §IV-B).
+//!   What finds it full waits outside in order of arrival, and as long as a thread's entries wait there, its log buffer
+//!   cannot send more, so that its stores wait.
+//! - **Log record** (§II-B, ATOM's log entry collation): a header and seven entries. A header is written when its
+//!   entries are durable (intra-record order).
+//! - **Commit.** All entries durable, then all headers; the last header says that it is the last, and is sent when
+//!   all others are durable. It is the commit point; a message acknowledges it.
+//! - **Update in place** follows in the background: the words of the transaction's lines, as they are at the commit point, go home
+//!   through the memory's own queue. The records are dead, and their slots free, when these and those of all transactions before it in
+//!   commit order are durable ("the log can be removed"). In commit order, since recovery would redo
+//!   an older transaction over the words of a newer one that is not in the log any more.
+//! - **Evicted lines.** Dirty PM lines that leave the LLC are held in a victim area until every transaction that might have
+//!   stored to them is at home, and misses are served from there (ReDU's DRAM cache, of which Table I says nothing). A
+//!   line that leaves when there is no such transaction goes home.
+//!
+//! `lalea` (`redu.load_aware_allocation`): blocks of the log come from `designs/lalea` when a request is issued, and that of a
+//! header when it is written or pointed to. A header has a second line, with the addresses of its entries and
+//! `next_ptr`. Headers wait for nothing but their entries; the commit point is the writing of the thread's LR register
+//! when all headers are durable. The paper leaves open what happens if the thread's transaction before is not at home:
+//! LR counts so many transactions (`lalea.chained_transactions`; 1: the next commit waits), and the last header of each
+//! points to the first of the one before. When the oldest is at home, the count goes down, then its blocks are free.
+//!
+//! `blom` (`redu.buffered_headers`): a header is in an ADR entry of the controller (`controller.adr_entries`; one of LALEA's in two)
+//! from the arrival of its first entry until its transaction's log is dead, and then it is discarded. A commit waits for
+//! the entries only. At a power failure ADR writes the headers of committed transactions to their places; those of others
+//! are lost. With `lalea`, the place of a header is allocated when it gets its ADR entries, and LR moves without waiting.
+//! A record that begins when no entry is free: the headers of the oldest committed transaction are written to PM, or else those
+//! of the oldest open one that are complete with durable entries; they keep their ADR entries until they are durable
+//! there. The record's own header gets the first entry that is free, if it is not written before; a transaction
+//! whose last header has none commits by writing it, as without BLOM, and its other headers are saved as if it had committed
+//! while it does: they do not count without the last.
+//!
+//! Without `lalea` each thread has a circular area of records of 512 B. Records are numbered from 0 over all
+//! passes: record `n` lies in slot `n mod slots`. All headers are read by recovery.
+//!
+//! | line | word | bits | content |
+//! |---|---|---|---|
+//! | header, 1 | 0-6 | 0-47 | home address of the entry |
+//! | | 0-6 | 48-55 | which words of the line are the transaction's |
+//! | | 0-6 | 56-62 | number of the record (word 0: bits 0-6 of it, …) |
+//! | | 7 | 0-2 | valid_cnt: entries, 1 to 7; 0: no header |
+//! | | 7 | 3 | last record of its transaction |
+//! | | 7 | 4-15 | index of the record within the transaction |
+//! | | 7 | 16-62 | last record: commit sequence number, from 1 |
+//! | | 0-7 | 63 | torn bit: other than in the header that was written to this slot before; 1 in the first |
+//! | header, 2 (`lalea` only) | 0-6 | 0-47 | address of the entry's block |
+//! | | 7 | 0-47 | next_ptr: next header of the transaction; last record: first header of the transaction before, or 0 |
+//! | entry | 0-7 | 0-63 | the line |
+//!
+//! Entries need no torn bits, since their headers are written after them; LALEA's headers need none, since LR is written
+//! after them (the bit is 0 there).
+//!
+//! **Non-volatile registers.** `redu`: the commit sequence number up to which everything is at home (8 B, of the controller).
+//! `lalea`: an LR register of 8 B for each thread ([`crate::lalea::Lr`]). The rest is lost.
+//!
+//! **Recovery** takes from the areas all transactions with a last header that the register has not passed, or follows the
+//! LR registers; it redoes them in commit order.
+//!
+//! `redu-literal` takes the granularity of the text, lines: updates in place and recovery write whole lines. It loses
+//! data where two open transactions share a line.
+//!
+//! **Left open by LALEA and decided here**: all of the above that has no section: the bits of headers, the order in which logs
+//! die, the truncation register (a zero-cost stand-in for the log management that the paper calls "conventional"), the victim area
+//! (2,048 lines, as `opt-redo`'s; beyond, lines wait in the LLC's write-back buffer and stores wait for them),
+//! the areas' size. Not modelled: the DRAM cache of ReDU's own paper, and the in-place update queue as a queue of its own.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | parameters, state, hooks |
+//! | `front` | log buffers; stores that wait |
+//! | `queue` | log queue |
+//! | `headers` | headers in ADR entries and in PM |
+//! | `commit` | commit |
+//! | `home` | updates in place, the end of a log |
+//! | `transaction` | a transaction and its records |
+//! | `record`, `recovery` | the bytes of the log; recovery from them |
+//! | `cost` | what the hardware costs |
+//! | `corners` | states worth reaching |
+
+mod commit;
+mod corners;
+mod cost;
+mod front;
+mod headers;
+mod home;
+mod queue;
+mod record;
+mod recovery;
+mod transaction;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use corners::{CORNERS, Corner};
+use front::Message;
+use headers::Adr;
+use queue::LogQueue;
+use record::{Area, RECORD_BYTES};
+use recovery::{format, recover};
+use transaction::{LogEntry, Phase, Transaction, TxId};
+
+use super::lalea::{BankTable, LaleaConfig, Lr};
+use super::victims::{Parked, Victim, Victims};
+use graven_base::config::{ConfigError, Size};
+use graven_base::ids::Tx;
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::section;
+use graven_base::surviving::Medium;
+use graven_base::thread_set::ThreadSet;
+use graven_base::time::Cycle;
+use graven_machine::config::ControllerConfig;
+use graven_machine::design::{
+    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+};
+use graven_machine::machine::Machine;
+use graven_machine::request::Token;
+use graven_machine::sabotages;
+
+section! {
+    /// Redo logging in hardware, and what LALEA and BLOM make of it.
+    pub struct ReduConfig("redu") {
+        /// Log entries, of a line each, that a thread's log buffer at the L1 holds.
+        log_buffer_entries: u32 = 8, 1..=256, "lines";
+        /// Writes of the log that the controller has on their way, over all threads.
+        log_queue_entries: u32 = 32, 1..=1024, "requests";
+        /// Circular log area of each thread, 512 B per record of seven lines; a transaction must fit. Without effect with load-aware allocation.
+        log_bytes_per_thread: Size = Size::kb(128), Size(RECORD_BYTES)..=Size::mb(64), "B";
+        /// Lines that left the LLC and wait in the controller until their transactions are at home.
+        victim_lines: u32 = 2048, 1..=1_048_576, "lines";
+        /// Time of a read that the victim area serves, once it has reached the controller.
+        victim_read_cycles: u32 = 1, 0..=1000, "cycles";
+        /// Whether log blocks come from the bank with the fewest pending operations (LALEA).
+        load_aware_allocation: bool = false, (), "";
+        /// Whether headers stay in ADR entries until their log is dead (BLOM).
+        buffered_headers: bool = false, (), "";
+    }
+}
+
+sabotages! {
+    /// A word that is merged into an entry of the log buffer is not marked there.
+    MergedWordForgotten = "merged-word-forgotten";
+    /// The end of a transaction leaves the newest entry in the log buffer.
+    EntryNotSent = "entry-not-sent";
+    /// Headers do not wait for their entries.
+    HeaderOvertakesEntries = "header-overtakes-entries";
+    /// The last header does not wait for the others.
+    LastHeaderOvertakes = "last-header-overtakes";
+    /// A commit is acknowledged when its last header is sent.
+    CommitNotAwaited = "commit-not-awaited";
+    /// With buffered headers, a commit does not wait for log entries.
+    EntriesNotAwaited = "entries-not-awaited";
+    /// LR does not wait for headers.
+    LrBeforeHeaders = "lr-before-headers";
+    /// LR moves with the acknowledgement.
+    LrAtAcknowledgement = "lr-at-acknowledgement";
+    /// LR is lowered with the thread's next commit.
+    LrLoweredLate = "lr-lowered-late";
+    /// A last header does not point to the thread's transaction before.
+    BeforeNotLinked = "before-not-linked";
+    /// The log entries of a record get one block.
+    BlockAllocatedTwice = "block-allocated-twice";
+    /// Blocks and slots of a transaction are free when it has committed.
+    BlocksFreedAtCommit = "blocks-freed-at-commit";
+    /// A transaction is taken to be at home when its updates are sent.
+    RetiredAtSending = "retired-at-sending";
+    /// The log of a transaction that is at home is dead, whatever is before it in commit order.
+    RetiredInAnyOrder = "retired-in-any-order";
+    /// Updates in place are sent when a transaction ends.
+    UpdatedBeforeCommit = "updated-before-commit";
+    /// Updates in place write whole lines, whoever else has words in them.
+    WholeLinesUpdated = "whole-lines-updated";
+    /// Recovery writes whole lines, whoever else has words in them.
+    WholeLinesRedone = "whole-lines-redone";
+    /// Buffered headers are discarded when their transaction has committed.
+    HeadersDiscardedAtCommit = "headers-discarded-at-commit";
+    /// Buffered headers that are written to PM lose their ADR entries when they are sent.
+    AdrFreedAtSending = "adr-freed-at-sending";
+    /// The buffered headers of open transactions are saved at a power failure, too, complete as they are.
+    OpenHeadersSaved = "open-headers-saved";
+    /// The first header of a transaction is not saved at a power failure.
+    FirstHeaderNotSaved = "first-header-not-saved";
+    /// Lines that leave the LLC go home.
+    EvictionsGoHome = "evictions-go-home";
+    /// Lines that find no place in the victim area go home.
+    OverflowGoesHome = "overflow-goes-home";
+    /// A line that is held again leaves its older content there.
+    OlderVictimStays = "older-victim-stays";
+    /// Lines are held for open transactions only, not for those that have committed.
+    CommittedNotHeld = "committed-not-held";
+    /// Recovery redoes the first record of each transaction only.
+    NextNotFollowed = "next-not-followed";
+    /// Recovery redoes the newest transaction of each thread only.
+    OlderNotFollowed = "older-not-followed";
+    /// Recovery redoes one thread's transactions after the other's.
+    RedoneThreadByThread = "redone-thread-by-thread";
+    /// Recovery redoes the newest transaction first.
+    RedoneNewestFirst = "redone-newest-first";
+    /// Recovery redoes records that are not those of a committed transaction.
+    UncommittedRedone = "uncommitted-redone";
+    /// The torn bits of headers are not looked at.
+    TornBitsIgnored = "torn-bits-ignored";
+    /// The log areas are put to use as they are found.
+    LogNotCleared = "log-not-cleared";
+}
+
+/// Parameters under stress, of this design and the mechanisms in it.
+const STRESS: &[(&str, &[&str])] = &[
+    ("redu.log_buffer_entries", &["1", "2", "8"]),
+    ("redu.log_queue_entries", &["1", "2", "8", "32"]),
+    ("redu.log_bytes_per_thread", &["2 KB", "4 KB", "8 KB"]),
+    ("redu.victim_lines", &["3", "6", "64"]),
+    ("lalea.fle_entries", &["48", "96", "512"]),
+    ("lalea.fh_entries", &["8", "16"]),
+    ("lalea.chained_transactions", &["1", "2", "65535"]),
+    ("controller.adr_entries", &["1", "2", "3", "4", "16"]),
+];
+
+/// Redo logging alone.
+pub const ENTRY: Entry = Entry {
+    name: "redu",
+    summary: "redo log of lines; updates in place after the commit",
+    paper: "ReDU (MICRO'18) as REDU in LALEA §II, §IV",
+    promise: |_| Promise::Durable,
+    section: Some(|| Box::new(ReduConfig::default())),
+    build: |site| Ok(Box::new(Redu::new(site)?)),
+    format,
+    recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("redu.load_aware_allocation", &["true"]),
+        ("redu.buffered_headers", &["true"]),
+        STRESS[0],
+        STRESS[1],
+        STRESS[2],
+        STRESS[3],
+        STRESS[4],
+        STRESS[5],
+        STRESS[6],
+        STRESS[7],
+    ],
+    cost: cost::COSTS,
+    ..PLAIN
+};
+
+/// The same with lines as the unit of what is written home.
+pub const LITERAL: Entry = Entry {
+    name: "redu-literal",
+    summary: "redu with whole lines updated and redone, as published (loses data)",
+    default: false,
+    inherent: Sabotage::all(&[Sabotage::WholeLinesUpdated, Sabotage::WholeLinesRedone]),
+    ..ENTRY
+};
+
+/// Log blocks where memory has the least to do.
+pub const LALEA: Entry = Entry {
+    name: "lalea",
+    summary: "redu with log blocks in the bank that has the fewest pending operations",
+    paper: "LALEA §III-A",
+    settings: &[("redu.load_aware_allocation", "true")],
+    stress: STRESS,
+    ..ENTRY
+};
+
+/// Headers in ADR entries.
+pub const BLOM: Entry = Entry {
+    name: "blom",
+    summary: "redu with headers in ADR entries until they are not needed",
+    paper: "LALEA §III-B",
+    settings: &[("redu.buffered_headers", "true")],
+    stress: STRESS,
+    ..ENTRY
+};
+
+/// Both.
+pub const LALEA_BLOM: Entry = Entry {
+    name: "lalea-blom",
+    summary: "redu with both: least-loaded banks for log blocks, ADR entries for headers",
+    paper: "LALEA §III, §IV",
+    settings: &[("redu.load_aware_allocation", "true"), ("redu.buffered_headers", "true")],
+    stress: STRESS,
+    ..ENTRY
+};
+
+/// What a thread's store waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    Queue,
+    Space,
+    Victims,
+}
+
+#[derive(Debug)]
+struct Thread {
+    area: Area,
+    /// The torn bit of each of its slots.
+    torn: Vec<bool>,
+    /// Number of the oldest record whose slot may not be used again, and of the next record.
+    head: u64,
+    reserved: u64,
+    /// The log buffer, oldest entry first.
+    buffer: VecDeque<LogEntry>,
+    /// Its entries that wait outside the log queue.
+    outside: u32,
+    /// Its transaction with stores that has not committed.
+    current: Option<TxId>,
+    /// Those that have, and are not at home, oldest first.
+    chain: VecDeque<TxId>,
+    /// The non-volatile register.
+    lr: Lr,
+    /// What its oldest store was found to wait for, and whether it still does.
+    held: Option<Hold>,
+    asleep: bool,
+}
+
+/// What timers and durable writes are about; the rest of the token is a transaction and a record, or a thread.
+#[derive(Clone, Copy, Debug)]
+enum About {
+    Arrival = 1,
+    End,
+    Acknowledgement,
+    Entry,
+    Header,
+    Home,
+}
+
+impl About {
+    fn of(self, id: TxId, number: usize) -> Token {
+        id << 20 | (number as u64) << 4 | self as u64
+    }
+}
+
+/// A token's transaction, and its record or thread.
+const fn parts(token: Token) -> (TxId, usize) {
+    (token >> 20, (token >> 4 & 0xffff) as usize)
+}
+
+struct Redu {
+    config: ReduConfig,
+    lalea: LaleaConfig,
+    sabotages: Sabotages,
+    threads: Vec<Thread>,
+    /// Those that are not known to be at home, in the order in which they began.
+    transactions: BTreeMap<TxId, Transaction>,
+    last_id: TxId,
+    /// Entries between L1 and controller, oldest first.
+    travelling: VecDeque<Message>,
+    queue: LogQueue,
+    /// Free log blocks, if they are allocated by load.
+    blocks: Option<BankTable>,
+    /// Blocks that stores have been promised.
+    reserved_entries: usize,
+    reserved_headers: usize,
+    adr: Adr,
+    /// Records whose headers found no ADR entry.
+    unbuffered: VecDeque<(TxId, usize)>,
+    /// Transactions that have a commit sequence number and are not retired, in its order.
+    ordered: VecDeque<TxId>,
+    /// The newest commit sequence number.
+    sequence: u64,
+    /// Every transaction up to this one is at home: a non-volatile register, without LR.
+    retired: u64,
+    victims: Victims,
+}
+
+impl Redu {
+    fn new(site: &Site) -> Result<Redu, ConfigError> {
+        let config = site.config.get::<ReduConfig>().clone();
+        let blocks = if config.load_aware_allocation {
+            Some(BankTable::new(site)?)
+        } else {
+            site.check_thread_areas("redu.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
+            None
+        };
+        let thread = |t| {
+            let area = Area::of(site, t);
+            Thread {
+                torn: vec![false; area.slots as usize],
+                area,
+                head: 0,
+                reserved: 0,
+                buffer: VecDeque::new(),
+                outside: 0,
+                current: None,
+                chain: VecDeque::new(),
+                lr: Lr::default(),
+                held: None,
+                asleep: false,
+            }
+        };
+        Ok(Redu {
+            lalea: site.config.get::<LaleaConfig>().clone(),
+            sabotages: site.sabotages,
+            threads: (0..site.threads).map(thread).collect(),
+            transactions: BTreeMap::new(),
+            last_id: 0,
+            travelling: VecDeque::new(),
+            queue: LogQueue::new(config.log_queue_entries),
+            blocks,
+            reserved_entries: 0,
+            reserved_headers: 0,
+            adr: Adr::new(site.config.get::<ControllerConfig>().adr_entries as usize),
+            unbuffered: VecDeque::new(),
+            ordered: VecDeque::new(),
+            sequence: 0,
+            retired: 0,
+            victims: Victims::new(config.victim_lines),
+            config,
+        })
+    }
+
+    /// Threads whose transactions have stores and have not committed.
+    fn open_threads(&self) -> ThreadSet {
+        let open = self.threads.iter().enumerate().filter(|(_, t)| t.current.is_some());
+        open.fold(0, |set, (t, _)| set | 1 << t)
+    }
+
+    /// Whether some transaction has ended and is not at home: it will be, without anybody's help.
+    fn finishes_something(&self) -> bool {
+        self.transactions.values().any(|transaction| transaction.phase != Phase::Running)
+    }
+
+    /// A line is held for all transactions that might have stored to it.
+    fn hold(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> Eviction {
+        if victim.open != 0 {
+            m.corner(Corner::VictimUncommitted as usize);
+        }
+        if self.sabotages.has(Sabotage::OlderVictimStays)
+            && let Some(older) = self.victims.find_mut(line)
+        {
+            *older = Victim { data: older.data, ..victim };
+            return Eviction::Keep;
+        }
+        let parked = self.victims.park(line, victim);
+        match parked {
+            Parked::Here => {}
+            Parked::Replaced => m.corner(Corner::VictimReplaced as usize),
+            Parked::Waits if self.sabotages.has(Sabotage::OverflowGoesHome) => {
+                self.victims.give_up_newest();
+                return Eviction::WriteBack { after: 0, token: 0 };
+            }
+            Parked::Waits => {
+                m.corner(Corner::VictimWaits as usize);
+                m.note(|| format!("{line} finds the victim area full"));
+                self.fail_if_victims_wait_for_ever(m);
+            }
+        }
+        self.victims.count(m, parked);
+        Eviction::Keep
+    }
+
+    /// Only transactions that have ended make room.
+    fn fail_if_victims_wait_for_ever(&self, m: &mut Machine) {
+        if self.victims.has_waiting() && !self.finishes_something() {
+            m.fail(format!(
+                "transactions in progress have more lines outside the caches than redu.victim_lines = {} holds",
+                self.config.victim_lines
+            ));
+        }
+    }
+}
+
+impl Design for Redu {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        if self.merge(m, store) {
+            return Flow::Continue;
+        }
+        let t = store.tx.thread as usize;
+        let Some(hold) = self.must_wait(m, store.tx) else {
+            self.threads[t].held = None;
+            self.log(m, store);
+            return Flow::Continue;
+        };
+        let thread = &mut self.threads[t];
+        thread.asleep = true;
+        if thread.held.replace(hold) != Some(hold) {
+            match hold {
+                Hold::Queue => m.corner(Corner::StoreWaitsForQueue as usize),
+                Hold::Space => {
+                    m.corner(Corner::StoreWaitsForSpace as usize);
+                    m.count().log_space_waits += 1;
+                }
+                Hold::Victims => {}
+            }
+            m.count().log_overflows += u64::from(hold != Hold::Victims);
+        }
+        Flow::Retry
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        let t = tx.thread as usize;
+        let Some(id) = self.threads[t].current else { return Flow::Continue };
+        let transaction = self.transactions.get_mut(&id).expect("the current one");
+        if self.sabotages.has(Sabotage::EntryNotSent) && transaction.made > 1 {
+            transaction.made -= 1;
+            self.threads[t].buffer.pop_back();
+        }
+        while !self.threads[t].buffer.is_empty() {
+            self.send_oldest(m, t);
+        }
+        m.set_timer(m.now() + m.path(), About::End.of(0, t));
+        Flow::Wait
+    }
+
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+        let open = self.open_threads();
+        let unaware = self.sabotages.has(Sabotage::CommittedNotHeld);
+        let newest = if unaware { self.retired } else { self.sequence };
+        if open == 0 && newest <= self.retired || self.sabotages.has(Sabotage::EvictionsGoHome) {
+            return Eviction::WriteBack { after: 0, token: 0 };
+        }
+        self.hold(m, line, Victim { data: *content, open, newest })
+    }
+
+    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
+        let Some(victim) = self.victims.find(line) else { return Fill::Home };
+        let data = victim.data;
+        m.corner(Corner::VictimServed as usize);
+        Fill::Buffer(data, self.config.victim_read_cycles.into())
+    }
+
+    fn persisted(&mut self, m: &mut Machine, token: Token) {
+        let (id, record) = parts(token);
+        match token & 0xf {
+            t if t == About::Entry as u64 => self.entry_durable(m, id, record),
+            t if t == About::Header as u64 => self.header_durable(m, id, record),
+            t if t == About::Home as u64 => self.update_durable(m, id),
+            other => unreachable!("no write carries token {other}"),
+        }
+    }
+
+    fn timer(&mut self, m: &mut Machine, token: u64) {
+        let (_, thread) = parts(token);
+        match token & 0xf {
+            t if t == About::Arrival as u64 => self.arrives(m),
+            t if t == About::End as u64 => self.ended(m, thread),
+            t if t == About::Acknowledgement as u64 => self.acknowledge(m, thread),
+            other => unreachable!("no timer carries token {other}"),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.finishes_something()
+    }
+
+    fn power_failure(&self, medium: &mut Medium) {
+        self.save_headers(medium);
+    }
+
+    fn registers(&self) -> Vec<u64> {
+        if self.blocks.is_some() {
+            return self.threads.iter().map(|thread| thread.lr.bits()).collect();
+        }
+        vec![self.retired]
+    }
+}

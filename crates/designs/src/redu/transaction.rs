@@ -1,0 +1,161 @@
+//! A transaction as the controller knows it, and its log records.
+
+use super::record::{Header, Logged};
+use crate::lalea::{ENTRIES, Links};
+use graven_base::ids::ThreadId;
+use graven_base::memory::{LineAddr, LineData, WordMask};
+
+/// Transactions with stores, numbered in the order in which they begin to log.
+pub(super) type TxId = u64;
+
+/// Words of a line that a transaction logs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogEntry {
+    pub(super) home: LineAddr,
+    pub(super) words: WordMask,
+    pub(super) data: LineData,
+}
+
+/// Where a transaction is, in the order in which it gets there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    Running,
+    /// The controller has heard of its end.
+    Ended,
+    /// Its last header is on its way to PM, and all others are where recovery finds them: it commits when that is
+    /// durable.
+    Deciding,
+    Committed,
+    /// Its updates are durable in place.
+    Home,
+}
+
+/// Whether a header was written to PM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    No,
+    /// So many of its lines are not durable.
+    Underway(u8),
+    Durable,
+}
+
+/// A log record.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    /// The entries that the controller has.
+    pub(super) logged: [Logged; ENTRIES],
+    /// Where each lies.
+    pub(super) entries: [LineAddr; ENTRIES],
+    pub(super) len: usize,
+    /// How many of them are durable.
+    pub(super) durable: usize,
+    /// The first line of the header, if it has a place in PM.
+    pub(super) place: Option<LineAddr>,
+    pub(super) written: Written,
+    /// The header is in ADR entries.
+    pub(super) buffered: bool,
+}
+
+impl Record {
+    pub(super) const fn new() -> Record {
+        Record {
+            logged: [Logged { home: LineAddr(0), words: 0 }; ENTRIES],
+            entries: [LineAddr(0); ENTRIES],
+            len: 0,
+            durable: 0,
+            place: None,
+            written: Written::No,
+            buffered: false,
+        }
+    }
+
+    /// Recovery finds the header, now or if power fails.
+    pub(super) fn is_safe(&self) -> bool {
+        self.buffered || self.written == Written::Durable
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Transaction {
+    pub(super) thread: ThreadId,
+    /// Its number among the thread's.
+    pub(super) number: u64,
+    pub(super) phase: Phase,
+    /// In a circular area: the number of its first record.
+    pub(super) first: u64,
+    pub(super) records: Vec<Record>,
+    /// Log entries that its stores have made, that the log queue has admitted, and that are durable.
+    pub(super) made: usize,
+    pub(super) admitted: usize,
+    pub(super) durable: usize,
+    /// Its place in commit order, from 1; 0: it has none yet.
+    pub(super) sequence: u64,
+    /// Lines that are not durable in place.
+    pub(super) updates: usize,
+    /// `next_ptr` of its last header: the first header of the thread's transaction before.
+    pub(super) before: LineAddr,
+}
+
+impl Transaction {
+    pub(super) fn new(thread: ThreadId, number: u64, first: u64) -> Transaction {
+        Transaction {
+            thread,
+            number,
+            phase: Phase::Running,
+            first,
+            records: Vec::new(),
+            made: 0,
+            admitted: 0,
+            durable: 0,
+            sequence: 0,
+            updates: 0,
+            before: LineAddr(0),
+        }
+    }
+
+    /// It has ended, and the log queue has taken all of its entries.
+    pub(super) fn is_complete(&self) -> bool {
+        self.phase != Phase::Running && self.admitted == self.made
+    }
+
+    /// Whether a record is the last one, and whether that is known: no entry will be added to it.
+    pub(super) fn is_last(&self, record: usize) -> bool {
+        record + 1 == self.records.len() && self.is_complete()
+    }
+
+    /// Whether no entry will be added to a record.
+    pub(super) fn is_sealed(&self, record: usize) -> bool {
+        record + 1 < self.records.len() || self.is_complete()
+    }
+
+    pub(super) fn has_committed(&self) -> bool {
+        matches!(self.phase, Phase::Committed | Phase::Home)
+    }
+
+    /// Headers are on their way to PM.
+    pub(super) fn is_written(&self) -> bool {
+        self.records.iter().any(|record| matches!(record.written, Written::Underway(_)))
+    }
+
+    /// The header of a record; the last one makes the others count.
+    pub(super) fn header(&self, record: usize, last: bool) -> Header {
+        let Record { logged, len, .. } = self.records[record];
+        Header {
+            logged,
+            valid: len,
+            last,
+            index: record as u64,
+            sequence: if last { self.sequence } else { 0 },
+            number: self.first + record as u64,
+        }
+    }
+
+    /// The second line of the header of a record.
+    pub(super) fn links(&self, record: usize) -> Links {
+        let next = match self.records.get(record + 1) {
+            Some(next) => next.place.unwrap_or_default(),
+            None => self.before,
+        };
+        Links { entries: self.records[record].entries, next }
+    }
+}

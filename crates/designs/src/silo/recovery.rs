@@ -1,0 +1,77 @@
+//! Recovery (§III-G), from the registers and the bytes of the log areas.
+
+use super::log_area::{Area, TUPLE, read_media_line};
+use super::{RecoveryReport, Sabotage, Site};
+use graven_base::memory::Addr;
+use graven_base::surviving::Medium;
+
+/// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
+/// is 0; one without a tuple is undone, newest first.
+pub fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let mut report = RecoveryReport::default();
+    let (mut records, mut redo, mut undo) = (Vec::new(), Vec::new(), Vec::new());
+    for thread in 0..site.threads {
+        let [head, tail] = [0, 1].map(|i| registers[thread as usize * 2 + i]);
+        let area = Area::of(site, thread);
+        records.clear();
+        (head..tail).for_each(|number| read_media_line(area.line(number), medium, &mut records));
+        report.records_scanned += records.len() as u64;
+        for record in &records {
+            medium.note(|| format!("log area {thread}: {}", record.describe()));
+        }
+        let tuples: Vec<u16> = records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx).collect();
+        for record in records.iter().filter(|r| r.addr != TUPLE) {
+            if !tuples.contains(&record.tx) {
+                undo.push(*record);
+            } else if !record.flush_bit {
+                redo.push(*record);
+            }
+        }
+    }
+    for record in redo {
+        medium.store(Addr(record.addr), record.data);
+        report.words_redone += 1;
+    }
+    if !site.sabotages.has(Sabotage::UndoOldestFirst) {
+        undo.reverse();
+    }
+    for record in undo {
+        medium.store(Addr(record.addr), record.data);
+        report.words_undone += 1;
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log_area::{Record, media_line};
+    use super::*;
+    use graven_base::memory::Image;
+
+    /// `silo-overflow-flush-bit` (§III-F, §III-G): a committed word, an open one that had overflowed before, and a committed
+    /// one that was at home.
+    #[test]
+    fn tuples_decide_and_undo_goes_newest_first() {
+        let mut config = crate::testing::defaults();
+        config.set("silo.log_bytes_per_thread", "4 KB").expect("a valid size");
+        let site = Site::new(config, 1, Addr(1 << 20), Addr(2 << 20));
+        let record = |flush_bit, tx, addr, data| Record { flush_bit, thread: 0, tx, addr, data };
+        let overflowed = [record(true, 6, 64, 100)];
+        let added = [
+            record(false, 5, 8, 51),
+            record(true, 5, 16, 52),
+            record(false, 5, TUPLE, 0),
+            record(false, 6, 64, 101),
+        ];
+        let area = Area::of(&site, 0);
+        // The area's last line and its first: the records wrap.
+        let last = area.media_lines - 1;
+        let mut cells = Image::new();
+        cells.write_bytes(area.line(last), &media_line(&overflowed).0);
+        cells.write_bytes(area.line(last + 1), &media_line(&added).0);
+        let mut medium = Medium::new(cells);
+        let report = recover(&site, &[last, last + 2], &mut medium);
+        assert_eq!((report.records_scanned, report.words_redone, report.words_undone), (5, 1, 2));
+        assert_eq!([8, 16, 64].map(|addr| medium.peek(Addr(addr))), [51, 0, 100]);
+    }
+}

@@ -1,0 +1,229 @@
+//! A thread's log: its bytes, and the code that writes it.
+
+use super::SoftwareLogConfig;
+use super::corners::Corner;
+use crate::torn;
+use crate::torn::LOW_63;
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
+use graven_base::surviving::Medium;
+use graven_machine::design::{Code, Site};
+use graven_machine::machine::Machine;
+use graven_machine::request::WriteClass;
+
+const RECORD_BYTES: u64 = 16;
+
+const VALUE_TOP: u64 = 1;
+const COMMIT: u64 = 2;
+const HOME_MASK: u64 = ((1 << 48) - 1) & !(WORD_BYTES - 1);
+
+/// A record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Record {
+    /// A word's home address, and its old or new content.
+    Word(Addr, u64),
+    /// What the transaction of this number has logged is complete.
+    Commit(u64),
+}
+
+impl Record {
+    fn words(self, torn: bool) -> [u64; 2] {
+        let (head, value) = match self {
+            Record::Word(home, value) => {
+                debug_assert_eq!(home.0 & HOME_MASK, home.0, "words have aligned 48-bit addresses");
+                (home.0, value)
+            }
+            Record::Commit(number) => (COMMIT, number),
+        };
+        torn::mark([head | value >> 63, value], torn)
+    }
+
+    /// The record of a pass with this torn bit, if it is one and was written whole.
+    fn parse(words: [u64; 2], torn: bool) -> Option<Record> {
+        let [head, value] = torn::whole(words)?;
+        if (words[0] > LOW_63) != torn || head & !(HOME_MASK | COMMIT | VALUE_TOP) != 0 {
+            return None;
+        }
+        let value = value | (head & VALUE_TOP) << 63;
+        Some(match head & COMMIT {
+            0 => Record::Word(Addr(head & HOME_MASK), value),
+            _ => Record::Commit(value),
+        })
+    }
+}
+
+/// How a log is read and written worse than it should be.
+#[derive(Clone, Copy, Debug, Default)]
+struct Faults {
+    /// Only a record's first torn bit counts.
+    torn_bit_in_first_word_only: bool,
+    /// The torn bit is the same in all passes.
+    torn_bit_never_flips: bool,
+    /// It is put to use as it is found.
+    log_not_cleared: bool,
+    /// Recovery begins at the first slot.
+    head_ignored: bool,
+}
+
+/// Where a thread's log lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    head: Addr,
+    start: Addr,
+    pub slots: u64,
+    faults: Faults,
+}
+
+impl Area {
+    /// That of a thread; `sabotages`: the design's names of the faults, in their order.
+    pub fn of(site: &Site, thread: ThreadId, sabotages: [impl Into<usize>; 4]) -> Area {
+        let [first_word_only, never_flips, not_cleared, head_ignored] =
+            sabotages.map(|sabotage| site.sabotages.has(sabotage));
+        let faults = Faults {
+            torn_bit_in_first_word_only: first_word_only,
+            torn_bit_never_flips: never_flips,
+            log_not_cleared: not_cleared,
+            head_ignored,
+        };
+        let bytes = site.config.get::<SoftwareLogConfig>().log_bytes_per_thread.0;
+        let bytes = bytes / LINE_BYTES * LINE_BYTES;
+        let head = site.thread_area(thread, bytes);
+        let slots = (bytes - LINE_BYTES) / RECORD_BYTES;
+        Area { head, start: head.plus(LINE_BYTES), slots, faults }
+    }
+
+    fn slot(&self, number: u64) -> Addr {
+        self.start.plus(number % self.slots * RECORD_BYTES)
+    }
+
+    fn torn(&self, number: u64) -> bool {
+        torn::of_pass(number, self.slots) || self.faults.torn_bit_never_flips
+    }
+
+    /// Clears it, so that what is written there first can be told from what was there.
+    pub fn format(&self, medium: &mut Medium) {
+        if !self.faults.log_not_cleared {
+            medium.clear(self.head, self.slot(self.slots - 1).plus(RECORD_BYTES));
+        }
+    }
+
+    /// The records from the head on until the first that is not there, oldest first.
+    pub fn read(&self, medium: &mut Medium) -> Vec<Record> {
+        let head = if self.faults.head_ignored { 0 } else { medium.load(self.head) };
+        let mut records = Vec::new();
+        for number in head..head.saturating_add(self.slots) {
+            let slot = self.slot(number);
+            let mut words = [slot, slot.plus(WORD_BYTES)].map(|word| medium.load(word));
+            if self.faults.torn_bit_in_first_word_only {
+                words = torn::as_the_first(words);
+            }
+            let Some(record) = Record::parse(words, self.torn(number)) else { break };
+            records.push(record);
+        }
+        records
+    }
+}
+
+/// A thread's log, as its software knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    area: Area,
+    /// Number of the next record.
+    pub next: u64,
+    /// Records before this may be written over: the head is past them, and that is durable.
+    truncated: u64,
+}
+
+impl Log {
+    pub fn new(area: Area) -> Log {
+        Log { area, next: 0, truncated: 0 }
+    }
+
+    /// Whether there is a slot for another record.
+    pub fn has_room(&self) -> bool {
+        self.next - self.truncated < self.area.slots
+    }
+
+    /// Records before this may be written over from now on.
+    pub fn truncate(&mut self, before: u64) {
+        self.truncated = before;
+    }
+
+    /// Appends a record.
+    pub fn append(
+        &mut self,
+        m: &mut Machine,
+        config: &SoftwareLogConfig,
+        record: Record,
+        code: &mut Code,
+    ) {
+        let class = match record {
+            Record::Word(..) => {
+                m.count().log_entries += 1;
+                WriteClass::Log
+            }
+            Record::Commit(_) => WriteClass::Metadata,
+        };
+        if self.next >= self.area.slots {
+            m.corner(Corner::LogWrapped as usize);
+        }
+        let slot = self.area.slot(self.next);
+        let [head, value] = record.words(self.area.torn(self.next));
+        code.compute(config.record_instructions);
+        code.store_uncached(slot, head, class);
+        code.store_uncached(slot.plus(WORD_BYTES), value, class);
+        self.next += 1;
+    }
+
+    /// Moves the head to a record.
+    pub fn move_head(&self, config: &SoftwareLogConfig, to: u64, code: &mut Code) {
+        code.compute(config.head_instructions);
+        code.store_uncached(self.area.head, to, WriteClass::Metadata);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_record() -> impl Strategy<Value = Record> {
+        let word = (0..=HOME_MASK, any::<u64>());
+        prop_oneof![
+            word.prop_map(|(home, value)| Record::Word(Addr(home & HOME_MASK), value)),
+            any::<u64>().prop_map(Record::Commit),
+        ]
+    }
+
+    #[test]
+    fn every_bit_lies_where_the_table_says() {
+        let word = Record::Word(Addr(0x1234_5678_9ab8), 1 << 63 | 5);
+        assert_eq!(word.words(false), [0x1234_5678_9ab9, 5]);
+        assert_eq!(word.words(true), [1 << 63 | 0x1234_5678_9ab9, 1 << 63 | 5]);
+        assert_eq!(Record::Commit(7).words(false), [2, 7]);
+        assert_eq!(Record::parse([1 << 50, 0], false), None);
+        assert_eq!(Record::parse([4, 0], false), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_comes_back_from_its_bytes(record in any_record(), torn: bool) {
+            prop_assert_eq!(Record::parse(record.words(torn), torn), Some(record));
+            prop_assert_eq!(Record::parse(record.words(torn), !torn), None, "of another pass");
+        }
+
+        #[test]
+        fn a_record_that_is_partly_written_is_none(
+            new in any_record(), old in any_record(), first: bool, torn: bool,
+        ) {
+            let (new, old) = (new.words(torn), old.words(!torn));
+            let words = if first { [new[0], old[1]] } else { [old[0], new[1]] };
+            prop_assert_eq!(Record::parse(words, torn), None);
+        }
+    }
+
+    #[test]
+    fn a_cleared_log_has_no_records() {
+        assert_eq!(Record::parse([0, 0], torn::of_pass(0, 10)), None);
+    }
+}

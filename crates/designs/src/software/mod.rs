@@ -1,0 +1,177 @@
+//! Software logging as a program does it on x86 (FWB §II, §VI): `redo-clwb` and `undo-clwb`, and the same without
+//! anything forced, `unsafe-redo` and `unsafe-undo`.
+//!
+//! FWB §VI: unsafe-base "uses software logging without forced cache write-backs", the better of redo and undo;
+//! "redo-clwb and undo-clwb – Software redo and undo logging, respectively. These invoke the clwb instruction to force
+//! cache write-backs after persistent transactions." Logs are uncacheable (§II-B): their stores go through the
+//! write-combining buffer. Everything here is instructions that threads execute; there is no hardware.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | parameters, what both have in common |
+//! | `undo`, `redo` | the two ways of logging, with their recovery |
+//! | `log` | a thread's log: its bytes, and the code that writes it |
+//! | `write_set` | the table in DRAM of the words that a transaction has stored to |
+//! | `corners` | states worth reaching |
+//!
+//! **The log.** Each thread appends to a circular log of its own, which begins with a line for its head. Records are
+//! numbered from 0 over all passes: record `n` lies in slot `n mod slots`. A record takes 16 B, two uncacheable
+//! stores, so four records share a line of the write-combining buffer:
+//!
+//! | where | word | bits | content |
+//! |---|---|---|---|
+//! | first line | 0 | 0-63 | head: the number of the first record that recovery reads |
+//! | record | 0 | 0 | bit 63 of the value |
+//! | | 0 | 1 | 0: a word, 1: a commit |
+//! | | 0 | 2 | 0 |
+//! | | 0 | 3-47 | home address (it is that of a word: its low bits are 0) |
+//! | | 0 | 48-62 | 0 |
+//! | | 1 | 0-62 | value: the old word (undo), the new one (redo); of a commit the number of its transaction |
+//! | both | 0-1 | 63 | torn bit: 1 in even passes over the log, 0 in odd ones |
+//!
+//! Words reach PM one by one. A slot is written whole in each pass, so what is there in part has different torn bits,
+//! and what is not there has those of the pass before (the system clears the log before its first use). Recovery reads
+//! from the head on until the first record that is not there.
+//!
+//! **The write set** is a hash table in DRAM: buckets of 8 B (32 bits of the transaction's number, so that nothing is
+//! cleared, and the entry's index), and entries of 16 B (home address, new word) in the order in which words came.
+//! Addresses of entries are consecutive: they are the list of what is to be written home, or back.
+//!
+//! **Instructions.** Loads, stores and persistence instructions are executed one by one. The others are counted from
+//! this code (Intel syntax; constants of the transaction in registers), and are parameters:
+//!
+//! ```text
+//! search   mov rax,addr; imul rax,K; shr rax,s                             search_instructions = 3
+//!   each bucket    [mov rcx,[bucket]]; mov edx,ecx; shr rcx,32; cmp ecx,tag; jne        bucket_instructions = 4
+//!   each entry     shl edx,4; [cmp [entry],addr]; jne; inc/and on the way on            entry_instructions = 3
+//! insert   lea rdx,[tag+n]; inc n; add end,16; [mov] x2 or x3              insert_instructions = 3
+//! record   lea rdx,[addr+torn]; mov rcx,v; btr rcx,63; adc rdx,0;          record_instructions = 8
+//!          or rcx,torn; [movnti] x2; add tail,16; cmp tail,limit; jae
+//! home     each entry: [mov] x2; [mov]; add e,16; cmp e,end; jne           home_instructions = 3
+//! clwb     each entry: [mov]; and rax,-64; cmp rax,last; je; mov last,rax; [clwb];      clwb_instructions = 7
+//!          add e,16; cmp e,end; jne
+//! head     mov rax,n; [movnti]                                             head_instructions = 1
+//! ```
+//!
+//! **Left open by the paper**, with what is assumed here: all layouts; that a word is logged once per transaction under
+//! undo logging, and at each store under redo logging; that lines are written back at the end in the order in which
+//! words came, a line again if another came between; that a transaction which stores nothing logs nothing.
+//! Mechanisms and orders: see `undo` and `redo`.
+
+mod corners;
+mod log;
+pub mod redo;
+pub mod undo;
+mod write_set;
+
+use graven_base::config::{ConfigError, Size};
+use graven_base::ids::ThreadId;
+use graven_base::memory::LineAddr;
+use graven_base::section;
+use graven_machine::config::DramConfig;
+use graven_machine::design::{Code, Site};
+
+use log::{Area, Log};
+use write_set::WriteSet;
+
+section! {
+    /// Software logging on x86.
+    pub struct SoftwareLogConfig("software_log") {
+        /// Circular log of each thread; a transaction must fit.
+        log_bytes_per_thread: Size = Size::kb(256), Size(128)..=Size::mb(64), "B";
+        /// Words of a thread's write set, a table in DRAM; a transaction must fit.
+        write_set_words: u32 = 2048, 1..=1_048_576, "words";
+        /// Instructions of a search in the write set, beside those of its buckets and entries.
+        search_instructions: u32 = 3, 0..=1000, "instructions";
+        /// Instructions for each bucket looked at, beside its load.
+        bucket_instructions: u32 = 4, 0..=1000, "instructions";
+        /// Instructions for each entry compared, beside its load.
+        entry_instructions: u32 = 3, 0..=1000, "instructions";
+        /// Instructions of an insertion, beside its stores.
+        insert_instructions: u32 = 3, 0..=1000, "instructions";
+        /// Instructions of a record, beside its two stores.
+        record_instructions: u32 = 8, 0..=1000, "instructions";
+        /// Instructions for each word written home after a redo log is complete, beside its loads and store.
+        home_instructions: u32 = 3, 0..=1000, "instructions";
+        /// Instructions for each word whose line is to be written back, beside its load and the clwb.
+        clwb_instructions: u32 = 7, 0..=1000, "instructions";
+        /// Instructions of a move of the log's head, beside its store.
+        head_instructions: u32 = 1, 0..=1000, "instructions";
+    }
+}
+
+/// Whether what is stored is forced to PM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Forcing {
+    /// By write-backs and fences.
+    Forced,
+    /// Not at all.
+    Unforced,
+}
+
+/// Parameters, and whether anything is forced: what both ways of logging have.
+struct Logging {
+    config: SoftwareLogConfig,
+    forcing: Forcing,
+}
+
+impl Logging {
+    /// With the logs and write sets of all threads.
+    ///
+    /// # Errors
+    /// They do not fit.
+    fn new(
+        site: &Site,
+        forcing: Forcing,
+        area: fn(&Site, ThreadId) -> Area,
+    ) -> Result<(Logging, Vec<(Log, WriteSet)>), ConfigError> {
+        let config = site.config.get::<SoftwareLogConfig>().clone();
+        let bytes = config.log_bytes_per_thread.0;
+        site.check_thread_areas("software_log.log_bytes_per_thread", bytes)?;
+        let logs = (0..site.threads).map(|thread| Log::new(area(site, thread)));
+        let threads = logs.zip(write_sets(site, &config)?).collect();
+        Ok((Logging { config, forcing }, threads))
+    }
+
+    fn is_forced(&self) -> bool {
+        self.forcing == Forcing::Forced
+    }
+
+    fn fence(&self, code: &mut Code) {
+        if self.is_forced() {
+            code.fence();
+        }
+    }
+
+    /// Writes back the lines of all words in the write set.
+    fn write_back(&self, words: &WriteSet, code: &mut Code) {
+        let mut last: Option<LineAddr> = None;
+        for (entry, home, _) in words.entries() {
+            code.load(entry);
+            code.compute(self.config.clwb_instructions);
+            if last != Some(home.line()) {
+                code.clwb(home.line());
+            }
+            last = Some(home.line());
+        }
+    }
+}
+
+/// The write sets of all threads, or why they do not fit.
+fn write_sets(site: &Site, config: &SoftwareLogConfig) -> Result<Vec<WriteSet>, ConfigError> {
+    let heap = site.config.get::<DramConfig>().capacity_bytes.0 / 2;
+    let each = WriteSet::bytes(config.write_set_words);
+    let needed = u64::from(site.threads) * each;
+    if needed > heap {
+        let why = format!(
+            "write sets of {} threads need {}, and the DRAM has {} for designs",
+            site.threads,
+            Size(needed),
+            Size(heap)
+        );
+        let keys = ["software_log.write_set_words", "dram.capacity_bytes"];
+        return Err(site.config.inconsistent(&keys, why));
+    }
+    let of = |thread| WriteSet::new(config.write_set_words, u64::from(thread) * each);
+    Ok((0..site.threads).map(of).collect())
+}

@@ -1,0 +1,328 @@
+//! `redo-clwb`: redo logging in software, like Mnemosyne's (FWB §II-B, Fig. 1b; §VI), and `unsafe-redo`, the same with
+//! nothing forced.
+//!
+//! A transactional store goes to the thread's write set in DRAM, and a record of its new word to the uncacheable log;
+//! loads of the transaction look into the write set first. At the end a commit record follows; when all of the log is
+//! durable (one fence: torn bits tell what is not there), the words are stored in place through the caches, and their
+//! lines written back. FWB §II-B: "we must use memory barriers to complete the redo log of A before any
+//! stores of A reach NVRAM". Then the commit is acknowledged; the write-backs are not waited for.
+//!
+//! **Truncation** needs them durable. The thread waits (fence), moves the log's head past what it has committed, and
+//! waits again (fence), when the log has no slot for a record, and before it lets go of a lock after a commit: another
+//! thread may then store to the same words and truncate its own log, and a record that is still there would take its
+//! words back. So committed transactions that recovery finds in different logs have no words in common, and need no
+//! common order; in one log they lie in theirs. (Tests hand words over by signals, which count as locks.)
+//!
+//! **Recovery** reads each log from the head on and writes the words of transactions whose commit record is there,
+//! oldest first.
+
+use super::corners::{CORNERS, Corner};
+use super::log::{Area, Log, Record};
+use super::write_set::{Found, WriteSet};
+use super::{Forcing, Logging, SoftwareLogConfig};
+use graven_base::config::{Config, ConfigError};
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, WORD_BYTES};
+use graven_base::surviving::Medium;
+use graven_machine::design::{
+    Code, Design, Entry, PLAIN, Promise, RecoveryReport, Sabotages, Site, Turn,
+};
+use graven_machine::machine::Machine;
+use graven_machine::program::{Disturbance, Op};
+use graven_machine::sabotages;
+
+sabotages! {
+    /// Stores in place do not wait for the log.
+    LogNotAwaited = "log-not-awaited";
+    /// A commit leaves no record.
+    CommitRecordMissing = "commit-record-missing";
+    /// Lines are not written back.
+    WriteBackMissing = "write-back-missing";
+    /// Truncation does not wait for the write-backs.
+    WriteBacksNotAwaited = "write-backs-not-awaited";
+    /// Slots are used again when the new head is on its way.
+    SlotsUsedBeforeHead = "slots-used-before-head";
+    /// Slots are used again, and the head stays.
+    HeadStays = "head-stays";
+    /// A lock is let go before the log is truncated.
+    NotTruncatedForLock = "not-truncated-for-lock";
+    /// A lock is let go when the new head is on its way.
+    HeadNotAwaitedForLock = "head-not-awaited-for-lock";
+    /// Loads do not look into the write set.
+    WriteSetIgnored = "write-set-ignored";
+    /// A second store to a word does not change its entry in the write set.
+    OldestValueStored = "oldest-value-stored";
+    /// Recovery writes the newest record first.
+    RedoNewestFirst = "redo-newest-first";
+    /// Recovery writes words without a commit record, too.
+    UncommittedRedone = "uncommitted-redone";
+    /// Recovery begins at the first slot instead of the head.
+    HeadIgnored = "head-ignored";
+    /// Only the first word of a record has a torn bit.
+    TornBitInFirstWordOnly = "torn-bit-in-first-word-only";
+    /// The torn bit is the same in all passes.
+    TornBitNeverFlips = "torn-bit-never-flips";
+    /// The log is put to use as it is found.
+    LogNotCleared = "log-not-cleared";
+}
+
+/// The design's entry in the registry.
+pub const ENTRY: Entry = Entry {
+    name: "redo-clwb",
+    summary: "software redo logging: write set in DRAM, uncacheable log, stores in place and clwb after it",
+    paper: "FWB §II, §VI",
+    promise: |_: &Config| Promise::Durable,
+    section: Some(|| Box::new(SoftwareLogConfig::default())),
+    build: |site| Ok(Box::new(Redo::new(site, Forcing::Forced)?)),
+    format,
+    recover,
+    sabotages: Sabotage::NAMED,
+    corners: CORNERS,
+    stress: &[
+        ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB"]),
+        ("software_log.write_set_words", &["128", "256"]),
+        ("core.write_combining_lines", &["1", "2", "4", "6"]),
+    ],
+    ..PLAIN
+};
+
+/// Without write-backs and fences.
+pub const UNSAFE: Entry = Entry {
+    name: "unsafe-redo",
+    summary: "software redo logging with nothing forced to PM",
+    paper: "FWB §VI (unsafe-base)",
+    promise: |_: &Config| Promise::Nothing,
+    default: false,
+    build: |site| Ok(Box::new(Redo::new(site, Forcing::Unforced)?)),
+    sabotages: &[],
+    ..ENTRY
+};
+
+struct Thread {
+    log: Log,
+    words: WriteSet,
+    in_transaction: bool,
+    /// Number of the running transaction.
+    number: u64,
+    /// Records before this are of transactions that have stored in place.
+    committed: u64,
+    /// Of these, some are not truncated.
+    owes: bool,
+}
+
+struct Redo {
+    logging: Logging,
+    threads: Vec<Thread>,
+    sabotages: Sabotages,
+}
+
+impl Redo {
+    fn new(site: &Site, forcing: Forcing) -> Result<Redo, ConfigError> {
+        let (logging, threads) = Logging::new(site, forcing, area)?;
+        let thread = |(log, words)| Thread {
+            log,
+            words,
+            in_transaction: false,
+            number: site.first_transaction,
+            committed: 0,
+            owes: false,
+        };
+        let threads = threads.into_iter().map(thread).collect();
+        Ok(Redo { logging, threads, sabotages: site.sabotages })
+    }
+
+    /// What the thread has committed leaves the log.
+    fn truncate(&mut self, m: &mut Machine, thread: usize, awaited: bool, code: &mut Code) {
+        if !self.sabotages.has(Sabotage::WriteBacksNotAwaited) {
+            self.logging.fence(code);
+        }
+        let t = &self.threads[thread];
+        if !self.sabotages.has(Sabotage::HeadStays) {
+            m.note(|| format!("thread {thread} moves its head to record {}", t.committed));
+            t.log.move_head(&self.logging.config, t.committed, code);
+        }
+        if awaited {
+            self.logging.fence(code);
+        }
+        let t = &mut self.threads[thread];
+        t.log.truncate(t.committed);
+        t.owes = false;
+    }
+
+    fn append(&mut self, m: &mut Machine, thread: usize, record: Record, code: &mut Code) {
+        if !self.threads[thread].log.has_room() && self.threads[thread].owes {
+            m.corner(Corner::TruncatedForRoom as usize);
+            let awaited = !self.sabotages.has(Sabotage::SlotsUsedBeforeHead);
+            self.truncate(m, thread, awaited, code);
+        }
+        let t = &mut self.threads[thread];
+        if !t.log.has_room() {
+            m.fail(format!(
+                "transaction {} of thread {thread} has more records than \
+                 software_log.log_bytes_per_thread holds",
+                t.number
+            ));
+            return;
+        }
+        m.note(|| format!("thread {thread} logs {record:x?} (record {})", t.log.next));
+        t.log.append(m, &self.logging.config, record, code);
+    }
+
+    /// In the place of a load of the transaction, if it has stored to the word.
+    fn load(&self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) -> Turn {
+        let t = &self.threads[thread];
+        // A transaction that has stored nothing knows it.
+        if t.words.is_empty() || self.sabotages.has(Sabotage::WriteSetIgnored) {
+            return Turn::Executes;
+        }
+        match t.words.search(m, &self.logging.config, home, code) {
+            Found::Entry(entry) => Turn::Returns(t.words.load(entry, code)),
+            Found::Empty(_) => Turn::Executes,
+        }
+    }
+
+    /// In the place of a transactional store.
+    fn store(
+        &mut self,
+        m: &mut Machine,
+        thread: usize,
+        (home, value): (Addr, u64),
+        code: &mut Code,
+    ) -> Turn {
+        let t = &mut self.threads[thread];
+        if !t.in_transaction {
+            m.fail(format!("thread {thread} stores to {home} outside a transaction"));
+            return Turn::Executes;
+        }
+        match t.words.search(m, &self.logging.config, home, code) {
+            Found::Entry(_) if self.sabotages.has(Sabotage::OldestValueStored) => {}
+            Found::Entry(entry) => t.words.update(entry, value, code),
+            Found::Empty(_) if t.words.is_full() => m.fail(format!(
+                "transaction {} of thread {thread} stores to more words than \
+                 software_log.write_set_words",
+                t.number
+            )),
+            Found::Empty(bucket) => {
+                t.words.insert(&self.logging.config, bucket, home, Some(value), code);
+            }
+        }
+        self.append(m, thread, Record::Word(home, value), code);
+        Turn::Defers
+    }
+
+    /// At the end of a transaction.
+    fn commit(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
+        let t = &mut self.threads[thread];
+        t.in_transaction = false;
+        let number = t.number;
+        t.number += 1;
+        if t.words.is_empty() {
+            return;
+        }
+        code.end();
+        if !self.sabotages.has(Sabotage::CommitRecordMissing) {
+            self.append(m, thread, Record::Commit(number), code);
+        }
+        if !self.sabotages.has(Sabotage::LogNotAwaited) {
+            self.logging.fence(code);
+        }
+        let t = &mut self.threads[thread];
+        for (entry, home, value) in t.words.entries() {
+            code.load(entry);
+            code.load(entry.plus(WORD_BYTES));
+            code.compute(self.logging.config.home_instructions);
+            code.store(home, value);
+        }
+        if self.logging.is_forced() && !self.sabotages.has(Sabotage::WriteBackMissing) {
+            self.logging.write_back(&t.words, code);
+        }
+        t.committed = t.log.next;
+        t.owes = true;
+    }
+
+    /// Before the thread lets go of what others may store to.
+    fn let_go(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
+        let t = &self.threads[thread];
+        if !t.owes || t.in_transaction || self.sabotages.has(Sabotage::NotTruncatedForLock) {
+            return;
+        }
+        m.corner(Corner::TruncatedForLock as usize);
+        let awaited = !self.sabotages.has(Sabotage::HeadNotAwaitedForLock);
+        self.truncate(m, thread, awaited, code);
+    }
+}
+
+impl Design for Redo {
+    fn start(&mut self, m: &mut Machine) {
+        let heap = m.memory.dram_heap();
+        self.threads.iter_mut().for_each(|t| t.words.set_base(heap));
+    }
+
+    fn has_software(&self) -> bool {
+        true
+    }
+
+    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+        let thread = thread as usize;
+        match *op {
+            Op::TxBegin => {
+                let t = &mut self.threads[thread];
+                t.in_transaction = true;
+                t.words.begin();
+            }
+            Op::Load { at } if self.threads[thread].in_transaction && m.memory.is_pm(at.addr) => {
+                return self.load(m, thread, at.addr, code);
+            }
+            Op::Store { at, value } | Op::StoreNonTemporal { at, value }
+                if m.memory.is_pm(at.addr) =>
+            {
+                return self.store(m, thread, (at.addr, value), code);
+            }
+            Op::TxEnd => self.commit(m, thread, code),
+            Op::Unlock { .. } | Op::Disturb(Disturbance::Signal(_)) => {
+                self.let_go(m, thread, code);
+            }
+            _ => {}
+        }
+        Turn::Executes
+    }
+}
+
+fn area(site: &Site, thread: ThreadId) -> Area {
+    Area::of(
+        site,
+        thread,
+        [
+            Sabotage::TornBitInFirstWordOnly,
+            Sabotage::TornBitNeverFlips,
+            Sabotage::LogNotCleared,
+            Sabotage::HeadIgnored,
+        ],
+    )
+}
+
+fn format(site: &Site, medium: &mut Medium) {
+    (0..site.threads).for_each(|thread| area(site, thread).format(medium));
+}
+
+fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let mut report = RecoveryReport::default();
+    for thread in 0..site.threads {
+        let mut records = area(site, thread).read(medium);
+        report.records_scanned += records.len() as u64 + 1;
+        if !site.sabotages.has(Sabotage::UncommittedRedone) {
+            let commit = records.iter().rposition(|r| matches!(r, Record::Commit(_)));
+            records.truncate(commit.unwrap_or(0));
+        }
+        if site.sabotages.has(Sabotage::RedoNewestFirst) {
+            records.reverse();
+        }
+        for record in records {
+            let Record::Word(home, new) = record else { continue };
+            medium.note(|| format!("log of thread {thread}: {home} redone"));
+            medium.store(home, new);
+            report.words_redone += 1;
+        }
+    }
+    report
+}

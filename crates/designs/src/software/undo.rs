@@ -1,0 +1,255 @@
+//! `undo-clwb`: undo logging in software (FWB §II-B, Fig. 1a; §VI), and `unsafe-undo`, the same with nothing forced.
+//!
+//! Before its first store to a word a transaction loads the old word and stores a record of it to the uncacheable log.
+//! At its end it writes the lines of all its words back, waits until they are durable (fence), and moves the log's head
+//! past its records: that one word is its commit record. When it is durable (fence), the commit is acknowledged.
+//!
+//! **Log before data.** FWB §II-B: "uncacheable, store-granular undo logging can eliminate the memory barrier between the
+//! log and working data writes", since a store "must traverse the cache hierarchy" and a log update goes through "a
+//! four to six cache-line sized entry write-combining buffer". But a record may stay in that buffer until something
+//! makes it leave, and nothing keeps its line from being evicted meanwhile. `undo-clwb-literal` is the paper's;
+//! `undo-clwb` has a fence between a record and its store. (A fence for several stores would need a program that says
+//! in advance what it will store to; whole lines cannot be logged at their first store, since another open transaction
+//! may have words in them.)
+//!
+//! **Recovery** writes the old words of the records from the head on back, newest first. Open transactions have no word
+//! in common, so the order of threads does not matter.
+
+use super::corners::CORNERS;
+use super::log::{Area, Log, Record};
+use super::write_set::{Found, WriteSet};
+use super::{Forcing, Logging, SoftwareLogConfig};
+use graven_base::config::{Config, ConfigError};
+use graven_base::ids::ThreadId;
+use graven_base::memory::Addr;
+use graven_base::surviving::Medium;
+use graven_machine::design::{
+    Code, Design, Entry, PLAIN, Promise, RecoveryReport, Sabotages, Site, Turn,
+};
+use graven_machine::machine::Machine;
+use graven_machine::program::Op;
+use graven_machine::sabotages;
+
+sabotages! {
+    /// A store does not wait for its record.
+    RecordNotAwaited = "record-not-awaited";
+    /// A store has no record.
+    RecordMissing = "record-missing";
+    /// Lines are not written back.
+    WriteBackMissing = "write-back-missing";
+    /// The commit record does not wait for the write-backs.
+    WriteBacksNotAwaited = "write-backs-not-awaited";
+    /// The commit record is sent before the write-backs.
+    CommitBeforeWriteBacks = "commit-before-write-backs";
+    /// A commit is acknowledged when its record is sent.
+    CommitNotAwaited = "commit-not-awaited";
+    /// A commit leaves no record.
+    CommitRecordMissing = "commit-record-missing";
+    /// A word that an earlier transaction has logged is not logged again.
+    WriteSetNotEmptied = "write-set-not-emptied";
+    /// Recovery leaves out the newest record.
+    NewestNotUndone = "newest-not-undone";
+    /// Recovery leaves out the oldest record.
+    OldestNotUndone = "oldest-not-undone";
+    /// Recovery begins at the first slot instead of the head.
+    HeadIgnored = "head-ignored";
+    /// Only the first word of a record has a torn bit.
+    TornBitInFirstWordOnly = "torn-bit-in-first-word-only";
+    /// The torn bit is the same in all passes.
+    TornBitNeverFlips = "torn-bit-never-flips";
+    /// The log is put to use as it is found.
+    LogNotCleared = "log-not-cleared";
+}
+
+/// Under stress.
+const STRESS: &[(&str, &[&str])] = &[
+    ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB"]),
+    ("software_log.write_set_words", &["128", "256"]),
+    ("core.write_combining_lines", &["1", "2", "4", "6"]),
+];
+
+/// The design's entry in the registry.
+pub const ENTRY: Entry = Entry {
+    name: "undo-clwb",
+    summary: "software undo logging: uncacheable log, fences, clwb of written lines at the end",
+    paper: "FWB §II, §VI",
+    promise: |_: &Config| Promise::Durable,
+    section: Some(|| Box::new(SoftwareLogConfig::default())),
+    build: |site| Ok(Box::new(Undo::new(site, Forcing::Forced)?)),
+    format,
+    recover,
+    sabotages: Sabotage::NAMED,
+    // The others are states of a redo log.
+    corners: CORNERS.split_at(3).0,
+    stress: STRESS,
+    ..PLAIN
+};
+
+/// As published: nothing keeps a store's line behind its record.
+pub const LITERAL: Entry = Entry {
+    name: "undo-clwb-literal",
+    summary: "undo-clwb as published: no fence between a record and its store",
+    default: false,
+    inherent: Sabotages::only(Sabotage::RecordNotAwaited as usize),
+    ..ENTRY
+};
+
+/// Without write-backs and fences.
+pub const UNSAFE: Entry = Entry {
+    name: "unsafe-undo",
+    summary: "software undo logging with nothing forced to PM",
+    paper: "FWB §VI (unsafe-base)",
+    promise: |_: &Config| Promise::Nothing,
+    default: false,
+    build: |site| Ok(Box::new(Undo::new(site, Forcing::Unforced)?)),
+    sabotages: &[],
+    ..ENTRY
+};
+
+struct Thread {
+    log: Log,
+    words: WriteSet,
+    in_transaction: bool,
+}
+
+struct Undo {
+    logging: Logging,
+    threads: Vec<Thread>,
+    sabotages: Sabotages,
+}
+
+impl Undo {
+    fn new(site: &Site, forcing: Forcing) -> Result<Undo, ConfigError> {
+        let (logging, threads) = Logging::new(site, forcing, area)?;
+        let thread = |(log, words)| Thread { log, words, in_transaction: false };
+        let threads = threads.into_iter().map(thread).collect();
+        Ok(Undo { logging, threads, sabotages: site.sabotages })
+    }
+
+    /// Before a transactional store: the old word is logged, unless it is already.
+    fn log(&mut self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) {
+        let t = &mut self.threads[thread];
+        let Found::Empty(bucket) = t.words.search(m, &self.logging.config, home, code) else {
+            return;
+        };
+        if t.words.is_full() || !t.log.has_room() {
+            m.fail(format!(
+                "a transaction of thread {thread} stores to more words than \
+                 software_log.write_set_words and software_log.log_bytes_per_thread allow"
+            ));
+            return;
+        }
+        t.words.insert(&self.logging.config, bucket, home, None, code);
+        if self.sabotages.has(Sabotage::RecordMissing) {
+            return;
+        }
+        code.load_beside(home);
+        let old = m.load(home);
+        m.note(|| format!("thread {thread} logs {home}: {old:#x} (record {})", t.log.next));
+        t.log.append(m, &self.logging.config, Record::Word(home, old), code);
+        if !self.sabotages.has(Sabotage::RecordNotAwaited) {
+            self.logging.fence(code);
+        }
+    }
+
+    /// At the end of a transaction.
+    fn commit(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
+        let early = self.sabotages.has(Sabotage::CommitBeforeWriteBacks);
+        let t = &mut self.threads[thread];
+        t.in_transaction = false;
+        if t.words.is_empty() {
+            return;
+        }
+        t.log.truncate(t.log.next);
+        let t = &self.threads[thread];
+        if early {
+            code.end();
+            t.log.move_head(&self.logging.config, t.log.next, code);
+        }
+        if self.logging.is_forced() && !self.sabotages.has(Sabotage::WriteBackMissing) {
+            self.logging.write_back(&t.words, code);
+        }
+        if !self.sabotages.has(Sabotage::WriteBacksNotAwaited) {
+            self.logging.fence(code);
+        }
+        if !early {
+            code.end();
+            if !self.sabotages.has(Sabotage::CommitRecordMissing) {
+                m.note(|| format!("thread {thread} moves its head to record {}", t.log.next));
+                t.log.move_head(&self.logging.config, t.log.next, code);
+            }
+        }
+        if !self.sabotages.has(Sabotage::CommitNotAwaited) {
+            self.logging.fence(code);
+        }
+    }
+}
+
+impl Design for Undo {
+    fn start(&mut self, m: &mut Machine) {
+        let heap = m.memory.dram_heap();
+        self.threads.iter_mut().for_each(|t| t.words.set_base(heap));
+    }
+
+    fn has_software(&self) -> bool {
+        true
+    }
+
+    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+        let thread = thread as usize;
+        match *op {
+            Op::TxBegin => {
+                let t = &mut self.threads[thread];
+                t.in_transaction = true;
+                if !self.sabotages.has(Sabotage::WriteSetNotEmptied) {
+                    t.words.begin();
+                }
+            }
+            Op::Store { at, .. } | Op::StoreNonTemporal { at, .. }
+                if self.threads[thread].in_transaction && m.memory.is_pm(at.addr) =>
+            {
+                self.log(m, thread, at.addr, code);
+            }
+            Op::TxEnd => self.commit(m, thread, code),
+            _ => {}
+        }
+        Turn::Executes
+    }
+}
+
+fn area(site: &Site, thread: ThreadId) -> Area {
+    Area::of(
+        site,
+        thread,
+        [
+            Sabotage::TornBitInFirstWordOnly,
+            Sabotage::TornBitNeverFlips,
+            Sabotage::LogNotCleared,
+            Sabotage::HeadIgnored,
+        ],
+    )
+}
+
+fn format(site: &Site, medium: &mut Medium) {
+    (0..site.threads).for_each(|thread| area(site, thread).format(medium));
+}
+
+fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let mut report = RecoveryReport::default();
+    for thread in 0..site.threads {
+        let mut records = area(site, thread).read(medium);
+        report.records_scanned += records.len() as u64 + 1;
+        if site.sabotages.has(Sabotage::NewestNotUndone) {
+            records.pop();
+        }
+        let skipped = usize::from(site.sabotages.has(Sabotage::OldestNotUndone));
+        for record in records.into_iter().skip(skipped).rev() {
+            // Another kind is not written, and is noise.
+            let Record::Word(home, old) = record else { continue };
+            medium.note(|| format!("log of thread {thread}: {home} undone"));
+            medium.store(home, old);
+            report.words_undone += 1;
+        }
+    }
+    report
+}

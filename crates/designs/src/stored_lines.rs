@@ -1,0 +1,56 @@
+//! The lines that an open transaction has stored to, with what a design keeps of each.
+
+use graven_base::memory::LineAddr;
+
+/// What is kept of a line.
+pub(super) trait Stored {
+    /// Which line.
+    fn line(&self) -> LineAddr;
+}
+
+/// Lines by address; kept from one transaction to the next for its memory.
+#[derive(Clone, Debug)]
+pub(super) struct StoredLines<T> {
+    pub(super) lines: Vec<T>,
+    /// Index of the line stored to last.
+    last: usize,
+}
+
+impl<T> Default for StoredLines<T> {
+    fn default() -> Self {
+        Self { lines: Vec::new(), last: 0 }
+    }
+}
+
+impl<T: Stored> StoredLines<T> {
+    pub(super) fn find(&self, line: LineAddr) -> Option<&T> {
+        self.index(line).ok().map(|at| &self.lines[at])
+    }
+
+    pub(super) fn find_mut(&mut self, line: LineAddr) -> Option<&mut T> {
+        self.index(line).ok().map(|at| &mut self.lines[at])
+    }
+
+    #[inline]
+    fn index(&self, line: LineAddr) -> Result<usize, usize> {
+        if self.lines.get(self.last).is_some_and(|stored| stored.line() == line) {
+            return Ok(self.last);
+        }
+        self.lines.binary_search_by_key(&line, T::line)
+    }
+
+    /// The line that a store goes to, and whether it is the first to it.
+    #[inline]
+    pub(super) fn of_store(&mut self, line: LineAddr, new: impl FnOnce() -> T) -> (&mut T, bool) {
+        let found = self.index(line);
+        self.last = found.unwrap_or_else(|at| {
+            self.lines.insert(at, new());
+            at
+        });
+        (&mut self.lines[self.last], found.is_err())
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.lines.clear();
+    }
+}

@@ -1,0 +1,151 @@
+//! A victim cache: lines that left the LLC before their transactions were retired. WrAP and ReDU have one.
+//!
+//! A line does not tell who stored to it. So it is parked for every transaction that might have: those that are
+//! open with stores, and those that have committed and are not at home yet. When all of them are retired,
+//! every word of the line is at home, and it is dropped.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use graven_base::ids::ThreadId;
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::thread_set::ThreadSet;
+use graven_machine::machine::Machine;
+
+/// A parked line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Victim {
+    pub(super) data: LineData,
+    /// Threads whose transactions it waits for that were open when it came and are still.
+    pub(super) open: ThreadSet,
+    /// The newest committed transaction that it waits for.
+    pub(super) newest: u64,
+}
+
+/// Where a line was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parked {
+    /// It has an entry of its own.
+    Here,
+    /// It took that of its older content.
+    Replaced,
+    /// There was none: it waits outside.
+    Waits,
+}
+
+/// The victim cache, and lines that wait for a place in it.
+#[derive(Debug)]
+pub(super) struct Victims {
+    lines: BTreeMap<LineAddr, Victim>,
+    waiting: VecDeque<(LineAddr, Victim)>,
+    capacity: usize,
+}
+
+impl Victims {
+    pub(super) fn new(capacity: u32) -> Victims {
+        let capacity = capacity as usize;
+        Victims { lines: BTreeMap::new(), waiting: VecDeque::new(), capacity }
+    }
+
+    /// Whether lines wait for one.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub(super) fn find_mut(&mut self, line: LineAddr) -> Option<&mut Victim> {
+        let waiting = self.waiting.iter_mut().find(|(l, _)| *l == line).map(|(_, v)| v);
+        self.lines.get_mut(&line).or(waiting)
+    }
+
+    pub(super) fn find(&self, line: LineAddr) -> Option<&Victim> {
+        let waiting = self.waiting.iter().find(|(l, _)| *l == line).map(|(_, v)| v);
+        self.lines.get(&line).or(waiting)
+    }
+
+    /// Takes in the newest content of a line.
+    pub(super) fn park(&mut self, line: LineAddr, victim: Victim) -> Parked {
+        if let Some(older) = self.find_mut(line) {
+            *older = victim;
+            return Parked::Replaced;
+        }
+        if self.lines.len() < self.capacity {
+            self.lines.insert(line, victim);
+            return Parked::Here;
+        }
+        self.waiting.push_back((line, victim));
+        Parked::Waits
+    }
+
+    /// Counts a line that was parked, and stays.
+    pub(super) fn count(&self, m: &mut Machine, parked: Parked) {
+        let c = m.count();
+        c.victim_cache_full += u64::from(parked == Parked::Waits);
+        c.victim_cache_lines += 1;
+        c.victim_cache_max = c.victim_cache_max.max(self.lines.len() as u64);
+    }
+
+    /// The line that came last waits no longer: it goes elsewhere.
+    pub(super) fn give_up_newest(&mut self) {
+        self.waiting.pop_back();
+    }
+
+    /// The open transaction of a thread has committed.
+    pub(super) fn committed(&mut self, thread: ThreadId, sequence: u64) {
+        let bit = 1 << thread;
+        for victim in self.all_mut().filter(|v| v.open & bit != 0) {
+            victim.open &= !bit;
+            victim.newest = victim.newest.max(sequence);
+        }
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Victim> {
+        self.lines.values_mut().chain(self.waiting.iter_mut().map(|(_, v)| v))
+    }
+
+    /// Every transaction up to this one is at home: lines that waited for no other are dropped, and others
+    /// take their places.
+    pub(super) fn retired(&mut self, sequence: u64) {
+        let stays = |v: &Victim| v.open != 0 || v.newest > sequence;
+        self.lines.retain(|_, v| stays(v));
+        self.waiting.retain(|(_, v)| stays(v));
+        while self.lines.len() < self.capacity {
+            let Some((line, victim)) = self.waiting.pop_front() else { return };
+            self.lines.insert(line, victim);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn victim(open: ThreadSet, newest: u64) -> Victim {
+        Victim { data: [newest; 8], open, newest }
+    }
+
+    #[test]
+    fn a_line_stays_until_all_that_might_have_stored_to_it_are_retired() {
+        let mut victims = Victims::new(2);
+        assert_eq!(victims.park(LineAddr(1), victim(0b11, 4)), Parked::Here);
+        victims.committed(0, 6);
+        victims.retired(6);
+        assert!(victims.find(LineAddr(1)).is_some(), "thread 1 is open");
+        victims.committed(1, 7);
+        victims.retired(6);
+        assert!(victims.find(LineAddr(1)).is_some(), "its transaction is not at home");
+        victims.retired(7);
+        assert!(victims.find(LineAddr(1)).is_none());
+    }
+
+    #[test]
+    fn lines_wait_for_places_and_newer_content_replaces_older() {
+        let mut victims = Victims::new(1);
+        assert_eq!(victims.park(LineAddr(1), victim(0, 1)), Parked::Here);
+        assert_eq!(victims.park(LineAddr(2), victim(0, 2)), Parked::Waits);
+        assert_eq!(victims.park(LineAddr(2), victim(0, 3)), Parked::Replaced);
+        assert_eq!(victims.find(LineAddr(2)).map(|v| v.data[0]), Some(3));
+        assert!(victims.has_waiting());
+        victims.retired(1);
+        assert!(!victims.has_waiting() && victims.lines.len() == 1);
+        assert!(victims.find(LineAddr(2)).is_some());
+    }
+}

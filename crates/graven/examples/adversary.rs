@@ -1,0 +1,56 @@
+//! Seeded schedules against one design: `adversary DESIGN [SEEDS] [sabotage=NAME|all] [KEY=VALUE…]`. Prints the
+//! first conviction as a program with its timeline, or per sabotage after how many schedules it fell.
+
+use graven::design::Entry;
+use graven::lab::campaign::{AdversaryCampaign, Report};
+
+fn campaign(
+    design: &'static Entry,
+    sabotage: Option<&str>,
+    settings: &[(String, String)],
+    seeds: u64,
+) -> Report {
+    let sabotage = sabotage.map(str::to_owned);
+    AdversaryCampaign::new(registry(), design, sabotage, settings.to_vec(), (1, seeds), 1)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .run()
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn registry() -> &'static graven::Registry {
+    static REGISTRY: std::sync::OnceLock<graven::Registry> = std::sync::OnceLock::new();
+    REGISTRY.get_or_init(graven::standard)
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [name, rest @ ..] = args.as_slice() else {
+        panic!("usage: adversary DESIGN [SEEDS] [sabotage=NAME|all] [KEY=VALUE…]")
+    };
+    let design = registry().find_design(name).unwrap_or_else(|e| panic!("{e}"));
+    let (mut seeds, mut sabotage, mut settings) = (600, None, Vec::new());
+    for argument in rest {
+        match argument.split_once('=') {
+            None => seeds = argument.parse().expect("a number of seeds"),
+            Some(("sabotage", value)) => sabotage = Some(value.to_owned()),
+            Some((key, value)) => settings.push((key.to_owned(), value.to_owned())),
+        }
+    }
+    if sabotage.as_deref() == Some("all") {
+        for named in design.sabotages {
+            let report = campaign(design, Some(named.name), &settings, seeds);
+            let what = report.findings.first().map(|f| f.conviction.what.as_str());
+            println!("{:28} {:5} schedules: {what:?}", named.name, report.runs);
+        }
+        return;
+    }
+    let report = campaign(design, sabotage.as_deref(), &settings, seeds);
+    if let Some(finding) = report.findings.first() {
+        println!("{}\n{}", finding.replay.as_ref().expect("a program"), finding.timeline);
+    }
+    let missed: Vec<&str> = report.reached.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
+    println!(
+        "{:?}\nrefused {} ({:?}), not reached {missed:?}",
+        report.tally, report.refused, report.refusal
+    );
+}

@@ -1,0 +1,123 @@
+//! Cost sheets: what a design's hardware costs on a machine, item by item, beside what papers print.
+
+pub use graven_base::cost::*;
+
+use graven_base::config::{Config, ConfigError};
+use graven_machine::config::validate;
+use graven_machine::design::Entry;
+use graven_machine::registry::Registry;
+use serde_json::{Value, json};
+
+/// What a design costs on a machine.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    /// Name of the design.
+    pub design: &'static str,
+    /// Name of the machine.
+    pub machine: String,
+    /// Line by line.
+    pub items: Vec<Item>,
+    /// Of each item with a printed value.
+    pub verdicts: Vec<Option<Verdict>>,
+    /// What holds for all.
+    pub remarks: &'static [&'static str],
+}
+
+impl Sheet {
+    /// The sheet of a design in a configuration.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where values of the configuration do not go together, or a paper's preset does not load.
+    pub fn of(registry: &Registry, entry: &Entry, config: Config) -> Result<Sheet, ConfigError> {
+        let config = entry.configured(config);
+        validate(&config)?;
+        let items = (entry.cost.items)(&config);
+        let verdicts =
+            items.iter().map(|item| verdict(registry, entry, item)).collect::<Result<_, _>>()?;
+        let remarks = entry.cost.remarks;
+        Ok(Sheet { design: entry.name, machine: config.machine, items, verdicts, remarks })
+    }
+
+    /// Bytes that the design adds in each place where it adds any, from the core outwards.
+    pub fn totals(&self) -> Vec<(Place, f64)> {
+        let all = Place::ALL.map(|place| (place, self.bytes_in(place)));
+        all.into_iter().filter(|&(_, bytes)| bytes > 0.0).collect()
+    }
+
+    /// Bytes that the design adds in a place.
+    pub fn bytes_in(&self, place: Place) -> f64 {
+        let items = self.items.iter().filter(|item| item.place == place);
+        items.map(Item::bits_built).sum::<f64>() / 8.0
+    }
+
+    /// The item of a name.
+    pub fn item(&self, name: &str) -> Option<&Item> {
+        self.items.iter().find(|item| item.name == name)
+    }
+}
+
+/// The verdict about an item with a printed value: it disagrees if the same item is the same on the
+/// machine for which it is printed, and says nothing if the parameters are others.
+fn verdict(
+    registry: &Registry,
+    entry: &Entry,
+    item: &Item,
+) -> Result<Option<Verdict>, ConfigError> {
+    let Some(printed) = &item.printed else { return Ok(None) };
+    if item.reported {
+        return Ok(Some(Verdict::Reported));
+    }
+    if printed.agrees_with(item.value()) {
+        return Ok(Some(Verdict::Agrees));
+    }
+    let theirs = entry.configured(registry.machine(printed.paper.machine)?);
+    let items = (entry.cost.items)(&theirs);
+    let is_same = |other: &Item| other.name == item.name && other.value() == item.value();
+    let same = items.iter().any(is_same);
+    Ok(Some(if same { Verdict::Differs } else { Verdict::OtherParameters }))
+}
+
+impl Sheet {
+    /// The sheet as one JSON object.
+    pub fn to_json(&self) -> Value {
+        let items = self.items.iter().zip(&self.verdicts);
+        let items: Vec<Value> = items.map(|(item, verdict)| item_json(item, *verdict)).collect();
+        // All places, so that front ends have them in order.
+        let totals = Place::ALL
+            .map(|place| json!({ "place": place.name(), "bytes": number(self.bytes_in(place)) }));
+        json!({
+            "design": self.design, "machine": self.machine, "items": items, "totals": totals,
+            "remarks": self.remarks,
+        })
+    }
+}
+
+fn item_json(item: &Item, verdict: Option<Verdict>) -> Value {
+    let per = item.per.as_ref().map(|(each, count)| {
+        json!({
+            "each": each, "formula": count.names(), "numbers": count.numbers(),
+            "count": number(count.value()),
+        })
+    });
+    let printed = item.printed.map(|p| {
+        json!({
+            "paper": p.paper.name, "at": p.at, "machine": p.paper.machine, "text": p.text,
+            "value": number(p.value()),
+            "verdict": verdict.map(Verdict::name),
+        })
+    });
+    json!({
+        "name": item.name, "what": item.what, "place": item.place.name(), "role": item.role.name(),
+        "formula": if item.reported { "reported".into() } else { item.formula.names() },
+        "numbers": item.formula.numbers(),
+        "value": number(item.value()), "unit": item.unit.name(), "per": per,
+        "total": number(item.total()), "printed": printed,
+        "claim": (!item.claim.is_empty()).then_some(item.claim),
+        "note": (!item.note.is_empty()).then_some(item.note),
+    })
+}
+
+/// Whole numbers as such.
+fn number(value: f64) -> Value {
+    if value == value.trunc() && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
+}

@@ -1,0 +1,48 @@
+//! Graven: a deterministic simulator of hardware-assisted crash consistency in persistent memory, and a crash laboratory
+//! that crashes every run everywhere, recovers from the surviving bytes alone, and says whether the promise held.
+//!
+//! This crate puts the others together: the [`Registry`] of all that ships ([`standard`]), machines of the papers, what
+//! is compared on them, cost sheets, the catalogue. Somebody else's design or workload depends on this crate alone; the
+//! modules of the others are here under their names. See `docs/architecture.md` for the picture.
+//!
+//! There is no I/O: no files, no terminal, no wall clock.
+
+pub mod catalogue;
+pub mod comparison;
+pub mod cost;
+mod presets;
+
+pub use graven_base::{
+    VERSION, choice, codecs, control, counters, ids, memory, section, surviving, time,
+};
+pub use graven_designs as designs;
+pub use graven_lab as lab;
+pub use graven_machine::registry::{Alias, Preset, Registry};
+pub use graven_machine::{
+    caches, clock, controller, cores, corners, design, device, happening, machine, media, program,
+    quantities, registry, request, sabotages, sim, workload,
+};
+pub use graven_trace as trace;
+pub use graven_workloads as workloads;
+
+/// Parameters: the mechanism, and the machine's own.
+pub mod config {
+    pub use graven_base::config::*;
+    pub use graven_machine::config::*;
+}
+
+/// Statistics: the mechanism, and the machine's own.
+pub mod stats {
+    pub use graven_base::stats::*;
+    pub use graven_machine::stats::*;
+}
+
+/// All designs, workloads and machines that ship with Graven.
+pub fn standard() -> Registry {
+    let mut registry = Registry::new();
+    graven_workloads::register(&mut registry);
+    graven_designs::register(&mut registry);
+    presets::register(&mut registry);
+    registry.other_table(comparison::TABLE);
+    registry
+}

@@ -1,0 +1,206 @@
+//! What several test files share: a workload small enough to reason about, and configurations.
+
+#![allow(dead_code)]
+
+pub mod campaign;
+pub mod churn;
+pub mod memory;
+pub mod script;
+pub mod shared_lines;
+pub mod sweep;
+pub mod traces;
+
+use graven::config::validate;
+use std::num::NonZero;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use graven::Registry;
+use graven::config::{Config, ConfigError};
+use graven::design::Entry as DesignEntry;
+use graven::memory::{Addr, Image};
+use graven::program::{Load, Memory, Program, Ptr, spawn};
+use graven::sim::{Simulation, Spec, Trial};
+use graven::workload::{Entry, Request, Violation, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// All that ships.
+pub fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(graven::standard)
+}
+
+/// The design of a name.
+pub fn find(name: &str) -> Result<&'static DesignEntry, ConfigError> {
+    registry().find_design(name)
+}
+
+/// Does the same with each of some items, on as many threads as the host has cores: for tests that take minutes.
+pub fn with_each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cores.min(items.len()) {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(item);
+                }
+            });
+        }
+    });
+}
+
+/// A preset with settings.
+pub fn preset(name: &str, settings: &[(&str, &str)]) -> Config {
+    let mut config = registry().machine(name).expect("the preset loads");
+    for (key, value) in settings {
+        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
+    }
+    config
+}
+
+/// Databases as small as the structures of small footprints.
+pub const SMALL_DATABASES: [(&str, &str); 7] = [
+    ("smallbank.customers", "96"),
+    ("smallbank.hotspot_customers", "32"),
+    ("tatp.subscribers", "48"),
+    ("tpcc.items", "40"),
+    ("tpcc.districts", "2"),
+    ("tpcc.customers_per_district", "12"),
+    ("tpcc.orders_per_district", "10"),
+];
+
+/// The silo machine with caches so small that everything is evicted all the time.
+pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
+    let tiny = [
+        ("l1.bytes", "1 KB"),
+        ("l1.ways", "2"),
+        ("l2.bytes", "2 KB"),
+        ("l2.ways", "2"),
+        ("llc.bytes", "16 KB"),
+        ("llc.ways", "4"),
+        ("pm.capacity_bytes", "64 MB"),
+        ("pm.log_region_bytes", "4 MB"),
+        ("dram.capacity_bytes", "1 MB"),
+        ("hoop.block_bytes", "16 KB"),
+    ];
+    preset("silo", &[&tiny[..], &SMALL_DATABASES, settings].concat())
+}
+
+/// A simulation of a registered design on any workload entry.
+pub fn simulation(
+    config: &Config,
+    design: &str,
+    workload: &'static Entry,
+    threads: u32,
+    transactions: u64,
+    seed: u64,
+) -> Simulation {
+    let mut spec = spec(config, design, threads, transactions, seed);
+    spec.workload = workload;
+    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Why a machine of such a configuration is not built for a design.
+pub fn refusal(config: &Config, design: &str) -> String {
+    let spec = Spec {
+        config: config.clone(),
+        design: registry().find_design(design).expect("registered"),
+        workload: &CELLS,
+        threads: 4,
+        transactions: 1,
+        seed: 0,
+        trial: Trial::default(),
+    };
+    let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };
+    assert!(matches!(error, ConfigError::Inconsistent { .. }), "{error}");
+    error.to_string()
+}
+
+fn spec(config: &Config, design: &str, threads: u32, transactions: u64, seed: u64) -> Spec {
+    let design = registry().find_design(design).expect("a registered design");
+    let config = design.configured(config.clone());
+    validate(&config).unwrap_or_else(|e| panic!("{e}"));
+    Spec { config, design, workload: &CELLS, threads, transactions, seed, trial: Trial::default() }
+}
+
+/// Transactions that add to random words of an array of 4,096 words, each thread in a part of its own;
+/// every eighth transaction is large. The sum of a part's words equals the thread's count in its first
+/// word.
+pub static CELLS: Entry = Entry {
+    name: "cells",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "random words",
+    build: |request| build(request),
+};
+
+const WORDS_PER_THREAD: u64 = 4096;
+
+struct Cells {
+    request: Request,
+}
+
+fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
+    Ok(Box::new(Cells { request: request.clone() }))
+}
+
+impl Cells {
+    fn base(&self, thread: u32) -> Addr {
+        self.request.start.plus(u64::from(thread) * WORDS_PER_THREAD * 8)
+    }
+}
+
+impl Workload for Cells {
+    fn populate(&mut self, image: &mut Image) {
+        for thread in 0..self.request.threads {
+            let base = self.base(thread);
+            for word in 1..WORDS_PER_THREAD {
+                image.store(base.plus(word * 8), word);
+            }
+            image.store(base, (1..WORDS_PER_THREAD).sum());
+        }
+    }
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let base = Ptr::known(self.base(thread));
+        let transactions = self.request.transactions_of(thread);
+        let mut random = Pcg64::seed_from_u64(self.request.seed << 8 | u64::from(thread));
+        spawn(move |memory| {
+            for number in 0..transactions {
+                let stores = if number % 8 == 7 { 70 } else { random.random_range(1..12) };
+                memory.compute(20);
+                memory.tx_begin();
+                let mut added = 0;
+                for _ in 0..stores {
+                    let at = base.word(random.random_range(1..WORDS_PER_THREAD));
+                    let value = memory.load(at);
+                    let more = random.random_range(0..3);
+                    added += more;
+                    memory.store(at, value + more);
+                }
+                let sum = memory.load(base);
+                memory.store(base, sum + added);
+                memory.tx_end();
+            }
+        })
+    }
+
+    fn check(&self, image: &Image) -> Result<(), Violation> {
+        for thread in 0..self.request.threads {
+            let base = self.base(thread);
+            let sum: u64 = (1..WORDS_PER_THREAD).map(|w| image.load(base.plus(w * 8))).sum();
+            let stored = image.load(base);
+            if sum != stored {
+                let structure = format!("part {thread}");
+                return Err(Violation {
+                    structure,
+                    what: format!("sum is {sum}, stored {stored}"),
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+//! The contract that every design must keep, whatever it does inside.
+//!
+//! Bug class: a design loses an acknowledged transaction, leaves part of an unfinished one, or changes
+//! what nobody wrote, when power fails at some unlucky cycle.
+
+use crate::common::registry;
+use std::collections::BTreeMap;
+
+use crate::common::{CELLS, simulation, tiny_config, with_each};
+use graven::config::Config;
+use graven::design::Sabotages;
+
+use graven::memory::Addr;
+use graven::sim::{SimError, Simulation, Watch};
+use graven::time::NEVER;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// Crashes a simulation at random cycles on its way, recovers each time, judges, and goes on. Returns
+/// the number of crashes that broke a promise, with the first.
+fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> (u32, Vec<String>) {
+    graven::lab::checker::attach(simulation);
+    let mut random = Pcg64::seed_from_u64(seed);
+    let (mut crashes, mut broken, mut cycle) = (0, Vec::new(), 0);
+    loop {
+        cycle += random.random_range(1..step_max);
+        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
+            return (crashes, broken);
+        }
+        crashes += 1;
+        let mut crash = simulation.crash();
+        crash.recover();
+        if let Err(verdict) = graven::lab::checker::judge(&crash) {
+            broken.push(format!("cycle {cycle}: {verdict}"));
+        } else if let Err(violation) = crash.check_structures() {
+            broken.push(format!("cycle {cycle}: {violation}"));
+        }
+        // Recovery must be repeatable on its own result.
+        let once = crash.medium.newest(0);
+        crash.recover();
+        if crash.medium.newest(0) != once {
+            broken.push(format!("cycle {cycle}: a second recovery changed the image"));
+        }
+    }
+}
+
+fn variants() -> Vec<(&'static str, Config)> {
+    vec![
+        ("tiny caches", tiny_config(&[])),
+        (
+            "roomy caches",
+            tiny_config(&[("l1.bytes", "32 KB"), ("l2.bytes", "64 KB"), ("llc.bytes", "1 MB")]),
+        ),
+        (
+            "small queue",
+            tiny_config(&[("controller.write_queue_entries", "4"), ("pm.buffer_lines", "2")]),
+        ),
+        ("no buffer", tiny_config(&[("pm.buffer_lines", "0")])),
+        (
+            "four channels",
+            tiny_config(&[
+                ("controller.channels", "4"),
+                ("controller.interleave", "line"),
+                ("controller.write_queue_entries", "4"),
+            ]),
+        ),
+        ("no ADR", tiny_config(&[("controller.adr", "false"), ("pm.buffer_lines", "0")])),
+        ("no ADR, buffer", tiny_config(&[("controller.adr", "false")])),
+        (
+            "out of order",
+            tiny_config(&[
+                ("core.model", "out-of-order"),
+                ("core.issue_width", "4"),
+                ("core.mshrs", "2"),
+            ]),
+        ),
+        (
+            "two levels, two threads per core",
+            tiny_config(&[("l2.bytes", "0"), ("core.count", "2"), ("core.threads_per_core", "2")]),
+        ),
+        (
+            "out of order, two threads per core, no ADR",
+            tiny_config(&[
+                ("core.model", "out-of-order"),
+                ("core.issue_width", "4"),
+                ("core.count", "2"),
+                ("core.threads_per_core", "2"),
+                ("core.store_queue_entries", "8"),
+                ("controller.adr", "false"),
+            ]),
+        ),
+    ]
+}
+
+#[test]
+fn safe_designs_recover_to_a_committed_state_at_any_cycle() {
+    for design in registry().designs().iter().filter(|d| d.is_sound(&registry().defaults())) {
+        for (name, config) in variants() {
+            for seed in 0..2 {
+                let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, seed);
+                let (crashes, broken) = crash_often(&mut simulation, seed, 1500);
+                assert!(crashes > 20, "{} on {name}: only {crashes} crashes", design.name);
+                assert!(
+                    broken.is_empty(),
+                    "{} on {name}, seed {seed}: {:#?}",
+                    design.name,
+                    &broken[..broken.len().min(3)]
+                );
+            }
+        }
+    }
+}
+
+const CRASHES_PER_WORKLOAD: u32 = 200;
+
+/// Each design is crashed a few hundred times in each workload, private and shared.
+#[test]
+fn safe_designs_recover_every_workload() {
+    let settings = [
+        ("workload.footprint_bytes", "128 KB"),
+        ("workload.remove_percent", "30"),
+        ("workload.insert_percent", "50"),
+        ("echo.batch_puts", "2"),
+    ];
+    let sound =
+        Vec::from_iter(registry().designs().iter().filter(|d| d.is_sound(&registry().defaults())));
+    with_each(&sound, |design| {
+        for workload in registry().programs() {
+            // Transactions of TPC-C are longer, and there is but one way to run it.
+            let (transactions, step_max, ways) =
+                if workload.name == "tpcc" { (24, 3000, 1) } else { (120, 300, 2) };
+            for sharing in ["shared", "private"].into_iter().take(ways) {
+                let mut config = tiny_config(&settings);
+                config.set("workload.sharing", sharing).expect("a known choice");
+                let mut crashes = 0;
+                for seed in 0.. {
+                    let mut simulation =
+                        simulation(&config, design.name, workload, 4, transactions, seed);
+                    let (more, broken) = crash_often(&mut simulation, seed, step_max);
+                    crashes += more;
+                    assert!(
+                        broken.is_empty(),
+                        "{} on {sharing} {}, seed {seed}: {:#?}",
+                        design.name,
+                        workload.name,
+                        &broken[..broken.len().min(3)]
+                    );
+                    if crashes >= CRASHES_PER_WORKLOAD {
+                        break;
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// What batteries would save, and the registers.
+type Left = (BTreeMap<Addr, u64>, Vec<u64>);
+
+fn left(simulation: &mut Simulation) -> Left {
+    let crash = simulation.crash();
+    (crash.medium.newest(0), crash.registers.clone())
+}
+
+/// Looks for changes of it that are not announced.
+struct Announced {
+    announced: u64,
+    left: Left,
+    looks: u64,
+    unannounced: u64,
+}
+
+impl Watch for Announced {
+    fn look(&mut self, simulation: &mut Simulation) {
+        let announced = simulation.machine().memory.shared.durable_changes;
+        let left = left(simulation);
+        self.unannounced += u64::from(announced == self.announced && left != self.left);
+        (self.announced, self.left) = (announced, left);
+        self.looks += 1;
+    }
+}
+
+/// Crash points are where the durable state changes; a design must say when its own does.
+#[test]
+fn what_a_power_failure_leaves_changes_at_crash_points_only() {
+    for design in registry().designs() {
+        for (name, config) in variants() {
+            let mut simulation = simulation(&config, design.name, &CELLS, 4, 24, 1);
+            graven::lab::checker::attach(&mut simulation);
+            let left = left(&mut simulation);
+            let mut watch = Announced { announced: 0, left, looks: 0, unannounced: 0 };
+            simulation.advance_watched(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
+            simulation.finish_watched(&mut watch).unwrap_or_else(|e| panic!("{e}"));
+            assert!(watch.looks > 1000, "{} on {name}: {} looks", design.name, watch.looks);
+            assert_eq!(watch.unannounced, 0, "{} on {name}", design.name);
+        }
+    }
+}
+
+#[test]
+fn unsafe_designs_are_convicted() {
+    for design in registry().designs().iter().filter(|d| !d.is_safe(&registry().defaults())) {
+        // On some machine: a line that overtakes its record does so for a few cycles only.
+        let is_caught = |(_, config): (&str, Config)| {
+            let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, 1);
+            !crash_often(&mut simulation, 1, 500).1.is_empty()
+        };
+        assert!(variants().into_iter().any(is_caught), "{} was never caught", design.name);
+    }
+}
+
+#[test]
+fn every_design_leaves_the_same_data_and_the_same_run_twice_is_the_same() {
+    for (name, config) in variants() {
+        let mut digests = Vec::new();
+        for design in registry().designs() {
+            let run = || {
+                let mut simulation = simulation(&config, design.name, &CELLS, 4, 80, 7);
+                simulation.run().map(|digest| (digest, simulation.stats().counters.clone()))
+            };
+            let first = run();
+            assert_eq!(first, run(), "{} on {name}: two runs differ", design.name);
+            let (digest, counters) = match first {
+                Ok(left) => left,
+                // What is published may lose data in any run.
+                Err(SimError::ReadCheck { .. }) if design.inherent != Sabotages::NONE => continue,
+                Err(error) => panic!("{} on {name}: {error}", design.name),
+            };
+            assert_eq!(counters.committed_transactions, 80, "{} on {name}", design.name);
+            assert!(counters.reads_checked > 0, "{} on {name}", design.name);
+            digests.push(digest);
+        }
+        assert!(
+            digests.windows(2).all(|d| d[0] == d[1]),
+            "{name}: final images differ: {digests:x?}"
+        );
+    }
+}

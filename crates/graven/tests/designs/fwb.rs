@@ -1,0 +1,846 @@
+//! FWB under conditions that the default log is too large to meet: a log that wraps, fills and is
+//! truncated all the time, without ADR, without a buffer, with a record per line, with packed records.
+
+use crate::common::find;
+use crate::common::registry;
+use graven::config::validate;
+use std::collections::BTreeSet;
+
+use crate::common::churn::{CHURN, WIDE_CHURN};
+use crate::common::{CELLS, refusal, tiny_config};
+use graven::config::{Config, ConfigError};
+use graven::design::{Promise, RecoveryReport, Sabotages};
+
+use graven::lab::case::Case;
+use graven::lab::explorer::{Exhaustion, Outcome, Thoroughness};
+use graven::lab::litmus::parse;
+use graven::memory::{Addr, Image};
+use graven::program::{Load, Memory, Program, Ptr, spawn};
+use graven::sim::{SimError, Simulation, Spec, Trial};
+use graven::stats::Counters;
+use graven::workload::{Entry, Request, Violation, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// A log of 511 records and a scan every 2,000 cycles.
+const SMALL_LOG: [(&str, &str); 2] =
+    [("fwb.log_bytes", "16 KB"), ("fwb.scan_interval_cycles", "2000")];
+
+fn small(settings: &[(&str, &str)]) -> Config {
+    tiny_config(&[&SMALL_LOG, settings].concat())
+}
+
+fn simulation(
+    config: &Config,
+    workload: &'static Entry,
+    transactions: u64,
+    seed: u64,
+) -> Simulation {
+    simulation_of("fwb", config, workload, transactions, seed)
+}
+
+fn simulation_of(
+    design: &str,
+    config: &Config,
+    workload: &'static Entry,
+    transactions: u64,
+    seed: u64,
+) -> Simulation {
+    let design = find(design).expect("registered");
+    let config = design.configured(config.clone());
+    validate(&config).unwrap_or_else(|e| panic!("{e}"));
+    let threads = if workload.name == CELLS.name { 4 } else { 1 };
+    let spec =
+        Spec { config, design, workload, threads, transactions, seed, trial: Trial::default() };
+    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Recovers a crash of this instant: what the judge says, and what the structures do.
+fn crash(simulation: &mut Simulation) -> (Result<(), String>, Result<(), String>) {
+    let mut crash = simulation.crash();
+    crash.recover();
+    let once = crash.medium.newest(0);
+    let again = crash.recover();
+    assert_eq!(crash.medium.newest(0), once, "recovery is not idempotent");
+    assert_eq!((again.words_redone, again.words_undone), (0, 0), "the log is empty after recovery");
+    let judged = graven::lab::checker::judge(&crash).map_err(|v| v.to_string());
+    (judged, crash.check_structures().map_err(|v| v.to_string()))
+}
+
+/// Crashes at random cycles all the way and returns how often, what was broken (by the judge's word or
+/// by that of the structures, which say "stored"), and the counters.
+fn crash_often(
+    config: &Config,
+    transactions: u64,
+    seed: u64,
+    step_max: u64,
+) -> (u32, Vec<String>, Counters) {
+    let mut simulation = simulation(config, &CELLS, transactions, seed);
+    graven::lab::checker::attach(&mut simulation);
+    let mut random = Pcg64::seed_from_u64(seed);
+    let (mut crashes, mut broken, mut cycle) = (0, Vec::new(), 0);
+    loop {
+        cycle += random.random_range(1..step_max);
+        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
+            return (crashes, broken, simulation.stats().counters.clone());
+        }
+        crashes += 1;
+        let (judged, structures) = crash(&mut simulation);
+        structures.unwrap_or_else(|why| broken.push(format!("cycle {cycle}: {why}")));
+        if let Err(why) = judged {
+            broken.push(format!("cycle {cycle}: {why}"));
+        }
+    }
+}
+
+fn must_survive(name: &str, config: &Config) -> Counters {
+    let mut sum = Counters::default();
+    for seed in 0..2 {
+        let (crashes, broken, counters) = crash_often(config, 200, seed, 1500);
+        assert!(crashes > 50, "{name}: only {crashes} crashes");
+        assert!(broken.is_empty(), "{name}, seed {seed}: {:#?}", &broken[..broken.len().min(3)]);
+        sum = counters;
+    }
+    sum
+}
+
+/// Machines on which a log has a hard time.
+const HOSTILE: [(&str, &[(&str, &str)]); 8] = [
+    ("tiny caches", &[]),
+    ("roomy caches", &[("l1.bytes", "32 KB"), ("l2.bytes", "64 KB"), ("llc.bytes", "1 MB")]),
+    ("no ADR", &[("controller.adr", "false"), ("pm.buffer_lines", "0")]),
+    (
+        "no ADR, four channels, short queues",
+        &[
+            ("controller.adr", "false"),
+            ("pm.buffer_lines", "0"),
+            ("controller.channels", "4"),
+            ("controller.interleave", "line"),
+            ("controller.write_queue_entries", "2"),
+            ("controller.drain_low_percent", "0"),
+        ],
+    ),
+    (
+        "no buffer, two writes queued",
+        &[
+            ("controller.write_queue_entries", "2"),
+            ("controller.drain_low_percent", "0"),
+            ("pm.buffer_lines", "0"),
+        ],
+    ),
+    ("no log buffer", &[("fwb.log_buffer_entries", "0")]),
+    ("largest log buffer", &[("fwb.log_buffer_entries", "44")]),
+    ("a long way to the controller", &[("controller.path_cycles", "500")]),
+];
+
+#[test]
+fn a_small_log_wraps_and_is_truncated_without_losing_anything() {
+    const LAPS: u64 = 511 * 2;
+    let a_record_per_line: &[(&str, &str)] =
+        &[("fwb.slot_bytes", "64"), ("fwb.log_bytes", "32 KB")];
+    for (name, settings) in HOSTILE.into_iter().chain([("a record per line", a_record_per_line)]) {
+        let c = must_survive(name, &small(settings));
+        assert!(c.log_entries > LAPS, "{name}: the log did not wrap twice");
+        assert!(c.log_records_truncated > LAPS, "{name}: {}", c.log_records_truncated);
+        assert!(c.scans > 10 && c.scan_dirty_lines > 100, "{name}");
+    }
+}
+
+/// A packed log, a packed log with flags, and one whose words are coded by them.
+const PACKED: [&[(&str, &str)]; 3] = [
+    &[("fwb.log_packing", "true")],
+    &[("fwb.log_packing", "true"), ("fwb.dirty_flags", "true")],
+    &[("fwb.log_packing", "true"), ("fwb.dirty_flags", "true"), ("pm.codec", "slde")],
+];
+
+#[test]
+fn a_small_packed_log_wraps_and_is_truncated_without_losing_anything() {
+    // 383 groups.
+    let log = [("fwb.log_bytes", "48 KB")];
+    for packed in PACKED {
+        for (name, settings) in HOSTILE {
+            let config = small(&[&log, packed, settings].concat());
+            let c = must_survive(name, &config);
+            // Hence some 200 more were sent: the log came round.
+            assert!(c.log_groups_truncated > 300, "{name}: {}", c.log_groups_truncated);
+            assert_eq!(c.log_records_truncated, 0, "{name}");
+            assert!(c.scans > 2 && c.scan_dirty_lines > 100, "{name}");
+        }
+    }
+}
+
+#[test]
+fn ids_of_eight_bits_come_round() {
+    let config = small(&[("fwb.transaction_id_bits", "8")]);
+    let (crashes, broken, _) = crash_often(&config, 4 * 300, 1, 20_000);
+    assert!(crashes > 50 && broken.is_empty(), "{crashes} crashes: {broken:#?}");
+}
+
+#[test]
+fn a_full_log_makes_stores_wait_and_loses_nothing() {
+    // 383 records: the large transactions of four threads fit, but hardly anything beside them.
+    let full = [("fwb.log_bytes", "12 KB"), ("fwb.scan_interval_cycles", "1000000")];
+    for (name, settings) in [
+        ("ADR", [("controller.adr", "true"), ("pm.buffer_lines", "64")]),
+        ("no ADR", [("controller.adr", "false"), ("pm.buffer_lines", "0")]),
+    ] {
+        let c = must_survive(name, &tiny_config(&[full.as_slice(), &settings].concat()));
+        assert!(c.log_overflows > 3, "{name}: {}", c.log_overflows);
+        assert!(c.stall_log_cycles > 0 && c.scans >= c.log_overflows, "{name}");
+        // 255 groups: some of it is only kept for records that then share a group.
+        let packed = [("fwb.log_bytes", "32 KB"), ("fwb.log_packing", "true")];
+        let settings = [full.as_slice(), &settings, &packed].concat();
+        let c = must_survive(name, &tiny_config(&settings));
+        assert!(
+            c.log_overflows > 3 && c.stall_log_cycles > 0,
+            "{name}, packed: {}",
+            c.log_overflows
+        );
+    }
+}
+
+#[test]
+fn a_transaction_that_the_log_cannot_hold_ends_the_run() {
+    // 31 records: a transaction of 70 stores does not fit.
+    let config = tiny_config(&[("fwb.log_bytes", "1 KB")]);
+    let error = simulation(&config, &CELLS, 400, 1).run().expect_err("it cannot fit");
+    let SimError::Design { design: "fwb", why } = &error else { panic!("{error}") };
+    assert!(why.contains("30 records") && why.contains("fwb.log_bytes"), "{why}");
+    // 18 groups: 72 records at most.
+    let config = tiny_config(&[("fwb.log_bytes", "2400"), ("fwb.log_packing", "true")]);
+    let error = simulation(&config, &CELLS, 400, 1).run().expect_err("it cannot fit");
+    let SimError::Design { design: "fwb", why } = &error else { panic!("{error}") };
+    assert!(why.contains("18 groups") && why.contains("fwb.log_bytes"), "{why}");
+}
+
+#[test]
+fn an_instant_commit_keeps_commit_order_and_promises_no_more() {
+    let config = small(&[("fwb.instant_commit", "true"), ("controller.adr", "false")]);
+    let promise = find("fwb").expect("registered").promise;
+    assert_eq!(promise(&config), Promise::CommitOrder);
+    for seed in 0..3 {
+        assert_eq!(crash_often(&config, 200, seed, 300).1, [""; 0]);
+    }
+}
+
+#[test]
+fn an_unsafe_buffer_is_refused_unless_asked_for_and_then_convicted() {
+    let unsafe_buffer = [("fwb.log_buffer_entries", "256")];
+    let allowed = small(&[unsafe_buffer[0], ("fwb.allow_unsafe_buffer", "true")]);
+    let broken: usize = (0..3).map(|seed| crash_often(&allowed, 200, seed, 300).1.len()).sum();
+    assert!(broken > 0, "data never overtook its log entry");
+    let why = refusal(&small(&unsafe_buffer), "fwb");
+    assert!(why.contains("44 cycles") && why.contains("allow_unsafe_buffer"), "{why}");
+}
+
+#[test]
+fn configurations_that_cannot_work_are_refused() {
+    for (settings, word) in [
+        ([("fwb.log_bytes", "8 MB")], "pm.log_region_bytes = 4 MB"),
+        ([("fwb.log_bytes", "512")], "at least 16"),
+        ([("fwb.slot_bytes", "48")], "32 or 64"),
+    ] {
+        let why = refusal(&tiny_config(&settings), "fwb");
+        assert!(why.contains(word), "{why}");
+    }
+    let why = refusal(&tiny_config(&[("fwb.dirty_flags", "true")]), "fwb");
+    assert!(why.contains("fwb.dirty_flags") && why.contains("fwb.log_packing"), "{why}");
+    let why =
+        refusal(&tiny_config(&[("fwb.log_bytes", "2 KB"), ("fwb.log_packing", "true")]), "fwb");
+    assert!(why.contains("15 groups"), "{why}");
+}
+
+/// `fwb-bound-15-entries` (§IV-C, §VI-A): 4 + 11 cycles on FWB's machine.
+#[test]
+fn the_bound_of_the_log_buffer_is_the_way_through_the_caches() {
+    for (preset, bound) in [("fwb", 15), ("silo", 44), ("morlog", 44)] {
+        let mut config = registry().machine(preset).expect("the preset loads");
+        let mut entries = |n: u32| {
+            config.set("fwb.log_buffer_entries", &n.to_string()).expect("in range");
+            config.clone()
+        };
+        assert!(refusal(&entries(bound + 1), "fwb").contains(&format!("in {bound} cycles")));
+        let simulation = simulation(&entries(bound), &CELLS, 1, 0);
+        assert_eq!(simulation.machine().caches.traversal(), u64::from(bound));
+    }
+}
+
+/// Fig. 11(a): buffers of up to 256 entries can be asked for; larger ones than the bound are not safe, and said so.
+#[test]
+fn buffers_of_the_papers_study_can_be_asked_for() {
+    let fwb = find("fwb").expect("registered");
+    for entries in [0, 8, 15, 16, 32, 64, 128, 256u64] {
+        let mut config = registry().machine("fwb").expect("the preset loads");
+        config.set("fwb.log_buffer_entries", &entries.to_string()).expect("in range");
+        let is_safe = entries <= 15;
+        assert_eq!(fwb.is_safe(&config), is_safe, "{entries}");
+        if !is_safe {
+            config.set("fwb.allow_unsafe_buffer", "true").expect("a switch");
+        }
+        let mut simulation = simulation(&config, &CELLS, 400, 3);
+        simulation.run().unwrap_or_else(|e| panic!("{entries}: {e}"));
+        let c = &simulation.stats().counters;
+        assert!(c.log_buffer_max <= entries.max(1), "{entries}: {}", c.log_buffer_max);
+        assert_eq!(c.log_entries_merged > 0, entries > 0, "{entries}");
+    }
+}
+
+#[test]
+fn it_runs_on_its_own_machine() {
+    let mut config = registry().machine("fwb").expect("the preset loads");
+    for (key, value) in [
+        ("fwb.slot_bytes", "64"),
+        ("fwb.instant_commit", "true"),
+        ("fwb.scan_interval_cycles", "0"),
+    ] {
+        config.set(key, value).expect("a valid setting");
+    }
+    let mut simulation = simulation(&config, &CELLS, 2000, 3);
+    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let c = &simulation.stats().counters;
+    assert_eq!(c.committed_transactions, 2000);
+    assert_eq!(c.log_entries + c.log_entries_merged, c.transactional_stores);
+    assert!(c.log_buffer_max <= 15);
+    assert_eq!(c.log_overflows, 0);
+}
+
+// ---- crashes by hand --------------------------------------------------------------------------
+
+/// One thread: a transaction stores 11, 12, 13 over 1, 2, 3 in three lines, reads many others between
+/// its stores and its end, and then nothing happens for long.
+static BY_HAND: Entry = Entry {
+    name: "by-hand",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "one transaction",
+    build: by_hand,
+};
+
+struct ByHand(Request);
+
+fn by_hand(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
+    Ok(Box::new(ByHand(request.clone())))
+}
+
+impl ByHand {
+    fn word(start: Addr, i: u64) -> Ptr {
+        Ptr::known(start.plus(i * 64))
+    }
+}
+
+impl Workload for ByHand {
+    fn populate(&mut self, image: &mut Image) {
+        for i in 0..3 {
+            image.store(Self::word(self.0.start, i).addr, i + 1);
+        }
+    }
+
+    fn program(&self, _thread: u32) -> Box<dyn Program> {
+        let start = self.0.start;
+        spawn(move |memory| {
+            memory.tx_begin();
+            for i in 0..3 {
+                memory.store(Self::word(start, i), 11 + i);
+            }
+            // One after the other, each waits: 20,000 cycles and more.
+            for i in 0..300 {
+                memory.load(Self::word(start, 100 + i));
+            }
+            memory.tx_end();
+            memory.compute(100_000);
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+const HOME: Addr = Addr(4096);
+
+fn homes(read: impl Fn(Addr) -> u64) -> [u64; 3] {
+    [0, 1, 2].map(|i| read(ByHand::word(HOME, i).addr))
+}
+
+/// Runs to a condition and crashes there: the homes before and after recovery, and its report.
+fn crash_when(
+    settings: &[(&str, &str)],
+    condition: impl Fn(&Simulation) -> bool,
+) -> ([u64; 3], [u64; 3], RecoveryReport) {
+    let mut simulation = simulation(&tiny_config(settings), &BY_HAND, 1, 0);
+    graven::lab::checker::attach(&mut simulation);
+    let mut cycle = 0;
+    while !condition(&simulation) {
+        cycle += 10;
+        assert!(!simulation.advance(cycle).expect("it runs"), "the moment never came");
+    }
+    let mut crash = simulation.crash();
+    let before = homes(|addr| crash.medium.peek(addr));
+    let report = crash.recover();
+    graven::lab::checker::judge(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
+    (before, homes(|addr| crash.medium.peek(addr)), report)
+}
+
+#[test]
+fn a_stolen_line_of_an_unfinished_transaction_is_undone() {
+    let (before, after, report) = crash_when(&[], |s| {
+        s.stats().counters.llc_writebacks == 3 && s.machine().memory.writes_waiting() == 0
+    });
+    assert_eq!(before, [11, 12, 13], "the caches had no room for them");
+    assert_eq!(after, [1, 2, 3]);
+    let expected = RecoveryReport { records_scanned: 4, words_redone: 0, words_undone: 3 };
+    assert_eq!(report, expected, "three records and the hole behind them");
+}
+
+#[test]
+fn a_committed_transaction_in_the_caches_is_redone() {
+    let roomy = [("l1.bytes", "32 KB"), ("l2.bytes", "64 KB"), ("llc.bytes", "1 MB")];
+    let (before, after, report) =
+        crash_when(&roomy, |s| s.stats().counters.committed_transactions == 1);
+    assert_eq!(before, [1, 2, 3], "nothing left the caches");
+    assert_eq!(after, [11, 12, 13]);
+    let expected = RecoveryReport { records_scanned: 5, words_redone: 3, words_undone: 0 };
+    assert_eq!(report, expected, "three records, their commit, and the hole");
+}
+
+/// `fwb-fsm` (§IV-D, Fig. 5): one scan flags, the next one writes back, once.
+#[test]
+fn two_scans_bring_lines_home_and_a_third_is_not_needed() {
+    let settings = [
+        ("l1.bytes", "32 KB"),
+        ("l2.bytes", "64 KB"),
+        ("llc.bytes", "1 MB"),
+        ("fwb.scan_interval_cycles", "20000"),
+    ];
+    let scans = |n| move |s: &Simulation| s.stats().counters.scans == n;
+    // The transaction ends after the first scan has begun: flagged by it, home with the second.
+    let (before, after, _) = crash_when(&settings, scans(1));
+    assert_eq!(before, [1, 2, 3]);
+    assert!(after == [1, 2, 3] || after == [11, 12, 13]);
+    let (before, ..) = crash_when(&settings, |s| scans(2)(s) && s.machine().memory.is_idle());
+    assert_eq!(before, [11, 12, 13]);
+    // The next scan's end moves the head: recovery has nothing to do.
+    let truncated = |s: &Simulation| s.stats().counters.log_records_truncated == 4;
+    let (before, _, report) = crash_when(&settings, truncated);
+    assert_eq!(before, [11, 12, 13]);
+    assert_eq!(report, RecoveryReport { records_scanned: 1, ..Default::default() });
+}
+
+// ---- threads that wait for ever ----------------------------------------------------------------
+
+/// Two threads. The first stores a word in a transaction, then wants the lock that the second holds while
+/// that one stores a thousand words.
+static CROSSED: Entry = Entry {
+    name: "crossed",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "a lock and a full log",
+    build: crossed,
+};
+
+fn crossed(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
+    Ok(Box::new(Crossed(request.clone())))
+}
+
+struct Crossed(Request);
+
+impl Workload for Crossed {
+    fn populate(&mut self, _image: &mut Image) {}
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let at = ByHand::word(self.0.start, u64::from(thread) * 10_000);
+        // Without transactions (none are asked for) both take both locks, in opposite order.
+        if self.0.transactions == 0 {
+            return spawn(move |memory| {
+                memory.lock(thread);
+                memory.compute(10_000);
+                memory.lock(1 - thread);
+            });
+        }
+        spawn(move |memory| {
+            if thread == 1 {
+                memory.lock(0);
+                memory.compute(5_000);
+                memory.tx_begin();
+                for i in 0..1000 {
+                    memory.store(at.word(i), i + 1);
+                }
+                memory.tx_end();
+                memory.unlock(0);
+            } else {
+                memory.compute(2_000);
+                memory.tx_begin();
+                memory.store(at, 1);
+                memory.lock(0);
+                memory.unlock(0);
+                memory.tx_end();
+            }
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+fn run_crossed(transactions: u64) -> SimError {
+    let spec = Spec {
+        config: tiny_config(&[("fwb.log_bytes", "16 KB")]),
+        design: find("fwb").expect("registered"),
+        workload: &CROSSED,
+        threads: 2,
+        transactions,
+        seed: 0,
+        trial: Trial::default(),
+    };
+    let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
+    simulation.run().expect_err("it cannot end")
+}
+
+#[test]
+fn a_lock_that_keeps_the_log_full_ends_the_run() {
+    let error = run_crossed(2);
+    let SimError::Design { design: "fwb", why } = &error else { panic!("{error}") };
+    assert!(why.contains("nothing can be truncated") && why.contains("fwb.log_bytes"), "{why}");
+}
+
+#[test]
+fn scans_that_never_end_do_not_hide_a_deadlock() {
+    let error = run_crossed(0);
+    assert!(matches!(error, SimError::Deadlock { .. }), "{error}");
+}
+
+/// While a log is full, lines may come home slowly, one after another: that is no standstill.
+#[test]
+fn slow_cells_are_not_taken_for_a_standstill() {
+    let settings = [
+        ("fwb.scan_interval_cycles", "1000000000"),
+        ("controller.adr", "false"),
+        ("pm.buffer_lines", "0"),
+        ("pm.banks", "1"),
+        ("pm.write_ns", "100000"),
+        ("pm.write_scale", "25"),
+        ("l1.bytes", "32 KB"),
+        ("l2.bytes", "64 KB"),
+        ("llc.bytes", "1 MB"),
+    ];
+    let mut simulation = simulation(&small(&settings), &CELLS, 150, 1);
+    simulation.run().unwrap_or_else(|e| panic!("{e}"));
+    let c = &simulation.stats().counters;
+    assert!(
+        c.log_overflows > 0 && c.forced_writebacks > 4,
+        "{} {}",
+        c.log_overflows,
+        c.forced_writebacks
+    );
+}
+
+// ---- every crash point --------------------------------------------------------------------------
+
+/// A run that is crashed wherever it can be, on a machine that is smaller still. Settings are `KEY=VALUE`
+/// with keys of the configuration, `adversary`, `garbage`, and `wide` values.
+fn exhaust(design: &str, sabotages: Sabotages, settings: &str, seed: u64) -> Outcome {
+    let mut config = tiny_config(&[
+        ("l1.bytes", "512"),
+        ("l2.bytes", "1 KB"),
+        ("llc.bytes", "4 KB"),
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "2"),
+        ("pm.log_region_bytes", "256 KB"),
+    ]);
+    let (mut trial, mut workload) = (Trial { sabotages, ..Trial::default() }, &CHURN);
+    for setting in settings.split_whitespace() {
+        let (key, value) = setting.split_once('=').expect("KEY=VALUE");
+        match key {
+            "wide" => workload = &WIDE_CHURN,
+            "adversary" => trial.adversary = Some(value.parse().expect("a seed")),
+            "garbage" => trial.garbage = Some(value.parse().expect("a seed")),
+            _ => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),
+        }
+    }
+    validate(&config).unwrap_or_else(|e| panic!("{e}"));
+    let design = find(design).expect("registered");
+    let config = design.configured(config);
+    let (threads, transactions) = (4, 200);
+    let spec = Spec { config, design, workload, threads, transactions, seed, trial };
+    // Plain and torn crash points are enough to convict whom there is to convict.
+    let how = Thoroughness { in_flight_every: 0, ..Thoroughness::LONG };
+    let run = Exhaustion::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
+    run.run(None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Seeds of a campaign, tried in this order.
+const SEEDS: std::ops::Range<u64> = 0..4;
+
+// Settings of campaigns: a log of 255 records and a scan every 2,000 cycles, …
+const SMALL: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000";
+// … without ADR, …
+const NO_ADR: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 controller.adr=false";
+// … with writes delayed and reordered as far as the rules allow, …
+const DELAYS: &str =
+    "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 controller.adr=false adversary=1";
+// … with four channels, a log line in each, …
+const CHANNELS: &str =
+    "fwb.log_bytes=8KB controller.channels=4 controller.interleave=line controller.adr=false";
+// … with a log of 191 records that is truncated only when it is full, …
+const FULL: &str = "fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000";
+const FULL_DELAYS: &str =
+    "fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
+// … with hardly any cache, so that scans find little, …
+const EVICTED: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=500 llc.bytes=1KB l2.bytes=512 core.count=4 adversary=1";
+// … with the interval that log and bandwidth ask for, …
+const DERIVED: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=0 controller.adr=false";
+// … and others.
+const GARBAGE: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 garbage=1";
+const INSTANT: &str = "fwb.log_bytes=8KB fwb.instant_commit=true";
+const FEW_IDS: &str = "fwb.log_bytes=8KB fwb.transaction_id_bits=2";
+// Packed: 127 groups, …
+const GROUPS: &str = "fwb.log_packing=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000";
+const GROUPS_NO_ADR: &str =
+    "fwb.log_packing=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 controller.adr=false";
+const GROUPS_DELAYS: &str = "fwb.log_packing=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 controller.adr=false adversary=1";
+const GROUPS_GARBAGE: &str =
+    "fwb.log_packing=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 garbage=1";
+// … truncated only when they are full, …
+const GROUPS_FULL: &str =
+    "fwb.log_packing=true fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 garbage=2";
+const GROUPS_FULL_DELAYS: &str = "fwb.log_packing=true fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
+// … and with dirty flags.
+const FLAGS: &str =
+    "fwb.log_packing=true fwb.dirty_flags=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000";
+const SLDE: &str =
+    "fwb.log_packing=true fwb.dirty_flags=true pm.codec=slde fwb.log_bytes=16320 wide=true";
+
+// Lines are written back by instructions, and the log is truncated behind every transaction, …
+const CLWB: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB";
+// … late and in another order.
+const CLWB_DELAYS: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB controller.adr=false adversary=1";
+const CLWB_EVICTED: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB llc.bytes=1KB l2.bytes=512 core.count=4 adversary=1 controller.adr=false";
+const CLWB_FULL: &str = "fwb.write_back=clwb fwb.truncation_percent=90 fwb.log_bytes=6KB controller.adr=false adversary=1";
+
+/// Sabotages, in which campaign they are convicted, and after how many crash points at most.
+const CONVICTED: &[(&str, &str, u64)] = &[
+    ("whole-means-committed", SMALL, 10),
+    ("bit-stays-behind", SMALL, 500),
+    ("data-does-not-wait", NO_ADR, 1000),
+    ("log-goes-round", DERIVED, 1000),
+    ("commit-does-not-wait", SMALL, 10),
+    ("log-not-cleared", GARBAGE, 10),
+    ("entries-stay", NO_ADR, 1000),
+    ("merge-takes-undo", SMALL, 10),
+    ("merges-across-transactions", INSTANT, 100),
+    ("commit-waits-for-itself", CHANNELS, 250),
+    ("nothing-reserved", FULL, 1000),
+    ("torn-bit-stays", SMALL, 500),
+    ("one-torn-bit", SMALL, 250),
+    ("one-scan-is-enough", SMALL, 100),
+    ("scans-from-outside", DELAYS, 500),
+    ("nothing-is-forced", SMALL, 100),
+    ("head-passes-running", SMALL, 250),
+    ("head-passes-ending", DELAYS, 250),
+    ("head-does-not-wait", DELAYS, 500),
+    ("head-ignores-evictions", EVICTED, 100),
+    ("slots-free-early", FULL_DELAYS, 1000),
+    ("home-tells-commit", SMALL, 10),
+    ("id-tells-commit", FEW_IDS, 250),
+    ("holes-are-skipped", SMALL, 500),
+    ("redo-left-out", SMALL, 10),
+    ("redo-newest-first", SMALL, 100),
+    ("undo-oldest-first", SMALL, 250),
+    ("recovery-moves-head-first", SMALL, 500),
+    ("buffer-needs-no-room", FULL, 1000),
+    ("metadata-first", GROUPS_DELAYS, 500),
+    ("flag-of-first-store", SLDE, 1000),
+    ("line-without-clwb", CLWB, 1000),
+    ("clwb-before-store", CLWB, 1000),
+    ("clwb-after-end", CLWB_DELAYS, 1000),
+];
+
+/// Those that concern a truncation behind instructions, too.
+const CONVICTED_CLWB: &[(&str, &str, u64)] = &[
+    ("data-does-not-wait", CLWB_DELAYS, 1000),
+    ("entries-stay", CLWB_DELAYS, 1000),
+    ("head-passes-running", CLWB, 1000),
+    ("head-passes-ending", CLWB_DELAYS, 5000),
+    ("head-does-not-wait", CLWB_DELAYS, 1000),
+    ("head-ignores-evictions", CLWB_EVICTED, 1000),
+    ("slots-free-early", CLWB_FULL, 5000),
+];
+
+/// Those that a packed log does something else about.
+const CONVICTED_PACKED: &[(&str, &str, u64)] = &[
+    ("data-does-not-wait", GROUPS_NO_ADR, 1000),
+    ("log-goes-round", GROUPS_FULL, 1000),
+    ("log-not-cleared", GROUPS_GARBAGE, 10),
+    ("entries-stay", GROUPS_NO_ADR, 1000),
+    ("torn-bit-stays", GROUPS, 1000),
+    ("one-torn-bit", GROUPS_GARBAGE, 2500),
+    ("one-scan-is-enough", GROUPS, 500),
+    ("head-passes-running", GROUPS, 500),
+    ("head-passes-ending", GROUPS_DELAYS, 500),
+    ("slots-free-early", GROUPS_FULL_DELAYS, 2500),
+    ("holes-are-skipped", GROUPS_DELAYS, 500),
+    ("recovery-moves-head-first", GROUPS, 500),
+    ("buffer-needs-no-room", GROUPS_FULL, 2000),
+    ("merge-takes-undo", FLAGS, 100),
+];
+
+/// Crash points up to the first conviction, over the seeds.
+fn points_to_conviction(design: &str, sabotages: Sabotages, settings: &str) -> Option<u64> {
+    let mut points = 0;
+    for seed in SEEDS {
+        let outcome = exhaust(design, sabotages, settings, seed);
+        points += outcome.tally.crash_points;
+        if !outcome.convictions.is_empty() {
+            return Some(points);
+        }
+    }
+    None
+}
+
+#[test]
+fn every_sabotage_is_convicted() {
+    let entry = find("fwb").expect("registered");
+    let tried: Vec<&str> = CONVICTED.iter().map(|&(name, ..)| name).collect();
+    let declared: Vec<&str> = entry.sabotages.iter().map(|s| s.name).collect();
+    assert_eq!(tried, declared, "each has its campaign");
+    let mut late = Vec::new();
+    let all = CONVICTED.iter().chain(CONVICTED_PACKED).chain(CONVICTED_CLWB);
+    for &(name, settings, points_max) in all {
+        let sabotage = entry.sabotage(name).expect("it was just compared");
+        let points = points_to_conviction("fwb", sabotage, settings);
+        if points.is_none_or(|n| n > points_max) {
+            late.push(format!("{name}: {points:?} of {points_max}, {settings}"));
+        }
+    }
+    assert!(late.is_empty(), "{late:#?}");
+}
+
+#[test]
+fn without_sabotage_the_same_campaigns_convict_nobody_and_reach_every_corner() {
+    let corners = find("fwb").expect("registered").corners;
+    let mut reached = vec![0; corners.len()];
+    let rows = CONVICTED.iter().chain(CONVICTED_PACKED).chain(CONVICTED_CLWB);
+    let settings: BTreeSet<&str> = rows.map(|&(_, settings, _)| settings).collect();
+    for settings in settings {
+        for seed in SEEDS {
+            let outcome = exhaust("fwb", Sabotages::NONE, settings, seed);
+            let found = outcome.convictions.first();
+            assert!(found.is_none(), "{settings}, seed {seed}: {found:#?}");
+            assert_eq!(outcome.refused, None, "{settings}, seed {seed}");
+            assert!(outcome.tally.crash_points > 1000, "{settings}: {:?}", outcome.tally);
+            reached.iter_mut().zip(outcome.corners).for_each(|(sum, n)| *sum += n);
+        }
+    }
+    for (corner, count) in corners.iter().zip(reached) {
+        assert!(count > 0, "never reached: {}", corner.name);
+    }
+}
+
+#[test]
+fn a_log_is_created_in_a_region_of_unknown_content() {
+    for garbage in 0..16 {
+        let either = |bit: u32, zero, one| if garbage >> bit & 1 == 0 { zero } else { one };
+        let channels =
+            either(0, "controller.channels=1", "controller.channels=4 controller.interleave=line");
+        let adr = either(1, "true", "false");
+        let slot_bytes = either(2, "32", "64");
+        let delays = format!("adversary={garbage}");
+        let delays = either(3, "", &delays);
+        let settings = format!(
+            "fwb.log_bytes=16KB fwb.slot_bytes={slot_bytes} controller.adr={adr} {channels} \
+             garbage={garbage} {delays}"
+        );
+        let outcome = exhaust("fwb", Sabotages::NONE, &settings, garbage);
+        let found = outcome.convictions.first();
+        assert!(found.is_none(), "{settings}: {found:#?}");
+        assert!(outcome.tally.crash_points > 1000 && outcome.refused.is_none(), "{settings}");
+    }
+}
+
+#[test]
+fn the_text_taken_literally_is_convicted() {
+    let entry = find("fwb-literal").expect("registered");
+    assert!(!entry.default && !entry.is_sound(&registry().defaults()));
+    for settings in [SMALL, NO_ADR, DERIVED] {
+        let points = points_to_conviction("fwb-literal", Sabotages::NONE, settings);
+        assert!(points.is_some_and(|n| n <= 20), "{settings}: {points:?}");
+    }
+}
+
+/// Each thread stores to lines that all lie in one set of the last cache.
+static ONE_SET: Entry = Entry {
+    name: "one-set",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "lines that displace each other",
+    build: |request| Ok(Box::new(OneSet(request.clone()))),
+};
+
+struct OneSet(Request);
+
+impl Workload for OneSet {
+    fn populate(&mut self, _image: &mut Image) {}
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        // Each thread's in another page, hence in another bank.
+        let start = self.0.start.plus(u64::from(thread) * 4096);
+        spawn(move |memory| {
+            for set in 0..4 {
+                memory.tx_begin();
+                for i in 0..24 {
+                    // 8 MB in 16 ways.
+                    let at = Ptr::known(start.plus(i * (512 << 10) + set * 64));
+                    (0..4).for_each(|word| memory.store(at.word(word), i + 1));
+                }
+                memory.tx_end();
+            }
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+/// §III-B and §IV-C on the paper's own machine: no entry is still in the log buffer when its line leaves
+/// the caches, and yet the line is home first. Records queue at the bank in which the log is.
+#[test]
+fn the_longer_way_of_data_is_no_order() {
+    let mut config = registry().machine("fwb").expect("the preset loads");
+    config.set("fwb.slot_bytes", "64").expect("a valid size");
+    let design = find("fwb").expect("registered");
+    let run = |sabotages| {
+        let trial = Trial { sabotages, ..Trial::default() };
+        let (config, workload) = (config.clone(), &ONE_SET);
+        let spec = Spec { config, design, workload, threads: 8, transactions: 8, seed: 0, trial };
+        let how = Thoroughness {
+            torn_every: 0,
+            in_flight_every: 0,
+            recovery_every: 0,
+            ..Thoroughness::LONG
+        };
+        let run = Exhaustion::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
+        run.run(None).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let hurried = design.corners.iter().position(|c| c.name == "hurried-entry").expect("named so");
+    let sabotaged = run(design.sabotage("data-does-not-wait").expect("named so"));
+    assert_eq!(sabotaged.convictions.len(), 1);
+    let faithful = run(Sabotages::NONE);
+    assert_eq!(faithful.convictions, []);
+    assert_eq!([sabotaged.corners[hurried], faithful.corners[hurried]], [0, 0]);
+}
+
+#[test]
+fn the_laboratory_can_ask_for_a_scan() {
+    let text = "graven litmus 1\ntitle \"scans\"\nset fwb.scan_interval_cycles = 1000000000\nA = 1\n\
+        thread\nbegin\nA = 2\ncommit\nbackground\nbackground\ncompute 3000\nbackground\n\
+        compute 3000\ncrash scanned\nsurvives scanned: A = 2";
+    let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(registry(), &litmus, find("fwb").expect("registered"));
+    let outcome = case.unwrap_or_else(|e| panic!("{e}")).run().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(outcome.convictions, []);
+}

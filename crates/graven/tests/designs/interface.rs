@@ -1,0 +1,61 @@
+//! What the machine demands of a design.
+//!
+//! Bug class: a design breaks the rules of the interface and nobody notices, so that its timing is wrong.
+
+use crate::common::registry;
+use crate::common::{CELLS, tiny_config};
+use graven::design::{Design, Entry, Flow, PLAIN, Promise};
+use graven::ids::Tx;
+use graven::machine::Machine;
+use graven::sim::Simulation;
+
+struct Hasty;
+
+impl Design for Hasty {
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        m.release(tx.thread);
+        Flow::Continue
+    }
+}
+
+static HASTY: Entry = Entry {
+    name: "hasty",
+    summary: "releases threads that do not wait for it",
+    promise: |_| Promise::Nothing,
+    build: |_| Ok(Box::new(Hasty)),
+    ..PLAIN
+};
+
+struct Forgetful;
+
+impl Design for Forgetful {
+    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Flow {
+        Flow::Wait
+    }
+}
+
+static FORGETFUL: Entry = Entry {
+    name: "forgetful",
+    summary: "makes threads wait and never releases them",
+    build: |_| Ok(Box::new(Forgetful)),
+    ..PLAIN
+};
+
+fn run(design: &'static Entry) -> Result<u64, graven::sim::SimError> {
+    let config = tiny_config(&[]);
+    let mut spec = registry().spec(config, "ideal", "array", Some(2), Some(4), 0).expect("it fits");
+    (spec.design, spec.workload) = (design, &CELLS);
+    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}")).run()
+}
+
+#[test]
+#[should_panic(expected = "which does not wait for it")]
+fn a_thread_that_does_not_wait_must_not_be_released() {
+    drop(run(&HASTY));
+}
+
+#[test]
+fn a_thread_that_is_never_released_ends_the_run_with_what_everybody_waits_for() {
+    let error = run(&FORGETFUL).expect_err("it cannot end").to_string();
+    assert!(error.contains("forgetful") && error.contains("Commit"), "{error}");
+}

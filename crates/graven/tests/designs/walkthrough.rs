@@ -1,0 +1,346 @@
+//! The design that `docs/designs.md` walks through: it is compiled, and keeps the contract.
+//!
+//! Bug class: the guide to the interface shows code that does not compile, or that loses data.
+
+use crate::common::registry;
+use graven::config::validate;
+
+// --- listing begins ---
+use std::collections::BTreeSet;
+
+use graven::config::ConfigError;
+use graven::design::{
+    Design, Entry, Eviction, Flow, PLAIN, Promise, RecoveryReport, Sabotages, Site, Store,
+};
+use graven::ids::{ThreadId, Tx};
+use graven::machine::Machine;
+use graven::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
+use graven::request::{OrderSeq, Token, Write, WriteClass};
+use graven::sabotages;
+use graven::surviving::Medium;
+
+sabotages! {
+    /// A line may overtake the records of its stores.
+    LineOvertakes = "line-overtakes";
+    /// A record's number is sent with the rest of it.
+    NumberWithRest = "number-with-rest";
+    /// The log is put to use as it is found.
+    LogNotCleared = "log-not-cleared";
+}
+
+/// The design's entry in the registry.
+static ENTRY: Entry = Entry {
+    name: "undo",
+    summary: "logs the old word of each first store; writes the lines back at the commit",
+    paper: "docs/designs.md",
+    promise: |_| Promise::Durable,
+    build: |site| Ok(Box::new(Undo::new(site)?)),
+    format,
+    recover,
+    sabotages: Sabotage::NAMED,
+    ..PLAIN
+};
+
+/// Log area of each thread: one line for the commit count, then the slots of the records.
+const AREA_BYTES: u64 = 16 << 10;
+/// A record takes three words; the fourth keeps it within one line.
+const SLOT_BYTES: u64 = 32;
+/// Records of one transaction, at most.
+const SLOTS: u64 = (AREA_BYTES - LINE_BYTES) / SLOT_BYTES;
+
+fn area(site: &Site, thread: ThreadId) -> Addr {
+    site.log_start.plus(u64::from(thread) * AREA_BYTES)
+}
+
+fn slot(area: Addr, index: u64) -> Addr {
+    area.plus(LINE_BYTES + index * SLOT_BYTES)
+}
+
+struct Thread {
+    area: Addr,
+    /// Words that the open transaction has stored to; each has a record.
+    words: BTreeSet<Addr>,
+    /// Lines that are being written back at its end.
+    under_way: usize,
+    /// Its number.
+    number: u64,
+}
+
+struct Undo {
+    threads: Vec<Thread>,
+    /// The newest record of any thread.
+    newest: OrderSeq,
+    sabotages: Sabotages,
+}
+
+/// Tokens: which thread, and whether a line or the commit count became durable.
+fn token(thread: ThreadId, commit: bool) -> Token {
+    (u64::from(thread) + 1) << 1 | u64::from(commit)
+}
+
+impl Undo {
+    fn new(site: &Site) -> Result<Undo, ConfigError> {
+        if AREA_BYTES * u64::from(site.threads) > site.log_bytes() {
+            let why = format!("{} threads need {AREA_BYTES} B each", site.threads);
+            return Err(site.config.inconsistent(&["pm.log_region_bytes"], why));
+        }
+        let thread =
+            |t| Thread { area: area(site, t), words: BTreeSet::new(), under_way: 0, number: 0 };
+        let threads = (0..site.threads).map(thread).collect();
+        Ok(Undo { threads, newest: 0, sabotages: site.sabotages })
+    }
+
+    /// Undo before steal: what a line's write must wait for.
+    fn records(&self) -> OrderSeq {
+        if self.sabotages.has(Sabotage::LineOvertakes) { 0 } else { self.newest }
+    }
+}
+
+impl Design for Undo {
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+        let thread = &mut self.threads[tx.thread as usize];
+        thread.words.clear();
+        thread.number = tx.number;
+        Flow::Continue
+    }
+
+    /// The first store to a word sends its old value to the log; the thread does not wait for it.
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+        let thread = &mut self.threads[store.tx.thread as usize];
+        let index = thread.words.len() as u64;
+        if !thread.words.insert(store.addr) {
+            return Flow::Continue;
+        }
+        if index == SLOTS {
+            m.fail(format!("a transaction stores to more than {SLOTS} words"));
+            return Flow::Continue;
+        }
+        let (slot, record) =
+            (slot(thread.area, index), [store.tx.number + 1, store.addr.0, store.old]);
+        let mut last = Write::words(WriteClass::Log, slot, &record);
+        if !self.sabotages.has(Sabotage::NumberWithRest) {
+            // Power may fail with any words of a write there. The number, which makes it a record, follows
+            // the rest by itself: writes of one line keep their order.
+            let rest = Write::words(WriteClass::Log, slot.plus(WORD_BYTES), &record[1..]);
+            m.write(rest, m.path());
+            last = Write::words(WriteClass::Log, slot, &record[..1]);
+        }
+        self.newest = m.order();
+        m.count().log_entries += 1;
+        m.note(|| format!("logs {}: {:#x}", store.addr, store.old));
+        m.write(Write { order: self.newest, ..last }, m.path());
+        Flow::Continue
+    }
+
+    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
+        Eviction::WriteBack { after: self.records(), token: 0 }
+    }
+
+    /// The transaction's lines are written back. When all are durable, the commit count follows.
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+        let (after, token) = (self.records(), token(tx.thread, false));
+        let thread = &mut self.threads[tx.thread as usize];
+        let lines: BTreeSet<LineAddr> = thread.words.iter().map(|word| word.line()).collect();
+        thread.under_way = lines.len();
+        for &line in &lines {
+            if !m.write_back(line, |write| (write.after, write.token) = (after, token)) {
+                // It was evicted and may still be on its way: this write follows it.
+                let write = Write::line(WriteClass::Data, line, m.line(line));
+                m.write(Write { after, token, ..write }, m.path());
+            }
+        }
+        if lines.is_empty() { Flow::Continue } else { Flow::Wait }
+    }
+
+    fn persisted(&mut self, m: &mut Machine, durable: Token) {
+        let id = (durable >> 1) as ThreadId - 1;
+        let thread = &mut self.threads[id as usize];
+        if durable == token(id, true) {
+            return m.release(id);
+        }
+        thread.under_way -= 1;
+        if thread.under_way == 0 {
+            let count = Write::words(WriteClass::Metadata, thread.area, &[thread.number + 1]);
+            m.write(Write { token: token(id, true), ..count }, m.path());
+        }
+    }
+}
+
+/// Before the log is put to use: nothing is committed, and no slot holds a record.
+fn format(site: &Site, medium: &mut Medium) {
+    if site.sabotages.has(Sabotage::LogNotCleared) {
+        return;
+    }
+    for area in (0..site.threads).map(|thread| area(site, thread)) {
+        medium.store(area, 0);
+        (0..SLOTS).for_each(|index| medium.store(slot(area, index), 0));
+    }
+}
+
+/// Takes back what the transaction after the last committed one has logged. A word has one record at
+/// most, so the order does not matter; a record that is missing protects a store that reached nothing.
+fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+    let mut report = RecoveryReport::default();
+    for area in (0..site.threads).map(|thread| area(site, thread)) {
+        let committed = medium.load(area);
+        for slot in (0..SLOTS).map(|index| slot(area, index)) {
+            let [number, addr, old] = [0, 1, 2].map(|i| medium.load(slot.plus(i * WORD_BYTES)));
+            if number > committed {
+                medium.store(Addr(addr), old);
+                report.words_undone += 1;
+            }
+        }
+        report.records_scanned += SLOTS;
+    }
+    report
+}
+// --- listing ends ---
+
+use crate::common::campaign::Campaign;
+use crate::common::shared_lines::SHARED_LINES;
+use crate::common::{CELLS, tiny_config};
+use graven::config::Config;
+use graven::sim::{Simulation, Spec, Trial};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+fn simulation(
+    config: &Config,
+    design: &'static Entry,
+    workload: &'static graven::workload::Entry,
+    seed: u64,
+) -> Simulation {
+    validate(&config).unwrap_or_else(|e| panic!("{e}"));
+    let config = config.clone();
+    let spec = Spec {
+        config,
+        design,
+        workload,
+        threads: 4,
+        transactions: 80,
+        seed,
+        trial: Trial::default(),
+    };
+    Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Crashes a run about a hundred times at random cycles; returns what the judge said against it.
+fn crash_often(new: impl Fn() -> Simulation) -> Vec<String> {
+    let mut whole = new();
+    whole.run().unwrap_or_else(|e| panic!("{e}"));
+    let step_max = whole.stats().counters.cycles / 50;
+    let mut simulation = new();
+    graven::lab::checker::attach(&mut simulation);
+    let mut random = Pcg64::seed_from_u64(1);
+    let (mut broken, mut cycle) = (Vec::new(), 0);
+    loop {
+        cycle += random.random_range(1..step_max);
+        if simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
+            return broken;
+        }
+        let mut crash = simulation.crash();
+        crash.recover();
+        if let Err(verdict) = graven::lab::checker::judge(&crash) {
+            broken.push(format!("cycle {cycle}: {verdict}"));
+        } else if let Err(violation) = crash.check_structures() {
+            broken.push(format!("cycle {cycle}: {violation}"));
+        }
+        let once = crash.medium.newest(0);
+        crash.recover();
+        if crash.medium.newest(0) != once {
+            broken.push(format!("cycle {cycle}: a second recovery changed the image"));
+        }
+    }
+}
+
+/// Caches that hold a line for a few misses, and domains, queues and cores of several kinds.
+fn machines() -> Vec<Config> {
+    let machines: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("controller.write_queue_entries", "4"), ("pm.buffer_lines", "2")],
+        &[("controller.channels", "4"), ("controller.interleave", "line")],
+        &[("controller.adr", "false"), ("pm.buffer_lines", "0")],
+        &[("core.model", "out-of-order"), ("core.issue_width", "4")],
+    ];
+    let tiny =
+        [("llc.bytes", "2 KB"), ("workload.footprint_bytes", "128 KB"), ("echo.batch_puts", "2")];
+    machines.map(|settings| tiny_config(&[&tiny, settings].concat())).into()
+}
+
+#[test]
+fn the_design_recovers_to_a_committed_state_at_any_cycle() {
+    for (machine, config) in machines().iter().enumerate() {
+        for sharing in ["private", "shared"] {
+            let mut config = config.clone();
+            config.set("workload.sharing", sharing).expect("a known choice");
+            for workload in registry().programs().chain([&CELLS]) {
+                let broken = crash_often(|| simulation(&config, &ENTRY, workload, 3));
+                let shown = &broken[..broken.len().min(3)];
+                assert!(broken.is_empty(), "machine {machine}, {}: {shown:#?}", workload.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_design_changes_nothing_but_time() {
+    for config in machines() {
+        let ideal = registry().find_design("ideal").expect("a registered design");
+        let digest =
+            |design| simulation(&config, design, &CELLS, 7).run().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(digest(&ENTRY), digest(ideal));
+    }
+}
+
+/// Caches that hold next to nothing, and a queue of four writes.
+const CRAMPED: Campaign = Campaign {
+    workload: &SHARED_LINES,
+    settings: &[
+        ("l1.bytes", "128 B"),
+        ("l1.ways", "1"),
+        ("l2.bytes", "256 B"),
+        ("llc.bytes", "1 KB"),
+        ("llc.ways", "2"),
+        ("controller.write_queue_entries", "4"),
+    ],
+    transactions: 56,
+    first_transaction: (1 << 32) - 4,
+    runs: 4,
+};
+
+/// Every crash point, torn and with writes on their way, over noise.
+#[test]
+fn no_crash_point_convicts_it_and_each_of_its_sabotages_is_convicted() {
+    for workload in [&SHARED_LINES, &CELLS] {
+        let intact = Campaign { workload, ..CRAMPED }.examine(&ENTRY, Sabotages::NONE);
+        assert_eq!(intact.what(), None, "{}", workload.name);
+        assert!(intact.tally.torn > 1000 && intact.tally.in_flight > 500, "{:?}", intact.tally);
+    }
+    for sabotage in ENTRY.sabotages {
+        let found = CRAMPED.examine(&ENTRY, ENTRY.sabotage(sabotage.name).expect("its own"));
+        assert!(found.conviction.is_some(), "{} was never noticed", sabotage.name);
+        assert!(found.tally.crash_points < 500, "{}: {:?}", sabotage.name, found.tally);
+    }
+}
+
+#[test]
+fn the_documentation_shows_this_file() {
+    let between = |text: &'static str, begin: &str, end: &str| {
+        let (_, rest) = text.split_once(begin).expect("the listing begins");
+        rest.split_once(end).expect("the listing ends").0
+    };
+    let ours = between(
+        include_str!("walkthrough.rs"),
+        "// --- listing begins ---\n",
+        "// --- listing ends ---\n",
+    );
+    let documented = between(
+        include_str!("../../../../docs/designs.md"),
+        "<!-- listing: crates/graven/tests/designs/walkthrough.rs -->\n```rust\n",
+        "```\n<!-- end of listing -->",
+    );
+    assert!(
+        ours == documented,
+        "the listing in docs/designs.md is not the code in crates/graven/tests/designs/walkthrough.rs"
+    );
+}

@@ -1,0 +1,319 @@
+//! The crash laboratory itself, and every design in it.
+//!
+//! Bug class: a design breaks its promise at some crash point that nobody happened to look at; or the
+//! laboratory is blind: to a crash point, to a sabotage, to a conviction that its own replay shows.
+
+use crate::common::registry;
+use std::path::Path;
+use std::sync::Mutex;
+
+use crate::common::{CELLS, simulation, tiny_config, with_each};
+use graven::design::Entry;
+
+use graven::lab::adversary::schedule;
+use graven::lab::campaign::{AdversaryCampaign, RunCampaign};
+use graven::lab::case::Case;
+use graven::lab::explorer::{Exhaustion, Tally, Thoroughness};
+use graven::lab::litmus::{CrashAt, Litmus, parse};
+use graven::memory::{Addr, Image, words_in};
+use graven::sim::{Simulation, Spec, Watch};
+use graven::time::NEVER;
+
+fn sound() -> impl Iterator<Item = &'static Entry> {
+    registry().designs().iter().copied().filter(|d| d.is_sound(&registry().defaults()))
+}
+
+fn find(name: &str) -> &'static Entry {
+    registry().find_design(name).expect("registered")
+}
+
+fn campaign(
+    design: &'static Entry,
+    sabotage: Option<&str>,
+    seeds: u64,
+) -> AdversaryCampaign<'static> {
+    let sabotage = sabotage.map(str::to_owned);
+    AdversaryCampaign::new(registry(), design, sabotage, Vec::new(), (1, seeds), 1)
+        .unwrap_or_else(|e| panic!("{}: {e}", design.name))
+}
+
+const SCHEDULES: u64 = 600;
+
+#[test]
+fn sound_designs_keep_their_promise_under_the_adversary() {
+    with_each(&Vec::from_iter(sound()), |&design| {
+        let report = campaign(design, None, SCHEDULES).run().unwrap_or_else(|e| panic!("{e}"));
+        if let Some(finding) = report.findings.first() {
+            let replay = finding.replay.as_ref().expect("schedules are programs");
+            panic!("{}:\n{replay}\n{}", design.name, finding.timeline);
+        }
+        let refused = report.refused as f64 / SCHEDULES as f64;
+        assert!(refused < 0.2, "{}: {refused}: {:?}", design.name, report.refusal);
+        let not: Vec<&str> = report.reached.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
+        println!("{}: {:?}, not reached: {not:?}", design.name, report.tally);
+    });
+}
+
+/// Schedules by which each sabotage must be convicted, if no program of the library is for it.
+const SCHEDULES_FOR_SABOTAGE: u64 = 2000;
+
+/// A program of the library that is for a sabotage of a design.
+fn program_for(design: &Entry, sabotage: &str) -> Option<Litmus> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus").join(design.name);
+    let files = std::fs::read_dir(folder).ok()?.map(|f| f.expect("readable").path());
+    let texts = files.map(|file| std::fs::read_to_string(file).expect("readable"));
+    let programs = texts.map(|text| parse(&text).unwrap_or_else(|e| panic!("{e}")));
+    programs.into_iter().find(|p| p.sabotage.as_deref() == Some(sabotage))
+}
+
+/// Parameter sets of another design share its sabotages, which are convicted there.
+#[test]
+fn every_sabotage_is_convicted() {
+    let blind = Mutex::new(Vec::new());
+    let not = |what: String| blind.lock().expect("no test panics with it").push(what);
+    let designs = Vec::from_iter(sound().filter(|design| design.settings.is_empty()));
+    with_each(&designs, |&design| {
+        if design.sabotages.len() < 6 {
+            not(format!("{} has too few sabotages", design.name));
+        }
+        for sabotage in design.sabotages {
+            let (points, by) = match program_for(design, sabotage.name) {
+                Some(program) => {
+                    let case =
+                        Case::new(registry(), &program, design).unwrap_or_else(|e| panic!("{e}"));
+                    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+                    let convicted = !outcome.convictions.is_empty();
+                    (convicted.then_some(outcome.tally.crash_points), program.title)
+                }
+                None => {
+                    let campaign = campaign(design, Some(sabotage.name), SCHEDULES_FOR_SABOTAGE);
+                    let report = campaign.run().unwrap_or_else(|e| panic!("{e}"));
+                    let convicted = !report.findings.is_empty();
+                    let by = format!("{} schedules", report.runs);
+                    (convicted.then_some(report.tally.crash_points), by)
+                }
+            };
+            match points {
+                Some(n) => println!("{} {}: {n} crash points, {by}", design.name, sabotage.name),
+                None => not(format!("{} {}", design.name, sabotage.name)),
+            }
+        }
+    });
+    let blind = blind.into_inner().expect("all have ended");
+    assert!(blind.is_empty(), "never convicted: {blind:?}");
+}
+
+#[test]
+fn designs_that_are_not_sound_are_convicted() {
+    for design in registry().designs().iter().filter(|d| !d.is_sound(&registry().defaults())) {
+        let report = campaign(design, None, SCHEDULES).run().unwrap_or_else(|e| panic!("{e}"));
+        assert!(!report.findings.is_empty(), "{} was never convicted", design.name);
+    }
+}
+
+fn spec(design: &Entry, workload: &str, transactions: u64, settings: &[(&str, &str)]) -> Spec {
+    let mut config = registry().machine("cramped").expect("the preset loads");
+    for (key, value) in settings {
+        config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
+    }
+    registry()
+        .spec(config, design.name, workload, Some(4), Some(transactions), 7)
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn ideal_is_convicted_within_a_hundred_crash_points_of_any_workload() {
+    for workload in registry().programs() {
+        let settings = [("workload.footprint_bytes", "256 KB")];
+        let spec = spec(find("ideal"), workload.name, 400, &settings);
+        let run =
+            Exhaustion::new(&spec, None, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
+        let outcome = run.run(None).unwrap_or_else(|e| panic!("{e}"));
+        assert!(!outcome.convictions.is_empty(), "{}", workload.name);
+        assert!(outcome.tally.crash_points <= 100, "{}: {:?}", workload.name, outcome.tally);
+    }
+}
+
+/// Two sizes: one in which threads keep to themselves, and a larger one, of strings, that they share
+/// under locks. Two workloads besides with integers, of which a line holds several.
+/// Of `silo` that is strict durability (`silo-strict-durability`, §III-D).
+#[test]
+fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
+    let sizes = [
+        ("64 KB", "64", "record", "private"),
+        ("512 KB", "256", "string", "shared"),
+        ("64 KB", "8", "record", "private"),
+    ];
+    let how = Thoroughness { recovery_every: 64, structures_every: 128, ..Thoroughness::LONG };
+    let sum = Mutex::new(Tally::default());
+    with_each(&Vec::from_iter(sound()), |&design| {
+        for workload in registry().programs() {
+            // Transactions of TPC-C are long, and of one size; those of Echo and the tries store more than others'.
+            let (transactions, sizes_of) = match workload.name {
+                "tpcc" => (16, 1),
+                "ctree" | "echo" | "radix-tree" => (20, 2),
+                "hash" | "ssca2" => (60, 3),
+                _ => (60, 2),
+            };
+            for (footprint, element, kind, sharing) in sizes.into_iter().take(sizes_of) {
+                let settings = [
+                    ("workload.footprint_bytes", footprint),
+                    ("workload.element_bytes", element),
+                    ("workload.element_kind", kind),
+                    ("workload.sharing", sharing),
+                    ("workload.insert_percent", "50"),
+                    ("workload.remove_percent", "30"),
+                    ("echo.batch_puts", "2"),
+                    // A New-Order has up to 460 records.
+                    ("base.log_bytes_per_thread", if transactions < 60 { "16 KB" } else { "8 KB" }),
+                ];
+                let mut spec = spec(design, workload.name, transactions, &settings);
+                spec.trial.garbage = Some(3);
+                let what = format!("{} on {} {sharing}", design.name, workload.name);
+                let run = RunCampaign::new(registry(), spec, how)
+                    .unwrap_or_else(|e| panic!("{what}: {e}"));
+                let report = run.run().unwrap_or_else(|e| panic!("{e}"));
+                if let Some(finding) = report.findings.first() {
+                    let replay = finding.replay.as_ref().map(ToString::to_string);
+                    let (said, replay) = (&finding.conviction.what, replay.unwrap_or_default());
+                    panic!("{what}: {said}\n{replay}\n{}", finding.timeline);
+                }
+                assert_eq!(report.refusal, None, "{what}");
+                assert!(report.tally.crash_points > 60, "{what}: {:?}", report.tally);
+                sum.lock().expect("no test panics with it").add(&report.tally);
+            }
+        }
+    });
+    let sum = sum.into_inner().expect("all have ended");
+    assert!(sum.structures > 40 && sum.recovery > 400 && sum.in_flight > 400, "{sum:?}");
+}
+
+#[test]
+fn a_conviction_is_replayed_exactly_by_its_program() {
+    let literal = find("silo-literal");
+    let campaign = AdversaryCampaign::new(registry(), literal, None, Vec::new(), (1, 400), 5);
+    let campaign = campaign.unwrap_or_else(|e| panic!("{e}"));
+    let report = campaign.run().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(report.findings.len(), 5, "{:?}", report.tally);
+    for finding in &report.findings {
+        let replay = finding.replay.as_ref().expect("schedules are programs");
+        let CrashAt::Point { number, form } = replay.crash else { panic!("{replay}") };
+        assert_eq!((number, form), (finding.conviction.point, finding.conviction.form));
+        let steps: usize = replay.threads.iter().map(Vec::len).sum();
+        assert!(steps <= 60, "{steps} steps are not reduced:\n{replay}");
+        let case =
+            Case::new(registry(), replay, literal).unwrap_or_else(|e| panic!("{e}\n{replay}"));
+        let again = case.run().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(again.convictions.len(), 1, "{replay}");
+        assert_eq!(again.convictions[0].cycle, finding.conviction.cycle, "{replay}");
+        assert!(finding.timeline.rows.iter().any(|r| r.who == "verdict"), "{}", finding.timeline);
+    }
+}
+
+#[test]
+fn a_conviction_of_a_workload_becomes_a_program() {
+    let spec = spec(find("ideal"), "btree", 100, &[("workload.footprint_bytes", "64 KB")]);
+    let run =
+        RunCampaign::new(registry(), spec, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
+    let report = run.run().unwrap_or_else(|e| panic!("{e}"));
+    let replay = report.findings[0].replay.as_ref().expect("a program that replays it");
+    assert!(replay.threads.iter().map(Vec::len).sum::<usize>() <= 6, "{replay}");
+    let case =
+        Case::new(registry(), replay, find("ideal")).unwrap_or_else(|e| panic!("{e}\n{replay}"));
+    assert_eq!(case.run().map(|o| o.convictions.len()).ok(), Some(1), "{replay}");
+}
+
+#[test]
+fn the_same_campaign_twice_is_the_same() {
+    let silo = find("silo");
+    let run = || {
+        let report = campaign(silo, None, 100).run().unwrap_or_else(|e| panic!("{e}"));
+        report.to_json().to_string()
+    };
+    assert_eq!(run(), run());
+    assert_eq!(schedule(silo, 5), schedule(silo, 5));
+    assert_ne!(schedule(silo, 5), schedule(silo, 6));
+}
+
+/// Registers, and words that batteries save.
+type Left = (Vec<u64>, Vec<(Addr, u64)>);
+
+/// Remembers what a power failure would have left, and complains if that changes unannounced.
+#[derive(Default)]
+struct Announced {
+    changes: u64,
+    left: Option<Left>,
+    looks: u64,
+    unannounced: Option<u64>,
+}
+
+impl Watch for Announced {
+    fn look(&mut self, simulation: &mut Simulation) {
+        self.looks += 1;
+        let changes = simulation.machine().memory.shared.durable_changes;
+        let crash = simulation.crash();
+        let left = (crash.registers.clone(), crash.medium.newest(0).into_iter().collect());
+        drop(crash);
+        if self.changes == changes && self.left.as_ref().is_some_and(|before| *before != left) {
+            self.unannounced.get_or_insert(simulation.machine().now());
+        }
+        (self.changes, self.left) = (changes, Some(left));
+    }
+
+    fn stops(&self) -> bool {
+        self.unannounced.is_some()
+    }
+}
+
+/// A crash point is where something durable changes; a change that nobody announces is never crashed.
+#[test]
+fn designs_announce_every_change_of_their_durable_state() {
+    for design in sound() {
+        let config = tiny_config(&[("controller.write_queue_entries", "4")]);
+        let mut simulation = simulation(&config, design.name, &CELLS, 4, 80, 1);
+        graven::lab::checker::attach(&mut simulation);
+        let mut watch = Announced::default();
+        let ended = simulation.advance_watched(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
+        assert!(ended, "{}: unannounced at cycle {:?}", design.name, watch.unannounced);
+        assert!(watch.looks > 1000, "{}", design.name);
+    }
+}
+
+/// Compares the durable bytes that are followed with those that the machine would have to add up.
+struct Followed(u64);
+
+impl Watch for Followed {
+    fn look(&mut self, simulation: &mut Simulation) {
+        self.0 += 1;
+        if !self.0.is_multiple_of(97) {
+            return;
+        }
+        let memory = &simulation.machine().memory;
+        let mut sum: Image = memory.shared.media.clone();
+        for (line, mask, data) in memory.surviving() {
+            for word in words_in(mask) {
+                sum.store(line.word(word), data[word]);
+            }
+        }
+        let cycle = simulation.machine().now();
+        let (start, end) = (Addr(0), simulation.data_region().1);
+        let crash = simulation.crash();
+        let differs = crash.medium.image().first_difference(&sum, start, end);
+        assert_eq!(differs, None, "cycle {cycle}");
+    }
+}
+
+#[test]
+fn the_durable_bytes_that_are_followed_are_those_of_queues_buffers_and_cells() {
+    for (adr, lines) in [("true", "2"), ("true", "0"), ("false", "2"), ("false", "0")] {
+        let settings = [("controller.adr", adr), ("pm.buffer_lines", lines)];
+        // Neither has batteries of its own.
+        for design in ["base", "fwb"] {
+            let mut simulation = simulation(&tiny_config(&settings), design, &CELLS, 4, 100, 1);
+            graven::lab::checker::attach(&mut simulation);
+            let mut watch = Followed(0);
+            simulation.advance_watched(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
+            assert!(watch.0 > 1000, "{design}: {}", watch.0);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The crash laboratory itself, every design in it, and the litmus programs that ship.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod laboratory;
+mod litmus;

@@ -1,0 +1,53 @@
+//! Threads that store to the same line at the same time.
+//!
+//! Bug class: cores take a line from each other before any of them has stored to it, for ever.
+
+use crate::common::{simulation, tiny_config};
+use graven::memory::Image;
+use graven::program::{Memory, Program, Ptr, spawn};
+use graven::workload::{Entry, Request, Violation, Workload};
+
+/// Every thread stores to a word of its own in one line, over and over, and computes nothing.
+static ONE_LINE: Entry = Entry {
+    name: "one line",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "all threads store to words of one line",
+    build: |request| Ok(Box::new(OneLine { request: request.clone() })),
+};
+
+const STORES: u64 = 200;
+
+struct OneLine {
+    request: Request,
+}
+
+impl Workload for OneLine {
+    fn populate(&mut self, image: &mut Image) {
+        image.store(self.request.start, 0);
+    }
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let own = Ptr::known(self.request.start).word(thread.into());
+        spawn(move |memory| {
+            memory.tx_begin();
+            (1..=STORES).for_each(|value| memory.store(own, value));
+            memory.tx_end();
+        })
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+#[test]
+fn every_thread_gets_the_line_in_the_end() {
+    for settings in [&[][..], &[("core.count", "2"), ("core.threads_per_core", "2")]] {
+        let mut simulation = simulation(&tiny_config(settings), "ideal", &ONE_LINE, 4, 4, 0);
+        let finished = simulation.advance(1_000_000).unwrap_or_else(|e| panic!("{e}"));
+        assert!(finished, "{settings:?}: {} stores", simulation.stats().counters.stores);
+        assert_eq!(simulation.stats().counters.transactional_stores, 4 * STORES);
+    }
+}

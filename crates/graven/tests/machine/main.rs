@@ -1,0 +1,11 @@
+//! The machine: timing to the cycle, cells, cores that share lines, persistence instructions.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod cells;
+mod contention;
+mod instructions;
+mod stores;
+mod timing;
+mod timing_cores;

@@ -1,0 +1,10 @@
+//! Configuration, comparisons, workloads of the papers, and documents that say what the code says.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod comparison;
+mod config;
+mod docs;
+mod structure;
+mod workloads;

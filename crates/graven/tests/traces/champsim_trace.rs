@@ -1,0 +1,194 @@
+//! Traces of ChampSim: read as program traces, run under every design, and written again.
+
+use crate::common::registry;
+use crate::common::traces::{Bytes, all_operations, open, record, replay, small, spec, told};
+use graven::control::Control;
+use graven::memory::Addr;
+use graven::program::{Op, Ptr};
+use graven::trace::champsim;
+use graven::trace::champsim::{How, Instruction, Part};
+use graven::trace::program::{Reader, TraceError};
+
+fn imported(instructions: &[Instruction], how: How) -> Result<Vec<u8>, TraceError> {
+    let bytes: Vec<u8> = instructions.iter().flat_map(|i| i.to_bytes()).collect();
+    champsim::import(&mut [&bytes[..]], how, Vec::new(), &Control::default())
+}
+
+fn exported(trace: &[u8], part: Part) -> Vec<Instruction> {
+    let mut out = Vec::new();
+    let count =
+        champsim::export(&open(trace).unwrap(), part, &mut out, &Control::default()).unwrap();
+    let (whole, rest) = out.as_chunks::<{ champsim::INSTRUCTION_BYTES }>();
+    assert_eq!((whole.len() as u64, rest.len()), (count, 0));
+    whole.iter().map(|bytes| Instruction::parse(bytes).expect("it was written")).collect()
+}
+
+const WHOLE: Part = Part { thread: 0, first_transaction: 0, transactions: None };
+
+/// A chase through a register, with an addition between, a push and a pop, and a page that is far away.
+fn chase() -> Vec<Instruction> {
+    let none = Instruction::default();
+    let load = |from: u8, to: u8, at: u64| Instruction {
+        source_registers: [from, 0, 0, 0],
+        destination_registers: [to, 0],
+        source_memory: [at, 0, 0, 0],
+        ..none
+    };
+    vec![
+        load(3, 10, 0x7000_0000_1010),
+        Instruction { source_registers: [10, 25, 0, 0], destination_registers: [11, 25], ..none },
+        none,
+        load(11, 12, 0x7000_0000_1ffd),
+        load(6, 6, 0x10_0000),
+        Instruction {
+            source_registers: [6, 12, 0, 0],
+            destination_registers: [6, 0],
+            destination_memory: [0x10_0008, 0],
+            ..none
+        },
+        load(6, 13, 0x10_0008),
+    ]
+}
+
+#[test]
+fn instructions_of_champsim_become_operations() {
+    let reader = open(&imported(&chase(), How::default()).unwrap()).unwrap();
+    let operations = all_operations(&reader, 0);
+    let load = |addr, origin| Op::Load { at: Ptr { addr: Addr(addr), origin } };
+    let store = Op::Store {
+        at: Ptr { addr: Addr(0x2008), origin: 2 },
+        value: graven::memory::spread(0x2008, 1),
+    };
+    let expected = [
+        load(0x1010, 0),
+        Op::Compute { instructions: 2 },
+        load(0x1ff8, 1),
+        load(0x2000, 0),
+        store,
+        load(0x2008, 0),
+    ];
+    assert_eq!(told(&operations), told(&expected));
+}
+
+#[test]
+fn transactions_are_made_of_stores_when_asked_for() {
+    let none = Instruction::default();
+    let store =
+        |at| Instruction { destination_memory: [at, at + 8], source_memory: [at, 0, 0, 0], ..none };
+    let how = How { transaction_stores: Some(3), ..How::default() };
+    let reader = open(&imported(&[store(64), none, store(128)], how).unwrap()).unwrap();
+    let kinds: String = all_operations(&reader, 0)
+        .iter()
+        .map(|op| match op {
+            Op::Load { .. } => 'l',
+            Op::Store { .. } => 's',
+            Op::Compute { .. } => 'c',
+            Op::TxBegin => '(',
+            Op::TxEnd => ')',
+            _ => '?',
+        })
+        .collect();
+    assert_eq!(kinds, "l(sscls)(s)");
+}
+
+#[test]
+fn traces_of_champsim_run_under_every_design_with_transactions_and_without() {
+    let loop_of = |n: u64| Instruction {
+        source_registers: [30, 0, 0, 0],
+        destination_registers: [30, 0],
+        source_memory: [0x50_0000 + n % 13 * 4096 + n % 61 * 8, 0, 0, 0],
+        destination_memory: [
+            if n.is_multiple_of(3) { 0x90_0000 + n % 17 * 4096 + n % 50 * 8 } else { 0 },
+            0,
+        ],
+        ..Instruction::default()
+    };
+    let file: Vec<u8> = (0..2000).flat_map(|n| loop_of(n).to_bytes()).collect();
+    let mut refusing = std::collections::BTreeSet::new();
+    for transaction_stores in [None, Some(5)] {
+        let how = How { transaction_stores, ..How::default() };
+        let mut files = [&file[..], &file[64 * 500..]];
+        let trace = champsim::import(&mut files, how, Vec::new(), &Control::default()).unwrap();
+        for design in registry().designs().iter().filter(|d| !d.name.contains("literal")) {
+            for model in ["in-order", "out-of-order"] {
+                let machine = small(&[("core.model", model)]);
+                let record = match replay(&trace, Some(design.name), Some(machine), &[]) {
+                    Ok(record) => record,
+                    Err(error @ TraceError::OutsideTransactions { .. }) => {
+                        assert!(error.to_string().contains("--transaction-stores"), "{error}");
+                        assert_eq!(transaction_stores, None, "{}: {error}", design.name);
+                        refusing.insert(design.name);
+                        continue;
+                    }
+                    Err(error) => panic!("{} {model}: {error}", design.name),
+                };
+                let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+                let expected = transaction_stores.map_or(0, |_| 134 + 100);
+                assert_eq!(record["stats"]["committed_transactions"], expected, "{}", design.name);
+                assert_eq!(record["workload"], "trace");
+                assert!(record["stats"]["loads"].as_u64() >= Some(3500), "{}", design.name);
+            }
+        }
+    }
+    // What docs/traces.md says.
+    assert_eq!(Vec::from_iter(refusing), ["hoop", "lsm", "redo-clwb", "unsafe-redo"]);
+}
+
+#[test]
+fn what_goes_to_champsim_comes_back() {
+    let (_, trace) = record(&spec(small(&[]), "base", "btree", 60));
+    let reader = open(&trace).unwrap();
+    let again = exported(&trace, WHOLE);
+    let back = open(&imported(&again, How::default()).unwrap()).unwrap();
+    let kinds_and_origins = |reader: &Reader<Bytes>| -> Vec<(bool, u32)> {
+        let accesses = all_operations(reader, 0).into_iter().filter_map(|op| match op {
+            Op::Load { at } => Some((true, at.origin)),
+            Op::Store { at, .. } => Some((false, at.origin)),
+            _ => None,
+        });
+        accesses.collect()
+    };
+    let (ours, theirs) = (kinds_and_origins(&reader), kinds_and_origins(&back));
+    assert_eq!(ours.len(), theirs.len());
+    let mut loads = 0;
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        let remembered = loads - ours.1 < 192;
+        assert_eq!((ours.0, if remembered { ours.1 } else { 0 }), *theirs);
+        loads += u32::from(ours.0);
+    }
+    let (before, after) = (reader.contents().threads[0], back.contents().threads[0]);
+    assert_eq!((before.loads, before.stores), (after.loads, after.stores));
+    assert_eq!(before.instructions + 2 * before.transactions, after.instructions);
+}
+
+#[test]
+fn a_part_of_a_thread_is_what_it_is_in_the_whole() {
+    let (_, trace) = record(&spec(small(&[]), "base", "hash", 60));
+    let whole = exported(&trace, WHOLE);
+    let part = |first_transaction, transactions| {
+        exported(&trace, Part { thread: 0, first_transaction, transactions })
+    };
+    let (head, middle, tail) = (part(0, Some(5)), part(5, Some(7)), part(12, None));
+    assert_eq!([head, middle, tail].concat(), whole);
+    let beyond = Part { thread: 0, first_transaction: 20, transactions: None };
+    let mut out = Vec::new();
+    let error = champsim::export(&open(&trace).unwrap(), beyond, &mut out, &Control::default());
+    assert!(
+        error.expect_err("20 of 60").to_string().contains("no transaction 20: thread 0 has 20")
+    );
+}
+
+#[test]
+fn files_that_are_none_of_champsims_are_refused_with_their_byte() {
+    let refusal = |bytes: &[u8]| {
+        let sound = chase()[0].to_bytes();
+        let mut files = [&sound[..], bytes];
+        let made = champsim::import(&mut files, How::default(), Vec::new(), &Control::default());
+        made.expect_err("it is none").to_string()
+    };
+    assert!(refusal(&[]).contains("byte 0: expected in file 2: an instruction"));
+    assert!(refusal(&[0; 100]).contains("byte 64: expected in file 2: an instruction of 64 bytes"));
+    let mut odd = [0; 128];
+    odd[64 + 8] = 7;
+    assert!(refusal(&odd).contains("byte 72: expected in file 2: 0 or 1"));
+}

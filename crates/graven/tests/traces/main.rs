@@ -1,0 +1,8 @@
+//! Program traces, request traces and those of other simulators.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod champsim_trace;
+mod program_trace;
+mod request_trace;

@@ -1,0 +1,434 @@
+//! Program traces: a replay is the recorded run, byte for byte; what is broken is refused; nothing is lost on the way.
+
+use crate::common::registry;
+use std::sync::Arc;
+
+use crate::common::traces::{all_operations, open, record, replay, small, spec, told, try_record};
+use crate::common::{CELLS, preset};
+use graven::control::Control;
+use graven::lab::explorer::{Exhaustion, Thoroughness};
+use graven::memory::{Addr, Image};
+use graven::program::{Op, Ptr};
+use graven::sim::Simulation;
+use graven::trace::program::{BLOCK_OPERATIONS, Header, Origin, Replay, TraceError, Writer};
+use proptest::prelude::*;
+
+// ---- replays ----------------------------------------------------------------------------------
+
+#[test]
+fn a_replay_is_the_recorded_run_under_every_design() {
+    let (_, of_base) = record(&spec(small(&[]), "base", "hash", 300));
+    for design in registry().designs() {
+        let again = |trace, name| replay(trace, name, None, &[]).map_err(|e| e.to_string());
+        match try_record(&spec(small(&[]), design.name, "hash", 300)) {
+            Ok((live, trace)) => assert_eq!(Ok(live), again(&trace, None), "{}", design.name),
+            // A protocol as literally published may lose an update: then the replay does, too.
+            Err(error) => assert_eq!(Err(error.to_string()), again(&of_base, Some(design.name))),
+        }
+    }
+}
+
+#[test]
+fn a_replay_is_the_recorded_run_of_every_workload_in_order_and_out_of_order() {
+    for workload in registry().workloads() {
+        for model in ["in-order", "out-of-order"] {
+            let config = small(&[("core.model", model)]);
+            let (live, trace) = record(&spec(config, "fwb", workload.name, 200));
+            let again = replay(&trace, None, None, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(live, again, "{} {model}", workload.name);
+        }
+    }
+}
+
+#[test]
+fn shared_structures_with_locks_replay_too() {
+    for (design, workload) in [("silo", "btree"), ("morlog", "hash"), ("base", "queue")] {
+        for model in ["in-order", "out-of-order"] {
+            let shared = [
+                ("workload.sharing", "shared"),
+                ("core.model", model),
+                ("workload.insert_percent", "50"),
+                ("workload.remove_percent", "50"),
+            ];
+            let (live, trace) = record(&spec(small(&shared), design, workload, 400));
+            let locks: u64 = open(&trace).unwrap().contents().threads.iter().map(|t| t.locks).sum();
+            assert!(locks >= 400, "{workload} takes {locks} locks");
+            assert_eq!(
+                live,
+                replay(&trace, None, None, &[]).unwrap(),
+                "{design} {workload} {model}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_recorded_run_is_no_other_than_an_unrecorded_one() {
+    let spec = spec(small(&[]), "silo", "rbtree", 200);
+    let mut plain = Simulation::new(&spec).unwrap();
+    let digest = plain.run().unwrap();
+    assert_eq!(plain.record(digest).to_string(), record(&spec).0);
+}
+
+#[test]
+fn another_design_and_machine_do_the_same_transactions() {
+    let (_, trace) = record(&spec(small(&[]), "silo", "btree", 300));
+    // Private structures: the live run there is the replay there.
+    let there = small(&[("pm.write_ns", "700"), ("core.model", "out-of-order")]);
+    for design in ["base", "fwb", "hoop", "lad", "undo"] {
+        if registry().find_design(design).is_err() {
+            continue;
+        }
+        let live = record(&spec(there.clone(), design, "btree", 300)).0;
+        assert_eq!(
+            live,
+            replay(&trace, Some(design), Some(there.clone()), &[]).unwrap(),
+            "{design}"
+        );
+    }
+    let set = [("pm.write_ns".to_owned(), "700".to_owned())];
+    let live = record(&spec(small(&[("pm.write_ns", "700")]), "base", "btree", 300)).0;
+    assert_eq!(live, replay(&trace, Some("base"), None, &set).unwrap());
+}
+
+/// A name that stands for a parameter set brings it, and takes it away again.
+#[test]
+fn what_belongs_to_a_designs_name_stays_with_it() {
+    let (_, trace) = record(&spec(small(&[]), "lalea-blom", "hash", 100));
+    for design in ["redu", "lalea-blom"] {
+        let live = record(&spec(small(&[]), design, "hash", 100)).0;
+        let again = replay(&trace, Some(design), None, &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(live, again, "{design}");
+    }
+}
+
+#[test]
+fn machines_without_room_are_refused() {
+    let (_, trace) = record(&spec(small(&[]), "silo", "hash", 100));
+    let refusal = |machine, set: &[(&str, &str)]| {
+        let set: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+        replay(&trace, None, machine, &set).expect_err("it must be refused").to_string()
+    };
+    let threads = refusal(Some(small(&[("core.count", "2")])), &[]);
+    assert!(threads.contains("threads") && threads.contains("core.count = 2"), "{threads}");
+    let room = refusal(Some(small(&[("pm.capacity_bytes", "4288 KB")])), &[]);
+    assert!(room.contains("pm.capacity_bytes") && room.contains("the trace uses"), "{room}");
+    let workload = refusal(None, &[("workload.element_bytes", "128 B")]);
+    assert!(
+        workload.contains("workload.element_bytes") && workload.contains("recorded"),
+        "{workload}"
+    );
+    let design = replay(&trace, Some("sillo"), None, &[]).expect_err("no such design").to_string();
+    assert!(design.contains("unknown design `sillo`"), "{design}");
+}
+
+#[test]
+fn power_fails_in_a_replay_as_it_does_in_the_run() {
+    let spec = spec(small(&[]), "silo", "btree", 12);
+    let (_, trace) = record(&spec);
+    let how = Thoroughness { structures_every: 1, ..Thoroughness::LONG };
+    let live = Exhaustion::new(&spec, None, how).unwrap().run(None).unwrap();
+    let replay = Replay::new(registry(), open(&trace).unwrap(), None, None, &[]).unwrap();
+    assert!(replay.is_faithful());
+    let workload = replay.workload().unwrap();
+    let again = Exhaustion::new(replay.spec(), Some(workload), how).unwrap().run(None).unwrap();
+    replay.fault().unwrap();
+    assert!(live.tally.structures > 0 && again.convictions.is_empty(), "{:?}", again.convictions);
+    assert_eq!(format!("{:?}", live.tally), format!("{:?}", again.tally));
+    assert_eq!(live.digest, again.digest);
+}
+
+#[test]
+fn a_workload_that_is_not_registered_replays_as_trace() {
+    let mut spec = spec(small(&[]), "silo", "hash", 100);
+    spec.workload = &CELLS;
+    let (live, trace) = record(&spec);
+    let again = replay(&trace, None, None, &[]).unwrap();
+    assert_eq!(live.replace("\"workload\":\"cells\"", "\"workload\":\"trace\""), again);
+}
+
+#[test]
+fn a_replay_can_be_cancelled() {
+    let (_, trace) = record(&spec(small(&[]), "silo", "hash", 100));
+    let control = Arc::<Control>::default();
+    control.cancel();
+    let replay = Replay::new(registry(), open(&trace).unwrap(), None, None, &[]).unwrap();
+    assert_eq!(replay.run(&control), Err(TraceError::Cancelled));
+}
+
+// ---- the format -------------------------------------------------------------------------------
+
+fn header(threads: u32) -> Header {
+    Header {
+        version: "test".into(),
+        origin: Origin::Simulation,
+        design: None,
+        workload: None,
+        machine: None,
+        config: None,
+        of_design: Vec::new(),
+        threads,
+        transactions: None,
+        seed: 0,
+        data_start: 4096,
+        data_end: None,
+    }
+}
+
+fn write(image: &Image, threads: &[Vec<Op>]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &header(threads.len() as u32)).unwrap();
+    writer.picture(image).unwrap();
+    let longest = threads.iter().map(Vec::len).max().unwrap_or(0);
+    // In turns, as cores pull.
+    for number in 0..=longest {
+        for (thread, operations) in threads.iter().enumerate() {
+            let op = match operations.get(number) {
+                Some(&op) => op,
+                None if number == operations.len() => Op::Done,
+                None => continue,
+            };
+            writer.push(thread as u32, op).unwrap();
+        }
+    }
+    writer.finish().unwrap()
+}
+
+fn any_operation() -> impl Strategy<Value = Op> {
+    let number = prop_oneof![0..40u32, 0..300u32, any::<u32>()];
+    let addr =
+        prop_oneof![0..1u64 << 12, 0..1u64 << 30, any::<u64>()].prop_map(|a| Addr(a / 8 * 8));
+    let at = (addr, prop_oneof![Just(0), 0..20u32, any::<u32>()])
+        .prop_map(|(addr, origin)| Ptr { addr, origin });
+    let value = prop_oneof![Just(0), 0..1000u64, any::<u64>()];
+    prop_oneof![
+        at.clone().prop_map(|at| Op::Load { at }),
+        (at.clone(), value.clone()).prop_map(|(at, value)| Op::Store { at, value }),
+        (at, value).prop_map(|(at, value)| Op::StoreNonTemporal { at, value }),
+        number.clone().prop_map(|instructions| Op::Compute { instructions }),
+        number.clone().prop_map(|lock| Op::Lock { lock }),
+        number.prop_map(|lock| Op::Unlock { lock }),
+        Just(Op::TxBegin),
+        Just(Op::TxEnd),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn what_is_written_is_read(
+        threads in prop::collection::vec(prop::collection::vec(any_operation(), 0..400), 1..4),
+        words in prop::collection::vec((0..1u64 << 20, any::<u64>()), 0..100),
+    ) {
+        let mut image = Image::new();
+        for (word, value) in words {
+            image.store(Addr(word * 8), value);
+        }
+        let reader = open(&write(&image, &threads)).unwrap();
+        for (thread, operations) in threads.iter().enumerate() {
+            prop_assert_eq!(told(&all_operations(&reader, thread as u32)), told(operations));
+        }
+        let mut again = Image::new();
+        reader.populate(&mut again).unwrap();
+        prop_assert_eq!(again.first_difference(&image, Addr(0), Addr(1 << 24)), None);
+    }
+}
+
+#[test]
+fn one_may_begin_anywhere() {
+    let length = 2 * BLOCK_OPERATIONS + 777;
+    let operations: Vec<Op> = (0..length as u64)
+        .map(|n| match n % 7 {
+            0 => Op::TxBegin,
+            6 => Op::TxEnd,
+            3 => Op::Load { at: Ptr { addr: Addr(n * 8), origin: (n / 9) as u32 } },
+            _ => Op::Store { at: Ptr::known(Addr(n * 8)), value: n },
+        })
+        .collect();
+    let reader = open(&write(&Image::new(), &[Vec::new(), operations.clone()])).unwrap();
+    assert_eq!(reader.contents().blocks(), 3);
+    let mut stream = reader.thread(1);
+    for number in [0, 1, 511, 512, BLOCK_OPERATIONS, length - 1, 5, 2 * BLOCK_OPERATIONS + 600] {
+        stream.seek_operation(number as u64).unwrap();
+        let next = stream.next_operation().unwrap().expect("it is there");
+        assert_eq!(told(&[next]), told(&[operations[number]]), "operation {number}");
+    }
+    for transaction in [0, 1, 2340, 2341, 4000, length as u64 / 7 - 1, 3] {
+        stream.seek_transaction(transaction).unwrap();
+        assert_eq!(stream.next_operation().unwrap(), Some(Op::TxBegin));
+        let next = stream.next_operation().unwrap().expect("it is there");
+        let expected = operations[transaction as usize * 7 + 1];
+        assert_eq!(told(&[next]), told(&[expected]), "transaction {transaction}");
+    }
+    stream.seek_operation(length as u64 + 5).unwrap();
+    assert_eq!(stream.next_operation().unwrap(), None);
+    stream.seek_transaction(1 << 40).unwrap();
+    assert_eq!(stream.next_operation().unwrap(), None);
+    assert_eq!(reader.thread(0).next_operation().unwrap(), None);
+}
+
+#[test]
+fn what_no_program_does_is_not_recorded() {
+    let mut writer = Writer::new(Vec::new(), &header(1)).unwrap();
+    let refusal = writer.push(0, Op::Ending).expect_err("it is no program's").to_string();
+    assert!(refusal.contains("operation 0 cannot be recorded"), "{refusal}");
+    let odd = Op::Load { at: Ptr::known(Addr(4)) };
+    assert!(writer.push(0, odd).expect_err("odd").to_string().contains("multiple of 8"));
+    let refusal = writer.finish().expect_err("the thread has not ended").to_string();
+    assert!(refusal.contains("not come to its end"), "{refusal}");
+}
+
+// ---- what is broken ---------------------------------------------------------------------------
+
+/// A trace that a machine with one core can replay.
+fn sound() -> Vec<u8> {
+    let at = |n: u64| Ptr { addr: Addr(4096 + n * 8), origin: (n % 3) as u32 };
+    let known = |n: u64| Ptr::known(Addr(4096 + n * 8));
+    let mut operations = vec![Op::Load { at: known(0) }, Op::Load { at: known(9) }, Op::TxBegin];
+    operations.extend((0..60).map(|n| Op::Store { at: at(n * n % 90), value: n << (n % 50) }));
+    operations.extend([Op::Compute { instructions: 4000 }, Op::TxEnd, Op::Lock { lock: 3 }]);
+    operations.extend([Op::Load { at: known(3) }, Op::Unlock { lock: 3 }]);
+    let mut image = Image::new();
+    (0..50).for_each(|n| {
+        image.store(Addr(4096 + n * 24), n * 0x0101_0101);
+    });
+    write(&image, &[operations])
+}
+
+fn replay_sound(trace: &[u8]) -> Result<String, TraceError> {
+    replay(trace, Some("base"), Some(small(&[("core.count", "1")])), &[])
+}
+
+#[test]
+fn a_flipped_or_missing_byte_is_refused_or_changes_nothing() {
+    let trace = sound();
+    let whole = replay_sound(&trace).unwrap();
+    for at in 0..trace.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut broken = trace.clone();
+            broken[at] ^= flip;
+            match replay_sound(&broken) {
+                Ok(found) => assert_eq!(found, whole, "byte {at} ^ {flip:#x}"),
+                Err(error) => assert!(error.to_string().contains("byte"), "{error}"),
+            }
+        }
+        let Err(error) = open(&trace[..at]) else { panic!("cut at {at} of {}", trace.len()) };
+        assert!(matches!(error, TraceError::Malformed { .. }), "cut at {at}: {error}");
+        let mut missing = trace.clone();
+        missing.remove(at);
+        assert!(open(&missing).is_err(), "without byte {at}");
+    }
+    let mut longer = trace;
+    longer.push(0);
+    assert!(open(&longer).is_err(), "a byte more");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whoever makes checksums right can still write nonsense: it is refused, or it is some program.
+    #[test]
+    fn nonsense_under_right_checksums_does_no_harm(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut trace = sound();
+        let length = trace.len();
+        for (at, byte) in flips {
+            trace[at.index(length)] ^= byte;
+        }
+        mend(&mut trace);
+        let _ = replay_sound(&trace);
+    }
+}
+
+/// Makes all checksums right, as far as the places of blocks and index are.
+fn mend(trace: &mut [u8]) {
+    let number = |trace: &[u8], at: usize| {
+        trace.get(at..at + 4).map_or(0, |b| u32::from_le_bytes(b.try_into().unwrap()) as usize)
+    };
+    let check = |trace: &mut [u8], from: usize, to: usize, place: usize, more: (usize, usize)| {
+        let (Some(first), Some(second)) = (trace.get(from..to), trace.get(more.0..more.1)) else {
+            return;
+        };
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(first);
+        hasher.update(second);
+        let sum = hasher.finalize().to_le_bytes();
+        if let Some(place) = trace.get_mut(place..place + 4) {
+            place.copy_from_slice(&sum);
+        }
+    };
+    let header = number(trace, 12);
+    check(trace, 0, 16, 16, (20, 20 + header));
+    let end = trace.len();
+    let index = number(trace, end - 32);
+    let mut at = 20 + header;
+    while at + 52 <= index {
+        let stored = number(trace, at + 12);
+        check(trace, at, at + 48, at + 48, (at + 52, at + 52 + stored));
+        at += 52 + stored;
+    }
+    check(trace, index, end - 32, end - 16, (0, 0));
+    check(trace, end - 32, end - 4, end - 4, (0, 0));
+}
+
+#[test]
+fn operations_that_no_program_may_have_are_refused_with_their_place() {
+    let at = Ptr::known(Addr(4096));
+    let store = Op::Store { at, value: 1 };
+    let below = Op::Load { at: Ptr::known(Addr(8)) };
+    let beyond = Op::Load { at: Ptr::known(Addr(1 << 40)) };
+    let future = Op::Load { at: Ptr { addr: Addr(4096), origin: 1 } };
+    let cases: [(&[Op], &str); 10] = [
+        (&[Op::TxBegin, Op::TxBegin], "operation 1: a transaction begins inside another"),
+        (&[store, Op::TxEnd], "operation 1: a transaction ends that has not begun"),
+        (&[Op::TxBegin, store], "operation 2: the thread ends inside a transaction"),
+        (&[Op::Unlock { lock: 5 }], "operation 0: it releases lock 5, which it does not hold"),
+        (
+            &[Op::Lock { lock: 5 }, Op::Lock { lock: 5 }],
+            "operation 1: it takes lock 5, which it holds",
+        ),
+        (&[Op::Lock { lock: u32::MAX }], "operation 0: lock 4294967295; the machine has room for"),
+        (&[below], "operation 0: no word of the data is at 0x8"),
+        (&[store, beyond], "the trace uses addresses up to 0x10000000008"),
+        (&[future], "operation 0: its address comes from load 1, which comes later"),
+        (&[Op::Load { at }, future], ""),
+    ];
+    for (operations, expected) in cases {
+        let trace = write(&Image::new(), &[operations.to_vec()]);
+        match replay_sound(&trace) {
+            Err(error) => assert!(error.to_string().contains(expected), "{error}"),
+            Ok(_) => assert_eq!(expected, "", "{operations:?} was accepted"),
+        }
+    }
+}
+
+#[test]
+fn populated_words_beyond_the_machine_are_refused() {
+    let mut image = Image::new();
+    image.store(Addr(62 << 20), 1);
+    let error = replay_sound(&write(&image, &[Vec::new()])).expect_err("in the design's region");
+    assert!(error.to_string().contains("expected populated words from 0x1000 to"), "{error}");
+}
+
+#[test]
+fn other_files_are_told_from_traces() {
+    let error = |bytes: &[u8]| open(bytes).err().expect("it is none").to_string();
+    assert!(error(b"NVMV1\n1 W 0x40").contains("byte 0: expected a program trace of Graven"));
+    assert!(error(b"").contains("byte 0: expected a program trace"));
+    let mut newer = sound();
+    newer[8] = 2;
+    assert!(error(&newer).contains("byte 8: expected format version 1, found 2"));
+    let trace = sound();
+    let cut = error(&trace[..trace.len() - 1]);
+    assert!(cut.contains("a recording that was not finished has none"), "{cut}");
+}
+
+#[test]
+fn a_machine_must_be_named_where_none_was_recorded() {
+    let error = replay(&sound(), Some("base"), None, &[]).expect_err("no machine").to_string();
+    assert!(error.contains("no machine of its own"), "{error}");
+    let config = preset("silo", &[]);
+    let error = replay(&sound(), None, Some(config), &[]).expect_err("no design").to_string();
+    assert!(error.contains("no design of its own"), "{error}");
+}

@@ -1,0 +1,345 @@
+//! Request traces: nothing is lost on the way in or out, errors name their line, and a replay is the
+//! same memory that the trace was recorded from.
+
+use std::sync::{Arc, Mutex};
+
+use crate::common::memory::{line_of, quiet};
+use crate::common::{CELLS, simulation, tiny_config};
+use graven::config::Config;
+use graven::controller::RequestRecord;
+use graven::memory::{LineAddr, LineData};
+use graven::time::NEVER;
+use graven::trace::requests::replay::{Record, Replay};
+use graven::trace::requests::{Content, Reader, Request, TraceError, Writer};
+use proptest::prelude::*;
+
+fn read(text: &str) -> Result<Vec<Request>, TraceError> {
+    Reader::new(text.as_bytes()).collect()
+}
+
+fn replay(config: &Config, text: &str) -> Result<Record, TraceError> {
+    Replay::new(config).run(&mut Reader::new(text.as_bytes()))
+}
+
+fn write(requests: &[Request]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).expect("memory takes everything");
+    for &request in requests {
+        writer.write(request).expect("memory takes everything");
+    }
+    writer.finish().expect("memory takes everything")
+}
+
+fn zeros() -> String {
+    "0".repeat(128)
+}
+
+// ---- formats ----------------------------------------------------------------------------------
+
+#[test]
+fn nvmain_with_and_without_its_first_line_and_with_and_without_old_data() {
+    let new = format!("01{}", "0".repeat(126));
+    let old = format!("{}fF", "0".repeat(126));
+    let data = [1, 0, 0, 0, 0, 0, 0, 0];
+    let before = [0, 0, 0, 0, 0, 0, 0, 0xff << 56];
+    let both = Content::OldAndNew { old: before, new: data };
+    let line = LineAddr(0x41);
+    let write = Request { cycle: 7, line, write: true, content: both, thread: 3 };
+    let expected = [write, Request { cycle: 9, write: false, ..write }];
+    let v1 = format!("7 W 0x1040 {new} {old} 3\n9 R 1078 {new} {old} 3");
+    assert_eq!(read(&format!("NVMV1\n{v1}")).unwrap(), expected);
+    assert_eq!(read(&v1).unwrap(), expected, "the first line may be missing");
+    assert_eq!(
+        read(&format!("\n  NVMV1 \r\n\n{}\r\n\n", v1.replace('\n', "\r\n"))).unwrap(),
+        expected
+    );
+
+    let expected = expected.map(|r| Request { content: Content::New(data), ..r });
+    let v0 = format!("7 W 0x1040 {new} 3\n9 R 1040 {new} 3\n");
+    assert_eq!(read(&format!("NVMV0\n{v0}")).unwrap(), expected);
+    assert_eq!(read(&v0).unwrap(), expected);
+}
+
+#[test]
+fn dramsim3() {
+    let request =
+        Request { cycle: 0, line: LineAddr(4), write: false, content: Content::Unknown, thread: 0 };
+    let expected = [request, Request { cycle: 10, line: LineAddr(5), write: true, ..request }];
+    assert_eq!(read("0x100 READ 0\n140\tWRITE  10").unwrap(), expected);
+}
+
+#[test]
+fn errors_name_line_expectation_and_text() {
+    let z = zeros();
+    let message = |text: &str| read(text).expect_err("this is no trace").to_string();
+    for (text, expected) in [
+        (
+            format!("NVMV1\n1 W 0x40 {z} {z} 0\n2 X 0x40 {z} {z} 0\n"),
+            "line 3: expected `R` or `W`, found `X`",
+        ),
+        (
+            format!("1 W 0x40 {z} {z} 0\n1 W 0x4g {z} {z} 0"),
+            "line 2: expected an address of up to 16 hexadecimal digits, found `0x4g`",
+        ),
+        (
+            format!("NVMV1\n1 W 0x40 {z} 0\n"),
+            "line 2: expected old data of 128 hexadecimal digits, found `0`",
+        ),
+        (format!("NVMV1\n1 W 0x40 {z} {z}\n"), "line 2: expected a thread number, found ``"),
+        (
+            format!("NVMV1\n1 W 0x40 {z} {z} 0 1\n"),
+            "line 2: expected the end of the line, found `1`",
+        ),
+        (
+            format!("NVMV1\n\n-1 R 0x40 {z} {z} 0\n"),
+            "line 3: expected a cycle, a decimal number below 2^62, found `-1`",
+        ),
+        (
+            format!("1 W 0x40 {}g {z} 0", &z[1..]),
+            "line 1: expected data of 128 hexadecimal digits, found `0000000000000000000000000000000000000000…`",
+        ),
+        ("NVMV2\n".into(), "line 1: expected `NVMV0` or `NVMV1`, found `NVMV2`"),
+        ("0x40 READ 1\n0x40 read 2\n".into(), "line 2: expected `READ` or `WRITE`, found `read`"),
+        ("0x40 READ\n".into(), "line 1: expected a cycle, a decimal number below 2^62, found ``"),
+        (
+            "0x40 READ 4611686018427387904\n".into(),
+            "line 1: expected a cycle, a decimal number below 2^62, found `4611686018427387904`",
+        ),
+        (
+            "hello\n".into(),
+            "line 1: expected `NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain) or `ADDRESS READ|WRITE CYCLE` (DRAMsim3), found `hello`",
+        ),
+    ] {
+        assert_eq!(message(&text), expected);
+    }
+    let endless = "x".repeat(100_000);
+    assert!(
+        message(&endless).starts_with("line 1: expected a line of at most 4095 bytes, found `xxx")
+    );
+}
+
+#[test]
+fn the_replay_refuses_what_the_machine_does_not_have() {
+    let config = quiet(&[("pm.capacity_bytes", "128 MB")]);
+    let error = replay(&config, "0x7ffffc0 READ 1\n0x8000000 READ 2\n").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "line 2: address 0x8000000 lies beyond the PM, whose addresses end at 0x8000000; a larger pm.capacity_bytes would do"
+    );
+    assert_eq!(replay(&config, "").unwrap_err(), TraceError::Empty);
+    assert_eq!(replay(&config, "NVMV1\n\n").unwrap_err(), TraceError::Empty);
+}
+
+fn any_request() -> impl Strategy<Value = Request> {
+    let line = any::<LineData>;
+    (0..1u64 << 62, 0..1u64 << 58, any::<bool>(), line(), line(), any::<u32>()).prop_map(
+        |(cycle, at, write, old, new, thread)| {
+            let content = Content::OldAndNew { old, new };
+            Request { cycle, line: LineAddr(at), write, content, thread }
+        },
+    )
+}
+
+/// Text that is nearly a trace: what random bytes never reach.
+fn nearly_a_trace() -> impl Strategy<Value = Vec<u8>> {
+    let field = prop_oneof![
+        Just("NVMV1\n".to_owned()),
+        Just("\n".to_owned()),
+        Just("R".to_owned()),
+        Just("W".to_owned()),
+        Just("READ".to_owned()),
+        Just("0x".to_owned()),
+        Just(zeros()),
+        Just("f".repeat(127)),
+        "[0-9]{1,25}",
+        "0x[0-9a-fA-F]{0,18}",
+        "\\PC{0,4}",
+    ];
+    proptest::collection::vec(field, 0..40).prop_map(|fields| fields.join(" ").into_bytes())
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(requests in proptest::collection::vec(any_request(), 1..20)) {
+        let text = write(&requests);
+        let back: Result<Vec<Request>, _> = Reader::new(&text[..]).collect();
+        prop_assert_eq!(back.unwrap(), requests);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..400),
+        nearly_a_trace(),
+    ]) {
+        let mut requests = 0;
+        for request in Reader::new(&bytes[..]) {
+            requests += u64::from(request.is_ok());
+        }
+        prop_assert!(requests <= bytes.len() as u64);
+        let config = quiet(&[("pm.capacity_bytes", "128 MB")]);
+        let _ = Replay::new(&config).run(&mut Reader::new(&bytes[..]));
+    }
+
+    #[test]
+    fn half_a_line_is_refused_or_is_a_whole_one(request in any_request(), cut in 0usize..300) {
+        let text = write(&[request]);
+        let text = &text[..cut.min(text.len() - 1)];
+        if let Some(Ok(read)) = Reader::new(text).next() {
+            // Only the thread's digits can be cut off unnoticed.
+            prop_assert_eq!(Request { thread: 0, ..read }, Request { thread: 0, ..request });
+        }
+    }
+}
+
+// ---- replay -----------------------------------------------------------------------------------
+
+#[test]
+fn first_and_last_request_are_replayed_at_their_cycles() {
+    let config = quiet(&[]);
+    let record = replay(&config, "0x1000 READ 100\n0x2000 READ 100000\n").unwrap();
+    assert_eq!((record.requests, record.reads, record.late_requests), (2, 2, 0));
+    // 2 GHz: a closed row takes 100 cycles and the burst 10.
+    assert_eq!(record.stats.read_latency.mean(), 110.0);
+    assert_eq!(record.stats.counters.cycles, 100_110);
+    let at = record.values().iter().position(|(name, _)| *name == "requests_per_s");
+    assert!(at.is_some());
+}
+
+#[test]
+fn a_request_that_finds_no_place_is_late_and_so_are_those_behind_it() {
+    let config = quiet(&[
+        ("core.frequency_mhz", "1000"),
+        ("pm.buffer_lines", "0"),
+        ("pm.write_ns", "200"),
+        ("controller.write_queue_entries", "4"),
+    ]);
+    let at = |row: u64| line_of(0, row, 0).addr().0;
+    let mut text: String = (0..4).map(|row| format!("{:#x} WRITE 0\n", at(row))).collect();
+    text.push_str(&format!("{:#x} WRITE 10\n{:#x} READ 20\n", at(4), line_of(1, 0, 0).addr().0));
+    let record = replay(&config, &text).unwrap();
+    assert_eq!(record.late_requests, 2);
+    assert_eq!((record.acceptance.max(), record.acceptance.count()), (190, 5));
+    assert_eq!(record.lateness.mean(), (190.0 + 180.0) / 6.0);
+    // The read's latency counts from its arrival: one burst after a write that goes first.
+    assert!(record.stats.read_latency.max() < 100);
+}
+
+#[test]
+fn old_data_are_in_the_cells_before_and_are_compared_later() {
+    let config = quiet(&[("pm.buffer_lines", "0"), ("controller.adr", "false")]);
+    let line = |words: LineData| Content::OldAndNew { old: words, new: [0xf; 8] };
+    let request =
+        Request { cycle: 0, line: LineAddr(64), write: true, content: line([7; 8]), thread: 0 };
+    let text = write(&[
+        request,
+        Request { cycle: 1000, content: line([0xf; 8]), ..request },
+        Request { cycle: 1001, content: line([1; 8]), ..request },
+        Request { cycle: 2000, write: false, content: line([0x77; 8]), ..request },
+    ]);
+    let record = Replay::new(&config).run(&mut Reader::new(&text[..])).unwrap();
+    assert_eq!(record.old_data_mismatches, 1);
+    let c = &record.stats.counters;
+    assert_eq!(c.media_bits_programmed, 8, "from 7 to 15 is one bit a word");
+    assert_eq!((c.media_write_requests, c.media_writes_suppressed), (1, 2));
+}
+
+#[test]
+fn writes_without_data_change_half_the_bits_and_always_the_same_ones() {
+    let config = quiet(&[("pm.buffer_lines", "0"), ("controller.adr", "false")]);
+    let text: String =
+        (0..1000).map(|n| format!("{:#x} WRITE {}\n", 4096 + n % 50 * 64, n * 1000)).collect();
+    let record = replay(&config, &text).unwrap();
+    let bits = record.stats.counters.media_bits_programmed as f64 / 1000.0;
+    assert!((250.0..262.0).contains(&bits), "{bits} of 512 bits per write");
+    assert_eq!(replay(&config, &text).unwrap().to_json(), record.to_json());
+}
+
+#[test]
+fn a_replay_can_be_cancelled() {
+    let replay = Replay::new(&quiet(&[]));
+    replay.control().cancel();
+    let text = "0x1000 READ 1\n".repeat(10_000);
+    assert_eq!(replay.run(&mut Reader::new(text.as_bytes())).unwrap_err(), TraceError::Cancelled);
+}
+
+/// Runs a simulation and returns what it sent, with the statistics of its memory when all is quiet.
+fn record(config: &Config, design: &str) -> (Vec<RequestRecord>, graven::stats::Stats) {
+    let mut simulation = simulation(config, design, &CELLS, 4, 200, 1);
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&sent);
+    simulation.machine_mut().memory.record_requests(Box::new(move |record| {
+        sink.lock().expect("nothing panics while it is held").push(*record);
+    }));
+    assert!(simulation.advance(NEVER).unwrap_or_else(|e| panic!("{e}")));
+    simulation.machine_mut().memory.stop_recording();
+    simulation.machine_mut().memory.run_until_idle();
+    let stats = simulation.stats().clone();
+    let sent = sent.lock().expect("nothing panics while it is held").clone();
+    (sent, stats)
+}
+
+fn differing_bits(sent: &[RequestRecord]) -> u64 {
+    let differ = |r: &RequestRecord| -> u32 {
+        r.old.iter().zip(r.data).map(|(old, new)| (old ^ new).count_ones()).sum()
+    };
+    sent.iter().filter(|r| r.write).map(|r| u64::from(differ(r))).sum()
+}
+
+#[test]
+fn a_recorded_run_is_read_back_as_it_was_and_replays_the_same_cells() {
+    // Each write reaches the cells by itself: what is programmed cannot depend on who meets whom.
+    let config = tiny_config(&[("controller.adr", "false"), ("pm.buffer_lines", "0")]);
+    let (sent, stats) = record(&config, "ideal");
+    assert!(sent.len() > 1000, "only {} requests", sent.len());
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for request in &sent {
+        writer.write(request).unwrap();
+    }
+    let text = writer.finish().unwrap();
+    let back: Vec<Request> = Reader::new(&text[..]).collect::<Result<_, _>>().unwrap();
+    let expected: Vec<Request> = sent.iter().map(Request::from).collect();
+    assert_eq!(back, expected);
+
+    let replayed = Replay::new(&config).run(&mut Reader::new(&text[..])).unwrap();
+    let (ours, theirs) = (&replayed.stats.counters, &stats.counters);
+    assert_eq!(replayed.old_data_mismatches, 0);
+    assert_eq!(replayed.reads, theirs.controller_read_requests);
+    assert_eq!(replayed.writes, theirs.controller_write_requests);
+    assert_eq!(ours.reads_served, theirs.reads_served);
+    assert_eq!(ours.media_bits_programmed, differing_bits(&sent));
+    assert_eq!(ours.media_bits_programmed, theirs.media_bits_programmed);
+    assert_eq!(ours.media_write_requests, theirs.media_write_requests);
+    assert_eq!(replayed.stats.write_energy, stats.write_energy);
+    assert_eq!(replayed.stats.wear.peak(), stats.wear.peak());
+}
+
+#[test]
+fn a_recorded_run_takes_as_long_in_replay() {
+    // Far from saturation, where a replay, whose requests wait for nobody, is as good as the run.
+    let fast = ("pm.write_ns", "20");
+    for (name, config) in [
+        ("ADR and buffer", tiny_config(&[fast])),
+        ("no buffer", tiny_config(&[fast, ("pm.buffer_lines", "0")])),
+        ("no ADR", tiny_config(&[fast, ("controller.adr", "false")])),
+    ] {
+        let (sent, stats) = record(&config, "ideal");
+        let requests: Vec<Request> = sent.iter().map(Request::from).collect();
+        let text = write(&requests);
+        let replayed = Replay::new(&config).run(&mut Reader::new(&text[..])).unwrap();
+        assert_eq!(replayed.late_requests, 0, "{name}");
+        let close = |ours: f64, theirs: f64, what: &str| {
+            // Requests and events of one cycle may come in another order.
+            let off = (ours / theirs - 1.0).abs();
+            assert!(off < 0.01, "{name}: {what}: {ours}, recorded {theirs}");
+        };
+        close(replayed.stats.read_latency.mean(), stats.read_latency.mean(), "read latency");
+        let (ours, theirs) = (&replayed.stats.counters, &stats.counters);
+        for (ours, theirs, what) in [
+            (ours.row_hits, theirs.row_hits, "row hits"),
+            (ours.media_reads, theirs.media_reads, "media reads"),
+            (ours.media_write_requests, theirs.media_write_requests, "media writes"),
+            (ours.media_bits_programmed, theirs.media_bits_programmed, "bits"),
+        ] {
+            close(ours as f64, theirs as f64, what);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Litmus programs, run: on a design, with power failing where they say.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::explorer::{Exhaustion, Expect, Outcome, Thoroughness};
+use crate::litmus::{
+    Expectation, Layout, LayoutError, Litmus, LitmusWorkload, MACHINE, WORKLOAD, When, Word,
+    crash_steps,
+};
+use graven_base::config::{Config, ConfigError};
+use graven_base::control::Control;
+use graven_base::memory::{Addr, Image};
+use graven_machine::design::{Entry, Promise, Sabotages};
+use graven_machine::registry::Registry;
+use graven_machine::sim::Crash;
+use graven_machine::sim::{SimError, Spec, Trial};
+
+/// Why a program cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LitmusError {
+    /// Its designs, machine, settings or sabotage.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Its variables.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+}
+
+/// A program and a design that it is to be run on.
+#[derive(Clone)]
+pub struct Case {
+    spec: Spec,
+    layout: Layout,
+    litmus: Litmus,
+    how: Thoroughness,
+    parent: Option<Arc<Control>>,
+}
+
+/// The designs that a program is for, and whether each must be convicted.
+///
+/// # Errors
+/// Names that do not exist.
+pub fn designs_of(
+    registry: &Registry,
+    litmus: &Litmus,
+) -> Result<Vec<(&'static Entry, bool)>, ConfigError> {
+    let find = |name: &String| registry.find_design(name);
+    let mut all: Vec<(&Entry, bool)> = if litmus.designs.is_empty() && litmus.convicts.is_empty() {
+        // What is expected at some point is there if commits are durable.
+        let fits = |d: &Entry, config: &Config| {
+            d.is_sound(config)
+                && (litmus.expectations.is_empty() || d.promise_in(config) == Promise::Durable)
+        };
+        let config = registry.defaults();
+        registry.designs().iter().filter(|d| fits(d, &config)).map(|&d| (d, false)).collect()
+    } else {
+        let found: Result<Vec<_>, _> = litmus.designs.iter().map(find).collect();
+        found?.into_iter().map(|d| (d, false)).collect()
+    };
+    for name in &litmus.convicts {
+        all.push((registry.find_design(name)?, true));
+    }
+    Ok(all)
+}
+
+impl Case {
+    /// Checks everything; nothing runs.
+    ///
+    /// # Errors
+    /// Whatever does not exist or fit.
+    pub fn new(
+        registry: &Registry,
+        litmus: &Litmus,
+        design: &'static Entry,
+    ) -> Result<Case, LitmusError> {
+        let mut config = registry.machine(litmus.machine.as_deref().unwrap_or(MACHINE))?;
+        for (key, value) in &litmus.settings {
+            config.set(key, value)?;
+        }
+        let sabotages = match &litmus.sabotage {
+            Some(name) => design.sabotage(name)?,
+            None => Sabotages::NONE,
+        };
+        let threads = litmus.threads.len() as u64;
+        let mut spec = Spec::new(config, design, &WORKLOAD, Some(threads), Some(1), 0)?;
+        spec.trial = Trial {
+            sabotages,
+            first_transaction: litmus.first_transaction,
+            garbage: litmus.garbage,
+            adversary: litmus.adversary,
+        };
+        let (start, end) = spec.data_region();
+        let layout = Layout::new(litmus, start, end)?;
+        (design.build)(&spec.site())?;
+        let how = Thoroughness { at: litmus.crash, ..Thoroughness::SHORT };
+        Ok(Case { spec, layout, litmus: litmus.clone(), how, parent: None })
+    }
+
+    /// The same, examined differently.
+    pub fn examined(mut self, how: Thoroughness) -> Case {
+        self.how = Thoroughness { at: self.litmus.crash, ..how };
+        self
+    }
+
+    /// As part of a computation: its run is cancelled with that.
+    pub fn under(mut self, parent: &Arc<Control>) -> Case {
+        self.parent = Some(Arc::clone(parent));
+        self
+    }
+
+    /// With what is torn and what lands drawn from this seed instead of 0.
+    pub fn drawing(mut self, seed: u64) -> Case {
+        self.spec.seed = seed;
+        self
+    }
+
+    /// Machine and parameters.
+    pub fn config(&self) -> &Config {
+        &self.spec.config
+    }
+
+    /// Where the variables lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`].
+    pub fn run(&self) -> Result<Outcome, SimError> {
+        self.exhaustion().run(Some(&mut Expectations { case: self }))
+    }
+
+    /// Runs it up to the first conviction, telling its story.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`].
+    pub fn tell(&self) -> Result<Outcome, SimError> {
+        self.exhaustion().telling().run(Some(&mut Expectations { case: self }))
+    }
+
+    fn exhaustion(&self) -> Exhaustion {
+        let workload = Box::new(LitmusWorkload::new(&self.litmus, &self.layout));
+        let run = Exhaustion::new(&self.spec, Some(workload), self.how);
+        let run = run.expect("it was built before");
+        match &self.parent {
+            Some(parent) => run.under(parent),
+            None => run,
+        }
+    }
+}
+
+struct Expectations<'a> {
+    case: &'a Case,
+}
+
+impl Expectations<'_> {
+    fn check(&self, e: &Expectation, value: impl Fn(Addr) -> u64) -> Option<String> {
+        let holds = |(word, wanted): &(Word, u64)| value(self.case.layout.addr(word)) == *wanted;
+        if e.alternatives.iter().any(|all| all.iter().all(holds)) {
+            return None;
+        }
+        let mut words: Vec<&Word> = e.alternatives.iter().flatten().map(|(word, _)| word).collect();
+        words.dedup();
+        let found: Vec<String> = words
+            .iter()
+            .map(|word| format!("{word} = {:#x}", value(self.case.layout.addr(word))))
+            .collect();
+        Some(format!("`{e}` does not hold: {}", found.join(", ")))
+    }
+
+    fn of(&self, when: &When, value: impl Fn(Addr) -> u64) -> Option<String> {
+        let of_it = self.case.litmus.expectations.iter().filter(|e| e.when == *when);
+        of_it.into_iter().find_map(|e| self.check(e, &value))
+    }
+
+    fn name(&self, step: u32) -> String {
+        crash_steps(&self.case.litmus)[step as usize].into()
+    }
+}
+
+impl Expect for Expectations<'_> {
+    fn survives(&mut self, step: u32, crash: &Crash<'_>) -> Option<String> {
+        self.of(&When::Survives(self.name(step)), |addr| crash.medium.peek(addr))
+    }
+
+    fn recovered(&mut self, step: Option<u32>, crash: &Crash<'_>) -> Option<String> {
+        let value = |addr| crash.medium.peek(addr);
+        step.and_then(|step| self.of(&When::Recovered(self.name(step)), value))
+            .or_else(|| self.of(&When::Everywhere, value))
+    }
+
+    fn ended(&mut self, memory: &Image) -> Option<String> {
+        self.of(&When::End, |addr| memory.load(addr))
+    }
+}

@@ -1,0 +1,507 @@
+//! The judge: knows what the program did and what it was told, and nothing of designs.
+//!
+//! Trusted base: keep it small. It follows every transactional store. At a power failure it demands of
+//! the recovered bytes that they are those of architectural memory, save for the transactions that were
+//! not acknowledged:
+//!
+//! - one whose end had not been reached has left no trace: each word it stored holds what it held before;
+//! - one that was ending is there whole or not at all (stores that its software performs only when it may be there,
+//!   see [`Judge::defer`], included);
+//! - every acknowledged one is there, unless the design promises commit order only
+//!   ([`Promise::CommitOrder`]): then the survivors are the first so-many of all transactions in the order
+//!   in which they reached their ends.
+//!
+//! Nothing else may have changed. Since threads hand words to each other under locks that they hold to the
+//! end, dependent transactions respect commit order under either promise: the later one begins when
+//! the earlier has been acknowledged.
+//!
+//! The comparison is exact, and costs what was written since the failure: [`Domain`] keeps the number of
+//! words in which durable bytes and architectural memory differ, recovery's writes change that number,
+//! unacknowledged transactions account for some of it, and what is left must be zero.
+//!
+//! [`Domain`]: graven_machine::controller::domain::Domain
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use graven_base::ids::Tx;
+use graven_base::memory::{Addr, Image};
+use graven_base::surviving::Medium;
+use graven_machine::design::Promise;
+use graven_machine::sim::{Crash, Simulation, TransactionObserver};
+
+/// A transaction and what it stored.
+#[derive(Clone, Debug)]
+struct Stored {
+    tx: Tx,
+    /// What each word held before, by address.
+    before: Vec<(Addr, u64)>,
+    /// What it will have stored to words that it has not stored to yet, by address.
+    deferred: Vec<(Addr, u64)>,
+    ending: bool,
+}
+
+/// Follows transactions and judges recovered bytes.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    promise: Promise,
+    open: Vec<Option<Stored>>,
+    /// Under [`Promise::CommitOrder`], transactions that have reached their ends, in that order.
+    ended: Vec<Stored>,
+    start: Addr,
+    end: Addr,
+}
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Verdict {
+    /// A word that no unacknowledged transaction stored differs from the committed state.
+    #[error(
+        "word {addr} holds {found:#x}, committed is {committed:#x}, and no open transaction wrote it"
+    )]
+    Lost {
+        /// Where.
+        addr: Addr,
+        /// What recovery left there.
+        found: u64,
+        /// What must be there.
+        committed: u64,
+    },
+    /// An unfinished transaction left a trace.
+    #[error(
+        "transaction {number} of thread {thread} was not ending, yet word {addr} holds {found:#x} instead of {before:#x}"
+    )]
+    NotUndone {
+        /// Its thread.
+        thread: u32,
+        /// Its number.
+        number: u64,
+        /// Where.
+        addr: Addr,
+        /// What recovery left there.
+        found: u64,
+        /// What was there before the transaction.
+        before: u64,
+    },
+    /// A word of a transaction that was ending holds neither its old nor its new value.
+    #[error(
+        "transaction {number} of thread {thread} was ending; word {addr} holds {found:#x}, which is neither the {before:#x} from before it nor the {after:#x} from after it"
+    )]
+    Neither {
+        /// Its thread.
+        thread: u32,
+        /// Its number.
+        number: u64,
+        /// Where.
+        addr: Addr,
+        /// What recovery left there.
+        found: u64,
+        /// What was there before the transaction.
+        before: u64,
+        /// What it left there.
+        after: u64,
+    },
+    /// A transaction that was ending is there in part.
+    #[error(
+        "transaction {number} of thread {thread} was ending and is there in part: word {there} has its new value, word {missing} does not (it holds {found:#x})"
+    )]
+    Partial {
+        /// Its thread.
+        thread: u32,
+        /// Its number.
+        number: u64,
+        /// A word that has the new value.
+        there: Addr,
+        /// One that has not.
+        missing: Addr,
+        /// What it holds.
+        found: u64,
+    },
+    /// Under commit order: the survivors are not the first so-many transactions.
+    #[error(
+        "no first so-many of {ended} ended transactions give what is there; if all are, word {addr} should hold {expected:#x} and holds {found:#x}"
+    )]
+    NoPrefix {
+        /// How many have ended.
+        ended: usize,
+        /// A word that differs if all survive.
+        addr: Addr,
+        /// What it should hold then.
+        expected: u64,
+        /// What recovery left there.
+        found: u64,
+    },
+}
+
+impl Verdict {
+    /// A word that shows it.
+    pub fn addr(&self) -> Addr {
+        match *self {
+            Verdict::Lost { addr, .. }
+            | Verdict::Neither { addr, .. }
+            | Verdict::NotUndone { addr, .. }
+            | Verdict::NoPrefix { addr, .. } => addr,
+            Verdict::Partial { missing, .. } => missing,
+        }
+    }
+}
+
+/// Has a checker follow a simulation's transactions. Call it before running.
+pub fn attach(simulation: &mut Simulation) {
+    let (spec, (start, end)) = (simulation.spec(), simulation.data_region());
+    let judge = Judge::new(spec.design.promise_in(&spec.config), spec.threads, start, end);
+    simulation.follow_transactions(Box::new(judge));
+}
+
+/// Judges what a power failure left, as it is now.
+///
+/// # Errors
+/// The first promise found broken.
+///
+/// # Panics
+/// If no checker was attached to the simulation.
+pub fn judge(crash: &Crash<'_>) -> Result<(), Verdict> {
+    let simulation = crash.simulation();
+    let judge: Option<&Judge> = simulation.transaction_observer();
+    let now = simulation.machine().architectural();
+    judge.expect("a checker is attached").judge(&crash.medium, crash.different_words(), now)
+}
+
+impl Judge {
+    /// For so many threads, and for words in `[start, end)`.
+    pub fn new(promise: Promise, threads: u32, start: Addr, end: Addr) -> Self {
+        let open = (0..threads).map(|_| None).collect();
+        Self { promise, open, ended: Vec::new(), start, end }
+    }
+
+    /// Judges what recovery left. `now`: architectural memory at the failure. `different`: the words
+    /// in which the durable bytes differed from it, before anything was written to the medium.
+    ///
+    /// # Errors
+    /// The first promise found broken.
+    pub fn judge(&self, recovered: &Medium, different: u64, now: &Image) -> Result<(), Verdict> {
+        let mut different = different;
+        for w in recovered.written() {
+            if (self.start..self.end).contains(&w.addr) {
+                let committed = now.load(w.addr);
+                different += u64::from(w.new != committed);
+                different -= u64::from(w.old != committed);
+            }
+        }
+        if self.promise == Promise::CommitOrder {
+            return self.find_prefix(recovered, different, now);
+        }
+        for open in self.open.iter().flatten() {
+            open.judge(recovered, now)?;
+            let differs = |&&(addr, _): &&(Addr, u64)| recovered.peek(addr) != now.load(addr);
+            different -= open.before.iter().filter(differs).count() as u64;
+        }
+        match different {
+            0 => Ok(()),
+            _ => {
+                Err(self.first_lost(recovered, now).expect("the count says that some word differs"))
+            }
+        }
+    }
+
+    /// Takes transactions back, first the open ones, then the ended ones from the newest on, until what is
+    /// expected is what is there.
+    fn find_prefix(
+        &self,
+        recovered: &Medium,
+        mut different: u64,
+        now: &Image,
+    ) -> Result<(), Verdict> {
+        let mut expected = BTreeMap::new();
+        let mut open_left = self.open.iter().flatten().count();
+        if open_left == 0 && different == 0 {
+            return Ok(());
+        }
+        for transaction in self.open.iter().flatten().chain(self.ended.iter().rev()) {
+            for &(addr, before) in &transaction.before {
+                let found = recovered.peek(addr);
+                let after = expected.insert(addr, before).unwrap_or_else(|| now.load(addr));
+                different += u64::from(found != before);
+                different -= u64::from(found != after);
+            }
+            open_left = open_left.saturating_sub(1);
+            if open_left == 0 && different == 0 {
+                return Ok(());
+            }
+        }
+        // Something is wrong whichever prefix is taken; show it for the longest.
+        match self.first_lost(recovered, now) {
+            Some(Verdict::Lost { addr, found, committed: expected }) => {
+                Err(Verdict::NoPrefix { ended: self.ended.len(), addr, expected, found })
+            }
+            _ => self.open.iter().flatten().try_for_each(|open| open.judge(recovered, now)),
+        }
+    }
+
+    /// A word that differs from the committed state though no open transaction stored it.
+    fn first_lost(&self, recovered: &Medium, now: &Image) -> Option<Verdict> {
+        let stored = |addr: Addr| {
+            let of = |o: &Stored| o.before.binary_search_by_key(&addr, |&(a, _)| a).is_ok();
+            self.open.iter().flatten().any(of)
+        };
+        let mut differences = recovered.image().differences(now, self.start, self.end);
+        let (addr, found, committed) = differences.find(|&(addr, _, _)| !stored(addr))?;
+        Some(Verdict::Lost { addr, found, committed })
+    }
+}
+
+impl TransactionObserver for Judge {
+    /// A transaction begins.
+    fn begin(&mut self, tx: Tx) {
+        let slot = &mut self.open[tx.thread as usize];
+        assert!(slot.is_none(), "transactions do not nest");
+        *slot = Some(Stored { tx, before: Vec::new(), deferred: Vec::new(), ending: false });
+    }
+
+    /// It stores a word.
+    fn store(&mut self, tx: Tx, addr: Addr, old: u64) {
+        let open = self.open[tx.thread as usize].as_mut();
+        let before = &mut open.expect("a store belongs to an open transaction").before;
+        if let Err(at) = before.binary_search_by_key(&addr, |&(a, _)| a) {
+            before.insert(at, (addr, old));
+        }
+    }
+
+    /// It is about to end, and stores these words, by address, only when it may be there already. `now`:
+    /// architectural memory.
+    fn defer(&mut self, tx: Tx, words: &[(Addr, u64)], now: &Image) {
+        assert!(self.promise != Promise::CommitOrder || words.is_empty(), "not needed yet");
+        words.iter().for_each(|&(addr, _)| self.store(tx, addr, now.load(addr)));
+        let open = self.open[tx.thread as usize].as_mut();
+        open.expect("it is open still").deferred = words.to_vec();
+    }
+
+    /// Its end was reached: from now on it may be there.
+    fn ending(&mut self, tx: Tx) {
+        let slot = &mut self.open[tx.thread as usize];
+        if self.promise != Promise::CommitOrder {
+            slot.as_mut().expect("only an open transaction ends").ending = true;
+            return;
+        }
+        self.ended.extend(slot.take());
+    }
+
+    /// The design puts its end off: it has not taken effect, and will be reached anew.
+    fn put_off(&mut self, tx: Tx) {
+        let slot = &mut self.open[tx.thread as usize];
+        if self.promise != Promise::CommitOrder {
+            slot.as_mut().expect("it is open still").ending = false;
+            return;
+        }
+        let last = self.ended.pop();
+        assert!(last.as_ref().is_some_and(|last| last.tx == tx), "it has just ended");
+        *slot = last;
+    }
+
+    /// Its commit was acknowledged: from now on it must be there.
+    fn acknowledged(&mut self, tx: Tx) {
+        if self.promise != Promise::CommitOrder {
+            let open = self.open[tx.thread as usize].take();
+            assert!(open.is_some_and(|o| o.ending), "only an ending transaction is acknowledged");
+        }
+    }
+}
+
+impl Stored {
+    /// What a word holds after it.
+    fn after(&self, addr: Addr, now: &Image) -> u64 {
+        match self.deferred.binary_search_by_key(&addr, |&(a, _)| a) {
+            Ok(at) => self.deferred[at].1,
+            Err(_) => now.load(addr),
+        }
+    }
+
+    fn judge(&self, recovered: &Medium, now: &Image) -> Result<(), Verdict> {
+        let Tx { thread, number } = self.tx;
+        let found = |addr: Addr| recovered.peek(addr);
+        let after = |addr: Addr| self.after(addr, now);
+        let not_old = self.before.iter().find(|&&(addr, before)| found(addr) != before);
+        let Some(&(addr, before)) = not_old else { return Ok(()) };
+        if !self.ending {
+            return Err(Verdict::NotUndone { thread, number, addr, found: found(addr), before });
+        }
+        let neither = |&&(a, before): &&(Addr, u64)| found(a) != before && found(a) != after(a);
+        if let Some(&(addr, before)) = self.before.iter().find(neither) {
+            let (found, after) = (found(addr), after(addr));
+            return Err(Verdict::Neither { thread, number, addr, found, before, after });
+        }
+        let Some(&(missing, _)) = self.before.iter().find(|&&(a, _)| found(a) != after(a)) else {
+            return Ok(());
+        };
+        let changed = self.before.iter().filter(|&&(addr, before)| after(addr) != before);
+        let there = changed.map(|&(a, _)| a).find(|&a| found(a) == after(a)).unwrap_or(addr);
+        Err(Verdict::Partial { thread, number, there, missing, found: found(missing) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TX: Tx = Tx { thread: 0, number: 3 };
+    const END: Addr = Addr(4096);
+
+    fn judge(promise: Promise) -> Judge {
+        Judge::new(promise, 2, Addr(0), END)
+    }
+
+    /// Judges an image with these first words; nothing of it was durable before.
+    fn verdict(judge: &Judge, now: &Image, recovered: &[u64]) -> Result<(), Verdict> {
+        let mut medium = Medium::default();
+        let different = Image::new().differences(now, Addr(0), END).count() as u64;
+        for (i, &word) in recovered.iter().enumerate() {
+            medium.store(Addr(i as u64 * 8), word);
+        }
+        judge.judge(&medium, different, now)
+    }
+
+    fn image(words: &[u64]) -> Image {
+        let mut image = Image::new();
+        for (i, &word) in words.iter().enumerate() {
+            image.store(Addr(i as u64 * 8), word);
+        }
+        image
+    }
+
+    /// Two words stored by one transaction: 1 → 11 and 2 → 12; a third word holds 7.
+    fn case(ending: bool, recovered: [u64; 3]) -> Result<(), Verdict> {
+        let mut judge = judge(Promise::Durable);
+        judge.begin(TX);
+        judge.store(TX, Addr(8), 2);
+        judge.store(TX, Addr(0), 1);
+        judge.store(TX, Addr(8), 5);
+        if ending {
+            judge.ending(TX);
+        }
+        verdict(&judge, &image(&[11, 12, 7]), &recovered)
+    }
+
+    #[test]
+    fn all_or_nothing_and_nothing_else() {
+        assert_eq!(case(false, [1, 2, 7]), Ok(()));
+        assert_eq!(case(true, [1, 2, 7]), Ok(()));
+        assert_eq!(case(true, [11, 12, 7]), Ok(()));
+        assert!(matches!(case(false, [11, 12, 7]), Err(Verdict::NotUndone { addr: Addr(0), .. })));
+        assert!(matches!(case(false, [1, 5, 7]), Err(Verdict::NotUndone { addr: Addr(8), .. })));
+        assert!(matches!(
+            case(true, [11, 2, 7]),
+            Err(Verdict::Partial { there: Addr(0), missing: Addr(8), found: 2, .. })
+        ));
+        assert!(matches!(
+            case(true, [11, 5, 7]),
+            Err(Verdict::Neither { addr: Addr(8), before: 2, after: 12, .. })
+        ));
+        assert!(matches!(
+            case(true, [11, 12, 8]),
+            Err(Verdict::Lost { addr: Addr(16), found: 8, committed: 7 })
+        ));
+    }
+
+    /// A transaction that may be durable before it has stored word 0, 1 → 11; word 1 it has stored, 2 → 12.
+    fn deferred(recovered: [u64; 3]) -> Result<(), Verdict> {
+        let mut judge = judge(Promise::Durable);
+        judge.begin(TX);
+        judge.store(TX, Addr(8), 2);
+        let now = image(&[1, 12, 7]);
+        judge.defer(TX, &[(Addr(0), 11), (Addr(8), 12)], &now);
+        judge.ending(TX);
+        verdict(&judge, &now, &recovered)
+    }
+
+    #[test]
+    fn stores_that_come_after_the_end_may_be_there_before_they_are_performed() {
+        assert_eq!(deferred([1, 2, 7]), Ok(()));
+        assert_eq!(deferred([11, 12, 7]), Ok(()));
+        assert!(matches!(deferred([1, 12, 7]), Err(Verdict::Partial { missing: Addr(0), .. })));
+        assert!(matches!(deferred([11, 2, 7]), Err(Verdict::Partial { missing: Addr(8), .. })));
+        let neither = deferred([5, 12, 7]);
+        assert!(matches!(neither, Err(Verdict::Neither { before: 1, after: 11, .. })));
+        assert!(matches!(deferred([11, 12, 8]), Err(Verdict::Lost { addr: Addr(16), .. })));
+    }
+
+    #[test]
+    fn what_was_acknowledged_must_be_there() {
+        let mut judge = judge(Promise::Durable);
+        let now = image(&[9]);
+        judge.begin(TX);
+        judge.store(TX, Addr(0), 0);
+        judge.ending(TX);
+        assert_eq!(verdict(&judge, &now, &[0]), Ok(()));
+        judge.acknowledged(TX);
+        assert!(matches!(verdict(&judge, &now, &[0]), Err(Verdict::Lost { .. })));
+        assert_eq!(verdict(&judge, &now, &[9]), Ok(()));
+    }
+
+    /// Three transactions have ended: word 0 went 0 → 1 → 2, word 1 went 0 → 5 with the second, word 2
+    /// went 0 → 6 with the third; an open one has stored word 3.
+    fn prefix(recovered: [u64; 4]) -> Result<(), Verdict> {
+        let mut judge = judge(Promise::CommitOrder);
+        let stores: [&[(u64, u64)]; 3] = [&[(0, 0)], &[(0, 1), (8, 0)], &[(16, 0)]];
+        for (number, words) in stores.iter().enumerate() {
+            let tx = Tx { thread: 0, number: number as u64 };
+            judge.begin(tx);
+            words.iter().for_each(|&(addr, old)| judge.store(tx, Addr(addr), old));
+            judge.ending(tx);
+            judge.acknowledged(tx);
+        }
+        let open = Tx { thread: 1, number: 0 };
+        judge.begin(open);
+        judge.store(open, Addr(24), 3);
+        verdict(&judge, &image(&[2, 5, 6, 4]), &recovered)
+    }
+
+    #[test]
+    fn under_commit_order_the_survivors_are_the_first() {
+        for there in [[0, 0, 0, 3], [1, 0, 0, 3], [2, 5, 0, 3], [2, 5, 6, 3]] {
+            assert_eq!(prefix(there), Ok(()), "{there:?}");
+        }
+        for there in [[1, 5, 0, 3], [2, 0, 0, 3], [0, 0, 6, 3], [1, 0, 6, 3], [0, 5, 0, 3]] {
+            assert!(matches!(prefix(there), Err(Verdict::NoPrefix { ended: 3, .. })), "{there:?}");
+        }
+        assert!(prefix([2, 5, 6, 4]).is_err(), "the open one left a trace");
+    }
+
+    #[test]
+    fn an_ending_transaction_does_not_survive_without_its_forerunners() {
+        let mut judge = judge(Promise::CommitOrder);
+        for number in 0..2 {
+            let tx = Tx { thread: number, number: 0 };
+            judge.begin(tx);
+            judge.store(tx, Addr(u64::from(number) * 8), 0);
+            judge.ending(tx);
+            if number == 0 {
+                judge.acknowledged(tx);
+            }
+        }
+        let now = image(&[1, 1]);
+        for there in [[0, 0], [1, 0], [1, 1]] {
+            assert_eq!(verdict(&judge, &now, &there), Ok(()), "{there:?}");
+        }
+        assert!(verdict(&judge, &now, &[0, 1]).is_err());
+    }
+
+    #[test]
+    fn an_end_that_is_put_off_is_reached_anew() {
+        let mut judge = judge(Promise::CommitOrder);
+        let [first, second] = [0, 1].map(|thread| Tx { thread, number: 0 });
+        for tx in [first, second] {
+            judge.begin(tx);
+            judge.store(tx, Addr(u64::from(tx.thread) * 8), 0);
+        }
+        judge.ending(first);
+        judge.put_off(first);
+        judge.ending(second);
+        let now = image(&[1, 1]);
+        assert_eq!(verdict(&judge, &now, &[0, 1]), Ok(()), "the first has not ended");
+        assert!(verdict(&judge, &now, &[1, 1]).is_err(), "so it must leave no trace");
+        judge.ending(first);
+        assert!(verdict(&judge, &now, &[1, 0]).is_err(), "it comes second now");
+        assert_eq!(verdict(&judge, &now, &[1, 1]), Ok(()));
+    }
+}

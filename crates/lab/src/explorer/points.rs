@@ -1,0 +1,460 @@
+//! Every crash point of a run.
+//!
+//! The durable state changes at discrete events: a write crosses the boundary of the persistence domain, a
+//! battery-backed buffer or a non-volatile register of the design changes, a commit is acknowledged.
+//! Between two of them every power failure is the same. So the laboratory looks on between any two
+//! actions of a simulation, and after each such event lets power fail, recovers, and judges; then
+//! everything is taken back, and the run goes on. A failure costs what batteries and recovery write, not
+//! what the image holds.
+//!
+//! One action may make several writes durable; each is a crash point of its own, with the design as the
+//! action leaves it: it has not heard of any of these writes yet, so it must bear that only the first so
+//! many are there. For the same reason the newest write may be torn, and writes on their way may be
+//! there: see [`Form`].
+
+use std::collections::BTreeMap;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::reached::{Reached, State};
+use crate::checker;
+use crate::litmus::{CrashAt, Form};
+use graven_base::memory::{Addr, Image, WordMask, spread, words_in};
+use graven_base::surviving::Written;
+use graven_base::time::Cycle;
+use graven_machine::controller::domain::Change;
+use graven_machine::happening::Happening;
+use graven_machine::sim::{Crash, Simulation, Watch};
+
+/// How thoroughly a run is examined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thoroughness {
+    /// Where power fails.
+    pub at: CrashAt,
+    /// Of the crash points, every so-many-th is taken; 1: all.
+    pub every: u64,
+    /// Every so-many-th write of several words is also torn; 0: none.
+    pub torn_every: u64,
+    /// At every so-many-th crash point, writes on their way are also there; 0: never.
+    pub in_flight_every: u64,
+    /// At every so-many-th crash point, power also fails at each write of recovery; 0: never.
+    pub recovery_every: u64,
+    /// How often power fails in recovery then.
+    pub recovery_depth: u32,
+    /// At every so-many-th crash point, the workload's structures are also walked; 0: never.
+    pub structures_every: u64,
+    /// After so many convictions the run stops.
+    pub convictions_max: usize,
+}
+
+impl Thoroughness {
+    /// For long runs: every crash point, and of the dearer forms a share.
+    pub const LONG: Thoroughness = Thoroughness {
+        at: CrashAt::Everywhere,
+        every: 1,
+        torn_every: 1,
+        in_flight_every: 4,
+        recovery_every: 256,
+        recovery_depth: 2,
+        structures_every: 1 << 16,
+        convictions_max: 1,
+    };
+
+    /// For short programs: every form at every crash point.
+    pub const SHORT: Thoroughness = Thoroughness {
+        torn_every: 1,
+        in_flight_every: 1,
+        recovery_every: 8,
+        structures_every: 0,
+        ..Thoroughness::LONG
+    };
+}
+
+/// A promise that was broken, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conviction {
+    /// The crash point's number, from 0; of a run that failed without a crash, how many there were.
+    pub point: u64,
+    /// What power failure found there.
+    pub form: Form,
+    /// When.
+    pub cycle: u64,
+    /// Which promise.
+    pub what: String,
+    /// A word that shows it.
+    pub addr: Option<Addr>,
+    /// What followed the power failure.
+    pub aftermath: Aftermath,
+}
+
+/// What followed a power failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aftermath {
+    /// The design's non-volatile registers.
+    pub registers: Vec<u64>,
+    /// What landed, and what batteries saved.
+    pub saved: Vec<Written>,
+    /// What recovery wrote; where it was cut off and began again, all of it.
+    pub recovered: Vec<Written>,
+    /// What the design has to say, each with the number of writes before it.
+    pub notes: Vec<(usize, String)>,
+}
+
+impl Aftermath {
+    fn of(crash: &Crash<'_>) -> Aftermath {
+        let (saved, recovered) = crash.medium.written().split_at(crash.saved());
+        Aftermath {
+            registers: crash.registers.clone(),
+            saved: saved.to_vec(),
+            recovered: recovered.to_vec(),
+            notes: crash.medium.notes().to_vec(),
+        }
+    }
+}
+
+/// How many power failures of each form were judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Crash points that the run has.
+    pub crash_points: u64,
+    /// Power failures of the plain form.
+    pub plain: u64,
+    /// With a torn write.
+    pub torn: u64,
+    /// With writes on their way.
+    pub in_flight: u64,
+    /// In recovery.
+    pub recovery: u64,
+    /// Walks of the workload's structures.
+    pub structures: u64,
+}
+
+impl Tally {
+    /// All power failures that were judged.
+    pub fn recoveries(&self) -> u64 {
+        self.plain + self.torn + self.in_flight + self.recovery
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Tally) {
+        self.crash_points += other.crash_points;
+        self.plain += other.plain;
+        self.torn += other.torn;
+        self.in_flight += other.in_flight;
+        self.recovery += other.recovery;
+        self.structures += other.structures;
+    }
+}
+
+/// Looks on and lets power fail.
+pub struct Laboratory<'a> {
+    how: Thoroughness,
+    seed: u64,
+    /// Durable-state changes seen so far.
+    seen: u64,
+    /// What was found.
+    pub convictions: Vec<Conviction>,
+    /// What was done.
+    pub tally: Tally,
+    /// What was reached.
+    pub reached: Reached,
+    /// The run was cancelled: it stops here.
+    pub cancelled: bool,
+    /// Multi-word writes so far.
+    wide_writes: u64,
+    /// Asked at crash steps (with the step's number), and at all points with `None`.
+    expectations: Option<&'a mut dyn Expect>,
+    /// Everything that happened, if it is to be told.
+    pub story: Option<Vec<(Cycle, Happening)>>,
+}
+
+/// Expectations beyond the judge's: those of a litmus program.
+pub trait Expect {
+    /// Before recovery from a crash step; returns what is wrong.
+    fn survives(&mut self, step: u32, crash: &Crash<'_>) -> Option<String>;
+    /// After recovery, from a crash step or any point; returns what is wrong.
+    fn recovered(&mut self, step: Option<u32>, crash: &Crash<'_>) -> Option<String>;
+    /// When all threads are done; returns what is wrong with what programs see.
+    fn ended(&mut self, memory: &Image) -> Option<String>;
+}
+
+impl Watch for Laboratory<'_> {
+    #[inline]
+    fn look(&mut self, simulation: &mut Simulation) {
+        let changes = simulation.machine().memory.shared.durable_changes;
+        if changes != self.seen || simulation.is_at_crash_step() {
+            let events = changes - self.seen;
+            self.seen = changes;
+            self.examine(simulation, events);
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.cancelled || self.convictions.len() >= self.how.convictions_max
+    }
+}
+
+impl<'a> Laboratory<'a> {
+    /// A laboratory; the seed decides which words are torn and what lands.
+    pub fn new(how: Thoroughness, seed: u64) -> Laboratory<'a> {
+        Laboratory {
+            how,
+            seed,
+            seen: 0,
+            convictions: Vec::new(),
+            tally: Tally::default(),
+            reached: Reached::default(),
+            cancelled: false,
+            wide_writes: 0,
+            expectations: None,
+            story: None,
+        }
+    }
+
+    /// Also holds a run against these.
+    pub fn expecting(mut self, expectations: &'a mut dyn Expect) -> Laboratory<'a> {
+        self.expectations = Some(expectations);
+        self
+    }
+
+    /// All threads are done.
+    pub fn ended(&mut self, simulation: &Simulation) {
+        let memory = simulation.machine().architectural();
+        let wrong = self.expectations.as_mut().and_then(|expect| expect.ended(memory));
+        if let Some(what) = wrong {
+            self.run_failed(simulation.machine().now(), what);
+        }
+    }
+
+    /// The run itself failed: what it read or left was wrong.
+    pub fn run_failed(&mut self, cycle: u64, what: String) {
+        let point = self.tally.crash_points;
+        let (form, aftermath) = (Form::Plain, Aftermath::default());
+        self.convictions.push(Conviction { point, form, cycle, what, addr: None, aftermath });
+    }
+
+    /// The action that is over has brought about so many events.
+    fn examine(&mut self, simulation: &mut Simulation, events: u64) {
+        for (cycle, happening) in simulation.take_happenings() {
+            self.reached.follow(&happening);
+            if let Some(story) = &mut self.story {
+                story.push((cycle, happening));
+            }
+        }
+        let step = simulation.take_crash_step();
+        let control = simulation.control();
+        control.judged(self.tally.recoveries());
+        self.cancelled = control.is_cancelled();
+        let changes = simulation.durable_changes();
+        simulation.lay_back(&changes);
+        if !changes.is_empty() && events > changes.len() as u64 {
+            // Something of the design's own has changed, too: it may be the first to be there.
+            self.point(simulation, None, false);
+        }
+        for (i, change) in changes.iter().enumerate() {
+            self.torn(simulation, change);
+            simulation.lay_words(change, change.mask);
+            if i + 1 < changes.len() {
+                self.point(simulation, None, false);
+            }
+        }
+        self.point(simulation, step, true);
+    }
+
+    /// The newest write is half there: as if power had failed while it crossed the boundary.
+    fn torn(&mut self, simulation: &mut Simulation, change: &Change) {
+        let wide = changed_words(change);
+        if wide.count_ones() < 2 || self.how.at == CrashAt::Marked {
+            return;
+        }
+        self.wide_writes += 1;
+        let number = self.tally.crash_points;
+        let due = self.how.torn_every > 0 && self.wide_writes.is_multiple_of(self.how.torn_every);
+        let part = match self.how.at {
+            CrashAt::Point { number: only, form: Form::Torn(mask) } if only == number => mask,
+            CrashAt::Point { .. } => return,
+            _ if !due => return,
+            _ => {
+                let mut random = Pcg64::seed_from_u64(spread(self.seed, self.wide_writes));
+                let first = 1 << nth_set(wide, random.random_range(0..wide.count_ones()));
+                let others = random.random::<WordMask>() & wide;
+                // Neither all nor none.
+                if others | first == wide { wide & !first } else { others | first }
+            }
+        };
+        simulation.lay_words(change, part);
+        self.judge(simulation, Form::Torn(part), None);
+        simulation.lay_back(std::slice::from_ref(change));
+    }
+
+    /// One crash point, in all its other forms. `last`: of its action. (Before that, queues and order of
+    /// writes are ahead of the durable bytes, so nothing of them may land.)
+    fn point(&mut self, simulation: &mut Simulation, step: Option<u32>, last: bool) {
+        let number = self.tally.crash_points;
+        self.tally.crash_points += 1;
+        let due = |every: u64| every > 0 && number.is_multiple_of(every);
+        match self.how.at {
+            CrashAt::Marked if step.is_none() => {}
+            CrashAt::Marked => self.judge(simulation, Form::Plain, step),
+            CrashAt::Point { number: only, form } => {
+                if only == number && !matches!(form, Form::Torn(_)) {
+                    self.judge(simulation, form, step);
+                }
+            }
+            CrashAt::Everywhere => {
+                if step.is_some() || due(self.how.every) {
+                    self.judge(simulation, Form::Plain, step);
+                }
+                if last && due(self.how.in_flight_every) {
+                    self.judge(simulation, Form::InFlight(spread(self.seed, number)), None);
+                }
+                if due(self.how.recovery_every) {
+                    self.cut_recovery(simulation);
+                }
+            }
+        }
+    }
+
+    /// Lets power fail in one form, recovers and judges.
+    fn judge(&mut self, simulation: &mut Simulation, form: Form, step: Option<u32>) {
+        if self.stops() {
+            return;
+        }
+        let cycle = simulation.machine().now();
+        if simulation.is_any_ending() {
+            self.reached.count(State::CrashEnding);
+        }
+        if self.reached.is_any_open() {
+            self.reached.count(State::CrashOpen);
+        }
+        let crash = match form {
+            Form::InFlight(seed) => simulation.crash_in_flight(seed),
+            _ => Some(simulation.crash()),
+        };
+        let Some(mut crash) = crash else { return };
+        match form {
+            Form::Plain => self.tally.plain += 1,
+            Form::Torn(_) => {
+                self.tally.torn += 1;
+                self.reached.count(State::Torn);
+            }
+            Form::InFlight(_) => {
+                self.tally.in_flight += 1;
+                self.reached.count(State::InFlight);
+            }
+            Form::Recovery(writes) => {
+                self.tally.recovery += 1;
+                crash.medium.set_power(Some(writes));
+                crash.recover();
+                crash.medium.set_power(None);
+            }
+        }
+        let mut wrong = None;
+        if let (Some(expect), Some(step)) = (&mut self.expectations, step) {
+            wrong = expect.survives(step, &crash).map(|what| (what, None));
+        }
+        let report = crash.recover();
+        if report.words_redone > 0 {
+            self.reached.count(State::Redone);
+        }
+        if report.words_undone > 0 {
+            self.reached.count(State::Undone);
+        }
+        if let Some(addr) = crash.medium.astray() {
+            let what = format!(
+                "recovery uses {addr}, which is no word of PM: it has taken noise for a record"
+            );
+            wrong = wrong.or(Some((what, None)));
+        }
+        if let Err(verdict) = checker::judge(&crash) {
+            wrong = wrong.or(Some((verdict.to_string(), Some(verdict.addr()))));
+        }
+        let walks = self.how.structures_every;
+        let walk = walks > 0 && form == Form::Plain && self.tally.plain.is_multiple_of(walks);
+        if walk && wrong.is_none() {
+            self.tally.structures += 1;
+            wrong = crash.check_structures().err().map(|violation| (violation.to_string(), None));
+        }
+        if let Some(expect) = &mut self.expectations {
+            wrong = wrong.or_else(|| expect.recovered(step, &crash).map(|what| (what, None)));
+        }
+        let aftermath = wrong.as_ref().map(|_| Aftermath::of(&crash));
+        drop(crash);
+        if let (Some((what, addr)), Some(aftermath)) = (wrong, aftermath) {
+            self.convict(form, cycle, what, addr, aftermath);
+        }
+    }
+
+    fn convict(
+        &mut self,
+        form: Form,
+        cycle: u64,
+        what: String,
+        addr: Option<Addr>,
+        aftermath: Aftermath,
+    ) {
+        // A torn write is examined before its crash point is counted, the other forms after.
+        let point = match form {
+            Form::Torn(_) => self.tally.crash_points,
+            _ => self.tally.crash_points - 1,
+        };
+        self.convictions.push(Conviction { point, form, cycle, what, addr, aftermath });
+    }
+
+    /// Power fails again at each write that recovery makes (or at a share, if it makes many), and in the
+    /// recovery after that; the last one must reach what an undisturbed one does.
+    fn cut_recovery(&mut self, simulation: &mut Simulation) {
+        const CUTS_MAX: usize = 64;
+        let cycle = simulation.machine().now();
+        let mut random = Pcg64::seed_from_u64(spread(self.seed, !self.tally.crash_points));
+        let (start, end) = simulation.data_region();
+        let mut crash = simulation.crash();
+        crash.recover();
+        let undisturbed = crash.medium.newest(crash.saved());
+        let cuts = crash.medium.written().len() - crash.saved();
+        let mut wrong = None;
+        let step = cuts.div_ceil(CUTS_MAX).max(1);
+        let mut cut = if step > 1 { random.random_range(0..step) } else { 0 };
+        while cut < cuts && wrong.is_none() {
+            crash.unrecover();
+            let mut power = cut as u64;
+            for _ in 0..self.how.recovery_depth {
+                crash.medium.set_power(Some(power));
+                crash.recover();
+                power = random.random_range(0..=power.max(1));
+            }
+            crash.medium.set_power(None);
+            crash.recover();
+            self.tally.recovery += 1;
+            self.reached.count(State::RecoveryCut);
+            let again = crash.medium.newest(crash.saved());
+            let of = |words: &BTreeMap<Addr, u64>, addr: Addr| {
+                words.get(&addr).copied().unwrap_or_else(|| crash.medium.peek(addr))
+            };
+            let differs = |&&addr: &&Addr| {
+                (start..end).contains(&addr) && of(&undisturbed, addr) != of(&again, addr)
+            };
+            wrong = undisturbed.keys().chain(again.keys()).find(differs).map(|&addr| (cut, addr));
+            cut += step;
+        }
+        let wrong = wrong.map(|(cut, addr)| (cut, addr, Aftermath::of(&crash)));
+        drop(crash);
+        if let Some((cut, addr, aftermath)) = wrong {
+            let what = format!(
+                "recovery that is cut off after {cut} writes and starts again leaves another word {addr} than one that is not"
+            );
+            self.convict(Form::Recovery(cut as u64), cycle, what, Some(addr), aftermath);
+        }
+    }
+}
+
+fn changed_words(change: &Change) -> WordMask {
+    words_in(change.mask)
+        .filter(|&w| change.old[w] != change.new[w])
+        .fold(0, |mask, w| mask | 1 << w)
+}
+
+fn nth_set(mask: WordMask, n: u32) -> u32 {
+    words_in(mask).nth(n as usize).map_or(0, |word| word as u32)
+}

@@ -1,0 +1,123 @@
+//! A run that is crashed wherever it can be.
+
+use std::sync::Arc;
+
+use super::points::{Conviction, Expect, Laboratory, Tally, Thoroughness};
+use super::reached::Reached;
+use crate::checker;
+use graven_base::config::ConfigError;
+use graven_base::control::Control;
+use graven_base::time::{Cycle, NEVER};
+use graven_machine::happening::Happening;
+use graven_machine::sim::{SimError, Simulation, Spec};
+use graven_machine::workload::Workload;
+
+/// What became of a run under the laboratory's eyes.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Promises that were broken.
+    pub convictions: Vec<Conviction>,
+    /// What was judged.
+    pub tally: Tally,
+    /// What was reached.
+    pub reached: Reached,
+    /// How often each corner of the design was reached.
+    pub corners: Vec<u64>,
+    /// The design refused to go on as configured: nothing was broken, but the run did not end.
+    pub refused: Option<String>,
+    /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
+    pub digest: u64,
+    /// What happened, if it was to be told.
+    pub story: Vec<(Cycle, Happening)>,
+}
+
+/// A run, ready to be crashed.
+pub struct Exhaustion {
+    simulation: Simulation,
+    how: Thoroughness,
+    seed: u64,
+    tells: bool,
+}
+
+impl Exhaustion {
+    /// A run of a specification. `workload`: built already, or the specification's.
+    ///
+    /// # Errors
+    /// Parameters that design or workload cannot work with.
+    pub fn new(
+        spec: &Spec,
+        workload: Option<Box<dyn Workload>>,
+        how: Thoroughness,
+    ) -> Result<Exhaustion, ConfigError> {
+        let mut simulation = match workload {
+            Some(workload) => Simulation::with_workload(spec, workload)?,
+            None => Simulation::new(spec)?,
+        };
+        checker::attach(&mut simulation);
+        simulation.keep_happenings();
+        Ok(Exhaustion { simulation, how, seed: spec.seed, tells: false })
+    }
+
+    /// Keeps all that happens, for [`Outcome::story`].
+    pub fn telling(mut self) -> Exhaustion {
+        self.tells = true;
+        self.simulation.keep_notes();
+        self
+    }
+
+    /// Is part of a computation, and stops when that is cancelled.
+    pub fn under(mut self, parent: &Arc<Control>) -> Exhaustion {
+        self.simulation.set_control(Arc::new(Control::under(parent)));
+        self
+    }
+
+    /// For watching and cancelling from another thread; the units of work are transactions.
+    pub fn control(&self) -> Arc<Control> {
+        self.simulation.control()
+    }
+
+    /// Runs to the end, or until there are convictions enough.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`] only: whatever else ends a run is part of the outcome.
+    pub fn run(self, expectations: Option<&mut dyn Expect>) -> Result<Outcome, SimError> {
+        let mut laboratory = Laboratory::new(self.how, self.seed);
+        if let Some(expectations) = expectations {
+            laboratory = laboratory.expecting(expectations);
+        }
+        laboratory.story = self.tells.then(Vec::new);
+        let mut simulation = self.simulation;
+        let mut outcome = Outcome::default();
+        let ended = run_to_the_end(&mut simulation, &mut laboratory);
+        if laboratory.cancelled {
+            return Err(SimError::Cancelled);
+        }
+        match ended {
+            Ok(digest) => {
+                outcome.digest = digest;
+                laboratory.ended(&simulation);
+            }
+            Err(SimError::Cancelled) => return Err(SimError::Cancelled),
+            Err(SimError::Design { why, .. }) => outcome.refused = Some(why),
+            Err(error) => {
+                laboratory.run_failed(simulation.machine().now(), error.to_string());
+            }
+        }
+        outcome.corners = simulation.machine().corners().to_vec();
+        outcome.convictions = laboratory.convictions;
+        outcome.tally = laboratory.tally;
+        outcome.reached = laboratory.reached;
+        outcome.story = laboratory.story.unwrap_or_default();
+        Ok(outcome)
+    }
+}
+
+fn run_to_the_end(
+    simulation: &mut Simulation,
+    laboratory: &mut Laboratory<'_>,
+) -> Result<u64, SimError> {
+    if !simulation.advance_watched(NEVER, laboratory)? {
+        return Ok(0);
+    }
+    simulation.finish_watched(laboratory)
+}

@@ -1,0 +1,26 @@
+//! The crash laboratory: a power failure at every point of a run, recovery from the surviving bytes alone, and whether
+//! the promise held.
+//!
+//! | module | what |
+//! |---|---|
+//! | `checker` | the trusted base: were the promises kept? It knows only what the program was told, and no design |
+//! | `litmus` | directed tests as text: the program, its syntax, its variables in memory |
+//! | `explorer` | every crash point of a run, in all its forms |
+//! | `case` | a litmus program on a design |
+//! | `recording` | a workload's run as a litmus program |
+//! | `adversary` | seeded programs, machines and schedules |
+//! | `minimise` | the least program that still breaks the promise |
+//! | `timeline` | the story of a broken promise |
+//! | `campaign` | many runs, and what is reported of them |
+
+pub mod adversary;
+pub mod campaign;
+pub mod case;
+pub mod checker;
+pub mod explorer;
+pub mod litmus;
+pub mod minimise;
+mod recording;
+pub mod timeline;
+
+pub use graven_machine::sim::Crash;

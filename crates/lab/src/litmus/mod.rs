@@ -1,0 +1,283 @@
+//! Litmus programs: directed tests of a few words and steps, as text.
+//!
+//! A litmus program says what the memory holds, what each thread does, where power fails and what may be
+//! there after recovery. It is what a person writes to ask one question of a design, and what the
+//! adversary's findings are reduced to: a file that replays them exactly.
+//!
+//! ```text
+//! graven litmus 1
+//! title "a merge after the line has left (Silo §III-D)"
+//! design silo
+//! convict silo-literal
+//! set silo.log_buffer_entries = 2
+//!
+//! A = 1               # a word in a line of its own, and what it holds at first
+//! B = 0 with A        # the next word of A's line
+//! C[40] = 7           # forty words one after the other, each 7: C[0] … C[39]
+//!
+//! thread
+//!   begin
+//!   A = 2
+//!   evict A
+//!   A = 3
+//!   commit
+//!   crash after-commit
+//!
+//! expect after-commit: A = 3, B = 0
+//! ```
+//!
+//! # The format
+//!
+//! One statement or step per line; blank lines and indentation mean nothing, and a comment goes from a `#`
+//! outside quotes to the end of its line. The first line is `graven litmus 1`. A name is a letter or `_`, then letters,
+//! digits, `_` and `-`. A number is decimal, hexadecimal after `0x` or binary after `0b`, with `_` between
+//! digits at will, and fits 64 bits. `WORD` is `A`, or `C[3]` of an array. `[ ]` is what may be left out.
+//!
+//! | statement | meaning |
+//! |---|---|
+//! | `title "TEXT"` | must be there; in it `\"` is a quote and `\\` a backslash |
+//! | `design NAME …` | designs that must keep their promise; may be repeated |
+//! | `convict NAME …` | designs that must be convicted; may be repeated |
+//! | `machine NAME` | a preset |
+//! | `set SECTION.KEY = VALUE` | a configuration value, as written up to the end of the line; may be repeated |
+//! | `sabotage NAME` | a sabotage of the design |
+//! | `adversary SEED` | delays and orders in memory are drawn |
+//! | `garbage SEED` | what the log region holds at first is drawn |
+//! | `first-transaction NUMBER` | number of each thread's first transaction |
+//! | `crash everywhere` | power fails at every change of the durable state; so it is if nothing is said |
+//! | `crash marked` | at crash steps only |
+//! | `crash point NUMBER [torn MASK \| in-flight SEED \| recovery COUNT]` | at one point only |
+//! | `A = VALUE [with B \| at OFFSET]` | a variable, before the first thread; `B` is defined above |
+//! | `C[COUNT] = VALUE [with B \| at OFFSET]` | an array of up to 65536 words |
+//! | `thread` | begins a thread, up to 64: its steps follow, up to the next statement |
+//! | `sequence` | instead of threads, once: steps in one order for all, as below |
+//! | `expect NAME: WORD = VALUE, … \| …` | after recovery from crash step `NAME` one of the alternatives holds |
+//! | `survives NAME: …` | PM holds it at that crash step, before recovery |
+//! | `expect everywhere: …` | after recovery from any power failure |
+//! | `expect end: …` | when all threads are done |
+//!
+//! | step | meaning |
+//! |---|---|
+//! | `begin`, `commit` | a transaction begins; it ends, and the thread waits for the acknowledgement |
+//! | `WORD = VALUE` | a store, in a transaction |
+//! | `load WORD` | a load |
+//! | `compute COUNT` | so many instructions that touch no memory |
+//! | `lock NAME`, `unlock NAME` | a lock is taken and released |
+//! | `signal NAME`, `await NAME` | what comes after the one waits for what came before the other |
+//! | `evict WORD [from l1 \| l2 \| llc]` | its line leaves this cache and those before it; `llc` if not said |
+//! | `writeback WORD` | its line is written back and stays |
+//! | `background` | the design's periodic work begins |
+//! | `settle` | waits until memory and the design's work for finished transactions are idle |
+//! | `crash NAME` | power fails here, and then the run goes on as if it had not |
+//!
+//! Words that begin a statement or a step name no variable. `everywhere`, `marked`, `point` and `end` name
+//! no crash step: `crash marked` among the steps of a thread is the statement, and ends the thread. The title
+//! and statements up to `crash` may stand anywhere, the latter once if it is not said that they may be
+//! repeated.
+//!
+//! A sequence is the order in which the steps of all threads happen, each with the number of its thread:
+//!
+//! ```text
+//! sequence
+//!   0: begin
+//!   1: begin
+//!   0: A = 2
+//! ```
+//!
+//! It is read as threads, numbered from 0 without gaps, that hand over to each other by signals of names
+//! that the program does not use, `step-1`, `step-2`, …, and printed as such.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | a program as data |
+//! | `parse` | from text: statements and blocks; errors carry line and column |
+//! | `tokens` | the tokens of a line, and their places |
+//! | `steps` | steps and words of variables |
+//! | `check` | names exist, transactions and locks end |
+//! | `sequence` | one order of all steps as threads |
+//! | `print` | to text |
+//! | `program` | variables laid out, steps as operations: a workload |
+//! | `run` | a program on a design, with power failing |
+
+mod check;
+mod parse;
+mod print;
+mod program;
+mod sequence;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub use parse::{ParseError, parse};
+pub use program::{Layout, LayoutError, LitmusWorkload, WORKLOAD, crash_steps};
+
+/// The laboratory's machine, for programs that name none.
+pub const MACHINE: &str = "cramped";
+
+/// The version of the format that is read and written.
+pub const VERSION: u32 = 1;
+
+/// A litmus program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Litmus {
+    /// What it is about.
+    pub title: String,
+    /// Designs that must keep their promise in it; none: every safe one.
+    pub designs: Vec<String>,
+    /// Designs that must be convicted by it.
+    pub convicts: Vec<String>,
+    /// A preset; none: the laboratory's cramped machine.
+    pub machine: Option<String>,
+    /// Configuration values, in order.
+    pub settings: Vec<(String, String)>,
+    /// A single-point sabotage of the design that is in force.
+    pub sabotage: Option<String>,
+    /// Seed of the adversary's delays and orders in memory; none: memory as it is.
+    pub adversary: Option<u64>,
+    /// Seed of the bytes that the log region holds at first; none: zeroes.
+    pub garbage: Option<u64>,
+    /// Number of each thread's first transaction, so that ids wrap soon.
+    pub first_transaction: u64,
+    /// Words and what they hold at first.
+    pub variables: Vec<Variable>,
+    /// What each thread does.
+    pub threads: Vec<Vec<Step>>,
+    /// Where power fails besides the program's own crash steps.
+    pub crash: CrashAt,
+    /// What must hold.
+    pub expectations: Vec<Expectation>,
+}
+
+/// Consecutive words with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// How many words; one that is not an array has one.
+    pub words: Option<u32>,
+    /// What each holds at first.
+    pub initial: u64,
+    /// Where it lies.
+    pub place: Placement,
+}
+
+/// Where a variable lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// At the beginning of a line that no other has yet.
+    OwnLine,
+    /// Right after the last word of this variable's line that is taken.
+    With(String),
+    /// At so many bytes from the start of the data region, a multiple of 8.
+    At(u64),
+}
+
+/// A word of a variable.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Word {
+    /// The variable.
+    pub name: String,
+    /// Which of an array's words; none for a variable that is not an array.
+    pub index: Option<u32>,
+}
+
+/// One step of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// `begin`: a transaction begins.
+    Begin,
+    /// `commit`: it ends; the thread goes on when the commit is acknowledged.
+    Commit,
+    /// `A = 5`: a store.
+    Store(Word, u64),
+    /// `movnt A = 5`: a store with the hint that it need not go through the caches.
+    StoreNonTemporal(Word, u64),
+    /// `load A`.
+    Load(Word),
+    /// `compute 20`: instructions that touch no memory.
+    Compute(u32),
+    /// `lock m`.
+    Lock(String),
+    /// `unlock m`.
+    Unlock(String),
+    /// `signal x`: what was done before has been performed.
+    Signal(String),
+    /// `await x`: not before that was signalled.
+    Await(String),
+    /// `evict A from l1|l2|llc` (default llc: out of all caches): the line is evicted now.
+    Evict(Word, Level),
+    /// `writeback A`: the line is written back and stays (clwb).
+    WriteBack(Word),
+    /// `background`: the design's periodic work (a scan, a collection) begins now.
+    Background,
+    /// `settle`: waits until memory and the design's work for finished transactions are idle.
+    Settle,
+    /// `crash NAME`: power fails here; then the run goes on as if it had not.
+    Crash(String),
+}
+
+/// A level of the hierarchy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// Out of the L1.
+    L1,
+    /// Out of L1 and L2.
+    L2,
+    /// Out of all caches.
+    #[default]
+    Llc,
+}
+
+/// Where power fails besides the program's own crash steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CrashAt {
+    /// `crash everywhere`: at every change of the durable state.
+    #[default]
+    Everywhere,
+    /// `crash marked`: at the program's crash steps only.
+    Marked,
+    /// `crash point 17 …`: at one crash point only, in one of its forms.
+    Point {
+        /// Its number, from 0.
+        number: u64,
+        /// What is special about it.
+        form: Form,
+    },
+}
+
+/// What a power failure at a crash point finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Everything that was accepted, and nothing else.
+    #[default]
+    Plain,
+    /// `torn 0x5`: of the last write, only these words.
+    Torn(u8),
+    /// `in-flight 12`: what was sent and not accepted is there in part, as this seed draws.
+    InFlight(u64),
+    /// `recovery 3`: recovery itself is cut off after so many writes, and starts again.
+    Recovery(u64),
+}
+
+/// What must hold, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// When.
+    pub when: When,
+    /// One of these must be so.
+    pub alternatives: Vec<Vec<(Word, u64)>>,
+}
+
+/// When an expectation applies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum When {
+    /// `expect NAME: …`: after recovery from a crash step.
+    Recovered(String),
+    /// `survives NAME: …`: what PM holds at a crash step, before recovery.
+    Survives(String),
+    /// `expect everywhere: …`: after recovery from any power failure.
+    Everywhere,
+    /// `expect end: …`: what programs see when all threads are done.
+    End,
+}

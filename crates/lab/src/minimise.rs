@@ -1,0 +1,326 @@
+//! Shrinking: from a schedule that convicts to the least that still does.
+//!
+//! Candidates are the program without a thread, without a transaction, without some steps, with a plainer
+//! machine, with smaller numbers; each is run again in full and kept if it still convicts, whatever the
+//! verdict says. What is left is usually short enough to be read at a glance.
+//!
+//! A long program first loses whole runs of transactions while only the form that convicted it is
+//! examined; the rest is done to what is left, in all forms.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::case::Case;
+use crate::litmus::{self, CrashAt, Form, Litmus, Placement, Step, Word};
+use graven_base::control::Control;
+use graven_machine::design::Entry;
+
+use crate::explorer::{Conviction, Thoroughness};
+use graven_machine::registry::Registry;
+
+/// Most runs that shrinking may take.
+const RUNS_MAX: u32 = 4000;
+
+/// A program that convicts, and how.
+#[derive(Clone, Debug)]
+pub struct Shrunk {
+    /// The program; it replays the conviction exactly.
+    pub litmus: Litmus,
+    /// Its first conviction.
+    pub conviction: Conviction,
+    /// Runs that it took.
+    pub runs: u32,
+}
+
+/// The least program that still convicts; `None` if this one does not.
+pub fn shrink(registry: &Registry, litmus: &Litmus, design: &'static Entry) -> Option<Shrunk> {
+    let conviction =
+        Case::new(registry, litmus, design).ok()?.examined(Thoroughness::SHORT).run().ok()?;
+    let form = conviction.convictions.first()?.form;
+    shrink_watched(registry, litmus, design, form, 0, &Arc::default())
+}
+
+/// The same for a program that is known to be convicted in a form, with tears and landings drawn from a
+/// seed. When it is cancelled, it is as far as it has come.
+pub(crate) fn shrink_watched(
+    registry: &Registry,
+    litmus: &Litmus,
+    design: &'static Entry,
+    form: Form,
+    seed: u64,
+    control: &Arc<Control>,
+) -> Option<Shrunk> {
+    let how = only(form);
+    let mut shrinker = Shrinker { registry, design, seed, how, control, runs: 0, conviction: None };
+    let mut best = litmus.clone();
+    best.crash = CrashAt::Everywhere;
+    best.expectations.clear();
+    shrinker.convicts(&best)?;
+    shrinker.drop_threads(&mut best);
+    shrinker.drop_transactions(&mut best);
+    shrinker.drop_unused(&mut best);
+    shrinker.how = Thoroughness::SHORT;
+    loop {
+        let before = best.clone();
+        shrinker.drop_threads(&mut best);
+        shrinker.drop_transactions(&mut best);
+        shrinker.drop_steps(&mut best);
+        shrinker.make_plain(&mut best);
+        shrinker.make_small(&mut best);
+        if best == before || shrinker.runs >= RUNS_MAX {
+            break;
+        }
+    }
+    let conviction = shrinker.conviction?;
+    best.crash = CrashAt::Point { number: conviction.point, form: conviction.form };
+    Some(Shrunk { litmus: best, conviction, runs: shrinker.runs })
+}
+
+/// Every crash point, in the plain form and one other.
+fn only(form: Form) -> Thoroughness {
+    let mut how = Thoroughness { torn_every: 0, in_flight_every: 0, ..Thoroughness::SHORT };
+    how.recovery_every = 0;
+    match form {
+        Form::Plain => {}
+        Form::Torn(_) => how.torn_every = 1,
+        Form::InFlight(_) => how.in_flight_every = 1,
+        Form::Recovery(_) => how.recovery_every = Thoroughness::SHORT.recovery_every,
+    }
+    how
+}
+
+struct Shrinker<'a> {
+    registry: &'a Registry,
+    design: &'static Entry,
+    seed: u64,
+    how: Thoroughness,
+    control: &'a Arc<Control>,
+    runs: u32,
+    /// Of the best program.
+    conviction: Option<Conviction>,
+}
+
+impl Shrinker<'_> {
+    /// Whether it is convicted; then it is the best program.
+    fn convicts(&mut self, candidate: &Litmus) -> Option<()> {
+        self.runs += 1;
+        // What is not a valid program any more (a lock without its unlock) is read as such.
+        let candidate = litmus::parse(&candidate.to_string()).ok()?;
+        if !is_isolated(&candidate) {
+            return None;
+        }
+        let case = Case::new(self.registry, &candidate, self.design).ok()?.examined(self.how);
+        let outcome = case.drawing(self.seed).under(self.control).run().ok()?;
+        self.conviction = Some(outcome.convictions.into_iter().next()?);
+        Some(())
+    }
+
+    fn try_it(&mut self, best: &mut Litmus, change: impl FnOnce(&mut Litmus)) -> bool {
+        if self.runs >= RUNS_MAX || self.control.is_cancelled() {
+            return false;
+        }
+        let mut candidate = best.clone();
+        change(&mut candidate);
+        let kept = candidate != *best && self.convicts(&candidate).is_some();
+        if kept {
+            *best = candidate;
+        }
+        kept
+    }
+
+    fn drop_threads(&mut self, best: &mut Litmus) {
+        let mut thread = 0;
+        while thread < best.threads.len() && best.threads.len() > 1 {
+            if !self.try_it(best, |l| drop(l.threads.remove(thread))) {
+                thread += 1;
+            }
+        }
+    }
+
+    /// Runs of transactions, halving their length down to one; each goes from a begin (and the locks
+    /// before it) to the next.
+    fn drop_transactions(&mut self, best: &mut Litmus) {
+        for thread in 0..best.threads.len() {
+            let mut length = heads(&best.threads[thread]).len().next_power_of_two();
+            while length > 0 {
+                let mut nth = 0;
+                while let Some((from, to)) = nth_run(&best.threads[thread], nth, length) {
+                    if !self.try_it(best, |l| drop(l.threads[thread].drain(from..to))) {
+                        nth += length;
+                    }
+                }
+                length /= 2;
+            }
+        }
+    }
+
+    /// Runs of steps, halving their length down to one; a lock goes with its unlock.
+    fn drop_steps(&mut self, best: &mut Litmus) {
+        for thread in 0..best.threads.len() {
+            let mut length = best.threads[thread].len().next_power_of_two();
+            while length > 0 {
+                let mut from = 0;
+                while from < best.threads[thread].len() {
+                    let to = (from + length).min(best.threads[thread].len());
+                    if !self.try_it(best, |l| drop(l.threads[thread].drain(from..to))) {
+                        from += length;
+                    }
+                }
+                length /= 2;
+            }
+            let mut at = 0;
+            while at < best.threads[thread].len() {
+                let Step::Lock(name) = &best.threads[thread][at] else {
+                    at += 1;
+                    continue;
+                };
+                let name = name.clone();
+                let steps = &best.threads[thread];
+                let unlock = steps[at..].iter().position(|s| *s == Step::Unlock(name.clone()));
+                let unlock = unlock.map(|n| at + n);
+                let kept = unlock.is_some_and(|unlock| {
+                    self.try_it(best, |l| {
+                        l.threads[thread].remove(unlock);
+                        l.threads[thread].remove(at);
+                    })
+                });
+                at += usize::from(!kept);
+            }
+        }
+    }
+
+    /// The machine as it is by default, where that suffices.
+    fn make_plain(&mut self, best: &mut Litmus) {
+        self.try_it(best, |l| l.settings.clear());
+        let mut at = 0;
+        while at < best.settings.len() {
+            if !self.try_it(best, |l| drop(l.settings.remove(at))) {
+                at += 1;
+            }
+        }
+        self.try_it(best, |l| l.adversary = None);
+        self.try_it(best, |l| l.garbage = None);
+        self.try_it(best, |l| l.first_transaction = 0);
+        self.drop_unused(best);
+        for at in (0..best.variables.len()).rev() {
+            self.try_it(best, |l| l.variables[at].place = Placement::OwnLine);
+        }
+    }
+
+    /// Variables that no step names: all at once, or else one by one.
+    fn drop_unused(&mut self, best: &mut Litmus) {
+        let unused = |l: &Litmus| {
+            let words = l.threads.iter().flatten().filter_map(word_of);
+            let beside = l.variables.iter().filter_map(|v| match &v.place {
+                Placement::With(name) => Some(name),
+                _ => None,
+            });
+            let used: BTreeSet<&String> = words.map(|word| &word.name).chain(beside).collect();
+            let unused = |&at: &usize| !used.contains(&l.variables[at].name);
+            (0..l.variables.len()).filter(unused).collect::<Vec<usize>>()
+        };
+        let without = |l: &mut Litmus, gone: &[usize]| {
+            let mut at = 0..;
+            l.variables.retain(|_| at.next().is_some_and(|at| gone.binary_search(&at).is_err()));
+        };
+        let all = unused(best);
+        if !all.is_empty() && !self.try_it(best, |l| without(l, &all)) {
+            for at in all.into_iter().rev() {
+                self.try_it(best, |l| drop(l.variables.remove(at)));
+            }
+        }
+    }
+
+    /// Smaller numbers.
+    fn make_small(&mut self, best: &mut Litmus) {
+        for thread in 0..best.threads.len() {
+            for at in 0..best.threads[thread].len() {
+                if let Step::Compute(n) = best.threads[thread][at]
+                    && n > 1
+                {
+                    self.try_it(best, |l| l.threads[thread][at] = Step::Compute(n / 4 + 1));
+                }
+            }
+        }
+        for at in 0..best.variables.len() {
+            self.try_it(best, |l| l.variables[at].initial = 0);
+            let name = best.variables[at].name.clone();
+            let steps = || best.threads.iter().flatten().filter_map(word_of);
+            let highest = steps().filter(|w| w.name == name).filter_map(|w| w.index).max();
+            if let (Some(_), Some(highest)) = (best.variables[at].words, highest) {
+                self.try_it(best, |l| l.variables[at].words = Some(highest + 1));
+            }
+        }
+    }
+}
+
+/// Whether words that several threads store to are stored to under one common lock, as the promise
+/// presumes.
+fn is_isolated(litmus: &Litmus) -> bool {
+    // Per word: the thread that stores to it (none: several), and the locks that all its stores are under.
+    let mut known: BTreeMap<&Word, (Option<usize>, BTreeSet<&str>)> = BTreeMap::new();
+    for (thread, steps) in litmus.threads.iter().enumerate() {
+        let mut held: BTreeSet<&str> = BTreeSet::new();
+        for step in steps {
+            match step {
+                Step::Lock(name) => drop(held.insert(name)),
+                Step::Unlock(name) => drop(held.remove(name.as_str())),
+                Step::Store(word, _) | Step::StoreNonTemporal(word, _) => {
+                    let (by, locks) = known.entry(word).or_insert((Some(thread), held.clone()));
+                    if *by != Some(thread) {
+                        *by = None;
+                    }
+                    locks.retain(|lock| held.contains(lock));
+                }
+                _ => {}
+            }
+        }
+    }
+    known.values().all(|(by, locks)| by.is_some() || !locks.is_empty())
+}
+
+/// Where transactions begin; what comes before the first belongs to none.
+fn heads(steps: &[Step]) -> Vec<usize> {
+    let is_head = |i: usize| matches!(steps[i], Step::Lock(_) | Step::Begin);
+    (0..steps.len()).filter(|&i| i == 0 || is_head(i) && !is_head(i - 1)).collect()
+}
+
+/// From the beginning of a transaction over so many of them.
+fn nth_run(steps: &[Step], nth: usize, length: usize) -> Option<(usize, usize)> {
+    let heads = heads(steps);
+    let from = *heads.get(nth)?;
+    Some((from, heads.get(nth + length).copied().unwrap_or(steps.len())))
+}
+
+fn word_of(step: &Step) -> Option<&Word> {
+    match step {
+        Step::Store(word, _)
+        | Step::StoreNonTemporal(word, _)
+        | Step::Load(word)
+        | Step::Evict(word, _)
+        | Step::WriteBack(word) => Some(word),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn isolated(threads: &str) -> bool {
+        let text = format!("graven litmus 1\ntitle \"x\"\nA = 0\nB = 0\n{threads}");
+        is_isolated(&litmus::parse(&text).unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    #[test]
+    fn a_word_of_two_threads_needs_a_lock_of_both() {
+        let thread = |lock: &str, word: &str| {
+            format!("thread\nlock {lock}\nbegin\n{word} = 1\ncommit\nunlock {lock}\n")
+        };
+        assert!(isolated(&(thread("m", "A") + &thread("m", "A"))));
+        assert!(isolated(&(thread("m", "A") + &thread("n", "B"))));
+        assert!(!isolated(&(thread("m", "A") + &thread("n", "A"))));
+        assert!(!isolated(&(thread("m", "A") + "thread\nbegin\nA = 2\ncommit\n")));
+        assert!(isolated("thread\nbegin\nA = 2\ncommit\nbegin\nA = 3\ncommit\n"));
+    }
+}

@@ -1,0 +1,167 @@
+//! A workload's run as a litmus program: every operation that its threads were asked for, with the values
+//! that it stored, and the words that it touched with what they held at first.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::litmus::{Litmus, MACHINE, Placement, Step, Variable, Word};
+use graven_base::config::ConfigError;
+use graven_base::memory::{Addr, Image};
+use graven_machine::program::{Op, Program};
+use graven_machine::registry::Registry;
+use graven_machine::sim::Spec;
+use graven_machine::workload::{Violation, Workload};
+
+/// More steps than this are not made a program of: it could neither be reduced nor read.
+const STEPS_MAX: usize = 60_000;
+
+/// What was recorded.
+#[derive(Clone, Default)]
+pub struct Log {
+    threads: Rc<RefCell<Vec<Vec<Op>>>>,
+    initial: Rc<RefCell<Image>>,
+}
+
+/// A workload whose operations are recorded.
+pub struct Recording {
+    workload: Box<dyn Workload>,
+    log: Log,
+}
+
+impl Recording {
+    /// Of the workload of a specification.
+    ///
+    /// # Errors
+    /// Parameters that it cannot work with.
+    pub fn new(spec: &Spec) -> Result<Recording, ConfigError> {
+        let workload = spec.build_workload()?;
+        let log = Log::default();
+        log.threads.borrow_mut().resize_with(spec.threads as usize, Vec::new);
+        Ok(Recording { workload, log })
+    }
+
+    /// Where the record is found when the run is over.
+    pub fn log(&self) -> Log {
+        self.log.clone()
+    }
+}
+
+impl Workload for Recording {
+    fn populate(&mut self, image: &mut Image) {
+        self.workload.populate(image);
+        *self.log.initial.borrow_mut() = image.clone();
+    }
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let (program, log) = (self.workload.program(thread), self.log.clone());
+        Box::new(Recorded { program, log, thread: thread as usize })
+    }
+
+    fn check(&self, image: &Image) -> Result<(), Violation> {
+        self.workload.check(image)
+    }
+}
+
+struct Recorded {
+    program: Box<dyn Program>,
+    log: Log,
+    thread: usize,
+}
+
+impl Program for Recorded {
+    fn next(&mut self, value: u64) -> Op {
+        let op = self.program.next(value);
+        self.log.threads.borrow_mut()[self.thread].push(op);
+        op
+    }
+}
+
+impl Log {
+    /// The program, unless it is too long.
+    pub fn to_litmus(&self, registry: &Registry, spec: &Spec, what: &str) -> Option<Litmus> {
+        let threads = self.threads.borrow();
+        if threads.iter().map(Vec::len).sum::<usize>() > STEPS_MAX {
+            return None;
+        }
+        let (start, _) = spec.data_region();
+        let name = |addr: Addr| Word { name: format!("w{:x}", addr.0), index: None };
+        let mut touched = BTreeSet::new();
+        let mut programs = Vec::new();
+        for ops in threads.iter() {
+            let (mut steps, mut open, mut held) = (Vec::new(), false, Vec::new());
+            for op in ops {
+                match *op {
+                    Op::Load { at } => {
+                        touched.insert(at.addr);
+                        steps.push(Step::Load(name(at.addr)));
+                    }
+                    Op::Store { at, value } => {
+                        touched.insert(at.addr);
+                        steps.push(Step::Store(name(at.addr), value));
+                    }
+                    Op::StoreNonTemporal { at, value } => {
+                        touched.insert(at.addr);
+                        steps.push(Step::StoreNonTemporal(name(at.addr), value));
+                    }
+                    Op::Compute { instructions } => steps.push(Step::Compute(instructions)),
+                    Op::TxBegin | Op::TxEnd => {
+                        open = *op == Op::TxBegin;
+                        steps.push(if open { Step::Begin } else { Step::Commit });
+                    }
+                    Op::Lock { lock } => {
+                        held.push(lock);
+                        steps.push(Step::Lock(format!("m{lock}")));
+                    }
+                    Op::Unlock { lock } => {
+                        held.retain(|&l| l != lock);
+                        steps.push(Step::Unlock(format!("m{lock}")));
+                    }
+                    Op::Persist(_) | Op::Ending | Op::Disturb(_) | Op::Done => {}
+                }
+            }
+            // The run stopped somewhere; what follows only completes the text.
+            steps.extend(open.then_some(Step::Commit));
+            steps.extend(held.iter().rev().map(|lock| Step::Unlock(format!("m{lock}"))));
+            programs.push(steps);
+        }
+        let initial = self.initial.borrow();
+        let (machine, settings) = machine(registry, spec);
+        let variable = |&addr: &Addr| Variable {
+            name: name(addr).name,
+            words: None,
+            initial: initial.load(addr),
+            place: Placement::At(addr.0 - start.0),
+        };
+        Some(Litmus {
+            title: format!("{} on {}: {what}", spec.design.name, spec.workload.name),
+            designs: vec![spec.design.name.into()],
+            machine: Some(machine),
+            settings,
+            sabotage: sabotage(spec),
+            adversary: spec.trial.adversary,
+            garbage: spec.trial.garbage,
+            first_transaction: spec.trial.first_transaction,
+            variables: touched.iter().map(variable).collect(),
+            threads: programs,
+            ..Litmus::default()
+        })
+    }
+}
+
+/// The preset that a program starts from, and what is different from it. A machine of the user's own has
+/// no name that a program could give, so it is written out.
+fn machine(registry: &Registry, spec: &Spec) -> (String, Vec<(String, String)>) {
+    let named = registry.presets().iter().find(|preset| preset.name == spec.config.machine);
+    let base = named.map_or(MACHINE, |preset| preset.name);
+    let preset = registry.machine(base).expect("presets are tested").annotations();
+    let own = spec.config.annotations().into_iter().zip(preset);
+    let differs = own.filter(|(a, b)| a.value != b.value && !a.key.starts_with("workload."));
+    (base.into(), differs.map(|(a, _)| (a.key, a.value.trim_matches('"').to_owned())).collect())
+}
+
+fn sabotage(spec: &Spec) -> Option<String> {
+    let named = spec.design.sabotages.iter().enumerate();
+    let mut in_force = named.filter(|&(i, _)| spec.trial.sabotages.has(i));
+    in_force.next().map(|(_, s)| s.name.into())
+}

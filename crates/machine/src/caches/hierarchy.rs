@@ -1,0 +1,639 @@
+//! The cache hierarchy: private L1 and optional L2 per core, a shared inclusive LLC with a MESI
+//! directory.
+//!
+//! Every level includes the ones above it, so a line that is cached anywhere is in the LLC, whose slot
+//! records which cores have it. A slot marked writable belongs to exactly one core (E or M); otherwise
+//! the sharers hold it in S. State changes happen at once, the access is charged the sum of the
+//! latencies of the levels it visits. Lines that leave are reported as [`Departure`]s, which the
+//! simulation hands to the design before anything else happens.
+
+use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, WRITABLE};
+use crate::config::{CoreConfig, L1Config, L2Config, LlcConfig};
+use crate::stats::Counters;
+use graven_base::config::Config;
+use graven_base::memory::LineAddr;
+use graven_base::time::Cycle;
+
+/// How an access went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The line is in the core's L1 now; the access took so long.
+    Hit(Cycle),
+    /// No cache has it: memory must be asked, which the miss reaches after so long.
+    Miss(Cycle),
+}
+
+/// A use of a cache's tag port by somebody else than the cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TagPortUse {
+    /// Which cache.
+    pub cache: usize,
+    /// From this cycle on.
+    pub from: Cycle,
+    /// One past its last.
+    pub until: Cycle,
+    /// It lets accesses in after every so many cycles; 0: at once.
+    pub grain: Cycle,
+}
+
+/// A line that left a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Out of a core's L1: evicted, or invalidated by another core or an outer level.
+    L1 {
+        /// Whose.
+        core: u32,
+        /// Which line.
+        line: LineAddr,
+        /// Whether the L1 held changes.
+        dirty: bool,
+    },
+    /// Out of the LLC, hence out of all caches.
+    Llc {
+        /// Which line.
+        line: LineAddr,
+        /// Whether any cache held changes that memory has not.
+        dirty: bool,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Private {
+    l1: Cache,
+    l2: Option<Cache>,
+}
+
+/// All caches of the machine.
+#[derive(Clone, Debug)]
+pub struct Hierarchy {
+    cores: Vec<Private>,
+    llc: Cache,
+    /// Per LLC slot, the cores that have the line.
+    sharers: Vec<u64>,
+    l1_latency: Cycle,
+    l2_latency: Cycle,
+    llc_latency: Cycle,
+    departures: Vec<Departure>,
+    report_l1: bool,
+    tag_port: TagPortUse,
+}
+
+impl Hierarchy {
+    /// The caches of a configuration, empty.
+    pub fn new(config: &Config) -> Self {
+        let (l1, l2, llc) =
+            (config.get::<L1Config>(), config.get::<L2Config>(), config.get::<LlcConfig>());
+        let private = Private {
+            l1: Cache::new(l1.bytes.0, l1.ways),
+            l2: (l2.bytes.0 > 0).then(|| Cache::new(l2.bytes.0, l2.ways)),
+        };
+        let llc_cache = Cache::new(llc.bytes.0, llc.ways);
+        Self {
+            cores: vec![private; config.get::<CoreConfig>().count as usize],
+            sharers: vec![0; llc_cache.slots()],
+            llc: llc_cache,
+            l1_latency: l1.latency_cycles.into(),
+            l2_latency: if l2.bytes.0 > 0 { l2.latency_cycles.into() } else { 0 },
+            llc_latency: llc.latency_cycles.into(),
+            departures: Vec::new(),
+            report_l1: false,
+            tag_port: TagPortUse::default(),
+        }
+    }
+
+    /// Somebody uses a cache's tag port, instead of any that was used before.
+    pub fn use_tag_port(&mut self, by: TagPortUse) {
+        self.tag_port = by;
+    }
+
+    /// How long an access of a core that begins now waits for tag ports on its way.
+    #[inline]
+    pub fn tag_port_wait(&self, core: u32, access: Access, now: Cycle) -> Cycle {
+        if now >= self.tag_port.until {
+            return 0;
+        }
+        let (Access::Hit(latency) | Access::Miss(latency)) = access;
+        let TagPortUse { cache, from, until, grain } = self.tag_port;
+        let l1 = core as usize * self.levels();
+        let asks_l2 = self.levels() == 2 && latency > self.l1_latency;
+        let asks_llc = latency >= self.traversal();
+        let asks = cache == l1
+            || (cache == l1 + 1 && asks_l2)
+            || (cache == self.cache_count() - 1 && asks_llc);
+        if !asks || grain == 0 || now < from {
+            return 0;
+        }
+        (grain - (now - from) % grain).min(until - now)
+    }
+
+    /// Whether lines that leave an L1 are reported; off by default, for speed.
+    pub fn report_l1_departures(&mut self, on: bool) {
+        self.report_l1 = on;
+    }
+
+    /// Time from a core through all levels: what a miss spends before it reaches memory, and the least
+    /// that a store needs to fall through the hierarchy.
+    pub fn traversal(&self) -> Cycle {
+        self.l1_latency + self.l2_latency + self.llc_latency
+    }
+
+    /// Latency of an L1 hit.
+    pub fn l1_latency(&self) -> Cycle {
+        self.l1_latency
+    }
+
+    /// The next line that left, oldest first.
+    #[inline]
+    pub fn take_departure(&mut self) -> Option<Departure> {
+        if self.departures.is_empty() { None } else { Some(self.departures.remove(0)) }
+    }
+
+    /// Whether a line has left that nobody has asked about.
+    #[inline]
+    pub fn has_departures(&self) -> bool {
+        !self.departures.is_empty()
+    }
+
+    /// Marks a line dirty that the core can write to.
+    #[inline]
+    pub fn mark_dirty(&mut self, core: u32, line: LineAddr) {
+        let l1 = &mut self.cores[core as usize].l1;
+        let slot = l1.find(line).expect("a writable line is in the L1");
+        debug_assert!(l1.state(slot) & WRITABLE != 0, "a store needs the line exclusively");
+        *l1.state_mut(slot) |= DIRTY;
+    }
+
+    /// Whether the core could store to the line without asking anyone.
+    #[inline]
+    pub fn is_writable(&self, core: u32, line: LineAddr) -> bool {
+        let l1 = &self.cores[core as usize].l1;
+        l1.find(line).is_some_and(|slot| l1.state(slot) & WRITABLE != 0)
+    }
+
+    /// One access of a core. A write leaves the line dirty in its L1.
+    #[inline]
+    pub fn access(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        write: bool,
+        counters: &mut Counters,
+    ) -> Access {
+        let l1 = &mut self.cores[core as usize].l1;
+        if let Some(slot) = l1.touch(line) {
+            let state = l1.state_mut(slot);
+            if !write || *state & WRITABLE != 0 {
+                if write {
+                    *state |= DIRTY;
+                }
+                counters.l1_hits += 1;
+                return Access::Hit(self.l1_latency);
+            }
+            counters.l1_hits += 1;
+            return self.upgrade(core, line, counters);
+        }
+        counters.l1_misses += 1;
+        self.access_beyond_l1(core, line, write, counters)
+    }
+
+    fn upgrade(&mut self, core: u32, line: LineAddr, counters: &mut Counters) -> Access {
+        counters.upgrades += 1;
+        let slot = self.llc.touch(line).expect("the LLC includes every L1");
+        let snoop = self.invalidate_others(slot, core, line, counters);
+        self.own(slot, core);
+        let private = &mut self.cores[core as usize];
+        if let Some(l2) = &mut private.l2 {
+            let at = l2.find(line).expect("the L2 includes the L1");
+            *l2.state_mut(at) |= WRITABLE;
+        }
+        let at = private.l1.find(line).expect("it was just found");
+        *private.l1.state_mut(at) |= WRITABLE | DIRTY;
+        Access::Hit(self.traversal() + snoop)
+    }
+
+    fn access_beyond_l1(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        write: bool,
+        counters: &mut Counters,
+    ) -> Access {
+        if let Some(l2) = &mut self.cores[core as usize].l2 {
+            if let Some(slot) = l2.touch(line) {
+                counters.l2_hits += 1;
+                let writable = l2.state(slot) & WRITABLE;
+                self.insert_l1(core, line, writable);
+                if !write {
+                    return Access::Hit(self.l1_latency + self.l2_latency);
+                }
+                if writable == 0 {
+                    return self.upgrade(core, line, counters);
+                }
+                self.mark_dirty(core, line);
+                return Access::Hit(self.l1_latency + self.l2_latency);
+            }
+            counters.l2_misses += 1;
+        }
+        let Some(slot) = self.llc.touch(line) else {
+            counters.llc_misses += 1;
+            return Access::Miss(self.traversal());
+        };
+        counters.llc_hits += 1;
+        let snoop = if write {
+            let snoop = self.invalidate_others(slot, core, line, counters);
+            self.own(slot, core);
+            snoop
+        } else {
+            self.share(slot, core, line, counters)
+        };
+        let state = self.llc.state(slot) & WRITABLE;
+        self.insert_private(core, line, state);
+        if write {
+            self.mark_dirty(core, line);
+        }
+        Access::Hit(self.traversal() + snoop)
+    }
+
+    /// Puts a line that memory has delivered into all levels for one core, exclusively.
+    pub fn fill(&mut self, core: u32, line: LineAddr) {
+        let (slot, victim) = self.llc.insert(line, WRITABLE);
+        if let Some(victim) = victim {
+            let sharers = std::mem::take(&mut self.sharers[slot]);
+            let mut dirty = victim.state & DIRTY != 0;
+            for sharer in bits(sharers) {
+                dirty |= self.drop_private(sharer, victim.line) & DIRTY != 0;
+            }
+            self.departures.push(Departure::Llc { line: victim.line, dirty });
+        }
+        self.sharers[slot] = 1 << core;
+        self.insert_private(core, line, WRITABLE);
+    }
+
+    /// Whether any cache has the line.
+    pub fn contains(&self, line: LineAddr) -> bool {
+        self.llc.find(line).is_some()
+    }
+
+    fn own(&mut self, slot: usize, core: u32) {
+        self.sharers[slot] = 1 << core;
+        *self.llc.state_mut(slot) |= WRITABLE;
+    }
+
+    /// Adds a reader; an owner elsewhere gives up its exclusive right and its changes.
+    fn share(&mut self, slot: usize, core: u32, line: LineAddr, counters: &mut Counters) -> Cycle {
+        let others = self.sharers[slot] & !(1 << core);
+        let mut snoop = 0;
+        if others == 0 {
+            *self.llc.state_mut(slot) |= WRITABLE;
+        } else if self.llc.state(slot) & WRITABLE != 0 {
+            let owner = others.trailing_zeros();
+            counters.snoops += 1;
+            snoop = self.l1_latency + self.l2_latency;
+            let state = self.downgrade(owner, line);
+            let llc = self.llc.state_mut(slot);
+            *llc = (*llc & !WRITABLE) | (state & (DIRTY | DESIGN_BITS));
+        }
+        self.sharers[slot] |= 1 << core;
+        snoop
+    }
+
+    /// An owner keeps its copy but may no longer write it; returns what it had changed.
+    fn downgrade(&mut self, core: u32, line: LineAddr) -> u8 {
+        let private = &mut self.cores[core as usize];
+        let mut had = 0;
+        for cache in std::iter::once(&mut private.l1).chain(private.l2.as_mut()) {
+            if let Some(slot) = cache.find(line) {
+                let state = cache.state_mut(slot);
+                had |= *state;
+                *state &= !(WRITABLE | DIRTY | DESIGN_BITS);
+            }
+        }
+        had
+    }
+
+    fn invalidate_others(
+        &mut self,
+        slot: usize,
+        core: u32,
+        line: LineAddr,
+        counters: &mut Counters,
+    ) -> Cycle {
+        let others = self.sharers[slot] & !(1 << core);
+        if others == 0 {
+            return 0;
+        }
+        for other in bits(others) {
+            counters.snoops += 1;
+            let state = self.drop_private(other, line);
+            *self.llc.state_mut(slot) |= state & (DIRTY | DESIGN_BITS);
+        }
+        self.sharers[slot] &= 1 << core;
+        self.l1_latency + self.l2_latency
+    }
+
+    /// Takes a line out of a core's private caches and returns the state bits it had there.
+    fn drop_private(&mut self, core: u32, line: LineAddr) -> u8 {
+        let private = &mut self.cores[core as usize];
+        let mut had = 0;
+        if let Some(state) = private.l1.remove(line) {
+            had |= state;
+            if self.report_l1 {
+                self.departures.push(Departure::L1 { core, line, dirty: state & DIRTY != 0 });
+            }
+        }
+        if let Some(l2) = &mut private.l2 {
+            had |= l2.remove(line).unwrap_or(0);
+        }
+        had
+    }
+
+    fn insert_private(&mut self, core: u32, line: LineAddr, state: u8) {
+        if let Some(l2) = &mut self.cores[core as usize].l2
+            && let (_, Some(victim)) = l2.insert(line, state)
+        {
+            let private = &mut self.cores[core as usize];
+            let mut had = victim.state;
+            if let Some(l1_state) = private.l1.remove(victim.line) {
+                had |= l1_state;
+                if self.report_l1 {
+                    let dirty = l1_state & DIRTY != 0;
+                    self.departures.push(Departure::L1 { core, line: victim.line, dirty });
+                }
+            }
+            self.leave_core(core, victim.line, had);
+        }
+        self.insert_l1(core, line, state);
+    }
+
+    fn insert_l1(&mut self, core: u32, line: LineAddr, state: u8) {
+        let private = &mut self.cores[core as usize];
+        let (_, Some(victim)) = private.l1.insert(line, state) else { return };
+        if self.report_l1 {
+            let dirty = victim.state & DIRTY != 0;
+            self.departures.push(Departure::L1 { core, line: victim.line, dirty });
+        }
+        match &mut private.l2 {
+            Some(l2) => {
+                let slot = l2.find(victim.line).expect("the L2 includes the L1");
+                *l2.state_mut(slot) |= victim.state & (DIRTY | DESIGN_BITS);
+            }
+            None => self.leave_core(core, victim.line, victim.state),
+        }
+    }
+
+    /// A core has no copy any more; its changes go to the LLC.
+    fn leave_core(&mut self, core: u32, line: LineAddr, had: u8) {
+        let slot = self.llc.find(line).expect("the LLC includes the private caches");
+        self.sharers[slot] &= !(1 << core);
+        let state = self.llc.state_mut(slot);
+        *state |= had & (DIRTY | DESIGN_BITS);
+        if had & WRITABLE != 0 {
+            *state &= !WRITABLE;
+        }
+    }
+
+    /// Evicts a line from a level and those inside it: 1 the L1s, 2 the L2s, 3 the LLC. Returns whether it
+    /// was there.
+    pub fn evict(&mut self, line: LineAddr, level: u8) -> bool {
+        let Some(slot) = self.llc.find(line) else { return false };
+        let mut state = 0;
+        for core in bits(self.sharers[slot]) {
+            if level > 1 || self.cores[core as usize].l2.is_none() {
+                let had = self.drop_private(core, line);
+                self.leave_core(core, line, had);
+                continue;
+            }
+            let private = &mut self.cores[core as usize];
+            let Some(had) = private.l1.remove(line) else { continue };
+            let l2 = private.l2.as_mut().expect("just seen");
+            let at = l2.find(line).expect("the L2 includes the L1");
+            *l2.state_mut(at) |= had & (DIRTY | DESIGN_BITS);
+            if self.report_l1 {
+                self.departures.push(Departure::L1 { core, line, dirty: had & DIRTY != 0 });
+            }
+        }
+        if level > 2 {
+            state |= self.llc.remove(line).expect("it was just found");
+            self.sharers[slot] = 0;
+            self.departures.push(Departure::Llc { line, dirty: state & DIRTY != 0 });
+        }
+        true
+    }
+
+    /// Whether some cache holds changes of a line.
+    pub fn is_dirty(&self, line: LineAddr) -> bool {
+        let dirty = |cache: &Cache| cache.find(line).is_some_and(|at| cache.state(at) & DIRTY != 0);
+        let Some(slot) = self.llc.find(line) else { return false };
+        let private = |core: u32| {
+            let private = &self.cores[core as usize];
+            dirty(&private.l1) || private.l2.as_ref().is_some_and(dirty)
+        };
+        dirty(&self.llc) || bits(self.sharers[slot]).any(private)
+    }
+
+    /// Marks a line clean in all caches, as a write-back without eviction does (clwb). Returns how long
+    /// its content takes from the innermost dirty copy to memory; `None` if no copy was dirty.
+    pub fn clean(&mut self, line: LineAddr) -> Option<Cycle> {
+        let slot = self.llc.find(line)?;
+        let mut delay = None;
+        let llc = self.llc.state_mut(slot);
+        if *llc & DIRTY != 0 {
+            delay = Some(self.llc_latency);
+        }
+        *llc &= !(DIRTY | DESIGN_BITS);
+        for core in bits(self.sharers[slot]) {
+            let private = &mut self.cores[core as usize];
+            if let Some(l2) = &mut private.l2
+                && let Some(at) = l2.find(line)
+            {
+                if l2.state(at) & DIRTY != 0 {
+                    delay = delay.max(Some(self.llc_latency + self.l2_latency));
+                }
+                *l2.state_mut(at) &= !(DIRTY | DESIGN_BITS);
+            }
+            if let Some(at) = private.l1.find(line) {
+                if private.l1.state(at) & DIRTY != 0 {
+                    delay = Some(self.llc_latency + self.l2_latency + self.l1_latency);
+                }
+                *private.l1.state_mut(at) &= !(DIRTY | DESIGN_BITS);
+            }
+        }
+        delay
+    }
+
+    /// Number of caches, for scans: each core's L1 and L2, the LLC last.
+    pub fn cache_count(&self) -> usize {
+        self.cores.len() * self.levels() + 1
+    }
+
+    fn levels(&self) -> usize {
+        1 + usize::from(self.cores[0].l2.is_some())
+    }
+
+    /// Cache number `index` (0..[`Self::cache_count`]).
+    pub fn cache(&self, index: usize) -> &Cache {
+        let (core, level) = (index / self.levels(), index % self.levels());
+        match self.cores.get(core) {
+            None => &self.llc,
+            Some(private) if level == 0 => &private.l1,
+            Some(private) => {
+                private.l2.as_ref().expect("levels counts the L2 only if there is one")
+            }
+        }
+    }
+
+    /// The same, to change design bits.
+    pub fn cache_mut(&mut self, index: usize) -> &mut Cache {
+        let (core, level) = (index / self.levels(), index % self.levels());
+        match self.cores.get_mut(core) {
+            None => &mut self.llc,
+            Some(private) if level == 0 => &mut private.l1,
+            Some(private) => {
+                private.l2.as_mut().expect("levels counts the L2 only if there is one")
+            }
+        }
+    }
+
+    /// Every line of which some cache holds changes, each once, in a fixed order.
+    pub fn dirty_lines(&self) -> Vec<LineAddr> {
+        let mut lines: Vec<LineAddr> = (0..self.cache_count())
+            .flat_map(|i| self.cache(i).dirty_in(0..self.cache(i).slots()).map(|(_, line)| line))
+            .collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+    }
+}
+
+fn bits(mut set: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        if set == 0 {
+            return None;
+        }
+        let bit = set.trailing_zeros();
+        set &= set - 1;
+        Some(bit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hierarchy(settings: &[(&str, &str)]) -> Hierarchy {
+        let mut config = crate::registry::Registry::new().defaults();
+        for (key, value) in settings {
+            config.set(key, value).expect("a valid setting");
+        }
+        crate::config::validate(&config).expect("a valid configuration");
+        Hierarchy::new(&config)
+    }
+
+    const LINE: LineAddr = LineAddr(5);
+
+    #[test]
+    fn accesses_wait_for_a_tag_port_on_their_way() {
+        let mut caches = hierarchy(&[]);
+        let (hit, llc_hit, miss) = (Access::Hit(4), Access::Hit(44), Access::Miss(44));
+        let waits = |caches: &Hierarchy, access, now| caches.tag_port_wait(1, access, now);
+        assert_eq!(waits(&caches, miss, 100), 0, "nobody uses one");
+        let llc = caches.cache_count() - 1;
+        caches.use_tag_port(TagPortUse { cache: llc, from: 100, until: 164, grain: 16 });
+        assert_eq!(
+            [99, 100, 107, 116, 163, 164].map(|at| waits(&caches, miss, at)),
+            [0, 16, 9, 16, 1, 0]
+        );
+        assert_eq!((waits(&caches, llc_hit, 107), waits(&caches, hit, 107)), (9, 0));
+        caches.use_tag_port(TagPortUse { cache: 2, from: 100, until: 150, grain: 64 });
+        assert_eq!([hit, miss].map(|access| waits(&caches, access, 120)), [30, 30], "core 1's L1");
+        assert_eq!(caches.tag_port_wait(0, hit, 120), 0, "another core's");
+        caches.use_tag_port(TagPortUse { cache: 3, from: 100, until: 150, grain: 1 });
+        assert_eq!([hit, Access::Hit(16)].map(|access| waits(&caches, access, 120)), [0, 1]);
+    }
+
+    #[test]
+    fn each_level_adds_its_latency() {
+        let mut caches = hierarchy(&[]);
+        let mut c = Counters::default();
+        assert_eq!(caches.access(0, LINE, false, &mut c), Access::Miss(4 + 12 + 28));
+        caches.fill(0, LINE);
+        assert_eq!(caches.access(0, LINE, false, &mut c), Access::Hit(4));
+        for i in 1..=8 {
+            let other = LineAddr(5 + i * 64);
+            caches.access(0, other, false, &mut c);
+            caches.fill(0, other);
+        }
+        assert_eq!(
+            caches.access(0, LINE, false, &mut c),
+            Access::Hit(4 + 12),
+            "evicted from the L1 only"
+        );
+        assert_eq!((c.l1_hits, c.l2_hits, c.llc_misses), (1, 1, 9));
+    }
+
+    #[test]
+    fn a_store_takes_the_line_from_others_and_its_changes_are_not_lost() {
+        let mut caches = hierarchy(&[]);
+        let mut c = Counters::default();
+        caches.fill(0, LINE);
+        assert_eq!(caches.access(0, LINE, true, &mut c), Access::Hit(4), "exclusive after a fill");
+        assert_eq!(caches.access(1, LINE, false, &mut c), Access::Hit(44 + 16), "probes the owner");
+        assert!(!caches.is_writable(0, LINE) && !caches.is_writable(1, LINE));
+        assert_eq!(
+            caches.access(2, LINE, false, &mut c),
+            Access::Hit(44),
+            "shared already: no probe"
+        );
+        assert_eq!(
+            caches.access(1, LINE, true, &mut c),
+            Access::Hit(44 + 16),
+            "invalidates two copies"
+        );
+        assert!(caches.is_writable(1, LINE));
+        assert_eq!(caches.access(0, LINE, false, &mut c), Access::Hit(44 + 16));
+        assert_eq!(caches.dirty_lines(), [LINE]);
+        assert_eq!(caches.clean(LINE), Some(28), "the changes had come down to the LLC");
+        assert_eq!(caches.clean(LINE), None);
+    }
+
+    #[test]
+    fn an_evicted_line_takes_the_private_copies_and_their_changes_along() {
+        let tiny = [
+            ("core.count", "2"),
+            ("l1.bytes", "128"),
+            ("l1.ways", "2"),
+            ("l2.bytes", "128"),
+            ("l2.ways", "2"),
+            ("llc.bytes", "256"),
+            ("llc.ways", "4"),
+        ];
+        let mut caches = hierarchy(&tiny);
+        caches.report_l1_departures(true);
+        let mut c = Counters::default();
+        caches.fill(0, LINE);
+        caches.access(0, LINE, true, &mut c);
+        for i in 0..4 {
+            caches.fill(1, LineAddr(100 + i));
+        }
+        let mut left = Vec::new();
+        while let Some(departure) = caches.take_departure() {
+            left.push(departure);
+        }
+        assert!(left.contains(&Departure::L1 { core: 0, line: LINE, dirty: true }), "{left:?}");
+        assert!(left.contains(&Departure::Llc { line: LINE, dirty: true }), "{left:?}");
+        assert!(!caches.contains(LINE));
+    }
+
+    #[test]
+    fn two_levels_work_without_an_l2() {
+        let mut caches = hierarchy(&[("l2.bytes", "0"), ("l1.bytes", "128"), ("l1.ways", "2")]);
+        let mut c = Counters::default();
+        caches.fill(0, LINE);
+        caches.access(0, LINE, true, &mut c);
+        caches.fill(0, LineAddr(6));
+        caches.fill(0, LineAddr(7));
+        assert_eq!(caches.access(0, LINE, false, &mut c), Access::Hit(4 + 28));
+        assert_eq!(caches.dirty_lines(), [LINE], "the L1's changes went to the LLC");
+        assert_eq!(caches.cache_count(), 8 + 1);
+    }
+}

@@ -1,0 +1,245 @@
+//! The machine's own sections. Designs and workloads declare theirs in their own files.
+
+use graven_base::codecs::Codec;
+use graven_base::config::{Config, Size};
+use graven_base::{choice, section};
+
+choice! {
+    /// How a core executes.
+    pub enum CoreModel {
+        /// Loads block; stores retire through a store buffer.
+        InOrder = "in-order",
+        /// Loads overlap inside a reorder buffer.
+        OutOfOrder = "out-of-order",
+    }
+}
+
+choice! {
+    /// How consecutive addresses are spread over channels and banks.
+    pub enum Interleave {
+        /// Consecutive lines go to different channels, then banks: of 64 B, or of 256 B before an on-PM buffer.
+        Line = "line",
+        /// Consecutive pages (`controller.page_bytes`) go to different channels, then banks.
+        Page = "page",
+    }
+}
+
+section! {
+    /// Processor cores.
+    pub struct CoreConfig("core") {
+        /// Number of cores; each runs `threads_per_core` program threads.
+        count: u32 = 8, 1..=64, "cores";
+        /// Clock frequency: the base unit of simulated time is one cycle of it.
+        frequency_mhz: u32 = 2000, 100..=10_000, "MHz";
+        /// How instructions are executed.
+        model: CoreModel = CoreModel::InOrder, (), "";
+        /// Hardware threads that share one core's caches and issue slots.
+        threads_per_core: u32 = 1, 1..=2, "threads";
+        /// Instructions issued per cycle, shared by the threads of a core. Presets: 1 in-order, 4 out-of-order.
+        issue_width: u32 = 1, 1..=16, "instructions/cycle";
+        /// Reorder buffer per core (out-of-order only), split evenly between its threads.
+        rob_entries: u32 = 192, 8..=1024, "instructions";
+        /// Loads in flight per core (out-of-order only), split evenly between its threads.
+        load_queue_entries: u32 = 72, 1..=256, "loads";
+        /// Stores that have retired but not yet reached the L1, per core; split evenly between its threads.
+        store_queue_entries: u32 = 48, 1..=256, "stores";
+        /// Lines of a core's write-combining buffer, through which uncacheable stores go (FWB §II-B: four to six).
+        write_combining_lines: u32 = 6, 1..=64, "lines";
+        /// Lines that one core may be waiting for at a time.
+        mshrs: u32 = 16, 1..=64, "lines";
+    }
+}
+
+section! {
+    /// Private first-level data cache.
+    pub struct L1Config("l1") {
+        /// Capacity.
+        bytes: Size = Size::kb(32), Size(64)..=Size::mb(64), "B";
+        /// Associativity.
+        ways: u32 = 8, 1..=64, "ways";
+        /// Time of one access.
+        latency_cycles: u32 = 4, 1..=1000, "cycles";
+    }
+}
+
+section! {
+    /// Private second-level cache, inclusive of the L1. Size 0: there is none, and its other parameters have no effect.
+    pub struct L2Config("l2") {
+        /// Capacity; 0 for a hierarchy of two levels.
+        bytes: Size = Size::kb(256), Size(0)..=Size::mb(64), "B";
+        /// Associativity.
+        ways: u32 = 8, 1..=64, "ways";
+        /// Time of one access, on top of the L1's.
+        latency_cycles: u32 = 12, 1..=1000, "cycles";
+    }
+}
+
+section! {
+    /// Shared last-level cache, inclusive of all private ones; holds the coherence directory.
+    pub struct LlcConfig("llc") {
+        /// Capacity.
+        bytes: Size = Size::mb(8), Size(64)..=Size::gb(1), "B";
+        /// Associativity.
+        ways: u32 = 16, 1..=64, "ways";
+        /// Time of one access, on top of the levels above.
+        latency_cycles: u32 = 28, 1..=1000, "cycles";
+    }
+}
+
+section! {
+    /// Memory controllers of the persistent memory, one per channel.
+    pub struct ControllerConfig("controller") {
+        /// Independent channels, each with its own queues and data bus.
+        channels: u32 = 1, 1..=16, "channels";
+        /// Reads that one channel holds.
+        read_queue_entries: u32 = 64, 1..=1024, "requests";
+        /// Writes that one channel holds (its write pending queue).
+        write_queue_entries: u32 = 64, 1..=1024, "requests";
+        /// Occupancy of the write queue at which writes are drained ahead of reads.
+        drain_high_percent: u32 = 80, 1..=100, "%";
+        /// Occupancy at which draining stops, below the high one.
+        drain_low_percent: u32 = 50, 0..=99, "%";
+        /// Whether the write queue survives a power failure (ADR); if not, a write is durable in the on-PM buffer, or in the cells where there is none.
+        adr: bool = true, (), "";
+        /// Lines that the controllers together keep through a power failure beside their write queues, for designs that name what they put there (LAD's pool, BLOM's headers).
+        adr_entries: u32 = 64, 1..=4096, "lines";
+        /// How addresses are spread over channels and banks.
+        interleave: Interleave = Interleave::Page, (), "";
+        /// Unit of page interleaving.
+        page_bytes: Size = Size::kb(4), Size::kb(1)..=Size::mb(2), "B";
+        /// Time for a message between a core's L1 and the controller when it bypasses the caches.
+        path_cycles: u32 = 8, 0..=1000, "cycles";
+    }
+}
+
+choice! {
+    /// What the cells of a PM are.
+    pub enum CellKind {
+        /// One bit each; every change costs the same.
+        Uniform = "uniform",
+        /// Triple-level RRAM: three bits each, every state has its own latency and energy.
+        TlcRram = "tlc-rram",
+    }
+}
+
+section! {
+    /// The persistent memory device.
+    pub struct PmConfig("pm") {
+        /// Capacity; the PM's physical addresses run from 0 up to it.
+        capacity_bytes: Size = Size::gb(16), Size::mb(1)..=Size::gb(1024), "B";
+        /// Ranks per channel.
+        ranks: u32 = 1, 1..=8, "ranks";
+        /// Banks per rank.
+        banks: u32 = 8, 1..=64, "banks";
+        /// Bytes that one row buffer holds.
+        row_bytes: Size = Size::kb(2), Size(256)..=Size::kb(64), "B";
+        /// Reading a line that is in the row buffer.
+        row_hit_ns: f64 = 15.0, 0.1..=10_000.0, "ns";
+        /// Reading a line when its bank's row buffer is closed.
+        read_ns: f64 = 50.0, 0.1..=10_000.0, "ns";
+        /// Closing an open row before another can be read; what a conflict adds to `read_ns`.
+        precharge_ns: f64 = 0.0, 0.0..=10_000.0, "ns";
+        /// Programming one media line; the bank is busy meanwhile.
+        write_ns: f64 = 150.0, 0.1..=100_000.0, "ns";
+        /// Occupancy of the data bus by one 64 B line.
+        burst_ns: f64 = 5.0, 0.1..=1000.0, "ns";
+        /// Lines of 256 B in the on-PM write-combining buffer; 0: none, writes go to the media as 64 B lines.
+        buffer_lines: u32 = 64, 0..=65_536, "lines of 256 B";
+        /// Share of the on-PM buffer that may be dirty before it starts to spill the oldest lines.
+        buffer_spill_percent: u32 = 75, 1..=100, "%";
+        /// Time of an access to the on-PM buffer.
+        buffer_ns: f64 = 10.0, 0.1..=1000.0, "ns";
+        /// Energy of reading one bit from the row buffer.
+        row_read_pj_per_bit: f64 = 0.93, 0.0..=10_000.0, "pJ/bit";
+        /// Energy of writing one bit into the row buffer or the on-PM buffer.
+        row_write_pj_per_bit: f64 = 1.02, 0.0..=10_000.0, "pJ/bit";
+        /// Energy of reading one bit from the cells.
+        array_read_pj_per_bit: f64 = 2.47, 0.0..=10_000.0, "pJ/bit";
+        /// Energy of programming one bit of the cells (only changed bits are programmed).
+        array_write_pj_per_bit: f64 = 16.82, 0.0..=10_000.0, "pJ/bit";
+        /// Times by which writes take longer than the cells' latencies say.
+        write_scale: f64 = 1.0, 0.01..=1000.0, "";
+        /// How cells are programmed: all alike (`write_ns`, `array_write_pj_per_bit`), or triple-level cells by their states (section `tlc`).
+        cells: CellKind = CellKind::Uniform, (), "";
+        /// Codec of the memory modules: none; FPC and expansion coding (CRADE); or the same with DLDC for log data (SLDE).
+        codec: Codec = Codec::Raw, (), "";
+        /// Whether coded blocks use only the cheapest states of triple-level cells that hold them (expansion coding).
+        expansion: bool = true, (), "";
+        /// Bytes at the top of the PM that designs keep their logs in.
+        log_region_bytes: Size = Size::mb(64), Size::kb(4)..=Size::gb(512), "B";
+    }
+}
+
+section! {
+    /// Triple-level cells (RRAM): latency and energy of programming one, by the state that it gets. With effect where `pm.cells` says so.
+    pub struct TlcConfig("tlc") {
+        /// Programming a cell to state 000.
+        latency_000_ns: f64 = 15.2, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 001.
+        latency_001_ns: f64 = 46.8, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 010.
+        latency_010_ns: f64 = 98.3, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 011.
+        latency_011_ns: f64 = 143.0, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 100.
+        latency_100_ns: f64 = 150.0, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 101.
+        latency_101_ns: f64 = 101.0, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 110.
+        latency_110_ns: f64 = 52.7, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 111.
+        latency_111_ns: f64 = 12.1, 0.1..=100_000.0, "ns";
+        /// Programming a cell to state 000.
+        energy_000_pj: f64 = 2.0, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 001.
+        energy_001_pj: f64 = 6.7, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 010.
+        energy_010_pj: f64 = 19.3, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 011.
+        energy_011_pj: f64 = 35.1, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 100.
+        energy_100_pj: f64 = 35.6, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 101.
+        energy_101_pj: f64 = 19.6, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 110.
+        energy_110_pj: f64 = 8.5, 0.0..=10_000.0, "pJ";
+        /// Programming a cell to state 111.
+        energy_111_pj: f64 = 1.5, 0.0..=10_000.0, "pJ";
+        /// Cells that wear is counted by; a block of 64 B has 172.
+        wear_group_cells: u32 = 22, 1..=172, "cells";
+    }
+}
+
+section! {
+    /// The volatile DRAM tier, with a controller of its own. Addresses follow the PM's.
+    pub struct DramConfig("dram") {
+        /// Capacity.
+        capacity_bytes: Size = Size::gb(4), Size::mb(1)..=Size::gb(1024), "B";
+        /// Banks.
+        banks: u32 = 16, 1..=64, "banks";
+        /// Bytes that one row buffer holds.
+        row_bytes: Size = Size::kb(8), Size(256)..=Size::kb(64), "B";
+        /// Reading a line that is in the row buffer (CAS).
+        row_hit_ns: f64 = 14.0, 0.1..=1000.0, "ns";
+        /// Reading a line when the row buffer is closed (activate and CAS).
+        read_ns: f64 = 28.0, 0.1..=1000.0, "ns";
+        /// Closing an open row before another can be read.
+        precharge_ns: f64 = 14.0, 0.0..=1000.0, "ns";
+        /// Write recovery: the bank is busy for so long after a write.
+        write_ns: f64 = 15.0, 0.1..=1000.0, "ns";
+        /// Occupancy of the data bus by one 64 B line.
+        burst_ns: f64 = 3.33, 0.1..=1000.0, "ns";
+        /// Reads that the controller holds.
+        read_queue_entries: u32 = 64, 1..=1024, "requests";
+        /// Writes that the controller holds.
+        write_queue_entries: u32 = 64, 1..=1024, "requests";
+    }
+}
+
+/// The cycles that a store needs to fall through the caches. A log buffer that holds an entry for longer
+/// lets it be overtaken by its data (FWB §IV-C; MorLog §II-B, §III-B).
+pub fn traversal_cycles(config: &Config) -> u32 {
+    let l2 = config.get::<L2Config>();
+    let l2_latency = if l2.bytes.0 > 0 { l2.latency_cycles } else { 0 };
+    config.get::<L1Config>().latency_cycles + l2_latency + config.get::<LlcConfig>().latency_cycles
+}

@@ -1,0 +1,169 @@
+//! The persistence domain, followed byte by byte: what is durable at this instant, wherever it lies.
+//!
+//! The controllers announce each write when it crosses the boundary that the configuration names (write
+//! queue, on-PM buffer, cells). Laid over each other in that order, these writes are what a power failure
+//! leaves, before the design's batteries add theirs. The number of words in which that differs from
+//! architectural memory is kept up to date, so that nobody needs to compare images to know it.
+
+use graven_base::memory::{Addr, Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+
+/// One write that became durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which line.
+    pub line: LineAddr,
+    /// Which words were written.
+    pub mask: WordMask,
+    /// What they held.
+    pub old: LineData,
+    /// What they hold.
+    pub new: LineData,
+}
+
+/// The durable bytes of the moment, and the changes since they were last looked at.
+#[derive(Default)]
+pub struct Domain {
+    image: Image,
+    changes: Vec<Change>,
+    /// The region in which differences are counted.
+    start: Addr,
+    end: Addr,
+    different: u64,
+}
+
+impl Domain {
+    /// A domain that holds these bytes, as architectural memory does in `[start, end)`.
+    pub fn new(image: Image, start: Addr, end: Addr) -> Domain {
+        Domain { image, changes: Vec::new(), start, end, different: 0 }
+    }
+
+    /// The durable bytes.
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// Takes the durable bytes out, to crash them; [`Domain::put_back`] must follow.
+    pub fn take_image(&mut self) -> Image {
+        std::mem::take(&mut self.image)
+    }
+
+    /// Gives the same bytes back.
+    pub fn put_back(&mut self, image: Image) {
+        self.image = image;
+    }
+
+    /// Changes since [`Domain::forget_changes`], oldest first.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Forgets how the present state came about.
+    pub fn forget_changes(&mut self) {
+        self.changes.clear();
+    }
+
+    /// Words of the region in which the durable bytes differ from architectural memory.
+    pub fn different_words(&self) -> u64 {
+        self.different
+    }
+
+    /// A write has become durable; returns what the line held.
+    pub fn write(
+        &mut self,
+        line: LineAddr,
+        mask: WordMask,
+        data: &LineData,
+        arch: &Image,
+    ) -> LineData {
+        let old = self.lay(line, mask, data, arch);
+        self.changes.push(Change { line, mask, old, new: *data });
+        old
+    }
+
+    /// Lays words over the bytes without remembering it; returns what the line held.
+    pub fn lay(
+        &mut self,
+        line: LineAddr,
+        mask: WordMask,
+        data: &LineData,
+        arch: &Image,
+    ) -> LineData {
+        let old = self.image.load_line(line);
+        let mut now = old;
+        crate::media::overlay(&mut now, data, mask);
+        if (self.start..self.end).contains(&line.addr()) {
+            let arch = arch.load_line(line);
+            for word in 0..WORDS_PER_LINE {
+                self.different += u64::from(now[word] != arch[word]);
+                self.different -= u64::from(old[word] != arch[word]);
+            }
+        }
+        self.image.store_line(line, &now);
+        old
+    }
+
+    /// A store changes architectural memory.
+    #[inline]
+    pub fn stored(&mut self, addr: Addr, old: u64, new: u64) {
+        if (self.start..self.end).contains(&addr) {
+            let durable = self.image.load(addr);
+            self.different += u64::from(durable != new);
+            self.different -= u64::from(durable != old);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Store { word: u64, value: u64 },
+        Durable { line: u64, mask: u8, value: u64 },
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            (0u64..64, 0u64..3).prop_map(|(word, value)| Event::Store { word, value }),
+            (0u64..8, any::<u8>(), 0u64..3).prop_map(|(line, mask, value)| Event::Durable {
+                line,
+                mask,
+                value
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_count_of_differences_is_that_of_a_comparison(
+            events in prop::collection::vec(event(), 0..60),
+        ) {
+            // Lines 1 to 6 are the region.
+            let (start, end) = (Addr(64), Addr(7 * 64));
+            let (mut arch, mut domain) = (Image::new(), Domain::new(Image::new(), start, end));
+            let before = |domain: &Domain, arch: &Image| {
+                domain.image().differences(arch, start, end).count() as u64
+            };
+            for event in events {
+                match event {
+                    Event::Store { word, value } => {
+                        let old = arch.store(Addr(word * 8), value);
+                        domain.stored(Addr(word * 8), old, value);
+                    }
+                    Event::Durable { line, mask, value } => {
+                        domain.write(LineAddr(line), mask, &[value; 8], &arch);
+                    }
+                }
+                prop_assert_eq!(domain.different_words(), before(&domain, &arch));
+            }
+            for change in domain.changes().to_vec().into_iter().rev() {
+                domain.lay(change.line, change.mask, &change.old, &arch);
+            }
+            prop_assert_eq!(domain.different_words(), before(&domain, &arch));
+            let empty = domain.image().first_difference(&Image::new(), Addr(0), Addr(512));
+            prop_assert_eq!(empty, None);
+        }
+    }
+}

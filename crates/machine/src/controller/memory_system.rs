@@ -1,0 +1,479 @@
+//! Everything below the caches: the PM's channels and the DRAM's, on one clock.
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+use super::adversary::Adversary;
+use crate::clock::{Event, EventQueue};
+use crate::config::{ControllerConfig, CoreConfig, DramConfig, PmConfig, TlcConfig};
+use crate::controller::channel::{Channel, ChannelSpec, Notice, Shared};
+use crate::device::{EnergyModel, Timing};
+use crate::media::{PmCells, overlay};
+use crate::request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Write};
+use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats};
+use graven_base::config::Config;
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, Image, LineAddr, LineData, WordMask, words_in};
+use graven_base::time::Cycle;
+
+/// A request as it was sent, for a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestRecord {
+    /// When it arrived at the controller.
+    pub cycle: Cycle,
+    /// A write, or a read.
+    pub write: bool,
+    /// Which line.
+    pub line: LineAddr,
+    /// The line's content after the request.
+    pub data: LineData,
+    /// Its content before.
+    pub old: LineData,
+}
+
+/// Receives every request to PM.
+pub type Recorder = Box<dyn FnMut(&RequestRecord) + Send>;
+
+/// A write between its sender and its controller.
+#[derive(Clone, Copy, Debug)]
+struct InTransit {
+    write: Write,
+    arrives: Cycle,
+    sequence: u64,
+}
+
+/// Controllers and devices.
+pub struct MemorySystem {
+    /// Clock, events, statistics, PM cells.
+    pub shared: Shared,
+    channels: Vec<Channel>,
+    mapping: Mapping,
+    pm_channels: usize,
+    pm_end: Addr,
+    dram_bytes: u64,
+    /// Requests between a sender and their controller.
+    reads_in_transit: slab::Slab<Read>,
+    writes_in_transit: slab::Slab<InTransit>,
+    transit_sequence: u64,
+    recorder: Option<Recorder>,
+}
+
+impl MemorySystem {
+    /// The memory of a configuration, with all PM cells zero.
+    pub fn new(config: &Config) -> Self {
+        let (core, controller) = (config.get::<CoreConfig>(), config.get::<ControllerConfig>());
+        let (pm, dram) = (config.get::<PmConfig>(), config.get::<DramConfig>());
+        let mapping = Mapping::of(config);
+        let watermark = |queue: u32, percent: u32| queue as usize * percent as usize / 100;
+        let energy = EnergyModel::new(pm);
+        let mut channels: Vec<Channel> = (0..controller.channels)
+            .map(|number| {
+                Channel::new(ChannelSpec {
+                    number,
+                    persistent: true,
+                    timing: Timing::pm(pm, core),
+                    energy,
+                    mapping,
+                    read_queue: controller.read_queue_entries as usize,
+                    write_queue: controller.write_queue_entries as usize,
+                    drain_high: watermark(
+                        controller.write_queue_entries,
+                        controller.drain_high_percent,
+                    ),
+                    drain_low: watermark(
+                        controller.write_queue_entries,
+                        controller.drain_low_percent,
+                    ),
+                    buffer_lines: pm.buffer_lines,
+                    buffer_spill_percent: pm.buffer_spill_percent,
+                })
+            })
+            .collect();
+        channels.push(Channel::new(ChannelSpec {
+            number: controller.channels,
+            persistent: false,
+            timing: Timing::dram(dram, core),
+            energy,
+            mapping: Mapping {
+                unit_bytes: Mapping::unit(controller, false),
+                channels: 1,
+                banks: dram.banks.into(),
+                row_bytes: dram.row_bytes.0,
+            },
+            read_queue: dram.read_queue_entries as usize,
+            write_queue: dram.write_queue_entries as usize,
+            drain_high: watermark(dram.write_queue_entries, controller.drain_high_percent),
+            drain_low: watermark(dram.write_queue_entries, controller.drain_low_percent),
+            buffer_lines: 0,
+            buffer_spill_percent: 100,
+        }));
+        let banks = (mapping.channels * mapping.banks) as usize;
+        let stats = Stats {
+            bank_loads: BankLoads::new(banks),
+            processor: ProcessorEnergy::new(config),
+            ..Stats::default()
+        };
+        Self {
+            shared: Shared {
+                now: 0,
+                events: EventQueue::default(),
+                stats,
+                media: Image::new(),
+                cells: PmCells::new(pm, config.get::<TlcConfig>(), core),
+                notices: Default::default(),
+                order: Order::default(),
+                adr: controller.adr,
+                order_moved: false,
+                durable_changes: 0,
+                adversary: None,
+                durable_writes: None,
+            },
+            channels,
+            mapping,
+            pm_channels: controller.channels as usize,
+            pm_end: Addr(pm.capacity_bytes.0),
+            dram_bytes: dram.capacity_bytes.0,
+            reads_in_transit: slab::Slab::new(),
+            writes_in_transit: slab::Slab::new(),
+            transit_sequence: 0,
+            recorder: None,
+        }
+    }
+
+    /// Sends every PM request to `recorder` from now on.
+    pub fn record_requests(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
+    }
+
+    /// Ends that: what follows is not part of the run.
+    pub fn stop_recording(&mut self) {
+        self.recorder = None;
+    }
+
+    /// Whether an address belongs to the PM (the DRAM follows it).
+    #[inline]
+    pub fn is_pm(&self, addr: Addr) -> bool {
+        addr < self.pm_end
+    }
+
+    /// The second half of the DRAM: for structures that designs keep there.
+    pub fn dram_heap(&self) -> Addr {
+        self.pm_end.plus(self.dram_bytes / 2)
+    }
+
+    /// First address of the DRAM.
+    pub fn dram_start(&self) -> Addr {
+        self.pm_end
+    }
+
+    #[inline]
+    fn channel_of(&self, line: LineAddr) -> usize {
+        if self.is_pm(line.addr()) {
+            (line.addr().0 / self.mapping.unit_bytes % self.mapping.channels) as usize
+        } else {
+            self.pm_channels
+        }
+    }
+
+    /// Where a PM line lies.
+    pub fn place(&self, line: LineAddr) -> Place {
+        self.mapping.place(line)
+    }
+
+    /// Channel of a PM line.
+    pub fn channel(&self, line: LineAddr) -> &Channel {
+        &self.channels[self.channel_of(line)]
+    }
+
+    /// Adds to each PM bank's count (those of the first channel first) the operations that are pending for it:
+    /// on their way, waiting outside a queue, in one, or in service.
+    pub fn add_pending(&self, counts: &mut [u32]) {
+        let banks = self.mapping.banks as usize;
+        for (channel, counts) in self.channels.iter().zip(counts.chunks_mut(banks)) {
+            channel.add_pending(counts);
+        }
+        let reads = self.reads_in_transit.iter().map(|(_, read)| read.line);
+        let writes = self.writes_in_transit.iter().map(|(_, transit)| transit.write.line);
+        for line in reads.chain(writes).filter(|line| self.is_pm(line.addr())) {
+            let place = self.mapping.place(line);
+            counts[place.channel as usize * banks + place.bank as usize] += 1;
+        }
+    }
+
+    /// Sends a read that reaches its controller after `delay`.
+    pub fn read(&mut self, line: LineAddr, purpose: ReadPurpose, delay: Cycle) {
+        let read = Read { line, purpose, arrived: self.shared.now + delay };
+        if delay == 0 {
+            self.read_arrives(read);
+        } else {
+            let slot = self.reads_in_transit.insert(read) as u32;
+            self.shared.events.push(read.arrived, Event::ReadArrive(slot));
+        }
+    }
+
+    fn read_arrives(&mut self, read: Read) {
+        if self.recorder.is_some() && self.is_pm(read.line.addr()) {
+            let data = self.content(read.line);
+            self.record(false, read.line, data, data);
+        }
+        let channel = self.channel_of(read.line);
+        self.channels[channel].read(read, &mut self.shared);
+    }
+
+    /// Sends a write that reaches its controller after `delay`, and not before an earlier write of the
+    /// same line that is still on its way.
+    pub fn write(&mut self, write: Write, delay: Cycle) {
+        debug_assert!(write.mask != 0, "a write writes something");
+        let now = self.shared.now;
+        let delay = delay + self.shared.adversary.as_mut().map_or(0, Adversary::delay);
+        let earlier = self.in_transit(write.line).map(|t| t.arrives).max().unwrap_or(0);
+        let arrives = (now + delay).max(earlier);
+        if arrives == now && earlier == 0 {
+            self.write_arrives(write);
+        } else {
+            self.transit_sequence += 1;
+            let sequence = self.transit_sequence;
+            let slot = self.writes_in_transit.insert(InTransit { write, arrives, sequence }) as u32;
+            self.shared.events.push(arrives, Event::WriteArrive(slot));
+        }
+    }
+
+    fn in_transit(&self, line: LineAddr) -> impl Iterator<Item = &InTransit> {
+        self.writes_in_transit.iter().map(|(_, t)| t).filter(move |t| t.write.line == line)
+    }
+
+    fn write_arrives(&mut self, write: Write) {
+        if self.recorder.is_some() && self.is_pm(write.line.addr()) {
+            let old = self.content(write.line);
+            let mut data = old;
+            overlay(&mut data, &write.data, write.mask);
+            self.record(true, write.line, data, old);
+        }
+        let channel = self.channel_of(write.line);
+        self.channels[channel].write(write, &mut self.shared);
+        self.admit_ordered();
+    }
+
+    fn record(&mut self, write: bool, line: LineAddr, data: LineData, old: LineData) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder(&RequestRecord { cycle: self.shared.now, write, line, data, old });
+        }
+    }
+
+    /// Ordered writes became durable: what was held back for them may go on, in any channel.
+    fn admit_ordered(&mut self) {
+        while std::mem::take(&mut self.shared.order_moved) {
+            for channel in &mut self.channels[..self.pm_channels] {
+                channel.admit(&mut self.shared);
+                channel.poke(&mut self.shared);
+            }
+        }
+    }
+
+    /// A place in the order that other writes can wait for.
+    pub fn order(&mut self) -> OrderSeq {
+        self.shared.order.allot()
+    }
+
+    /// The last place given out: waiting for it waits for all ordered writes sent so far.
+    pub fn last_order(&self) -> OrderSeq {
+        self.shared.order.last()
+    }
+
+    /// Handles one event of the memory's own.
+    ///
+    /// # Panics
+    /// On an event that is not the memory's: the caller sorts them.
+    pub fn handle(&mut self, event: Event) {
+        let shared = &mut self.shared;
+        match event {
+            Event::Channel(n) => self.channels[n as usize].wake(shared),
+            Event::ReadDone(tag) => {
+                self.channels[(tag >> 24) as usize].read_done(tag & 0xff_ffff, shared)
+            }
+            Event::WriteDone(tag) => {
+                self.channels[(tag >> 24) as usize].write_done(tag & 0xff_ffff, shared)
+            }
+            Event::SpillDone(n, slot) => self.channels[n as usize].spill_done(slot, shared),
+            Event::ReadArrive(slot) => {
+                let read = self.reads_in_transit.remove(slot as usize);
+                self.read_arrives(read);
+            }
+            Event::WriteArrive(slot) => {
+                let transit = self.writes_in_transit.remove(slot as usize);
+                self.write_arrives(transit.write);
+            }
+            Event::StoreDrain(_) | Event::BufferedFill(_) | Event::Release(_) | Event::Timer(_) => {
+                unreachable!("not the memory's event")
+            }
+        }
+        self.admit_ordered();
+    }
+
+    /// The newest content of a line below the caches, wherever it is.
+    pub fn content(&self, line: LineAddr) -> LineData {
+        let mut content = self.channel(line).content(line, &self.shared.media);
+        if !self.writes_in_transit.is_empty() {
+            let mut coming: Vec<&InTransit> = self.in_transit(line).collect();
+            coming.sort_unstable_by_key(|t| (t.arrives, t.sequence));
+            for t in coming {
+                overlay(&mut content, &t.write.data, t.write.mask);
+            }
+        }
+        content
+    }
+
+    /// Whether a write to the line is on its way or waits outside a queue: sent, but not accepted.
+    pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
+        self.in_transit(line).next().is_some() || self.channel(line).has_waiting_write(line)
+    }
+
+    /// Has a thread's fences wait for the newest write of a line that was sent and is not durable. Returns
+    /// whether there is one, and they did not wait for it already.
+    pub fn fence_waits_for(&mut self, line: LineAddr, thread: ThreadId) -> bool {
+        let (channel, adr) = (self.channel_of(line), self.shared.adr);
+        let transit = self.writes_in_transit.iter_mut().map(|(_, t)| t);
+        let newest = transit
+            .filter(|t| t.write.line == line)
+            .max_by_key(|t| (t.arrives, t.sequence))
+            .map(|t| &mut t.write);
+        let newest = newest.or_else(|| self.channels[channel].newest_undurable(line, adr));
+        let Some(write) = newest else { return false };
+        let new = write.fences >> thread & 1 == 0;
+        write.fences |= 1 << thread;
+        new
+    }
+
+    /// PM writes that wait outside the queues, for a place or for ordered writes.
+    pub fn writes_waiting(&self) -> usize {
+        self.channels[..self.pm_channels].iter().map(Channel::writes_waiting).sum()
+    }
+
+    /// Whether some PM channel's write queue is full.
+    pub fn has_full_write_queue(&self) -> bool {
+        self.channels[..self.pm_channels].iter().any(|c| !c.has_room_for_write())
+    }
+
+    /// Whether any write, to PM or DRAM, waits outside a queue.
+    pub fn has_writes_waiting(&self) -> bool {
+        self.channels.iter().any(|c| c.writes_waiting() > 0)
+    }
+
+    /// Whether nothing is queued or on its way.
+    pub fn is_idle(&self) -> bool {
+        self.reads_in_transit.is_empty()
+            && self.writes_in_transit.is_empty()
+            && self.channels.iter().all(Channel::is_idle)
+    }
+
+    /// The end of an orderly shutdown: what on-PM buffers still hold goes to the cells, uncounted.
+    pub fn flush_buffers(&mut self) {
+        for channel in &self.channels[..self.pm_channels] {
+            for (line, mask, data) in channel.surviving(false) {
+                for word in words_in(mask) {
+                    self.shared.media.store(line.word(word), data[word]);
+                }
+            }
+        }
+    }
+
+    /// What a power failure leaves beside the cells, to be laid over them in this order.
+    pub fn surviving(&self) -> Vec<(LineAddr, graven_base::memory::WordMask, LineData)> {
+        let adr = self.shared.adr;
+        self.channels[..self.pm_channels].iter().flat_map(|c| c.surviving(adr)).collect()
+    }
+
+    /// What else a power failure at this instant may leave: writes that were sent and are not durable, in
+    /// an order that is legal (each line's in theirs, none before the ordered writes that it waits for),
+    /// up to a point that is drawn. Some are torn: a word is the largest unit that is whole or absent.
+    pub fn land_some(&self, random: &mut Pcg64) -> Vec<(LineAddr, WordMask, LineData)> {
+        let mut transit: Vec<&InTransit> = self
+            .writes_in_transit
+            .iter()
+            .map(|(_, t)| t)
+            .filter(|t| self.is_pm(t.write.line.addr()))
+            .collect();
+        transit.sort_unstable_by_key(|t| (t.arrives, t.sequence));
+        let adr = self.shared.adr;
+        let mut left: Vec<&Write> = self.channels[..self.pm_channels]
+            .iter()
+            .flat_map(|c| c.undecided(adr))
+            .chain(transit.iter().map(|t| &t.write))
+            .collect();
+        let (mut order, mut landed) = (self.shared.order.clone(), Vec::new());
+        while !left.is_empty() && random.random_range(0..8) > 0 {
+            let at = random.random_range(0..left.len());
+            let write = left[at];
+            let first = left[..at].iter().all(|w| w.line != write.line);
+            if !first || !order.reached(write.after) {
+                continue;
+            }
+            if random.random_range(0..3) == 0 {
+                let part = write.mask & random.random::<WordMask>();
+                if part != 0 {
+                    landed.push((write.line, part, write.data));
+                }
+                // It is under way: nothing else of its line comes, and what waits for it does not.
+                left.retain(|w| w.line != write.line);
+                continue;
+            }
+            landed.push((write.line, write.mask, write.data));
+            if write.order != 0 {
+                order.durable(write.order);
+            }
+            left.remove(at);
+        }
+        landed
+    }
+
+    /// Runs until every queue is empty, without any program. For tests and shutdown.
+    pub fn run_until_idle(&mut self) {
+        while !self.is_idle() {
+            let (at, event) =
+                self.shared.events.pop().expect("a busy memory has something scheduled");
+            self.shared.now = at;
+            self.handle(event);
+        }
+    }
+
+    /// Counters, to be counted up.
+    #[inline]
+    pub fn counters(&mut self) -> &mut Counters {
+        &mut self.shared.stats.counters
+    }
+
+    /// The next notice, oldest first.
+    #[inline]
+    pub fn take_notice(&mut self) -> Option<Notice> {
+        self.shared.notices.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::WriteClass;
+
+    #[test]
+    fn a_write_that_waits_for_its_turn_takes_no_place_and_one_that_waits_for_a_place_shows() {
+        let mut config = crate::registry::Registry::new().defaults();
+        config.set("controller.write_queue_entries", "4").expect("a valid setting");
+        let mut memory = MemorySystem::new(&config);
+        let line = |n: u64| Write::line(WriteClass::Data, LineAddr(n), [n; 8]);
+        let order = memory.order();
+        memory.write(Write { after: order, ..line(1) }, 0);
+        assert_eq!(memory.writes_waiting(), 1);
+        assert!(!memory.has_full_write_queue(), "it is held back, the queue is empty");
+        for n in 2..6 {
+            memory.write(line(n), 0);
+        }
+        assert!(memory.has_full_write_queue());
+        while let Some((at, event)) = memory.shared.events.pop() {
+            memory.shared.now = at;
+            memory.handle(event);
+        }
+        assert_eq!(memory.writes_waiting(), 1, "still");
+        memory.write(Write { order, ..line(6) }, 0);
+        assert_eq!(memory.writes_waiting(), 0, "its turn has come");
+    }
+}

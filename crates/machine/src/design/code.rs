@@ -1,0 +1,99 @@
+//! What a design that is partly software has a thread execute: loads, stores, persistence instructions, and
+//! instructions that touch no memory.
+
+use crate::program::Persist;
+use crate::request::WriteClass;
+use graven_base::memory::{Addr, LineAddr};
+
+/// One instruction, or several that touch no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    /// So many that touch no memory.
+    Compute(u32),
+    /// A load of an address that is known.
+    Load(Addr),
+    /// A load of an address that the load before it returned: a step along a chain.
+    Chase(Addr),
+    /// A store.
+    Store(Addr, u64),
+    /// A load of an address that is known when that of the program's operation is.
+    Beside(Addr),
+    /// Not an instruction: the transaction may be durable from here on.
+    End,
+    /// A persistence instruction.
+    Persist(Persist),
+}
+
+/// A piece of code, in program order.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    instructions: Vec<Instruction>,
+}
+
+impl Code {
+    /// Instructions that touch no memory.
+    pub fn compute(&mut self, instructions: u32) {
+        if instructions > 0 {
+            self.instructions.push(Instruction::Compute(instructions));
+        }
+    }
+
+    /// Loads a word whose address is known.
+    pub fn load(&mut self, addr: Addr) {
+        self.instructions.push(Instruction::Load(addr));
+    }
+
+    /// Loads a word whose address the load before this one returned; for the first, the address that the
+    /// program's own operation is about. The program's operation then waits for the last of them.
+    pub fn chase(&mut self, addr: Addr) {
+        self.instructions.push(Instruction::Chase(addr));
+    }
+
+    /// Loads a word whose address follows from the one that the program's own operation is about; nothing waits for
+    /// it (a branch on its value is predicted).
+    pub fn load_beside(&mut self, addr: Addr) {
+        self.instructions.push(Instruction::Beside(addr));
+    }
+
+    /// Not an instruction: when everything before is performed, the transaction has reached its end, and what comes
+    /// after may make it durable. Stores to PM after it are those that were deferred ([`super::Turn::Defers`]). Code
+    /// that commits by itself has it once, before [`crate::program::Op::TxEnd`].
+    pub fn end(&mut self) {
+        self.instructions.push(Instruction::End);
+    }
+
+    /// Stores a word.
+    pub fn store(&mut self, addr: Addr, value: u64) {
+        self.instructions.push(Instruction::Store(addr, value));
+    }
+
+    /// Writes a dirty line of PM back without evicting it (clwb).
+    pub fn clwb(&mut self, line: LineAddr) {
+        self.persist(Persist::WriteBack(line));
+    }
+
+    /// Has later stores and persistence instructions wait until those before are durable, as far as they write to
+    /// PM at once (sfence).
+    pub fn fence(&mut self) {
+        self.persist(Persist::Fence);
+    }
+
+    /// Stores a word of PM through the core's write-combining buffer, past the caches.
+    pub fn store_uncached(&mut self, addr: Addr, value: u64, class: WriteClass) {
+        self.persist(Persist::StoreUncached { addr, value, class });
+    }
+
+    fn persist(&mut self, what: Persist) {
+        self.instructions.push(Instruction::Persist(what));
+    }
+
+    /// Whether the transaction's end is among it.
+    pub(crate) fn ends(&self) -> bool {
+        self.instructions.contains(&Instruction::End)
+    }
+
+    /// Takes everything out, in order.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Instruction> + '_ {
+        self.instructions.drain(..)
+    }
+}

@@ -1,0 +1,37 @@
+//! The simulated machine, the two interfaces that plug into it, and the simulation of a program on it.
+//!
+//! | module | what |
+//! |---|---|
+//! | `design` | the interface of persistence designs |
+//! | `workload`, `program` | the interface of workloads; operations of programs |
+//! | `registry` | designs, workloads and machines by name |
+//! | `config`, `stats`, `quantities` | parameters, statistics and quantities of the machine |
+//! | `cores` | instruction timing, write-combining buffers |
+//! | `caches` | tag arrays; levels, inclusion, MESI directory |
+//! | `request` | reads, writes, address mapping, the order of writes |
+//! | `controller` | queues, scheduling, durability |
+//! | `device`, `media` | banks and buffers of a device; its cells |
+//! | `clock` | what happens later |
+//! | `machine` | all of it, and the handle through which designs act |
+//! | `sim` | a simulation: threads of a workload on the machine, under one design |
+//! | `happening` | what happened in a run, for those who tell its story |
+
+pub mod caches;
+pub mod clock;
+pub mod config;
+pub mod controller;
+pub mod cores;
+pub mod design;
+pub mod device;
+pub mod happening;
+pub mod machine;
+pub mod media;
+pub mod program;
+pub mod quantities;
+pub mod registry;
+pub mod request;
+pub mod sim;
+pub mod stats;
+pub mod workload;
+
+pub use machine::Machine;

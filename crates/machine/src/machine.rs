@@ -1,0 +1,279 @@
+//! All of the machine but the cores, and the handle through which designs act.
+
+use std::collections::VecDeque;
+
+use graven_base::config::Config;
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, Image, LineAddr, LineData};
+use graven_base::time::Cycle;
+
+use crate::caches::hierarchy::Hierarchy;
+use crate::clock::Event;
+use crate::config::ControllerConfig;
+use crate::controller::MemorySystem;
+use crate::controller::domain::Domain;
+use crate::happening::Happening;
+use crate::request::{OrderSeq, ReadPurpose, Token, Write, WriteClass};
+use crate::stats::Counters;
+
+/// Most corners that a design may declare.
+pub const CORNERS_MAX: usize = 24;
+
+/// Caches and memory with their content: all of the machine but the cores.
+pub struct Machine {
+    /// Everything below the caches.
+    pub memory: MemorySystem,
+    /// All caches.
+    pub caches: Hierarchy,
+    /// What loads return at this instant.
+    arch: Image,
+    /// What is durable, if somebody follows it.
+    domain: Option<Domain>,
+    path: Cycle,
+    released: VecDeque<ThreadId>,
+    /// Lines that the design has read, and when they leave the controller.
+    delivered: VecDeque<(LineAddr, LineData, Cycle)>,
+    /// Threads that are to be interrupted, and for how long.
+    interrupted: VecDeque<(ThreadId, Cycle)>,
+    failure: Option<String>,
+    corners: [u64; CORNERS_MAX],
+    /// What happened since somebody asked, if anybody wants to know.
+    happenings: Option<Vec<(Cycle, Happening)>>,
+    /// Whether what the design has to say is wanted, too.
+    tells: bool,
+}
+
+impl Machine {
+    /// The machine of a configuration; PM holds what `populated` holds, in the cells and to the program.
+    pub fn new(config: &Config, populated: Image) -> Self {
+        let mut memory = MemorySystem::new(config);
+        memory.shared.media = populated.clone();
+        Self {
+            memory,
+            caches: Hierarchy::new(config),
+            arch: populated,
+            domain: None,
+            path: config.get::<ControllerConfig>().path_cycles.into(),
+            released: VecDeque::new(),
+            delivered: VecDeque::new(),
+            interrupted: VecDeque::new(),
+            failure: None,
+            corners: [0; CORNERS_MAX],
+            happenings: None,
+            tells: false,
+        }
+    }
+
+    /// The present.
+    #[inline]
+    pub fn now(&self) -> Cycle {
+        self.memory.shared.now
+    }
+
+    /// Counters, to be counted up.
+    #[inline]
+    pub fn count(&mut self) -> &mut Counters {
+        &mut self.memory.shared.stats.counters
+    }
+
+    /// Time for a message between an L1 and the controller when it bypasses the caches.
+    pub fn path(&self) -> Cycle {
+        self.path
+    }
+
+    /// Architectural memory.
+    pub fn architectural(&self) -> &Image {
+        &self.arch
+    }
+
+    /// A word of architectural memory.
+    #[inline]
+    pub fn load(&self, addr: Addr) -> u64 {
+        self.arch.load(addr)
+    }
+
+    /// A line of architectural memory.
+    #[inline]
+    pub fn line(&self, line: LineAddr) -> LineData {
+        self.arch.load_line(line)
+    }
+
+    #[inline]
+    pub(crate) fn perform_store(&mut self, addr: Addr, value: u64) {
+        if self.domain.is_some() {
+            self.follow_durable_writes();
+        }
+        let old = self.arch.store(addr, value);
+        if let Some(domain) = &mut self.domain {
+            domain.stored(addr, old, value);
+        }
+    }
+
+    /// Follows from now on what is durable, counting differences to architectural memory in
+    /// `[start, end)`. Nothing may have been written to memory yet.
+    pub(crate) fn follow_domain(&mut self, start: Addr, end: Addr) {
+        let shared = &mut self.memory.shared;
+        assert_eq!(shared.durable_changes, 0, "the domain is followed from the beginning");
+        shared.durable_writes = Some(Vec::new());
+        self.domain = Some(Domain::new(shared.media.clone(), start, end));
+    }
+
+    /// What is durable at this instant, if it is followed.
+    pub(crate) fn domain(&mut self) -> Option<(&mut Domain, &Image)> {
+        self.follow_durable_writes();
+        self.domain.as_mut().map(|domain| (domain, &self.arch))
+    }
+
+    fn follow_durable_writes(&mut self) {
+        let (Some(domain), Some(writes)) =
+            (&mut self.domain, &mut self.memory.shared.durable_writes)
+        else {
+            return;
+        };
+        for (line, mask, data) in writes.drain(..) {
+            let old = domain.write(line, mask, &data, &self.arch);
+            if let Some(happenings) = &mut self.happenings {
+                let now = self.memory.shared.now;
+                happenings.push((now, Happening::Durable { line, mask, old, new: data }));
+            }
+        }
+    }
+
+    /// The design's own durable state (a battery-backed buffer, a non-volatile register) has changed.
+    #[inline]
+    pub fn durable_state_changed(&mut self) {
+        self.memory.shared.durable_changes += 1;
+    }
+
+    /// Ends the run with an error: the design cannot go on as configured (an oversize transaction).
+    pub fn fail(&mut self, why: String) {
+        self.failure.get_or_insert(why);
+    }
+
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// A place in the order of writes that other writes can wait for ([`Write::order`]).
+    pub fn order(&mut self) -> OrderSeq {
+        self.memory.order()
+    }
+
+    /// Sends a write to memory that arrives after `delay`.
+    pub fn write(&mut self, write: Write, delay: Cycle) {
+        self.memory.write(write, delay);
+    }
+
+    /// Sends a read of the design's own; its `read_done` is called with the token.
+    pub fn read(&mut self, line: LineAddr, token: Token, delay: Cycle) {
+        self.memory.read(line, ReadPurpose::Design(token), delay);
+    }
+
+    /// Writes a dirty line back without evicting it (clwb): it is clean everywhere afterwards and its
+    /// content of this instant is on its way through the levels below. Returns whether it was dirty;
+    /// `prepare` may set token and order of the write.
+    pub fn write_back(&mut self, line: LineAddr, prepare: impl FnOnce(&mut Write)) -> bool {
+        let Some(delay) = self.caches.clean(line) else { return false };
+        let mut write = Write::line(WriteClass::Data, line, self.arch.load_line(line));
+        prepare(&mut write);
+        self.count().forced_writebacks += 1;
+        self.tell(|| Happening::Evicted(line));
+        self.memory.write(write, delay);
+        true
+    }
+
+    /// Calls the design's `timer` with the token at a time (the present at the earliest).
+    pub fn set_timer(&mut self, at: Cycle, token: u64) {
+        let at = at.max(self.now());
+        self.memory.shared.events.push(at, Event::Timer(token));
+    }
+
+    /// Whether anything waits to be delivered.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        !self.memory.shared.notices.is_empty()
+            || !self.released.is_empty()
+            || !self.delivered.is_empty()
+            || !self.interrupted.is_empty()
+            || self.caches.has_departures()
+            || self.failure.is_some()
+    }
+
+    /// Keeps what happens from now on, for [`Machine::take_happenings`].
+    pub(crate) fn keep_happenings(&mut self) {
+        self.happenings = Some(Vec::new());
+    }
+
+    /// Keeps the design's notes, too.
+    pub(crate) fn keep_notes(&mut self) {
+        self.tells = true;
+    }
+
+    /// Whether the design's notes are kept.
+    pub(crate) fn keeps_notes(&self) -> bool {
+        self.tells
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn take_happenings(&mut self) -> Vec<(Cycle, Happening)> {
+        self.happenings.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Tells what happened, if anybody wants to know.
+    #[inline]
+    pub(crate) fn tell(&mut self, what: impl FnOnce() -> Happening) {
+        let now = self.now();
+        if let Some(happenings) = &mut self.happenings {
+            happenings.push((now, what()));
+        }
+    }
+
+    /// Explains an action of the design, for timelines.
+    #[inline]
+    pub fn note(&mut self, text: impl FnOnce() -> String) {
+        if self.tells {
+            self.tell(|| Happening::Note(text()));
+        }
+    }
+
+    /// The design is in one of the states worth reaching ([`crate::design::Entry::corners`], by place).
+    #[inline]
+    pub fn corner(&mut self, index: usize) {
+        self.corners[index] += 1;
+    }
+
+    /// How often the design's corners were reached.
+    pub fn corners(&self) -> &[u64] {
+        &self.corners
+    }
+
+    /// Hands over a line that the design has read for a miss ([`crate::design::Fill::Design`]); it leaves the
+    /// controller after so many cycles.
+    pub fn deliver(&mut self, line: LineAddr, content: LineData, after: Cycle) {
+        let at = self.now() + after;
+        self.delivered.push_back((line, content, at));
+    }
+
+    pub(crate) fn take_delivered(&mut self) -> Option<(LineAddr, LineData, Cycle)> {
+        self.delivered.pop_front()
+    }
+
+    /// Makes a thread's core do something else for so many cycles (an inter-processor interrupt), after what
+    /// it is doing at this instant.
+    pub fn interrupt(&mut self, thread: ThreadId, cycles: Cycle) {
+        self.interrupted.push_back((thread, cycles));
+    }
+
+    pub(crate) fn take_interrupted(&mut self) -> Option<(ThreadId, Cycle)> {
+        self.interrupted.pop_front()
+    }
+
+    /// Lets a thread go on that a hook made wait.
+    pub fn release(&mut self, thread: ThreadId) {
+        self.released.push_back(thread);
+    }
+
+    pub(crate) fn take_released(&mut self) -> Option<ThreadId> {
+        self.released.pop_front()
+    }
+}

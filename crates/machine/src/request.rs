@@ -1,0 +1,264 @@
+//! Requests to memory.
+
+use crate::config::{ControllerConfig, Interleave, PmConfig};
+use graven_base::codecs::Codings;
+use graven_base::config::Config;
+use graven_base::memory::{
+    Addr, LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WORDS_PER_LINE, WordMask,
+};
+use graven_base::thread_set::ThreadSet;
+use graven_base::time::Cycle;
+
+/// What a write is for; statistics are kept by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WriteClass {
+    /// Evicted or written-back lines, in-place updates.
+    Data,
+    /// Log entries and records.
+    Log,
+    /// Headers, commit records, tables, pointers.
+    Metadata,
+    /// Garbage collection, checkpointing.
+    Gc,
+}
+
+/// A number by which a design recognises its own request; 0: it does not want to hear of it.
+pub type Token = u64;
+
+/// Position in the machine's single order of writes that others may wait for; 0: none.
+pub type OrderSeq = u64;
+
+/// A write of up to one line.
+#[derive(Clone, Copy, Debug)]
+pub struct Write {
+    /// What for.
+    pub class: WriteClass,
+    /// Where.
+    pub line: LineAddr,
+    /// Which words are written.
+    pub mask: WordMask,
+    /// Their new content; words outside the mask are ignored.
+    pub data: LineData,
+    /// How log data is to be coded, if the module knows DLDC.
+    pub codings: Codings,
+    /// Reported to the design's `persisted` when the write is durable.
+    pub token: Token,
+    /// Its place among ordered writes, from [`super::MemorySystem::order`]; 0 if none waits for it.
+    pub order: OrderSeq,
+    /// It may become durable only after every ordered write up to this one; 0: at any time.
+    pub after: OrderSeq,
+    /// When it reached its controller, which notes it.
+    pub arrived: Cycle,
+    /// Threads whose fences wait for it; bit i is thread i.
+    pub fences: ThreadSet,
+}
+
+impl Write {
+    /// A whole line, unordered and unreported.
+    pub const fn line(class: WriteClass, line: LineAddr, data: LineData) -> Write {
+        Write {
+            class,
+            line,
+            mask: WordMask::MAX,
+            data,
+            codings: Codings::FPC,
+            token: 0,
+            order: 0,
+            after: 0,
+            arrived: 0,
+            fences: 0,
+        }
+    }
+
+    /// Consecutive words within one line, unordered and unreported.
+    ///
+    /// # Panics
+    /// If the words cross the end of the line.
+    pub fn words(class: WriteClass, addr: Addr, words: &[u64]) -> Write {
+        let first = addr.word_in_line();
+        let mut data = [0; WORDS_PER_LINE];
+        data[first..first + words.len()].copy_from_slice(words);
+        let mask = (((1u16 << words.len()) - 1) << first) as WordMask;
+        Write { mask, ..Write::line(class, addr.line(), data) }
+    }
+}
+
+/// Who reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadPurpose {
+    /// A cache miss: the fill with this slot.
+    Fill(u32),
+    /// The design, by its token.
+    Design(Token),
+    /// A request trace.
+    Trace,
+}
+
+/// A read of one line, on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Where.
+    pub line: LineAddr,
+    /// Who wants it.
+    pub purpose: ReadPurpose,
+    /// When it arrived at the controller.
+    pub arrived: Cycle,
+}
+
+/// Where a line lies in the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which channel.
+    pub channel: u32,
+    /// Which of the channel's banks, over all ranks.
+    pub bank: u32,
+    /// Which row of the bank.
+    pub row: u64,
+}
+
+/// How addresses are spread over channels and banks.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    /// Consecutive bytes that stay together.
+    pub unit_bytes: u64,
+    /// Number of channels.
+    pub channels: u64,
+    /// Banks per channel.
+    pub banks: u64,
+    /// Bytes of a row.
+    pub row_bytes: u64,
+}
+
+impl Mapping {
+    /// How a configuration's PM is mapped.
+    pub fn of(config: &Config) -> Mapping {
+        let (controller, pm) = (config.get::<ControllerConfig>(), config.get::<PmConfig>());
+        Mapping {
+            unit_bytes: Mapping::unit(controller, pm.buffer_lines > 0),
+            channels: controller.channels.into(),
+            banks: u64::from(pm.ranks) * u64::from(pm.banks),
+            row_bytes: pm.row_bytes.0,
+        }
+    }
+
+    /// Smallest unit of interleaving: a media line where the device has an on-PM buffer of such
+    /// lines, a cache line otherwise.
+    pub const fn line_unit(buffered: bool) -> u64 {
+        if buffered { MEDIA_LINE_BYTES } else { LINE_BYTES }
+    }
+
+    /// Consecutive bytes that stay together in a device with or without a buffer.
+    pub fn unit(controller: &ControllerConfig, buffered: bool) -> u64 {
+        match controller.interleave {
+            Interleave::Page => controller.page_bytes.0,
+            Interleave::Line => Mapping::line_unit(buffered),
+        }
+    }
+
+    /// The line with this number among those of a bank, counted in the order of their addresses.
+    pub fn line_of_bank(&self, channel: u32, bank: u32, number: u64) -> LineAddr {
+        let lines = self.unit_bytes / LINE_BYTES;
+        let (unit, line) = (number / lines, number % lines);
+        let unit = (unit * self.banks + u64::from(bank)) * self.channels + u64::from(channel);
+        LineAddr(unit * lines + line)
+    }
+
+    /// A line's number among those of its bank.
+    pub fn number_in_bank(&self, line: LineAddr) -> u64 {
+        let lines = self.unit_bytes / LINE_BYTES;
+        line.0 / lines / self.channels / self.banks * lines + line.0 % lines
+    }
+
+    /// Where a line lies: units go round the channels, then round the banks of a channel.
+    #[inline]
+    pub fn place(&self, line: LineAddr) -> Place {
+        let bytes = line.addr().0;
+        let unit = bytes / self.unit_bytes;
+        let (channel, unit) = (unit % self.channels, unit / self.channels);
+        let (bank, unit) = (unit % self.banks, unit / self.banks);
+        let within_bank = unit * self.unit_bytes + bytes % self.unit_bytes;
+        Place { channel: channel as u32, bank: bank as u32, row: within_bank / self.row_bytes }
+    }
+}
+
+/// Tracks which ordered writes are durable.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// Every ordered write up to this one is durable.
+    prefix: OrderSeq,
+    /// Whether the writes after the prefix are.
+    beyond: std::collections::VecDeque<bool>,
+}
+
+impl Order {
+    /// The next place.
+    pub fn allot(&mut self) -> OrderSeq {
+        self.beyond.push_back(false);
+        self.prefix + self.beyond.len() as u64
+    }
+
+    /// The last place given out.
+    pub fn last(&self) -> OrderSeq {
+        self.prefix + self.beyond.len() as u64
+    }
+
+    /// Marks one durable; returns whether the prefix moved.
+    pub fn durable(&mut self, seq: OrderSeq) -> bool {
+        let index = seq.checked_sub(self.prefix + 1).expect("an ordered write is durable once");
+        self.beyond[index as usize] = true;
+        let before = self.prefix;
+        while self.beyond.front() == Some(&true) {
+            self.beyond.pop_front();
+            self.prefix += 1;
+        }
+        self.prefix > before
+    }
+
+    /// Whether everything up to `seq` is durable.
+    #[inline]
+    pub fn reached(&self, seq: OrderSeq) -> bool {
+        self.prefix >= seq
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_moves_when_the_gap_closes() {
+        let mut order = Order::default();
+        let (a, b, c) = (order.allot(), order.allot(), order.allot());
+        assert_eq!((a, b, c), (1, 2, 3));
+        assert!(!order.durable(b));
+        assert!(!order.reached(a) && order.reached(0));
+        assert!(order.durable(a));
+        assert!(order.reached(b) && !order.reached(c));
+    }
+
+    #[test]
+    fn pages_go_round_channels_then_banks() {
+        let map = Mapping { unit_bytes: 4096, channels: 2, banks: 8, row_bytes: 2048 };
+        let at =
+            |page: u64, byte: u64| map.place(graven_base::memory::Addr(page * 4096 + byte).line());
+        assert_eq!(at(0, 0), Place { channel: 0, bank: 0, row: 0 });
+        assert_eq!(at(1, 0), Place { channel: 1, bank: 0, row: 0 });
+        assert_eq!(at(2, 2048), Place { channel: 0, bank: 1, row: 1 });
+        assert_eq!(at(16, 0), Place { channel: 0, bank: 0, row: 2 });
+    }
+
+    #[test]
+    fn lines_of_a_bank_are_numbered_in_the_order_of_their_addresses() {
+        for unit_bytes in [64, 256, 4096] {
+            let map = Mapping { unit_bytes, channels: 2, banks: 3, row_bytes: 2048 };
+            let mut next = [[0; 3]; 2];
+            for line in (0..2000).map(LineAddr) {
+                let Place { channel, bank, .. } = map.place(line);
+                let number = &mut next[channel as usize][bank as usize];
+                assert_eq!(map.number_in_bank(line), *number);
+                assert_eq!(map.line_of_bank(channel, bank, *number), line);
+                *number += 1;
+            }
+        }
+    }
+}

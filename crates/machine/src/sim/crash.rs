@@ -1,0 +1,206 @@
+//! Power failures of a running simulation.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::run::Simulation;
+use super::spec::DATA_START;
+use crate::controller::domain::Change;
+use crate::design::{RecoveryReport, Site};
+use crate::happening::Happening;
+use crate::machine::Machine;
+use crate::workload::Violation;
+use graven_base::memory::{Addr, LineData, WORD_BYTES, WordMask};
+use graven_base::surviving::Medium;
+use graven_base::time::Cycle;
+
+impl Simulation {
+    /// Power fails at this instant. The simulation itself goes on afterwards as if it had not.
+    ///
+    /// # Panics
+    /// If transactions are not followed ([`Simulation::follow_transactions`]).
+    pub fn crash(&mut self) -> Crash<'_> {
+        let mut crash = self.lose_power();
+        crash.save();
+        crash
+    }
+
+    /// The same, but of what was sent and not accepted some is there, in part or whole, as the order
+    /// of writes allows. Returns nothing if nothing was on its way.
+    ///
+    /// # Panics
+    /// If transactions are not followed ([`Simulation::follow_transactions`]).
+    pub fn crash_in_flight(&mut self, seed: u64) -> Option<Crash<'_>> {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let landed = self.machine.memory.land_some(&mut random);
+        if landed.is_empty() {
+            return None;
+        }
+        let mut crash = self.lose_power();
+        for (line, mask, data) in landed {
+            crash.medium.store_line(line, mask, &data);
+        }
+        crash.save();
+        Some(crash)
+    }
+
+    /// Keeps what happens, for [`Simulation::take_happenings`].
+    pub fn keep_happenings(&mut self) {
+        self.machine.keep_happenings();
+    }
+
+    /// Keeps what the design has to say about it, too.
+    pub fn keep_notes(&mut self) {
+        self.machine.keep_notes();
+    }
+
+    /// What happened since the last call.
+    pub fn take_happenings(&mut self) -> Vec<(Cycle, Happening)> {
+        self.machine.domain();
+        self.machine.take_happenings()
+    }
+
+    /// Whether some transaction has reached its end and is not acknowledged.
+    pub fn is_any_ending(&self) -> bool {
+        self.threads.iter().any(|t| t.running.is_some_and(|r| r.ending.is_some()))
+    }
+
+    /// Where programs keep their data.
+    pub fn data_region(&self) -> (Addr, Addr) {
+        (DATA_START, self.site.log_start)
+    }
+
+    /// The writes that became durable since the last call, oldest first.
+    pub fn durable_changes(&mut self) -> Vec<Change> {
+        let Some((domain, _)) = self.machine.domain() else { return Vec::new() };
+        let changes = domain.changes().to_vec();
+        domain.forget_changes();
+        changes
+    }
+
+    /// Takes durable writes back, newest first.
+    pub fn lay_back(&mut self, changes: &[Change]) {
+        for change in changes.iter().rev() {
+            self.lay(change, change.mask, &change.old);
+        }
+    }
+
+    /// Makes a write durable that was taken back, or some of its words.
+    pub fn lay_words(&mut self, change: &Change, words: WordMask) {
+        self.lay(change, change.mask & words, &change.new);
+    }
+
+    fn lay(&mut self, change: &Change, words: WordMask, data: &LineData) {
+        let (domain, arch) = self.machine.domain().expect("transactions are followed");
+        domain.lay(change.line, words, data, arch);
+    }
+
+    fn lose_power(&mut self) -> Crash<'_> {
+        let (domain, _) = self.machine.domain().expect("transactions are followed");
+        let (mut medium, different) = (Medium::new(domain.take_image()), domain.different_words());
+        medium.set_end(self.site.log_end);
+        if self.machine.keeps_notes() {
+            medium.keep_notes();
+        }
+        Crash { simulation: self, registers: Vec::new(), medium, different, saved: 0 }
+    }
+
+    /// After an orderly shutdown: recovers the cells in place.
+    pub(super) fn recover_cells(&mut self) {
+        let media = &mut self.machine.memory.shared.media;
+        let mut medium = Medium::new(std::mem::take(media));
+        medium.set_end(self.site.log_end);
+        self.design.power_failure(&mut medium);
+        (self.spec.design.recover)(&self.site, &self.design.registers(), &mut medium);
+        self.machine.memory.shared.media = medium.into_image();
+    }
+}
+
+/// What a power failure left. The simulation takes its bytes back when this is dropped.
+pub struct Crash<'a> {
+    simulation: &'a mut Simulation,
+    /// The design's non-volatile registers.
+    pub registers: Vec<u64>,
+    /// The surviving bytes.
+    pub medium: Medium,
+    /// Words in which durable bytes and architectural memory differed.
+    different: u64,
+    /// Writes of the medium that came before recovery.
+    saved: usize,
+}
+
+impl Crash<'_> {
+    /// What batteries save.
+    fn save(&mut self) {
+        self.simulation.design.power_failure(&mut self.medium);
+        self.registers = self.simulation.design.registers();
+        self.saved = self.medium.written().len();
+    }
+
+    /// Recovers in place, from bytes and registers alone.
+    pub fn recover(&mut self) -> RecoveryReport {
+        let simulation = &self.simulation;
+        (simulation.spec.design.recover)(&simulation.site, &self.registers, &mut self.medium)
+    }
+
+    /// Writes of the medium that came before recovery: in flight, or saved by batteries.
+    pub fn saved(&self) -> usize {
+        self.saved
+    }
+
+    /// Takes back what recovery has written.
+    pub fn unrecover(&mut self) {
+        self.medium.rewind(self.saved);
+    }
+
+    /// Words in which durable bytes and architectural memory differed, before anything was written to the medium.
+    pub fn different_words(&self) -> u64 {
+        self.different
+    }
+
+    /// The simulation that lost power.
+    pub fn simulation(&self) -> &Simulation {
+        self.simulation
+    }
+
+    /// The workload's invariants on the medium as it is now.
+    ///
+    /// # Errors
+    /// The first violation found.
+    pub fn check_structures(&self) -> Result<(), Violation> {
+        self.simulation.workload.check(self.medium.image())
+    }
+}
+
+impl Drop for Crash<'_> {
+    fn drop(&mut self) {
+        self.medium.rewind(0);
+        let image = std::mem::take(&mut self.medium).into_image();
+        let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
+        domain.put_back(image);
+    }
+}
+
+/// Gives the log region unknown content, and has the system prepare it for the design.
+pub(super) fn fill_with_garbage(
+    machine: &mut Machine,
+    site: &Site,
+    format: fn(&Site, &mut Medium),
+    seed: u64,
+) {
+    let mut random = Pcg64::seed_from_u64(seed);
+    let mut media = std::mem::take(&mut machine.memory.shared.media);
+    for at in (site.log_start.0..site.log_end.0).step_by(WORD_BYTES as usize) {
+        // Words that look like something: small, negative, addresses of data, noise.
+        let word: u64 = match random.random_range(0..4) {
+            0 => random.random_range(0..64),
+            1 => u64::MAX - random.random_range(0..64),
+            2 => random.random_range(0..site.log_start.0) / WORD_BYTES * WORD_BYTES,
+            _ => random.next_u64(),
+        };
+        media.store(Addr(at), word);
+    }
+    let mut medium = Medium::new(media);
+    format(site, &mut medium);
+    machine.memory.shared.media = medium.into_image();
+}

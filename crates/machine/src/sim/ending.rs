@@ -1,0 +1,99 @@
+//! The end of a run: statistics are closed, then everything is written back, recovered once and checked.
+
+use super::error::SimError;
+use super::observer::{Unwatched, Watch};
+use super::run::Simulation;
+use crate::config::CoreConfig;
+use graven_base::memory::LineAddr;
+use graven_base::time::NEVER;
+
+impl Simulation {
+    pub(super) fn finish_stats(&mut self) {
+        let cores = self.spec.config.get::<CoreConfig>().count as usize;
+        let not_in_pm = |line: &LineAddr| {
+            let memory = &self.machine.memory;
+            memory.is_pm(line.addr()) && memory.content(*line) != self.machine.line(*line)
+        };
+        let kept = self.design.has_dirty_words();
+        let dirty = if kept { Vec::new() } else { self.machine.caches.dirty_lines() };
+        let residual = dirty.into_iter().filter(not_in_pm).count() as u64;
+        let peak_cell_wear = self.machine.memory.shared.cells.peak_wear();
+        let stats = &mut self.machine.memory.shared.stats;
+        stats.core_instructions = vec![0; cores];
+        stats.core_cycles = vec![0; cores];
+        for t in &self.threads {
+            stats.core_instructions[t.core as usize] += t.pipeline.instructions;
+            let cycles = &mut stats.core_cycles[t.core as usize];
+            *cycles = (*cycles).max(t.pipeline.time);
+        }
+        stats.counters.cycles = stats.core_cycles.iter().copied().max().unwrap_or(0);
+        stats.counters.instructions = stats.core_instructions.iter().sum();
+        stats.bank_loads.finish(stats.counters.cycles);
+        stats.counters.residual_dirty_lines = residual;
+        stats.counters.peak_wear = stats.wear.peak();
+        stats.counters.peak_cell_wear = peak_cell_wear;
+        self.control.report(stats.counters.committed_transactions);
+    }
+
+    /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what
+    /// the program stored. Nothing of this is in the statistics.
+    pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
+        self.run_until_idle(&mut Unwatched)?;
+        self.design.shut_down(&mut self.machine);
+        for core in 0..self.write_combining.len() as u32 {
+            self.empty_write_combining(core, |c| &mut c.write_combining_flushes_atomic);
+        }
+        self.run_until_idle(&mut Unwatched)?;
+        for line in self.machine.caches.dirty_lines() {
+            self.machine.caches.clean(line);
+            self.evict(line);
+            self.deliver(&mut Unwatched)?;
+            while self.machine.memory.has_writes_waiting() {
+                self.handle_event();
+                self.deliver(&mut Unwatched)?;
+            }
+        }
+        self.run_until_idle(&mut Unwatched)?;
+        self.machine.memory.flush_buffers();
+        let (start, end) = self.data_region();
+        self.recover_cells();
+        let shared = &self.machine.memory.shared;
+        match shared.media.first_difference(self.machine.architectural(), start, end) {
+            None => Ok(shared.media.digest(start, end)),
+            Some((addr, found, stored)) => Err(SimError::ShutdownCheck {
+                addr,
+                found,
+                stored,
+                design: self.spec.design.name,
+                workload: self.spec.workload.name,
+            }),
+        }
+    }
+
+    /// What follows when all threads have ended, with somebody who looks on until no background work is
+    /// left. Returns the digest of PM after an orderly shutdown, or 0 if that was enough.
+    ///
+    /// # Errors
+    /// See [`SimError`].
+    pub fn finish_watched<W: Watch>(&mut self, watch: &mut W) -> Result<u64, SimError> {
+        self.run_until_idle(watch)?;
+        if watch.stops() { Ok(0) } else { self.shut_down() }
+    }
+
+    /// Runs until no background work is left.
+    pub(super) fn run_until_idle<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
+        self.deliver(watch)?;
+        while !self.is_idle() {
+            if self.machine.memory.shared.events.next_at() == NEVER {
+                return Err(self.deadlock());
+            }
+            if watch.stops() {
+                return Ok(());
+            }
+            self.handle_event();
+            watch.look(self);
+            self.deliver(watch)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! Why a simulation ends without a result.
+
+use thiserror::Error;
+
+use graven_base::memory::Addr;
+use graven_base::time::Cycle;
+
+/// Why a simulation ended without a result.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SimError {
+    /// What the memory side returned for a line is not what the program had stored there.
+    #[error(
+        "read check failed at cycle {cycle}: word {addr} was read as {read:#x}, but the program last stored {stored:#x} \
+         (design {design}, workload {workload}): the design lost or reverted an update"
+    )]
+    ReadCheck {
+        /// When.
+        cycle: Cycle,
+        /// Which word.
+        addr: Addr,
+        /// What came from memory.
+        read: u64,
+        /// What architectural memory holds.
+        stored: u64,
+        /// Under which design.
+        design: &'static str,
+        /// In which workload.
+        workload: &'static str,
+    },
+    /// After an orderly shutdown the PM does not hold what the program stored.
+    #[error(
+        "shutdown check failed: after everything was written back, word {addr} of PM holds {found:#x}, but the program \
+         last stored {stored:#x} (design {design}, workload {workload})"
+    )]
+    ShutdownCheck {
+        /// Which word.
+        addr: Addr,
+        /// What PM holds.
+        found: u64,
+        /// What the program stored last.
+        stored: u64,
+        /// Under which design.
+        design: &'static str,
+        /// In which workload.
+        workload: &'static str,
+    },
+    /// The design cannot go on as configured.
+    #[error("design {design}: {why}")]
+    Design {
+        /// Which.
+        design: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// No thread can ever run again.
+    #[error("deadlock at cycle {cycle} under design {design}: {waiting}")]
+    Deadlock {
+        /// When.
+        cycle: Cycle,
+        /// Under which design.
+        design: &'static str,
+        /// What each thread waits for.
+        waiting: String,
+    },
+    /// Somebody asked it to stop.
+    #[error("cancelled")]
+    Cancelled,
+}

@@ -1,0 +1,182 @@
+//! Misses: registers, lines on their way from memory, the check of what was read, and who waits.
+
+use super::error::SimError;
+use super::run::Simulation;
+use super::threads::{Cause, Fill, Head, State, Waiter};
+use crate::caches::hierarchy::Access;
+use crate::clock::Event;
+use crate::design;
+use crate::request::ReadPurpose;
+use graven_base::memory::{Addr, LineAddr};
+use graven_base::time::Cycle;
+
+impl Simulation {
+    #[inline]
+    pub(super) fn access(&mut self, core: u32, line: LineAddr, write: bool) -> Access {
+        let access = self.machine.caches.access(core, line, write, self.machine.memory.counters());
+        let now = self.machine.now();
+        let wait = self.machine.caches.tag_port_wait(core, access, now);
+        if self.machine.caches.has_departures() {
+            self.handle_departures();
+        }
+        if wait == 0 {
+            return access;
+        }
+        self.machine.count().tag_port_waits += 1;
+        self.machine.count().tag_port_wait_cycles += wait;
+        match access {
+            Access::Hit(latency) => Access::Hit(latency + wait),
+            Access::Miss(latency) => Access::Miss(latency + wait),
+        }
+    }
+
+    pub(super) fn fill_of(&self, line: LineAddr) -> Option<usize> {
+        self.fills.iter().find(|(_, fill)| fill.line == line).map(|(slot, _)| slot)
+    }
+
+    /// Whether the access would need a miss register and none is free.
+    #[inline]
+    pub(super) fn must_wait_for_mshr(&self, core: u32, line: LineAddr) -> bool {
+        self.mshrs_used[core as usize] >= self.mshrs_max
+            && !self.machine.caches.contains(line)
+            && self.fill_of(line).is_none()
+    }
+
+    /// Asks memory for a line, or joins those who wait for it already.
+    pub(super) fn start_fill(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        waiter: Option<Waiter>,
+        delay: Cycle,
+    ) {
+        if let Some(slot) = self.fill_of(line) {
+            self.fills[slot].waiters.extend(waiter);
+            return;
+        }
+        debug_assert!(
+            self.mshrs_used[core as usize] < self.mshrs_max,
+            "the caller asked for a miss register"
+        );
+        self.mshrs_used[core as usize] += 1;
+        let slot =
+            self.fills.insert(Fill { line, core, waiters: waiter.into_iter().collect() }) as u32;
+        if self.machine.memory.is_pm(line.addr()) {
+            self.machine.count().fills += 1;
+            match self.design.llc_fill(&mut self.machine, line, delay) {
+                design::Fill::Buffer(content, latency) => {
+                    self.machine.count().fills_from_buffer += 1;
+                    let at = self.machine.now() + delay + latency;
+                    return self.fill_comes(slot, &content, at);
+                }
+                design::Fill::Design => return,
+                design::Fill::Home => self.machine.count().fill_reads += 1,
+            }
+            self.machine.memory.shared.media.prefetch(line);
+        }
+        self.machine.memory.read(line, ReadPurpose::Fill(slot), delay);
+    }
+
+    /// The design has the content of a line that is missed; it comes out of the controller at a time.
+    fn fill_comes(&mut self, slot: u32, content: &[u64; 8], at: Cycle) {
+        let line = self.fills[slot as usize].line;
+        if let Err(error) = self.check_read(line, content) {
+            self.machine.fail(error.to_string());
+            self.misread = Some(error);
+        }
+        self.machine.memory.shared.events.push(at, Event::BufferedFill(slot));
+    }
+
+    /// The design hands over a line that it has read.
+    pub(super) fn delivered(&mut self, line: LineAddr, content: &[u64; 8], at: Cycle) {
+        let slot = self.fill_of(line).expect("a design delivers lines that are missed");
+        self.fill_comes(slot as u32, content, at);
+    }
+
+    pub(super) fn check_read(
+        &mut self,
+        line: LineAddr,
+        content: &[u64; 8],
+    ) -> Result<(), SimError> {
+        self.machine.count().reads_checked += 1;
+        let stored = self.machine.line(line);
+        match (0..8).find(|&i| content[i] != stored[i]) {
+            None => Ok(()),
+            Some(i) => Err(self.read_check(line.word(i), content[i], stored[i])),
+        }
+    }
+
+    fn read_check(&self, addr: Addr, read: u64, stored: u64) -> SimError {
+        let (cycle, design) = (self.machine.now(), self.spec.design.name);
+        SimError::ReadCheck { cycle, addr, read, stored, design, workload: self.spec.workload.name }
+    }
+
+    /// The design has handed out something else than what was stored.
+    pub(super) fn misread(&mut self, addr: Addr, read: u64, stored: u64) {
+        let error = self.read_check(addr, read, stored);
+        self.machine.fail(error.to_string());
+        self.misread.get_or_insert(error);
+    }
+
+    /// A line has come: it is checked, goes into the caches, and those who waited go on.
+    pub(super) fn finish_fill(
+        &mut self,
+        slot: u32,
+        checked: Option<[u64; 8]>,
+    ) -> Result<(), SimError> {
+        let fill = self.fills.remove(slot as usize);
+        if checked.is_none() && self.machine.memory.is_pm(fill.line.addr()) {
+            let content = self.machine.memory.content(fill.line);
+            self.check_read(fill.line, &content)?;
+        }
+        self.mshrs_used[fill.core as usize] -= 1;
+        self.machine.caches.fill(fill.core, fill.line);
+        self.handle_departures();
+        let now = self.machine.now();
+        for waiter in fill.waiters {
+            match waiter {
+                Waiter::InOrderLoad(thread, addr) => {
+                    let t = &mut self.threads[thread as usize];
+                    t.value = self.machine.load(addr);
+                    self.wake(thread as usize, now);
+                    self.threads[thread as usize].pipeline.load_issued(now);
+                }
+                Waiter::WindowLoad(thread, load) => self.window_load_done(thread as usize, load),
+                Waiter::StoreHead(thread) => self.schedule_store(thread as usize, now),
+                Waiter::Repeat(thread) => self.wake(thread as usize, now),
+            }
+        }
+        self.retry_for_mshr(fill.core);
+        Ok(())
+    }
+
+    pub(super) fn window_load_done(&mut self, thread: usize, load: u32) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        t.pipeline.load_ready(load, now);
+        if t.head == Head::Loads {
+            t.head = Head::Free;
+            self.try_store(thread);
+        }
+        if matches!(self.threads[thread].state, State::Blocked(Cause::Load | Cause::Window, _)) {
+            self.wake(thread, now);
+        }
+    }
+
+    /// A miss register of a core has become free.
+    pub(super) fn retry_for_mshr(&mut self, core: u32) {
+        let now = self.machine.now();
+        for thread in 0..self.threads.len() {
+            let t = &self.threads[thread];
+            if t.core != core {
+                continue;
+            }
+            if matches!(t.state, State::Blocked(Cause::Mshr, _)) {
+                self.wake(thread, now);
+            }
+            if self.threads[thread].head == Head::Mshr {
+                self.schedule_store(thread, now);
+            }
+        }
+    }
+}

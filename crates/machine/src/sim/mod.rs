@@ -1,0 +1,47 @@
+//! One simulation: threads of a workload on the machine, under one design.
+//!
+//! The loop always takes what is earliest: an event, or the thread whose next instruction issues
+//! first (ties: events first, then the lower thread). Hooks of the design are called at the instant of
+//! the action; what the memory has to tell is delivered before anything else happens.
+
+//!
+//! | file | what |
+//! |---|---|
+//! | `spec`, `error` | what to simulate; why it ended without a result |
+//! | `run` | the simulation, its loop, and what memory and design have to say |
+//! | `threads`, `locks` | the state of a hardware thread; locks |
+//! | `operations` | instructions, loads, transactions, locks |
+//! | `disturb` | what directed tests do to the machine |
+//! | `stores` | the store queue |
+//! | `persistence` | persistence instructions in it |
+//! | `distances` | how far apart the stores of a transaction to the same word are |
+//! | `fills` | misses and the check of what was read |
+//! | `software` | code of a design among the operations of a program |
+//! | `ending`, `record` | the end of a run and its record |
+//! | `crash` | power failures |
+//! | `observer` | who looks on |
+
+mod crash;
+mod distances;
+mod disturb;
+mod ending;
+mod error;
+mod fills;
+mod locks;
+mod observer;
+mod operations;
+mod persistence;
+mod record;
+mod run;
+mod software;
+mod spec;
+mod stores;
+mod threads;
+
+pub use crash::Crash;
+pub use error::SimError;
+pub use graven_base::control::Control;
+pub use observer::{TransactionObserver, Unwatched, Watch};
+pub use record::value_to_json;
+pub use run::Simulation;
+pub use spec::{Spec, Trial};

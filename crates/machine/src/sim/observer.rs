@@ -1,0 +1,49 @@
+//! Who looks on at a simulation: between any two actions, or at what programs do and are told.
+
+use std::any::Any;
+
+use graven_base::ids::Tx;
+use graven_base::memory::{Addr, Image};
+
+use super::run::Simulation;
+
+/// Looks on between any two actions of a simulation.
+pub trait Watch {
+    /// An action is over; nothing that follows from it has happened yet.
+    fn look(&mut self, simulation: &mut Simulation);
+
+    /// Whether it has seen enough: the run stops where it is.
+    fn stops(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody looks on.
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    #[inline]
+    fn look(&mut self, _simulation: &mut Simulation) {}
+}
+
+/// Follows the transactions of a program: what it stored, and what it was told. It sees nothing of designs.
+pub trait TransactionObserver: Any {
+    /// A transaction begins.
+    fn begin(&mut self, tx: Tx);
+
+    /// It stores a word that held `old`.
+    fn store(&mut self, tx: Tx, addr: Addr, old: u64);
+
+    /// It is about to end, and stores these words, by address, only when it may be durable already. `now`:
+    /// architectural memory.
+    fn defer(&mut self, tx: Tx, words: &[(Addr, u64)], now: &Image);
+
+    /// Its end was reached: from now on it may be durable.
+    fn ending(&mut self, tx: Tx);
+
+    /// The design puts its end off: it has not taken effect, and will be reached anew.
+    fn put_off(&mut self, tx: Tx);
+
+    /// Its commit was acknowledged: from now on it must be durable.
+    fn acknowledged(&mut self, tx: Tx);
+}

@@ -1,0 +1,178 @@
+//! Persistence instructions: what they do when they are the oldest in the store queue.
+
+use super::run::Simulation;
+use super::threads::{Cause, Head, Kind, State};
+use crate::cores::write_combining;
+use crate::cores::write_combining::Combined;
+use crate::design::Eviction;
+use crate::happening::Happening;
+use crate::program::{Op, Persist};
+use crate::request::WriteClass;
+use crate::stats::Counters;
+use graven_base::memory::{Addr, LineAddr};
+use graven_base::thread_set::{ThreadSet, threads_in};
+
+impl Simulation {
+    /// Retires one into the store queue.
+    pub(super) fn persist(&mut self, thread: usize, op: Op, what: Persist) {
+        let t = &self.threads[thread];
+        if t.stores.len() >= t.stores_max {
+            return self.block_on_stores(thread, op);
+        }
+        if !self.issue(thread, op, 1) {
+            return;
+        }
+        let c = self.machine.count();
+        let (kind, addr, value) = match what {
+            Persist::WriteBack(line) => {
+                c.clwb_instructions += 1;
+                (Kind::WriteBack, line.addr(), 0)
+            }
+            Persist::Fence => {
+                c.fences += 1;
+                (Kind::Fence, Addr(0), 0)
+            }
+            Persist::StoreUncached { addr, value, class } => {
+                c.uncached_stores += 1;
+                (Kind::Uncached(class), addr, value)
+            }
+        };
+        self.enqueue(thread, kind, addr, value);
+    }
+
+    /// A word goes into the write-combining buffer, for which a line may have to leave it.
+    pub(super) fn perform_uncached(
+        &mut self,
+        thread: usize,
+        addr: Addr,
+        value: u64,
+        class: WriteClass,
+    ) {
+        let (core, id) = (self.threads[thread].core, self.threads[thread].id);
+        assert!(self.machine.memory.is_pm(addr), "{addr} is not PM");
+        assert!(!self.machine.caches.contains(addr.line()), "uncacheable {addr} was loaded");
+        let buffer = &mut self.write_combining[core as usize];
+        if let Some((line, cause)) = buffer.store(id, addr, value, class) {
+            let c = self.machine.count();
+            match cause {
+                write_combining::Cause::Full => c.write_combining_flushes_full += 1,
+                write_combining::Cause::Evicted => c.write_combining_flushes_evicted += 1,
+            }
+            self.send_combined(line);
+        }
+        let adversary = &mut self.machine.memory.shared.adversary;
+        if adversary.as_mut().is_some_and(|adversary| adversary.lets_go())
+            && let Some(line) = self.write_combining[core as usize].take_oldest()
+        {
+            self.machine.count().write_combining_flushes_evicted += 1;
+            self.send_combined(line);
+        }
+        self.take_head(thread);
+        self.go_on_with_stores(thread);
+    }
+
+    /// A dirty line is written back, in the order that the design asks for, as if it were evicted. Of one that is
+    /// clean a write may be on its way: the thread's fences wait for it.
+    pub(super) fn perform_write_back(&mut self, thread: usize, line: LineAddr) {
+        let id = self.threads[thread].id;
+        assert!(self.machine.memory.is_pm(line.addr()), "{} is not PM", line.addr());
+        let sent = self.machine.caches.is_dirty(line);
+        if sent {
+            let content = self.machine.line(line);
+            let Eviction::WriteBack { after, token } =
+                self.design.llc_evict(&mut self.machine, line, &content)
+            else {
+                unreachable!("a design that keeps lines executes no clwb");
+            };
+            self.machine.write_back(line, |write| {
+                (write.fences, write.after, write.token) = (1 << id, after, token);
+            });
+        }
+        let waits = sent || self.machine.memory.fence_waits_for(line, id);
+        self.threads[thread].undurable += u32::from(waits);
+        self.machine.count().clwb_of_clean_lines += u64::from(!sent);
+        self.take_head(thread);
+        self.go_on_with_stores(thread);
+    }
+
+    /// A fence is the oldest: the write-combining buffer is emptied, and it waits for what is not durable.
+    pub(super) fn try_fence(&mut self, thread: usize) {
+        let core = self.threads[thread].core;
+        self.empty_write_combining(core, |c| &mut c.write_combining_flushes_fence);
+        if self.threads[thread].undurable > 0 {
+            self.threads[thread].head = Head::Fence;
+            return self.waits_instead(thread, Cause::Store, Cause::Fence);
+        }
+        self.waits_instead(thread, Cause::Fence, Cause::Store);
+        self.take_head(thread);
+        self.go_on_with_stores(thread);
+    }
+
+    /// The end of a transaction retires into the store queue.
+    pub(super) fn ending(&mut self, thread: usize, op: Op) {
+        if self.threads[thread].stores.len() >= self.threads[thread].stores_max {
+            return self.block_on_stores(thread, op);
+        }
+        self.enqueue(thread, Kind::Ending, Addr(0), 0);
+    }
+
+    /// All before a transaction's end has been performed, save for stores that are deferred.
+    pub(super) fn perform_ending(&mut self, thread: usize) {
+        let t = &mut self.threads[thread];
+        let running = t.running.as_mut().expect("a transaction ends after it began");
+        running.may_be_durable = true;
+        let tx = running.tx;
+        let software = t.software.as_ref().expect("only code of a design has it");
+        if let Some(observer) = &mut self.observer {
+            observer.defer(tx, software.deferred(), self.machine.architectural());
+            observer.ending(tx);
+            self.machine.tell(|| Happening::Ending(tx));
+        }
+        let t = &mut self.threads[thread];
+        t.stores.pop_front();
+        self.go_on_with_stores(thread);
+    }
+
+    /// A thread that waits for its store queue waits for something else in it from now on.
+    fn waits_instead(&mut self, thread: usize, before: Cause, after: Cause) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        let State::Blocked(cause, since) = t.state else { return };
+        if cause != before {
+            return;
+        }
+        t.state = State::Blocked(after, since.max(now));
+        self.count_stall(before, now.saturating_sub(since));
+    }
+
+    /// All lines leave a core's write-combining buffer; `counter`: where they are counted.
+    pub(super) fn empty_write_combining(
+        &mut self,
+        core: u32,
+        counter: impl Fn(&mut Counters) -> &mut u64,
+    ) {
+        while let Some(line) = self.write_combining[core as usize].take_oldest() {
+            *counter(self.machine.count()) += 1;
+            self.send_combined(line);
+        }
+    }
+
+    fn send_combined(&mut self, line: Combined) {
+        let write = line.write();
+        self.threads[line.thread as usize].undurable += 1;
+        let (fences, path) = (1 << line.thread, self.machine.path());
+        self.machine.write(crate::request::Write { fences, ..write }, path);
+    }
+
+    /// A write is durable that fences of these threads wait for.
+    pub(super) fn durable_for_fences(&mut self, threads: ThreadSet) {
+        for thread in threads_in(threads) {
+            let t = &mut self.threads[thread];
+            t.undurable -= 1;
+            if t.undurable == 0 && t.head == Head::Fence {
+                t.head = Head::Free;
+                self.try_store(thread);
+            }
+        }
+    }
+}

@@ -1,0 +1,490 @@
+//! The simulation and its loop.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::distances::Distances;
+use super::disturb::Signals;
+use super::error::SimError;
+use super::locks::Locks;
+use super::observer::{TransactionObserver, Unwatched, Watch};
+use super::spec::Spec;
+use super::threads::{Cause, Fill, Head, State, Thread};
+use crate::caches::hierarchy::Departure;
+use crate::clock::Event;
+use crate::config::CoreConfig;
+use crate::controller::adversary::Adversary;
+use crate::controller::channel::Notice;
+use crate::cores::pipeline::Pipeline;
+use crate::cores::write_combining::WriteCombining;
+use crate::design::{Design, Eviction, Site};
+use crate::happening::Happening;
+use crate::machine::Machine;
+use crate::request::{ReadPurpose, Write, WriteClass};
+use crate::stats::{StatisticsConfig, Stats};
+use crate::workload::Workload;
+use graven_base::config::ConfigError;
+use graven_base::control::Control;
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Image, LineAddr};
+use graven_base::time::{Cycle, NEVER};
+
+/// So many timers of a design in a row, with every thread waiting and memory idle, and no thread will ever
+/// go on: a design whose timers never end must not turn a deadlock into a run without end.
+const FRUITLESS_TIMERS_MAX: u32 = 2_000_000;
+
+/// How many actions pass between looks at [`Control`].
+const ACTIONS_PER_LOOK: u32 = 4096;
+
+/// A simulation in progress.
+pub struct Simulation {
+    pub(super) spec: Spec,
+    pub(super) site: Site,
+    pub(super) workload: Box<dyn Workload>,
+    pub(super) design: Box<dyn Design>,
+    pub(super) machine: Machine,
+    pub(super) threads: Vec<Thread>,
+    /// Per thread, when its next instruction issues; [`NEVER`] while it cannot. Kept apart from the
+    /// threads because it is scanned at every turn.
+    pub(super) ready_at: Vec<Cycle>,
+    pub(super) fills: slab::Slab<Fill>,
+    pub(super) mshrs_max: u32,
+    pub(super) mshrs_used: Vec<u32>,
+    pub(super) locks: Locks,
+    /// Per core.
+    pub(super) write_combining: Vec<WriteCombining>,
+    pub(super) signals: Signals,
+    pub(super) observer: Option<Box<dyn TransactionObserver>>,
+    /// Follows write distances, if they are wanted.
+    pub(super) distances: Option<Distances>,
+    pub(super) footprint_bytes: u64,
+    pub(super) woken: bool,
+    /// A design has handed out stale bytes: not a refusal to go on, but a broken promise.
+    pub(super) misread: Option<SimError>,
+    /// Timers since a thread could go on or memory had something to do.
+    pub(super) fruitless_timers: u32,
+    pub(super) control: Arc<Control>,
+}
+
+impl Simulation {
+    /// Builds machine, design and workload, and populates PM.
+    ///
+    /// # Errors
+    /// Parameters that design or workload cannot work with.
+    pub fn new(spec: &Spec) -> Result<Simulation, ConfigError> {
+        Simulation::with_workload(spec, spec.build_workload()?)
+    }
+
+    /// The same with a workload that is built already.
+    ///
+    /// # Errors
+    /// Parameters that the design cannot work with.
+    pub fn with_workload(
+        spec: &Spec,
+        mut workload: Box<dyn Workload>,
+    ) -> Result<Simulation, ConfigError> {
+        let site = spec.site();
+        let design = (spec.design.build)(&site)?;
+        let mut populated = Image::new();
+        workload.populate(&mut populated);
+        let footprint_bytes = populated.nonzero_lines() * graven_base::memory::LINE_BYTES;
+        let mut machine = Machine::new(&spec.config, populated);
+        if let Some(seed) = spec.trial.garbage {
+            super::crash::fill_with_garbage(&mut machine, &site, spec.design.format, seed);
+        }
+        machine.memory.shared.adversary = spec.trial.adversary.map(Adversary::new);
+        machine.caches.report_l1_departures(design.wants_l1_evictions());
+        let core = spec.config.get::<CoreConfig>();
+        let dram = machine.memory.dram_start();
+        let threads = (0..spec.threads).map(|id| thread(id, spec, workload.as_ref())).collect();
+        let mut simulation = Simulation {
+            site,
+            workload,
+            design,
+            machine,
+            threads,
+            ready_at: vec![0; spec.threads as usize],
+            fills: slab::Slab::new(),
+            misread: None,
+            mshrs_max: core.mshrs,
+            mshrs_used: vec![0; core.count as usize],
+            locks: Locks::new(dram.plus(4096)),
+            write_combining: vec![
+                WriteCombining::new(core.write_combining_lines);
+                core.count as usize
+            ],
+            signals: Signals::default(),
+            observer: None,
+            distances: spec
+                .config
+                .get::<StatisticsConfig>()
+                .write_distances
+                .then(|| Distances::new(spec.threads)),
+            footprint_bytes,
+            woken: false,
+            fruitless_timers: 0,
+            control: Arc::default(),
+            spec: spec.clone(),
+        };
+        if simulation.design.has_software() {
+            simulation.threads.iter_mut().for_each(|t| t.software = Some(Box::default()));
+        }
+        simulation.design.start(&mut simulation.machine);
+        Ok(simulation)
+    }
+
+    /// For watching and cancelling from another thread.
+    pub fn control(&self) -> Arc<Control> {
+        Arc::clone(&self.control)
+    }
+
+    /// Is watched and cancelled by this from now on.
+    pub fn set_control(&mut self, control: Arc<Control>) {
+        self.control = control;
+    }
+
+    /// Has somebody follow transactions, and follows what is durable, from now on, so that crashes can be judged.
+    /// Call it before running.
+    pub fn follow_transactions(&mut self, observer: Box<dyn TransactionObserver>) {
+        let (start, end) = self.data_region();
+        self.observer = Some(observer);
+        self.machine.follow_domain(start, end);
+    }
+
+    /// Who follows transactions, if it is of this type.
+    pub fn transaction_observer<T: TransactionObserver>(&self) -> Option<&T> {
+        let observer: &dyn Any = self.observer.as_deref()?;
+        observer.downcast_ref()
+    }
+
+    /// Keeps the loads of the banks over time from now on ([`crate::stats::BankLoads::write_series`]). Call it
+    /// before running.
+    pub fn keep_bank_loads(&mut self) {
+        let interval = self.spec.config.get::<StatisticsConfig>().bank_load_interval_cycles;
+        self.machine.memory.shared.stats.bank_loads.keep_series(interval.into());
+    }
+
+    /// The specification.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The machine, to look at or to record from.
+    pub fn machine_mut(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
+    /// The machine, to look at.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Bytes of the lines that the populated structures occupy.
+    pub fn footprint_bytes(&self) -> u64 {
+        self.footprint_bytes
+    }
+
+    /// The statistics so far.
+    pub fn stats(&self) -> &Stats {
+        &self.machine.memory.shared.stats
+    }
+
+    /// Runs to the end and returns the digest of PM after an orderly shutdown.
+    ///
+    /// # Errors
+    /// See [`SimError`].
+    pub fn run(&mut self) -> Result<u64, SimError> {
+        let finished = self.advance(NEVER)?;
+        assert!(finished, "without a limit only the end stops a simulation");
+        self.finish_stats();
+        let stats = self.stats().clone();
+        self.machine.memory.stop_recording();
+        let digest = self.shut_down()?;
+        self.machine.memory.shared.stats = stats;
+        Ok(digest)
+    }
+
+    /// Runs everything that happens up to and including a cycle. Returns whether all threads have
+    /// finished.
+    ///
+    /// # Errors
+    /// See [`SimError`].
+    pub fn advance(&mut self, limit: Cycle) -> Result<bool, SimError> {
+        self.advance_watched(limit, &mut Unwatched)
+    }
+
+    /// The same, with somebody who looks on between any two actions and may stop the run; it returns
+    /// `false` then, too.
+    ///
+    /// # Errors
+    /// See [`SimError`].
+    pub fn advance_watched<W: Watch>(
+        &mut self,
+        limit: Cycle,
+        watch: &mut W,
+    ) -> Result<bool, SimError> {
+        let mut actions = 0;
+        loop {
+            self.settle(watch)?;
+            if watch.stops() {
+                return Ok(false);
+            }
+            actions += 1;
+            if actions % ACTIONS_PER_LOOK == 0 {
+                self.look_at_control()?;
+            }
+            let event_at = self.machine.memory.shared.events.next_at();
+            let (first, thread_at, second) = self.earliest_threads();
+            if thread_at == NEVER {
+                if self.threads.iter().all(|t| t.state == State::Finished) {
+                    return Ok(true);
+                }
+                if event_at == NEVER || self.fruitless_timers > FRUITLESS_TIMERS_MAX {
+                    return Err(self.deadlock());
+                }
+            }
+            if event_at.min(thread_at) > limit {
+                return Ok(false);
+            }
+            if thread_at < event_at {
+                self.fruitless_timers = 0;
+                actions += self.run_thread(first, second.min(limit.saturating_add(1)), watch)?;
+            } else {
+                self.handle_event();
+                watch.look(self);
+            }
+        }
+    }
+
+    /// The thread with the earliest next instruction, when that is, and when the next after it comes.
+    #[inline]
+    pub(super) fn earliest_threads(&self) -> (usize, Cycle, Cycle) {
+        let (mut first, mut first_at, mut second_at) = (0, NEVER, NEVER);
+        for (thread, &at) in self.ready_at.iter().enumerate() {
+            if at < first_at {
+                second_at = first_at;
+                (first, first_at) = (thread, at);
+            } else if at < second_at {
+                second_at = at;
+            }
+        }
+        (first, first_at, second_at)
+    }
+
+    /// Runs one thread while nothing else is earlier; returns how many operations that were.
+    pub(super) fn run_thread<W: Watch>(
+        &mut self,
+        thread: usize,
+        until: Cycle,
+        watch: &mut W,
+    ) -> Result<u32, SimError> {
+        self.woken = false;
+        let mut operations = 0;
+        loop {
+            operations += 1;
+            self.step(thread);
+            watch.look(self);
+            self.settle(watch)?;
+            let t = &self.threads[thread];
+            let at = if t.state == State::Ready { t.pipeline.time } else { NEVER };
+            self.ready_at[thread] = at;
+            if self.woken
+                || at >= until
+                || self.machine.memory.shared.events.next_at() <= at
+                || operations == ACTIONS_PER_LOOK
+                || watch.stops()
+            {
+                return Ok(operations);
+            }
+        }
+    }
+
+    pub(super) fn look_at_control(&mut self) -> Result<(), SimError> {
+        let committed = self.stats().counters.committed_transactions;
+        if self.control.report(committed) { Err(SimError::Cancelled) } else { Ok(()) }
+    }
+
+    pub(super) fn deadlock(&self) -> SimError {
+        let waiting: Vec<String> = self
+            .threads
+            .iter()
+            .map(|t| format!("thread {} is {:?} with store head {:?}", t.id, t.state, t.head))
+            .collect();
+        SimError::Deadlock {
+            cycle: self.machine.now(),
+            design: self.spec.design.name,
+            waiting: waiting.join("; "),
+        }
+    }
+
+    /// Delivers everything that is pending at this instant.
+    #[inline]
+    pub(super) fn settle<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
+        if !self.machine.has_news() {
+            return Ok(());
+        }
+        self.deliver(watch)
+    }
+
+    #[cold]
+    pub(super) fn deliver<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
+        loop {
+            if watch.stops() {
+                return Ok(());
+            }
+            self.handle_departures();
+            if let Some(notice) = self.machine.memory.take_notice() {
+                match notice {
+                    Notice::Persisted(token) => self.design.persisted(&mut self.machine, token),
+                    Notice::DurableForFences(threads) => self.durable_for_fences(threads),
+                    Notice::LineAccepted(line) => {
+                        self.design.line_written_back(&mut self.machine, line)
+                    }
+                    Notice::ReadDone(read, _) => match read.purpose {
+                        ReadPurpose::Fill(slot) => self.finish_fill(slot, None)?,
+                        ReadPurpose::Design(token) => {
+                            let content = self.machine.memory.content(read.line);
+                            self.design.read_done(&mut self.machine, token, read.line, &content);
+                        }
+                        ReadPurpose::Trace => {}
+                    },
+                }
+            } else if let Some((line, content, at)) = self.machine.take_delivered() {
+                self.delivered(line, &content, at);
+            } else if let Some((thread, cycles)) = self.machine.take_interrupted() {
+                self.interrupt(thread as usize, cycles);
+            } else if let Some(thread) = self.machine.take_released() {
+                self.go_on(thread as usize);
+            } else if let Some(error) = self.misread.take() {
+                return Err(error);
+            } else if let Some(why) = self.machine.failure() {
+                return Err(SimError::Design {
+                    design: self.spec.design.name,
+                    why: why.to_owned(),
+                });
+            } else {
+                return Ok(());
+            }
+            watch.look(self);
+        }
+    }
+
+    pub(super) fn handle_departures(&mut self) {
+        while let Some(departure) = self.machine.caches.take_departure() {
+            match departure {
+                Departure::L1 { core, line, dirty } => {
+                    if self.machine.memory.is_pm(line.addr()) {
+                        self.design.l1_evict(&mut self.machine, core, line, dirty);
+                    }
+                }
+                Departure::Llc { dirty: false, .. } => {}
+                Departure::Llc { line, dirty: true } => self.evict(line),
+            }
+        }
+    }
+
+    pub(super) fn evict(&mut self, line: LineAddr) {
+        let content = self.machine.line(line);
+        let mut write = Write::line(WriteClass::Data, line, content);
+        if self.machine.memory.is_pm(line.addr()) {
+            self.machine.count().llc_writebacks += 1;
+            self.machine.tell(|| Happening::Evicted(line));
+            match self.design.llc_evict(&mut self.machine, line, &content) {
+                Eviction::WriteBack { after, token } => (write.after, write.token) = (after, token),
+                Eviction::Keep => return,
+            }
+        }
+        self.machine.write(write, 0);
+    }
+
+    pub(super) fn handle_event(&mut self) {
+        let shared = &mut self.machine.memory.shared;
+        let (at, event) = shared.events.pop().expect("the caller saw an event");
+        debug_assert!(at >= shared.now, "time does not go back");
+        shared.now = at;
+        match event {
+            Event::StoreDrain(thread) => {
+                let thread = thread as usize;
+                debug_assert_eq!(self.threads[thread].head, Head::Scheduled);
+                self.threads[thread].head = Head::Free;
+                self.try_store(thread);
+            }
+            Event::BufferedFill(slot) => {
+                let line = self.fills[slot as usize].line;
+                let content = self.machine.line(line);
+                // Its content was compared when the design handed it out.
+                self.finish_fill(slot, Some(content))
+                    .expect("the content is the architectural one");
+            }
+            Event::Release(thread) => self.go_on(thread as usize),
+            Event::Timer(token) => {
+                let fruitless = self.machine.memory.is_idle();
+                self.fruitless_timers = if fruitless { self.fruitless_timers + 1 } else { 0 };
+                self.design.timer(&mut self.machine, token);
+            }
+            other => self.machine.memory.handle(other),
+        }
+    }
+
+    /// A thread's core does something else for a while: what it would issue next, it issues afterwards.
+    fn interrupt(&mut self, thread: usize, cycles: Cycle) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        if t.state == State::Finished {
+            return;
+        }
+        let from = t.pipeline.time.max(now);
+        t.pipeline.wait_until(from + cycles);
+        if t.state == State::Ready {
+            self.ready_at[thread] = t.pipeline.time;
+            self.woken = true;
+        }
+        let c = self.machine.count();
+        c.interrupts += 1;
+        c.stall_interrupt_cycles += cycles;
+    }
+
+    /// A thread that the design made wait goes on.
+    pub(super) fn go_on(&mut self, thread: usize) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        if matches!(t.head, Head::HeldAfter | Head::HeldBefore) {
+            t.head = Head::Free;
+            self.try_store(thread);
+            self.wake_for_stores(thread);
+        } else if t.running.is_some_and(|r| r.committing) {
+            self.acknowledge(thread);
+        } else {
+            let waits = matches!(t.state, State::Blocked(Cause::Log | Cause::Commit, _));
+            assert!(waits, "a design released thread {}, which does not wait for it", t.id);
+            self.wake(thread, now);
+        }
+    }
+}
+
+fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
+    let core = spec.config.get::<CoreConfig>();
+    // Cores are filled one thread each first, then a second each.
+    let sharing = if spec.threads > core.count { core.threads_per_core } else { 1 };
+    Thread {
+        id,
+        core: id % core.count,
+        program: workload.program(id),
+        pipeline: Pipeline::new(core, sharing),
+        state: State::Ready,
+        value: 0,
+        op: None,
+        stores: Default::default(),
+        undurable: 0,
+        stores_max: (core.store_queue_entries / sharing).max(1) as usize,
+        head: Head::Free,
+        store_port_free_at: 0,
+        running: None,
+        transactions: spec.trial.first_transaction,
+        issued: false,
+        begun: false,
+        head_counted: false,
+        head_granted: false,
+        software: None,
+    }
+}

@@ -1,0 +1,167 @@
+//! What to simulate, checked before anything runs.
+
+use crate::config::{CoreConfig, PmConfig, validate};
+use crate::design::{self, Sabotages, Site};
+use crate::workload::{self, WorkloadConfig};
+use graven_base::config::{Config, ConfigError};
+use graven_base::memory::Addr;
+
+/// First byte of PM that a workload may use: address 0 stays the null pointer.
+pub(super) const DATA_START: Addr = Addr(4096);
+
+/// What to simulate.
+#[derive(Clone)]
+pub struct Spec {
+    /// Machine, design and workload parameters.
+    pub config: Config,
+    /// The design.
+    pub design: &'static design::Entry,
+    /// The workload.
+    pub workload: &'static workload::Entry,
+    /// Program threads.
+    pub threads: u32,
+    /// Transactions over all threads.
+    pub transactions: u64,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// What the crash laboratory adds.
+    pub trial: Trial,
+}
+
+/// What the crash laboratory adds to a specification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trial {
+    /// Sabotages of the design that are in force.
+    pub sabotages: Sabotages,
+    /// Number of each thread's first transaction, so that ids wrap soon.
+    pub first_transaction: u64,
+    /// Seed of the bytes that the log region holds at first; none: zeroes.
+    pub garbage: Option<u64>,
+    /// Seed of the delays and orders in memory that an adversary chooses.
+    pub adversary: Option<u64>,
+}
+
+impl Spec {
+    /// A checked specification, with the parameter sets that the names of design and workload stand for. By default
+    /// there is one thread per core and 10,000 transactions.
+    ///
+    /// # Errors
+    /// Values that do not fit each other.
+    pub fn new(
+        config: Config,
+        design: &'static design::Entry,
+        workload: &'static workload::Entry,
+        threads: Option<u64>,
+        transactions: Option<u64>,
+        seed: u64,
+    ) -> Result<Spec, ConfigError> {
+        let mut config = design.configured(config);
+        config.adopt(workload.name, workload.settings);
+        let transactions =
+            argument("transactions", transactions, 10_000, 1..=1 << 40, String::new)?;
+        Spec::checked(config, design, workload, threads, transactions, seed)
+    }
+
+    /// A specification of a workload that need not be registered, with a configuration that has the parameter sets
+    /// that the names stand for.
+    ///
+    /// # Errors
+    /// Values that do not fit each other.
+    pub fn checked(
+        config: Config,
+        design: &'static design::Entry,
+        workload: &'static workload::Entry,
+        threads: Option<u64>,
+        transactions: u64,
+        seed: u64,
+    ) -> Result<Spec, ConfigError> {
+        validate(&config)?;
+        let core = config.get::<CoreConfig>();
+        let most = core.count * core.threads_per_core;
+        let threads = argument("threads", threads, core.count.into(), 1..=u64::from(most), || {
+            format!(
+                "core.count = {} and core.threads_per_core = {}",
+                core.count, core.threads_per_core
+            )
+        })?;
+        Ok(Spec {
+            design,
+            workload,
+            threads: threads as u32,
+            transactions,
+            seed,
+            config,
+            trial: Trial::default(),
+        })
+    }
+
+    /// Has design and workload look at their parameters, as they do again when they are built to run.
+    ///
+    /// # Errors
+    /// Parameters that they cannot work with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let site = self.site();
+        (self.design.build)(&site)?;
+        (self.workload.build)(&self.request(&site))?;
+        Ok(())
+    }
+
+    /// Builds the workload.
+    ///
+    /// # Errors
+    /// Parameters that it cannot work with.
+    pub fn build_workload(&self) -> Result<Box<dyn workload::Workload>, ConfigError> {
+        (self.workload.build)(&self.request(&self.site()))
+    }
+
+    pub(super) fn request(&self, site: &Site) -> workload::Request {
+        workload::Request {
+            config: self.config.get::<WorkloadConfig>().clone(),
+            whole: self.config.clone(),
+            threads: self.threads,
+            transactions: self.transactions,
+            seed: self.seed,
+            start: DATA_START,
+            end: site.log_start,
+        }
+    }
+
+    /// Where programs keep their data.
+    pub fn data_region(&self) -> (Addr, Addr) {
+        (DATA_START, self.site().log_start)
+    }
+
+    /// Where designs and their recovery find themselves.
+    pub fn site(&self) -> Site {
+        let pm = self.config.get::<PmConfig>();
+        Site {
+            config: self.config.clone(),
+            threads: self.threads,
+            log_start: Addr(pm.capacity_bytes.0 - pm.log_region_bytes.0),
+            log_end: Addr(pm.capacity_bytes.0),
+            first_transaction: self.trial.first_transaction,
+            sabotages: self.design.inherent.and(self.trial.sabotages),
+        }
+    }
+}
+
+fn argument(
+    name: &str,
+    given: Option<u64>,
+    default: u64,
+    range: std::ops::RangeInclusive<u64>,
+    because: impl Fn() -> String,
+) -> Result<u64, ConfigError> {
+    let value = given.unwrap_or(default);
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    let because = because();
+    let tail = if because.is_empty() { String::new() } else { format!(" ({because})") };
+    Err(ConfigError::Value {
+        origin: "argument".into(),
+        key: name.into(),
+        value: value.to_string(),
+        allowed: format!("a whole number from {} to {}{tail}", range.start(), range.end()),
+    })
+}

@@ -1,0 +1,257 @@
+//! The store queue: stores, and what is ordered with them, retire into it, and are performed in order, as lines and
+//! design allow.
+//!
+//! A store is performed when its line is in the L1 exclusively, older loads are complete, and the design
+//! agrees: architectural memory changes at that instant.
+
+use super::run::Simulation;
+use super::threads::{Cause, Head, Kind, QueuedStore, Running, State, Waiter};
+use crate::caches::hierarchy::Access;
+use crate::clock::Event;
+use crate::design::{Flow, Store};
+use crate::happening::Happening;
+use crate::program::{Op, Ptr};
+use graven_base::ids::Tx;
+use graven_base::memory::{Addr, LineAddr};
+use graven_base::time::Cycle;
+
+impl Simulation {
+    /// Stores: into the thread's queue; performed in order, as lines and design allow.
+    pub(super) fn store(&mut self, thread: usize, op: Op, at: Ptr, value: u64, kind: Kind) {
+        let t = &self.threads[thread];
+        if t.stores.len() >= t.stores_max {
+            return self.block_on_stores(thread, op);
+        }
+        if t.pipeline.is_out_of_order()
+            && self.threads[thread].pipeline.load_start(at.origin).is_err()
+        {
+            return self.block(thread, Cause::Load, Some(op));
+        }
+        if !self.issue(thread, op, 1) {
+            return;
+        }
+        self.machine.count().stores += 1;
+        self.enqueue(thread, kind, at.addr, value);
+    }
+
+    /// Something retires into the store queue, which has room.
+    pub(super) fn enqueue(&mut self, thread: usize, kind: Kind, addr: Addr, value: u64) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        let (in_transaction, after_load) = (t.running.is_some(), t.pipeline.last_load());
+        t.stores.push_back(QueuedStore { kind, addr, value, in_transaction, after_load });
+        if t.stores.len() > 1 || t.head != Head::Free {
+            if kind == Kind::Cached {
+                self.prefetch_for_store(thread, addr.line());
+            }
+        } else if t.store_port_free_at > now {
+            t.head = Head::Scheduled;
+            let at = t.store_port_free_at;
+            self.machine.memory.shared.events.push(at, Event::StoreDrain(thread as u32));
+        } else {
+            self.try_store(thread);
+        }
+    }
+
+    pub(super) fn block_on_stores(&mut self, thread: usize, op: Op) {
+        let cause = match self.threads[thread].head {
+            Head::HeldAfter | Head::HeldBefore => Cause::Log,
+            Head::Fence => Cause::Fence,
+            _ => Cause::Store,
+        };
+        self.block(thread, cause, Some(op));
+    }
+
+    /// A store that must wait behind others asks for its line already, if memory has it.
+    pub(super) fn prefetch_for_store(&mut self, thread: usize, line: LineAddr) {
+        let core = self.threads[thread].core;
+        let asks = !self.machine.caches.contains(line)
+            && self.fill_of(line).is_none()
+            && self.mshrs_used[core as usize] < self.mshrs_max;
+        if asks && let Access::Miss(latency) = self.access(core, line, false) {
+            self.start_fill(core, line, None, latency);
+        }
+    }
+
+    /// Tries to perform the oldest queued store.
+    pub(super) fn try_store(&mut self, thread: usize) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        debug_assert_eq!(t.head, Head::Free);
+        let Some(&store) = t.stores.front() else { return };
+        let (core, line) = (t.core, store.addr.line());
+        let wait = match t.pipeline.loads_done(store.after_load) {
+            Err(_) => {
+                t.head = Head::Loads;
+                return;
+            }
+            Ok(done) => done.max(t.store_port_free_at),
+        };
+        if wait > now {
+            return self.schedule_store(thread, wait);
+        }
+        match store.kind {
+            Kind::Cached => {}
+            Kind::NonTemporal => {
+                if store.in_transaction && self.try_beside_caches(thread, store) {
+                    return;
+                }
+            }
+            Kind::Uncached(class) => {
+                return self.perform_uncached(thread, store.addr, store.value, class);
+            }
+            Kind::WriteBack => return self.perform_write_back(thread, line),
+            Kind::Fence => return self.try_fence(thread),
+            Kind::Ending => return self.perform_ending(thread),
+        }
+        if self.machine.caches.is_writable(core, line) {
+            if !self.threads[thread].head_counted {
+                self.machine.caches.access(core, line, true, self.machine.memory.counters());
+            }
+            return self.perform(thread, store, true);
+        }
+        if self.must_wait_for_mshr(core, line) {
+            self.threads[thread].head = Head::Mshr;
+            return;
+        }
+        self.threads[thread].head_counted = true;
+        match self.access(core, line, true) {
+            // It had the line before and lost it while it waited out the latency: two that contend would
+            // take it from each other for ever.
+            Access::Hit(_) if self.threads[thread].head_granted => {
+                self.perform(thread, store, true)
+            }
+            Access::Hit(latency) => {
+                self.threads[thread].head_granted = true;
+                self.schedule_store(thread, now + latency);
+            }
+            Access::Miss(latency) => {
+                self.threads[thread].head = Head::Fill;
+                let waiter = Waiter::StoreHead(self.threads[thread].id);
+                self.start_fill(core, line, Some(waiter), latency);
+            }
+        }
+    }
+
+    /// A non-temporal store, if the design has a way for it now: no cache keeps its line, and it is performed
+    /// without it. Returns whether it was, or is to be tried again.
+    fn try_beside_caches(&mut self, thread: usize, store: QueuedStore) -> bool {
+        let (line, t) = (store.addr.line(), &self.threads[thread]);
+        let tx = t.running.expect("the end waits for the queue to drain").tx;
+        if !self.machine.memory.is_pm(store.addr)
+            || !self.design.takes_non_temporal(&mut self.machine, tx, line)
+        {
+            return false;
+        }
+        if let Some(slot) = self.fill_of(line) {
+            let waiter = Waiter::StoreHead(t.id);
+            self.fills[slot].waiters.push(waiter);
+            self.threads[thread].head = Head::Fill;
+            return true;
+        }
+        if self.machine.caches.evict(line, 3) {
+            self.handle_departures();
+        }
+        self.perform(thread, store, false);
+        true
+    }
+
+    pub(super) fn schedule_store(&mut self, thread: usize, at: Cycle) {
+        self.threads[thread].head = Head::Scheduled;
+        self.machine.memory.shared.events.push(at, Event::StoreDrain(thread as u32));
+    }
+
+    /// The line is there and exclusive, or not needed (`cached`): architectural memory changes now, if the
+    /// design agrees.
+    pub(super) fn perform(&mut self, thread: usize, store: QueuedStore, cached: bool) {
+        let now = self.machine.now();
+        let core = self.threads[thread].core;
+        let mut flow = Flow::Continue;
+        if store.in_transaction && self.machine.memory.is_pm(store.addr) {
+            let running = self.threads[thread].running;
+            let Running { tx, may_be_durable: deferred, .. } =
+                running.expect("the end waits for the queue to drain");
+            let old = self.machine.load(store.addr);
+            let of_design = Store { tx, core, addr: store.addr, old, new: store.value };
+            flow = if cached {
+                self.design.store(&mut self.machine, &of_design)
+            } else {
+                self.design.store_non_temporal(&mut self.machine, &of_design)
+            };
+            if flow == Flow::Retry {
+                self.threads[thread].head = Head::HeldBefore;
+                return;
+            }
+            if !deferred {
+                self.count_transactional(tx, store.addr, old, store.value);
+            }
+            if let Some(observer) = &mut self.observer {
+                observer.store(tx, store.addr, old);
+                let (addr, new) = (store.addr, store.value);
+                self.machine.tell(|| Happening::Store { tx, addr, old, new });
+            }
+        }
+        if cached {
+            self.machine.caches.mark_dirty(core, store.addr.line());
+        } else {
+            self.machine.count().non_temporal_stores += 1;
+        }
+        self.machine.perform_store(store.addr, store.value);
+        self.take_head(thread);
+        let t = &mut self.threads[thread];
+        match flow {
+            Flow::Continue => {}
+            Flow::After(cycles) => t.store_port_free_at = now + cycles.max(1),
+            Flow::Wait => t.head = Head::HeldAfter,
+            Flow::Retry => unreachable!("handled above"),
+        }
+        self.go_on_with_stores(thread);
+    }
+
+    /// Counts a transactional store: when it is performed, or deferred.
+    pub(super) fn count_transactional(&mut self, tx: Tx, addr: Addr, old: u64, new: u64) {
+        let c = self.machine.count();
+        c.stored(old, new);
+        if let Some(distances) = &mut self.distances {
+            distances.store(tx, addr, c);
+        }
+    }
+
+    /// The oldest in the queue has taken effect.
+    pub(super) fn take_head(&mut self, thread: usize) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        t.stores.pop_front();
+        t.head_counted = false;
+        t.head_granted = false;
+        t.store_port_free_at = now + 1;
+    }
+
+    /// The next one may be tried, if nothing holds it up.
+    pub(super) fn go_on_with_stores(&mut self, thread: usize) {
+        let now = self.machine.now();
+        let t = &mut self.threads[thread];
+        if t.head == Head::Free && !t.stores.is_empty() {
+            let at = t.store_port_free_at.max(now);
+            self.schedule_store(thread, at);
+        }
+        self.wake_for_stores(thread);
+    }
+
+    /// A thread that waits for its store queue may find it as it needs it.
+    pub(super) fn wake_for_stores(&mut self, thread: usize) {
+        let t = &self.threads[thread];
+        let State::Blocked(Cause::Store | Cause::Log | Cause::Fence, _) = t.state else { return };
+        let ready = match t.op {
+            Some(Op::Store { .. } | Op::StoreNonTemporal { .. } | Op::Persist(_) | Op::Ending) => {
+                t.stores.len() < t.stores_max
+            }
+            Some(Op::TxBegin) if t.begun => false,
+            _ => t.stores.is_empty() && t.head == Head::Free,
+        };
+        if ready {
+            let at = self.machine.now().max(t.store_port_free_at.saturating_sub(1));
+            self.wake(thread, at);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The state of one hardware thread.
+
+use std::collections::VecDeque;
+
+use super::software::Software;
+use crate::cores::pipeline::Pipeline;
+use crate::program::{Op, Program};
+use crate::request::WriteClass;
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{Addr, LineAddr};
+use graven_base::time::Cycle;
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A load's data.
+    Load,
+    /// A place in the store queue, or its end.
+    Store,
+    /// A miss register.
+    Mshr,
+    /// Room in the reorder buffer or load queue.
+    Window,
+    /// The acknowledgement of a commit.
+    Commit,
+    /// The design, before a store or a transaction's begin.
+    Log,
+    /// A lock.
+    Lock,
+    /// A fence at the head of the store queue.
+    Fence,
+}
+
+/// Whether a thread can execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It can.
+    Ready,
+    /// It waits, since a time.
+    Blocked(Cause, Cycle),
+    /// Its program has ended.
+    Finished,
+}
+
+/// What an entry of the store queue does when it is the oldest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A store through the caches.
+    Cached,
+    /// A store that need not go through the caches.
+    NonTemporal,
+    /// A store that no cache sees.
+    Uncached(WriteClass),
+    /// The line is written back.
+    WriteBack,
+    /// What comes later waits until what came before is durable.
+    Fence,
+    /// The running transaction may be durable from here on.
+    Ending,
+}
+
+impl Kind {
+    fn is_store(self) -> bool {
+        matches!(self, Kind::Cached | Kind::NonTemporal | Kind::Uncached(_))
+    }
+}
+
+/// A store, or what is ordered with stores, that has retired and not yet taken effect.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuedStore {
+    /// What it does.
+    pub kind: Kind,
+    /// Which word, or some word of the line.
+    pub addr: Addr,
+    /// Its new value, of a store.
+    pub value: u64,
+    /// Whether it belongs to the transaction that the thread is in.
+    pub in_transaction: bool,
+    /// The load before it in program order; it is performed when that and all older ones are complete.
+    pub after_load: u32,
+}
+
+/// What holds up the oldest queued store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// Nothing: it can be tried, or there is none.
+    Free,
+    /// An event has been set to try it.
+    Scheduled,
+    /// An older load of an out-of-order thread.
+    Loads,
+    /// Its line is on its way.
+    Fill,
+    /// A miss register must become free.
+    Mshr,
+    /// The design, which has let it happen.
+    HeldAfter,
+    /// The design, which has not let it happen yet.
+    HeldBefore,
+    /// It is a fence, and what it waits for is not durable.
+    Fence,
+}
+
+/// A transaction that the thread is in.
+#[derive(Clone, Copy, Debug)]
+pub struct Running {
+    /// Which.
+    pub tx: Tx,
+    /// When it began.
+    pub began: Cycle,
+    /// When its last instruction had been issued; it may have stores to perform still.
+    pub last_issue: Option<Cycle>,
+    /// When its end was reached.
+    pub ending: Option<Cycle>,
+    /// It may be durable: everything before its end has been performed.
+    pub may_be_durable: bool,
+    /// The design has been told of the end and has made the thread wait.
+    pub committing: bool,
+}
+
+/// One hardware thread.
+pub struct Thread {
+    /// Its number.
+    pub id: ThreadId,
+    /// The core it runs on.
+    pub core: u32,
+    /// What it executes.
+    pub program: Box<dyn Program>,
+    /// Its instruction timing.
+    pub pipeline: Pipeline,
+    /// Whether it can execute.
+    pub state: State,
+    /// What its last load returned.
+    pub value: u64,
+    /// An operation that could not be completed yet.
+    pub op: Option<Op>,
+    /// Stores in order of retirement.
+    pub stores: VecDeque<QueuedStore>,
+    /// Capacity of `stores`.
+    pub stores_max: usize,
+    /// What the oldest store waits for.
+    pub head: Head,
+    /// Writes that its fences wait for: write-backs and uncacheable stores on their way.
+    pub undurable: u32,
+    /// The next store may not be performed before this.
+    pub store_port_free_at: Cycle,
+    /// The transaction it is in.
+    pub running: Option<Running>,
+    /// Transactions begun.
+    pub transactions: u64,
+    /// The pending operation has been issued; it is not counted again when it is repeated.
+    pub issued: bool,
+    /// The pending begin has taken effect; the thread waits only for the design to let it go on.
+    pub begun: bool,
+    /// The oldest store's access to the caches has been counted.
+    pub head_counted: bool,
+    /// The oldest store had its line, exclusively, and has been waiting out the access since.
+    pub head_granted: bool,
+    /// The design's software, if it has any.
+    pub software: Option<Box<Software>>,
+}
+
+impl Thread {
+    /// The newest queued value of a word.
+    #[inline]
+    pub fn forward(&self, addr: Addr) -> Option<u64> {
+        if self.stores.is_empty() {
+            return None;
+        }
+        let newest = self.stores.iter().rev().find(|s| s.addr == addr && s.kind.is_store())?;
+        assert!(!matches!(newest.kind, Kind::Uncached(_)), "uncacheable {addr} is never loaded");
+        Some(newest.value)
+    }
+}
+
+/// Who waits for a line from memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Waiter {
+    /// An in-order thread's load of a word.
+    InOrderLoad(ThreadId, Addr),
+    /// Load number `.1` of an out-of-order thread.
+    WindowLoad(ThreadId, u32),
+    /// A thread's oldest store.
+    StoreHead(ThreadId),
+    /// A thread that will repeat its operation.
+    Repeat(ThreadId),
+}
+
+/// A line on its way from memory into the caches.
+#[derive(Debug)]
+pub struct Fill {
+    /// Which line.
+    pub line: LineAddr,
+    /// The core that asked first, and gets it.
+    pub core: u32,
+    /// Who waits for it.
+    pub waiters: Vec<Waiter>,
+}

@@ -1,0 +1,629 @@
+//! Statistics: each declared once, with unit and description; plain counters on the hot path.
+
+mod bank_loads;
+mod processor_energy;
+
+pub use bank_loads::BankLoads;
+pub use processor_energy::{ProcessorEnergy, ProcessorEnergyConfig};
+
+use graven_base::config::Section;
+use graven_base::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
+use graven_base::stats::{
+    Declaration, Distribution, Energy, Kind, Latency, Value, derived, of_distribution,
+};
+use graven_base::{counters, section};
+
+section! {
+    /// Statistics that take host time or space, and are kept only if they are asked for.
+    pub struct StatisticsConfig("statistics") {
+        /// Follows every transactional store to the one before it of the same word in the same transaction.
+        write_distances: bool = false, (), "";
+        /// Length of the intervals of `graven run --bank-loads`.
+        bank_load_interval_cycles: u32 = 10_000, 1..=1_000_000_000, "cycles";
+    }
+}
+
+counters! {
+    /// Everything that is counted while a simulation runs.
+    pub struct Counters {
+    /// Simulated time until the last thread has finished; in a replay, until memory is idle.
+    cycles: Gauge, "cycles";
+    /// Instructions executed by all threads, memory operations included.
+    instructions: Count, "instructions";
+    /// Transactions whose commit was acknowledged.
+    committed_transactions: Count, "transactions";
+    /// Loads executed.
+    loads: Count, "operations";
+    /// Stores executed.
+    stores: Count, "operations";
+    /// Stores to PM inside a transaction.
+    transactional_stores: Count, "operations";
+    /// Transactional stores that left the word as it was.
+    silent_stores: Count, "operations";
+    /// Bytes of transactional stores that kept their value.
+    transactional_bytes_clean: Count, "B";
+    /// Bits of transactional stores that kept their value.
+    transactional_bits_clean: Count, "bits";
+    /// Followed transactional stores that were the first to their word in their transaction.
+    write_distance_first: Count, "operations";
+    /// Followed stores that came right after the one before to the same word.
+    write_distance_0: Count, "operations";
+    /// Followed stores with 1 store between them and the one before to the same word.
+    write_distance_1: Count, "operations";
+    /// Followed stores with 2 or 3 between.
+    write_distance_2_3: Count, "operations";
+    /// Followed stores with 4 to 7 between.
+    write_distance_4_7: Count, "operations";
+    /// Followed stores with 8 to 15 between.
+    write_distance_8_15: Count, "operations";
+    /// Followed stores with 16 to 31 between.
+    write_distance_16_31: Count, "operations";
+    /// Followed stores with more than 31 between.
+    write_distance_over_31: Count, "operations";
+    /// Different words that a followed transaction stored to, summed over transactions.
+    words_written: Count, "words";
+    /// Of these, those that it stored to more than once.
+    words_written_again: Count, "words";
+    /// Transactional stores that bypassed the caches.
+    non_temporal_stores: Count, "operations";
+    /// Uncacheable stores executed, through a write-combining buffer.
+    uncached_stores: Count, "operations";
+    /// Lines that left a write-combining buffer because all their words were there.
+    write_combining_flushes_full: Count, "lines";
+    /// Lines that left it because another line needed their place.
+    write_combining_flushes_evicted: Count, "lines";
+    /// Lines that left it for a fence.
+    write_combining_flushes_fence: Count, "lines";
+    /// Lines that left it for an atomic operation: a lock was taken or released.
+    write_combining_flushes_atomic: Count, "lines";
+    /// Instructions executed that write a line back (clwb).
+    clwb_instructions: Count, "instructions";
+    /// Of these, those that found their line clean or not cached.
+    clwb_of_clean_lines: Count, "instructions";
+    /// Fences executed (sfence).
+    fences: Count, "instructions";
+    /// Loads served by a store still in the thread's own store queue.
+    store_forwards: Count, "operations";
+    /// Accesses that hit in the L1.
+    l1_hits: Count, "accesses";
+    /// Accesses that missed in the L1.
+    l1_misses: Count, "accesses";
+    /// L1 misses that hit in the L2.
+    l2_hits: Count, "accesses";
+    /// L1 misses that missed in the L2.
+    l2_misses: Count, "accesses";
+    /// Accesses that reached the LLC and hit.
+    llc_hits: Count, "accesses";
+    /// Accesses that reached the LLC and missed.
+    llc_misses: Count, "accesses";
+    /// Stores that found their line shared and had to invalidate other copies.
+    upgrades: Count, "accesses";
+    /// Copies in other cores' caches that were probed.
+    snoops: Count, "probes";
+    /// Dirty PM lines that left the LLC, those that the design keeps included.
+    llc_writebacks: Count, "lines";
+    /// Lines that a design had written back without evicting them.
+    forced_writebacks: Count, "lines";
+    /// Of these, those in vain: the line was stored to again within the transaction.
+    forced_writebacks_in_vain: Count, "lines";
+    /// Lines whose content only the caches held when the run ended: data writes that are still to come.
+    residual_dirty_lines: Gauge, "lines";
+    /// Reads of PM that reached a controller.
+    controller_read_requests: Count, "requests";
+    /// Reads of PM served from a write queue.
+    controller_reads_forwarded: Count, "requests";
+    /// Writes accepted by PM controllers.
+    controller_write_requests: Count, "requests";
+    /// Of these, evicted, written-back or in-place updated data.
+    controller_write_requests_data: Count, "requests";
+    /// Of these, log entries and records with their data.
+    controller_write_requests_log: Count, "requests";
+    /// Of these, headers, commit records, tables and pointers.
+    controller_write_requests_metadata: Count, "requests";
+    /// Of these, garbage collection and checkpointing.
+    controller_write_requests_gc: Count, "requests";
+    /// Bytes of the words of accepted writes of data.
+    written_bytes_data: Count, "B";
+    /// Bytes of the words of accepted writes of log entries and records.
+    written_bytes_log: Count, "B";
+    /// Bytes of the words of accepted writes of headers, commit records, tables and pointers.
+    written_bytes_metadata: Count, "B";
+    /// Bytes of the words of accepted writes of garbage collection and checkpointing.
+    written_bytes_gc: Count, "B";
+    /// Accepted PM writes that merged with one already in the queue.
+    write_queue_merges: Count, "requests";
+    /// Largest occupancy of a PM read queue.
+    read_queue_max: Gauge, "requests";
+    /// Largest occupancy of a PM write queue.
+    write_queue_max: Gauge, "requests";
+    /// Writes that found no place in the write queue on arrival and waited.
+    write_queue_full: Count, "requests";
+    /// Cycles from the arrival of these writes to their acceptance, summed over writes.
+    write_queue_full_cycles: Count, "cycles";
+    /// Writes that would have found a place on arrival, but were held back for ordered writes.
+    write_order_held: Count, "requests";
+    /// Cycles from the arrival of these writes to their acceptance, summed over writes.
+    write_order_held_cycles: Count, "cycles";
+    /// Times a controller began to drain its write queue at the high watermark.
+    write_drains: Count, "events";
+    /// Cycles that served PM reads spent from arrival at the controller to data, summed.
+    read_latency_cycles_sum: Count, "cycles";
+    /// PM reads served.
+    reads_served: Count, "requests";
+    /// PM reads served by a bank that found their row open.
+    row_hits: Count, "accesses";
+    /// PM reads served by a bank that found no row open.
+    row_closed: Count, "accesses";
+    /// PM reads served by a bank that found another row open.
+    row_conflicts: Count, "accesses";
+    /// Reads of PM served by banks (row hits included), and fetches of read-modify-writes.
+    media_reads: Count, "requests";
+    /// Writes of the PM media that changed at least one bit.
+    media_write_requests: Count, "requests";
+    /// Of these, those with data among their parts, whatever else.
+    media_write_requests_data: Count, "requests";
+    /// Of these, those with log entries and no data.
+    media_write_requests_log: Count, "requests";
+    /// Of these, those with metadata, and neither data nor log entries.
+    media_write_requests_metadata: Count, "requests";
+    /// Of these, those of garbage collection and checkpointing only.
+    media_write_requests_gc: Count, "requests";
+    /// Writes of the media that changed no bit and so programmed nothing.
+    media_writes_suppressed: Count, "requests";
+    /// Bytes of the words that media writes carried.
+    media_bytes_written: Count, "B";
+    /// Bits whose cells were programmed (data-comparison write).
+    media_bits_programmed: Count, "bits";
+    /// Cells that were programmed; as many as bits, where a cell holds one.
+    media_cells_programmed: Count, "cells";
+    /// Most programmings of the cells of one group (`tlc.wear_group_cells`); 0 where cells have no states.
+    peak_cell_wear: Gauge, "cells";
+    /// Bits of log blocks as written to the media: after encoding, with its tags (MorLog Table VI).
+    log_bits_coded: Count, "bits";
+    /// Reads served from the on-PM buffer.
+    pm_buffer_read_hits: Count, "requests";
+    /// Writes that found their 256 B line in the on-PM buffer.
+    pm_buffer_write_hits: Count, "requests";
+    /// Lines that the on-PM buffer spilled to the media.
+    pm_buffer_spills: Count, "lines";
+    /// Spills of lines written in part, which fetch the rest first.
+    pm_buffer_read_modify_writes: Count, "lines";
+    /// Largest number of writes to one 256 B line of the media.
+    peak_wear: Gauge, "writes";
+    /// Bytes of log entries, records and metadata sent to PM.
+    log_bytes_written: Count, "B";
+    /// Log entries created.
+    log_entries: Count, "entries";
+    /// Stores merged into a log entry that was still buffered.
+    log_entries_merged: Count, "entries";
+    /// Stores for which the design made no entry, and entries that it dropped, because the word did not change.
+    log_entries_ignored: Count, "entries";
+    /// Log entries discarded because their line had reached PM.
+    log_entries_discarded: Count, "entries";
+    /// Redo entries created: redo data that left an L1, or was found there at a transaction's end.
+    log_redo_entries: Count, "entries";
+    /// Redo entries dropped because their word was stored to again.
+    redo_discarded_stored_again: Count, "entries";
+    /// Redo entries whose data need not be logged because their line had become durable at home.
+    redo_discarded_at_home: Count, "entries";
+    /// Records that tell of such lines, so that older redo data in the log is void.
+    redo_in_place_records: Count, "records";
+    /// Words of undo and redo data logged under SLDE.
+    log_words: Count, "words";
+    /// Entries of which one word was coded by DLDC, so that only its dirty bytes were logged.
+    log_entries_differential: Count, "entries";
+    /// Log words whose dirty bytes have DLDC pattern 000 (all zero; MorLog Table II).
+    dldc_pattern_000: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 001 (a 2-bit number, sign-extended, in each byte; MorLog Table II).
+    dldc_pattern_001: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 010 (a 4-bit number, sign-extended, in each byte; MorLog Table II).
+    dldc_pattern_010: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 011 (one byte, sign-extended; MorLog Table II).
+    dldc_pattern_011: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 100 (two bytes, sign-extended; MorLog Table II).
+    dldc_pattern_100: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 101 (four bytes, sign-extended; MorLog Table II).
+    dldc_pattern_101: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 110 (the high half of each byte; MorLog Table II).
+    dldc_pattern_110: Count, "words";
+    /// Log words whose dirty bytes have DLDC pattern 111 (all but the lowest byte, which is zero; MorLog Table II).
+    dldc_pattern_111: Count, "words";
+    /// Log words whose dirty bytes have no pattern.
+    dldc_pattern_none: Count, "words";
+    /// Log entries sent before their time because their line left the caches.
+    log_entries_hurried: Count, "entries";
+    /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
+    log_buffer_max: Gauge, "entries";
+    /// Largest number of log requests in a controller's log queue.
+    log_queue_max: Gauge, "requests";
+    /// Log requests that found the log queue full and waited outside it.
+    log_queue_full: Count, "requests";
+    /// Log requests that waited because no block of the log region was free.
+    log_space_waits: Count, "requests";
+    /// Headers of log records, complete with their addresses.
+    log_headers: Count, "headers";
+    /// Of these, those that were never written to PM: their updates were at home before.
+    log_headers_avoided: Count, "headers";
+    /// Largest number of ADR entries that a design used.
+    adr_entries_max: Gauge, "lines";
+    /// ADR entries in use, summed over cycles.
+    adr_entry_cycles: Count, "lines x cycles";
+    /// Times a design found no ADR entry free.
+    adr_overflows: Count, "events";
+    /// Times a log buffer or a transaction buffer overflowed.
+    log_overflows: Count, "events";
+    /// Records truncated from the log.
+    log_records_truncated: Count, "records";
+    /// Groups of blocks truncated from a packed log.
+    log_groups_truncated: Count, "groups";
+    /// In-place updates of home words from buffered log data.
+    in_place_updates: Count, "words";
+    /// Words of updates that were not written home because the same batch had newer ones.
+    log_words_combined: Count, "words";
+    /// Batches of committed transactions that were checkpointed from the log.
+    checkpoints: Count, "batches";
+    /// Times a design waited until a group of writes was durable before it sent the next: records before a commit record, data before a truncation.
+    ordering_points: Count, "events";
+    /// Dirty lines that left the LLC and were parked in a victim cache.
+    victim_cache_lines: Count, "lines";
+    /// Largest number of lines in a victim cache.
+    victim_cache_max: Gauge, "lines";
+    /// Lines that found a victim cache full.
+    victim_cache_full: Count, "lines";
+    /// Lines that a design's periodic scan visited and found dirty.
+    scan_dirty_lines: Count, "lines";
+    /// Complete scans of the caches.
+    scans: Count, "scans";
+    /// Accesses that waited for a cache whose tags a scan visited.
+    tag_port_waits: Count, "accesses";
+    /// Cycles that they waited.
+    tag_port_wait_cycles: Count, "cycles";
+    /// Cycles threads waited for loads.
+    stall_load_cycles: Count, "cycles";
+    /// Cycles threads waited for a place in the store queue, or for it to drain.
+    stall_store_cycles: Count, "cycles";
+    /// Cycles threads waited for a miss register.
+    stall_mshr_cycles: Count, "cycles";
+    /// Cycles threads waited because the reorder buffer or load queue was full.
+    stall_window_cycles: Count, "cycles";
+    /// Cycles threads waited at the end of a transaction for the design's acknowledgement.
+    stall_commit_cycles: Count, "cycles";
+    /// Cycles threads waited because the design held a store or the beginning of a transaction.
+    stall_log_cycles: Count, "cycles";
+    /// Cycles threads waited for locks.
+    stall_lock_cycles: Count, "cycles";
+    /// Cycles threads waited because the oldest in their store queue was a fence.
+    stall_fence_cycles: Count, "cycles";
+    /// Interrupts that the design sent to threads (TLB shootdowns).
+    interrupts: Count, "interrupts";
+    /// Cycles that threads spent in them.
+    stall_interrupt_cycles: Count, "cycles";
+    /// Translations that a core's TLB lacked, of those that carry a design's metadata.
+    translation_misses: Count, "accesses";
+    /// Times a line's newest version got another place in memory than the one before.
+    lines_remapped: Count, "lines";
+    /// PM lines that missed in all caches and were asked for.
+    fills: Count, "lines";
+    /// Reads of memory, PM and DRAM, that serve them.
+    fill_reads: Count, "requests";
+    /// Of the lines, those read from their home and from elsewhere in parallel.
+    fills_parallel: Count, "lines";
+    /// Of the lines, those that a buffer of the design's in the controller served.
+    fills_from_buffer: Count, "lines";
+    /// Memory slices written to an OOP region.
+    slices_written: Count, "slices";
+    /// Words packed into them.
+    slice_words: Count, "words";
+    /// Collections of a design's out-of-place data.
+    gc_passes: Count, "passes";
+    /// Of these, those that began because something had run full.
+    gc_on_demand: Count, "passes";
+    /// Words that committed transactions had written and collections found.
+    gc_words_found: Count, "words";
+    /// Of these, the words written to their homes; the others had been overwritten by later ones.
+    gc_words_migrated: Count, "words";
+    /// Cycles threads waited because a table or region was full until a collection had made room.
+    gc_stall_cycles: Count, "cycles";
+    /// Largest number of entries in a design's mapping table.
+    mapping_entries_max: Gauge, "entries";
+    /// Largest number of lines in a design's eviction buffer.
+    eviction_buffer_max: Gauge, "lines";
+    /// Searches of a design's index in DRAM that threads executed, for their loads and to update it.
+    index_lookups: Count, "searches";
+    /// Nodes of the index that these visited.
+    index_nodes_visited: Count, "nodes";
+    /// Reads of DRAM.
+    dram_reads: Count, "requests";
+    /// Writes of DRAM.
+    dram_writes: Count, "requests";
+    /// Fills of PM lines whose bytes were compared with architectural memory (all of them).
+    reads_checked: Count, "lines";
+}
+}
+
+impl Counters {
+    /// Bytes of the words of all accepted writes.
+    fn written_bytes(&self) -> u64 {
+        self.written_bytes_data
+            + self.written_bytes_log
+            + self.written_bytes_metadata
+            + self.written_bytes_gc
+    }
+
+    /// Counts a transactional store that replaces `old` by `new`.
+    #[inline]
+    pub fn stored(&mut self, old: u64, new: u64) {
+        let changed = old ^ new;
+        // The lowest bit of each byte says whether any of its bits changed.
+        let bytes = changed | changed >> 4;
+        let bytes = bytes | bytes >> 2;
+        let bytes = (bytes | bytes >> 1) & 0x0101_0101_0101_0101;
+        self.transactional_stores += 1;
+        self.silent_stores += u64::from(changed == 0);
+        self.transactional_bytes_clean += WORD_BYTES - u64::from(bytes.count_ones());
+        self.transactional_bits_clean += u64::from(changed.count_zeros());
+    }
+}
+
+/// The sections of parameters about statistics, with their defaults.
+pub fn sections() -> Vec<Box<dyn Section>> {
+    vec![Box::new(StatisticsConfig::default()), Box::new(ProcessorEnergyConfig::default())]
+}
+
+/// Writes of the media per 256 B line.
+#[derive(Clone, Debug, Default)]
+pub struct Wear {
+    chunks: Vec<Option<Box<[u32]>>>,
+    peak: u32,
+}
+
+const WEAR_CHUNK_LINES: usize = 1 << 14;
+
+impl Wear {
+    /// Counts one write of the media line that holds `line`.
+    #[inline]
+    pub fn record(&mut self, line: LineAddr) {
+        let media_line = (line.0 / (MEDIA_LINE_BYTES / LINE_BYTES)) as usize;
+        let (chunk, slot) = (media_line / WEAR_CHUNK_LINES, media_line % WEAR_CHUNK_LINES);
+        if chunk >= self.chunks.len() {
+            self.chunks.resize_with(chunk + 1, || None);
+        }
+        let counts =
+            self.chunks[chunk].get_or_insert_with(|| vec![0; WEAR_CHUNK_LINES].into_boxed_slice());
+        counts[slot] += 1;
+        self.peak = self.peak.max(counts[slot]);
+    }
+
+    /// The largest count.
+    pub fn peak(&self) -> u64 {
+        u64::from(self.peak)
+    }
+}
+
+/// All statistics of one simulation.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Plain counters.
+    pub counters: Counters,
+    /// From the issue of a transaction's end to its acknowledgement.
+    pub commit_latency: Latency,
+    /// From a transaction's begin to its acknowledgement: the critical path.
+    pub transaction_latency: Latency,
+    /// From the issue of a transaction's last instruction to its acknowledgement.
+    pub last_issue_latency: Latency,
+    /// Writes of log entries, from arrival at the controller until they are durable.
+    pub log_persist_latency: Latency,
+    /// Bytes of the different words that a transaction stored to, of those that stored at all, if they are followed.
+    pub stored_bytes: Distribution,
+    /// Pending requests of the PM's banks.
+    pub bank_loads: BankLoads,
+    /// PM reads, from arrival at the controller to data.
+    pub read_latency: Latency,
+    /// Writes of the media per line.
+    pub wear: Wear,
+    /// Energy of PM reads.
+    pub read_energy: Energy,
+    /// Energy of PM writes.
+    pub write_energy: Energy,
+    /// Energies of the processor's events.
+    pub processor: ProcessorEnergy,
+    /// Instructions of each core.
+    pub core_instructions: Vec<u64>,
+    /// Cycle at which each core finished its last operation.
+    pub core_cycles: Vec<u64>,
+}
+
+/// Statistics of distributions, four of each.
+const DISTRIBUTIONS: &[&[Declaration]] = &[
+    of_distribution!(
+        "commit_latency_cycles",
+        "cycles",
+        "From the end of a transaction's last instruction to its acknowledgement"
+    ),
+    of_distribution!(
+        "transaction_latency_cycles",
+        "cycles",
+        "From the begin of a transaction to its acknowledgement (critical path)"
+    ),
+    of_distribution!(
+        "last_issue_latency_cycles",
+        "cycles",
+        "From the issue of a transaction's last instruction to its acknowledgement (LALEA §IV-D)"
+    ),
+    of_distribution!(
+        "log_persist_latency_cycles",
+        "cycles",
+        "Writes of log entries from arrival at the controller until they are durable (LALEA §IV-C)"
+    ),
+    of_distribution!(
+        "stored_bytes_per_transaction",
+        "B",
+        "Bytes of the different words that a followed transaction stored to, of those that stored at all (Silo Fig. 4)"
+    ),
+];
+
+/// Other statistics that are derived when a record is made.
+const DERIVED: &[Declaration] = &[
+    derived("ipc", "instructions/cycle", "Instructions per cycle, summed over cores."),
+    derived("core*.instructions", "instructions", "Instructions executed by one core."),
+    derived("core*.ipc", "instructions/cycle", "Instructions per cycle of one core."),
+    derived(
+        "throughput_tx_per_s",
+        "transactions/s",
+        "Committed transactions per second of simulated time.",
+    ),
+    derived(
+        "written_bytes_per_transaction",
+        "B/transaction",
+        "Bytes of the words of all accepted writes, over committed transactions (HOOP §IV-D).",
+    ),
+    derived(
+        "llc_miss_ratio",
+        "misses/access",
+        "Of the accesses that reached the LLC, those that missed.",
+    ),
+    derived(
+        "reads_per_fill",
+        "requests/line",
+        "Reads of memory per PM line that missed in all caches (HOOP §IV-C).",
+    ),
+    derived(
+        "fills_parallel_share",
+        "",
+        "Share of the fills that read a line's home and another place in parallel.",
+    ),
+    derived(
+        "gc_data_reduction",
+        "",
+        "Share of the words found by collections that were not written home (HOOP Table IV).",
+    ),
+    derived(
+        "bank_load_mean",
+        "requests",
+        "Pending requests of a PM bank (queued, or being worked on), mean over banks and time.",
+    ),
+    derived(
+        "bank_load_largest_mean",
+        "requests",
+        "Pending requests of the PM bank that has most of them at the instant, mean over time.",
+    ),
+    derived(
+        "bank_load_imbalance",
+        "",
+        "Load of the most loaded PM bank over the mean of all: 1 if all banks always have the same.",
+    ),
+    derived("bank*.load_mean", "requests", "Pending requests of one PM bank, mean over time."),
+    derived(
+        "read_latency_cycles_mean",
+        "cycles",
+        "PM reads from arrival at the controller to data, mean.",
+    ),
+    derived(
+        "read_latency_cycles_p99",
+        "cycles",
+        "PM reads from arrival at the controller to data, 99th percentile.",
+    ),
+    derived(
+        "read_energy_pj",
+        "pJ",
+        "Energy of PM reads and of read-modify-write fetches: row buffer and cells.",
+    ),
+    derived(
+        "write_energy_pj",
+        "pJ",
+        "Energy of PM writes: row or on-PM buffer, and programmed cells.",
+    ),
+    derived("pm_energy_pj", "pJ", "Energy of PM reads and writes together."),
+    derived(
+        "processor_energy_pj",
+        "pJ",
+        "Dynamic energy of instructions and cache accesses, each at a documented price (`processor_energy`).",
+    ),
+    derived(
+        "footprint_bytes",
+        "B",
+        "Bytes of PM that the workload's structures occupy after population.",
+    ),
+    Declaration {
+        name: "image_digest",
+        unit: "",
+        kind: Kind::Digest,
+        description: "Digest of the PM data region after an orderly shutdown.",
+    },
+];
+
+/// Every statistic there is, counters first.
+pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
+    Counters::DECLARATIONS.iter().chain(DISTRIBUTIONS.iter().copied().flatten()).chain(DERIVED)
+}
+
+impl Stats {
+    /// Those of which four statistics are reported, in the order of `DISTRIBUTIONS`.
+    fn distributions(&self) -> [&Distribution; 5] {
+        [
+            &self.commit_latency,
+            &self.transaction_latency,
+            &self.last_issue_latency,
+            &self.log_persist_latency,
+            &self.stored_bytes,
+        ]
+    }
+
+    /// All values by name, in the order of [`declarations`] with `core*` and `bank*` written out.
+    pub fn record(
+        &self,
+        frequency_mhz: u32,
+        footprint_bytes: u64,
+        image_digest: u64,
+    ) -> Vec<(String, Value)> {
+        let c = &self.counters;
+        let mut out: Vec<(String, Value)> = Counters::DECLARATIONS
+            .iter()
+            .zip(c.values())
+            .map(|(d, v)| (d.name.to_owned(), Value::Count(v)))
+            .collect();
+        let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+        let mut push = |name: &str, value: Value| out.push((name.to_owned(), value));
+        for (declared, distribution) in DISTRIBUTIONS.iter().zip(self.distributions()) {
+            for (statistic, value) in declared.iter().zip(distribution.values()) {
+                push(statistic.name, value);
+            }
+        }
+        push("ipc", Value::Number(ratio(c.instructions, c.cycles)));
+        for (core, (&instructions, &cycles)) in
+            self.core_instructions.iter().zip(&self.core_cycles).enumerate()
+        {
+            push(&format!("core{core}.instructions"), Value::Count(instructions));
+            push(&format!("core{core}.ipc"), Value::Number(ratio(instructions, cycles)));
+        }
+        let seconds = c.cycles as f64 / (f64::from(frequency_mhz) * 1e6);
+        let rate = if c.cycles == 0 { 0.0 } else { c.committed_transactions as f64 / seconds };
+        push("throughput_tx_per_s", Value::Number(rate));
+        let per_transaction = ratio(c.written_bytes(), c.committed_transactions);
+        push("written_bytes_per_transaction", Value::Number(per_transaction));
+        push("llc_miss_ratio", Value::Number(ratio(c.llc_misses, c.llc_hits + c.llc_misses)));
+        push("reads_per_fill", Value::Number(ratio(c.fill_reads, c.fills)));
+        push("fills_parallel_share", Value::Number(ratio(c.fills_parallel, c.fills)));
+        let coalesced = c.gc_words_found.saturating_sub(c.gc_words_migrated);
+        push("gc_data_reduction", Value::Number(ratio(coalesced, c.gc_words_found)));
+        let loads: Vec<f64> = self.bank_loads.means(c.cycles).collect();
+        let load = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
+        let largest = self.bank_loads.largest_mean(c.cycles);
+        push("bank_load_mean", Value::Number(load));
+        push("bank_load_largest_mean", Value::Number(largest));
+        let imbalance = if load > 0.0 { largest / load } else { 0.0 };
+        push("bank_load_imbalance", Value::Number(imbalance));
+        for (bank, load) in loads.into_iter().enumerate() {
+            push(&format!("bank{bank}.load_mean"), Value::Number(load));
+        }
+        push("read_latency_cycles_mean", Value::Number(self.read_latency.mean()));
+        push("read_latency_cycles_p99", Value::Count(self.read_latency.quantile(0.99)));
+        push("read_energy_pj", Value::Number(self.read_energy.pj()));
+        push("write_energy_pj", Value::Number(self.write_energy.pj()));
+        push("pm_energy_pj", Value::Number(self.read_energy.and(self.write_energy).pj()));
+        push("processor_energy_pj", Value::Number(self.processor.of(c).pj()));
+        push("footprint_bytes", Value::Count(footprint_bytes));
+        push("image_digest", Value::Digest(image_digest));
+        out
+    }
+}

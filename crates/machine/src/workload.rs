@@ -1,0 +1,137 @@
+//! The interface of workloads.
+//!
+//! A workload lays out and populates its structures in an image (no time passes), then gives each
+//! thread a [`Program`] whose every operation is timed. Nodes, pointers and allocator metadata all
+//! live in the image, so that [`Workload::check`] can walk any image, a recovered one included.
+
+use graven_base::config::{Config, ConfigError, Section, Size};
+use graven_base::memory::{Addr, Image};
+use graven_base::{choice, section};
+
+use crate::program::Program;
+
+choice! {
+    /// How keys are drawn.
+    pub enum Distribution {
+        /// All keys alike.
+        Uniform = "uniform",
+        /// Zipf: rank r with probability proportional to r^-theta.
+        Zipf = "zipf",
+    }
+}
+
+choice! {
+    /// Whether threads share data.
+    pub enum Sharing {
+        /// Each thread works on a structure of its own.
+        Private = "private",
+        /// All threads work on one structure, under locks.
+        Shared = "shared",
+    }
+}
+
+choice! {
+    /// What elements hold.
+    pub enum ElementKind {
+        /// Identifiers, small numbers, letters and zeros.
+        Record = "record",
+        /// Text.
+        String = "string",
+    }
+}
+
+section! {
+    /// What the workloads do; the same parameters for all of them.
+    pub struct WorkloadConfig("workload") {
+        /// Size of one data element.
+        element_bytes: Size = Size(64), Size(8)..=Size::kb(64), "B";
+        /// What elements hold beyond their first word, which is an integer.
+        element_kind: ElementKind = ElementKind::Record, (), "";
+        /// Bytes of an element that an update stores, from its first on; all if it has no more.
+        update_bytes: Size = Size::kb(64), Size(8)..=Size::kb(64), "B";
+        /// Bytes of PM that the populated structures take, over all threads.
+        footprint_bytes: Size = Size::mb(64), Size::kb(64)..=Size::gb(64), "B";
+        /// How keys are drawn.
+        distribution: Distribution = Distribution::Uniform, (), "";
+        /// Skew of the Zipf distribution.
+        zipf_theta: f64 = 0.99, 0.01..=5.0, "";
+        /// Whether threads share data.
+        sharing: Sharing = Sharing::Private, (), "";
+        /// Share of the transactions that insert (or enqueue).
+        insert_percent: u32 = 100, 0..=100, "%";
+        /// Share of the transactions that remove (or dequeue); what remains updates an element in place.
+        remove_percent: u32 = 0, 0..=100, "%";
+        /// Elementary operations per transaction.
+        operations_per_transaction: u32 = 1, 1..=10_000, "operations";
+    }
+}
+
+/// What a run asks of a workload.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The shared parameters.
+    pub config: WorkloadConfig,
+    /// The whole configuration, for workloads with sections of their own ([`Entry::sections`]).
+    pub whole: Config,
+    /// Program threads.
+    pub threads: u32,
+    /// Transactions over all threads.
+    pub transactions: u64,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// First byte of PM that may be used (never 0).
+    pub start: Addr,
+    /// One past the last byte that may be used.
+    pub end: Addr,
+}
+
+impl Request {
+    /// Transactions of one thread: the total dealt out evenly, the first threads taking the rest.
+    pub fn transactions_of(&self, thread: u32) -> u64 {
+        let threads = u64::from(self.threads);
+        self.transactions / threads + u64::from(u64::from(thread) < self.transactions % threads)
+    }
+}
+
+/// An invariant that an image breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{structure}: {what}")]
+pub struct Violation {
+    /// Which structure, with its place.
+    pub structure: String,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// A workload, ready to run.
+pub trait Workload {
+    /// Builds the initial structures in an image that is zero so far.
+    fn populate(&mut self, image: &mut Image);
+
+    /// What thread `thread` does. Called once per thread, after [`Workload::populate`].
+    fn program(&self, thread: u32) -> Box<dyn Program>;
+
+    /// Walks the structures of an image and checks order, balance, counts, reachability and
+    /// allocator metadata. Holds for every committed state.
+    ///
+    /// # Errors
+    /// The first violation found.
+    fn check(&self, image: &Image) -> Result<(), Violation>;
+}
+
+/// A workload that users can name.
+pub struct Entry {
+    /// What users call it.
+    pub name: &'static str,
+    /// `micro` or `macro`.
+    pub group: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Parameters of its own, beside the shared ones; workloads may have a section in common.
+    pub sections: &'static [fn() -> Box<dyn Section>],
+    /// The parameter set that its name stands for: what it takes to be this one of several mixes of one program. A
+    /// user's own setting goes before.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// Makes one, or refuses parameters that do not fit it.
+    pub build: fn(&Request) -> Result<Box<dyn Workload>, ConfigError>,
+}

@@ -1,0 +1,245 @@
+//! ChampSim's traces made a program trace: each file is a thread with memory of its own.
+//!
+//! - **Addresses.** Each page of 4 KB that a thread touches gets the next page of PM, from its first data page on; the
+//!   threads one after the other. An access is to the word that its address lies in.
+//! - **Instructions.** One with k > 0 addresses becomes k accesses, loads first, of one instruction each; one without
+//!   becomes an instruction that touches no memory. Branches are instructions.
+//! - **Dependences.** An access waits for the newest load that its source registers hold something of, be it directly or
+//!   through instructions between. Stack pointer, flags and instruction pointer carry nothing: else each pop would wait for
+//!   the one before.
+//! - **Values.** ChampSim has none. Store n of a thread (from 1) to address a stores `spread(a, n)`: bits as of nothing
+//!   in particular, half of which change. PM begins with zeros.
+//! - **Transactions.** ChampSim has none. They are made only when asked for: one begins before a store, and ends with
+//!   the so-many-th. Without, no promise holds for any
+//!   store, and designs that keep a write set, or take every word from slices, end the run.
+
+use std::io::Read;
+use std::io::Write;
+
+use rustc_hash::FxHashMap;
+
+use super::{FLAGS, INSTRUCTION_BYTES, INSTRUCTION_POINTER, Instruction, STACK_POINTER};
+use crate::program::{Header, Origin, TraceError, Writer};
+use graven_base::control::Control;
+use graven_base::memory::{Addr, spread};
+use graven_machine::program::{Op, Ptr};
+
+/// Bytes of a page.
+const PAGE_BYTES: u64 = 4096;
+/// Most pages of all threads: 64 GB.
+const PAGES_MAX: u64 = 1 << 24;
+/// Instructions that are read at a time.
+const CHUNK_INSTRUCTIONS: usize = 4096;
+
+/// How a trace is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// Stores of a transaction; none: no transactions.
+    pub transaction_stores: Option<u32>,
+    /// Instructions of each file that are taken, from its first on; none: all.
+    pub instructions: Option<u64>,
+}
+
+/// Makes a program trace of ChampSim's traces, one for each thread.
+///
+/// # Errors
+/// Sources that are no traces, with the file's number from 1 and the byte; more than 64 GB of pages; those of `out`.
+pub fn import<R: Read, W: Write>(
+    sources: &mut [R],
+    how: How,
+    out: W,
+    control: &Control,
+) -> Result<W, TraceError> {
+    let header = Header {
+        version: graven_base::VERSION.into(),
+        origin: Origin::ChampSim,
+        design: None,
+        workload: None,
+        machine: None,
+        config: None,
+        of_design: Vec::new(),
+        threads: sources.len() as u32,
+        transactions: None,
+        seed: 0,
+        data_start: PAGE_BYTES,
+        data_end: None,
+    };
+    let mut writer = Writer::new(out, &header)?;
+    let (mut pages, mut before) = (1, 0);
+    for (thread, source) in sources.iter_mut().enumerate() {
+        let mut import = Import {
+            thread: thread as u32,
+            how,
+            writer: &mut writer,
+            pages: FxHashMap::default(),
+            next_page: pages,
+            instructions: 0,
+            loads: 0,
+            stores: 0,
+            loaded_by: [0; 256],
+            in_transaction: 0,
+        };
+        before += import.file(source, control, before)?;
+        pages = import.next_page;
+    }
+    writer.finish()
+}
+
+/// One thread on its way.
+struct Import<'a, W> {
+    thread: u32,
+    how: How,
+    writer: &'a mut Writer<W>,
+    /// Pages of PM by pages of the trace.
+    pages: FxHashMap<u64, u64>,
+    next_page: u64,
+    /// Without memory, not yet written.
+    instructions: u32,
+    loads: u32,
+    stores: u64,
+    /// The newest load that each register holds something of.
+    loaded_by: [u32; 256],
+    /// Stores of the running transaction.
+    in_transaction: u32,
+}
+
+impl<W: Write> Import<'_, W> {
+    /// Takes a whole file; returns its instructions. `before`: those of the files before.
+    fn file(
+        &mut self,
+        source: &mut impl Read,
+        control: &Control,
+        before: u64,
+    ) -> Result<u64, TraceError> {
+        let most = self.how.instructions.unwrap_or(u64::MAX);
+        let mut chunk = vec![0; CHUNK_INSTRUCTIONS * INSTRUCTION_BYTES];
+        let mut taken = 0;
+        while taken < most {
+            let bytes = fill(source, &mut chunk)?;
+            let (whole, rest) = chunk[..bytes].as_chunks::<INSTRUCTION_BYTES>();
+            for instruction in
+                whole.iter().take(usize::try_from(most - taken).unwrap_or(usize::MAX))
+            {
+                let found = Instruction::parse(instruction).ok_or_else(|| {
+                    let what = "0 or 1 for a branch in an instruction of 64 bytes";
+                    self.malformed(taken * 64 + 8, what, "another byte")
+                })?;
+                self.instruction(&found)?;
+                taken += 1;
+            }
+            if taken < most && !rest.is_empty() {
+                let found = format!("{} bytes, then the end", rest.len());
+                return Err(self.malformed(taken * 64, "an instruction of 64 bytes", &found));
+            }
+            if control.report(before + taken) {
+                return Err(TraceError::Cancelled);
+            }
+            if bytes < chunk.len() {
+                break;
+            }
+        }
+        if taken == 0 {
+            return Err(self.malformed(0, "an instruction", "the end of the trace"));
+        }
+        self.flush()?;
+        if self.in_transaction > 0 {
+            self.push(Op::TxEnd)?;
+        }
+        self.push(Op::Done)?;
+        Ok(taken)
+    }
+
+    fn malformed(&self, offset: u64, expected: &str, found: &str) -> TraceError {
+        TraceError::malformed(offset, format!("in file {}: {expected}", self.thread + 1), found)
+    }
+
+    fn push(&mut self, op: Op) -> Result<(), TraceError> {
+        self.writer.push(self.thread, op)
+    }
+
+    /// Writes the instructions without memory that have come together.
+    fn flush(&mut self) -> Result<(), TraceError> {
+        match std::mem::take(&mut self.instructions) {
+            0 => Ok(()),
+            instructions => self.push(Op::Compute { instructions }),
+        }
+    }
+
+    fn instruction(&mut self, instruction: &Instruction) -> Result<(), TraceError> {
+        let sources = instruction.source_registers.map(|r| self.loaded_by[usize::from(r)]);
+        let newest = sources.into_iter().max().expect("there are four");
+        let mut touches = false;
+        for &address in instruction.source_memory.iter().filter(|&&a| a != 0) {
+            self.flush()?;
+            let at = Ptr { addr: self.place(address)?, origin: newest };
+            self.push(Op::Load { at })?;
+            self.loads = self.loads.wrapping_add(1);
+            touches = true;
+        }
+        let result = if touches { self.loads } else { newest };
+        for &address in instruction.destination_memory.iter().filter(|&&a| a != 0) {
+            self.flush()?;
+            let at = Ptr { addr: self.place(address)?, origin: newest };
+            self.store(at)?;
+            touches = true;
+        }
+        if !touches {
+            if self.instructions == u32::MAX {
+                self.flush()?;
+            }
+            self.instructions += 1;
+        }
+        for register in instruction.destination_registers {
+            if !matches!(register, 0 | STACK_POINTER | FLAGS | INSTRUCTION_POINTER) {
+                self.loaded_by[usize::from(register)] = result;
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, at: Ptr) -> Result<(), TraceError> {
+        self.stores += 1;
+        let value = spread(at.addr.0, self.stores);
+        let Some(most) = self.how.transaction_stores else {
+            return self.push(Op::Store { at, value });
+        };
+        if self.in_transaction == 0 {
+            self.push(Op::TxBegin)?;
+        }
+        self.push(Op::Store { at, value })?;
+        self.in_transaction += 1;
+        if self.in_transaction >= most {
+            self.in_transaction = 0;
+            self.push(Op::TxEnd)?;
+        }
+        Ok(())
+    }
+
+    /// The word of PM that an address stands for.
+    fn place(&mut self, address: u64) -> Result<Addr, TraceError> {
+        let next = &mut self.next_page;
+        let page = *self.pages.entry(address / PAGE_BYTES).or_insert_with(|| {
+            *next += 1;
+            *next - 1
+        });
+        if page > PAGES_MAX {
+            let what = "the traces touch more than 64 GB of pages: take fewer instructions of each";
+            return Err(TraceError::Unsupported(what.into()));
+        }
+        Ok(Addr(page * PAGE_BYTES + address % PAGE_BYTES / 8 * 8))
+    }
+}
+
+/// Reads until the buffer is full or the source ends.
+fn fill(source: &mut impl Read, out: &mut [u8]) -> Result<usize, TraceError> {
+    let mut filled = 0;
+    while filled < out.len() {
+        match source.read(&mut out[filled..]) {
+            Ok(0) => break,
+            Ok(bytes) => filled += bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,76 @@
+//! What can be wrong with a program trace, with the byte at which it is.
+
+use std::io;
+
+use thiserror::Error;
+
+use graven_base::config::ConfigError;
+use graven_machine::sim::SimError;
+
+/// A trace was refused, or could not be written or replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// The bytes are not as the format demands.
+    #[error("byte {offset}: expected {expected}, found {found}")]
+    Malformed {
+        /// Where, from the beginning of the trace.
+        offset: u64,
+        /// What should be there.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// An operation that no program may have.
+    #[error("block at byte {offset}, thread {thread}, operation {operation}: {what}")]
+    Operation {
+        /// Where its block begins.
+        offset: u64,
+        /// The thread.
+        thread: u32,
+        /// The operation's number in its thread, from 0.
+        operation: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The machine cannot take what the trace holds, or a value is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The simulation failed.
+    #[error(transparent)]
+    Simulation(#[from] SimError),
+    /// The simulation failed, of a trace that stores outside transactions.
+    #[error(
+        "{error}; the trace stores outside transactions, which not every design takes (a trace of ChampSim can be \
+         converted with --transaction-stores)"
+    )]
+    OutsideTransactions {
+        /// How it failed.
+        error: SimError,
+    },
+    /// It cannot be read or written.
+    #[error("{0}")]
+    Io(String),
+    /// It cannot be recorded or converted.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Somebody asked it to stop.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl From<io::Error> for TraceError {
+    fn from(error: io::Error) -> TraceError {
+        TraceError::Io(error.to_string())
+    }
+}
+
+impl TraceError {
+    /// Malformed bytes.
+    pub(crate) fn malformed(
+        offset: u64,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> TraceError {
+        TraceError::Malformed { offset, expected: expected.into(), found: found.into() }
+    }
+}

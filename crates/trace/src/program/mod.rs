@@ -1,0 +1,37 @@
+//! Program traces: what each program thread does, operation by operation, and the memory that it begins
+//! with. Enough to run a program again, bit for bit, without the program.
+//!
+//! | file | what |
+//! |---|---|
+//! | `layout` | magic numbers, block heads, index, trailer: the bytes around the data |
+//! | `header` | what was recorded: configuration, threads, transactions |
+//! | `columns`, `decoder` | operations of a block in columns, and back in batches |
+//! | `picture` | the populated words in blocks |
+//! | `writer`, `record` | a trace written; a workload that is recorded while it runs |
+//! | `reader`, `verify` | a trace opened and read from anywhere; all of it looked through |
+//! | `replay` | a trace as a workload |
+//!
+//! `docs/traces.md` has the format byte by byte. Values of loads are not in it: a load finds in simulated memory
+//! what it found when it was recorded, as far as the machine orders the stores of several threads to one word as it
+//! did then. Loads say which earlier load their address came from ([`graven_machine::program::Ptr::origin`]).
+
+mod columns;
+mod decoder;
+mod error;
+mod header;
+mod layout;
+mod picture;
+mod reader;
+mod record;
+mod replay;
+mod verify;
+mod writer;
+
+pub use decoder::BATCH_OPERATIONS;
+pub use error::TraceError;
+pub use header::{Header, Origin};
+pub use layout::{BLOCK_OPERATIONS, FORMAT_VERSION, MAGIC};
+pub use reader::{Contents, Reader, Stream, ThreadSummary};
+pub use record::Recorder;
+pub use replay::{Replay, UNREGISTERED};
+pub use writer::Writer;

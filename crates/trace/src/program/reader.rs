@@ -1,0 +1,527 @@
+//! Opens a trace, and reads the operations of each thread from wherever one likes.
+//!
+//! Opening reads beginning, index and trailer, and sees that the blocks lie one behind the other and have
+//! everything. A block is read, and its checksum looked at, when it is needed. Nothing is allocated for a number that
+//! the trace itself has not room for.
+
+use std::cell::RefCell;
+use std::io::{Read, Seek, SeekFrom};
+use std::rc::Rc;
+
+use super::decoder::{BATCH_OPERATIONS, Decoder};
+use super::error::TraceError;
+use super::header::Header;
+use super::layout::{
+    BEGINNING_BYTES, BLOCK_OPERATIONS_MAX, BLOCK_WORDS, END, ENTRY_BYTES, Entry, FORMAT_VERSION,
+    HEAD_BYTES, HEADER_BYTES_MAX, Head, Kind, MAGIC, Numbers, SUMMARY_BYTES, TRAILER_BYTES,
+    checksum, shown,
+};
+use super::picture;
+use graven_base::memory::{Addr, Image};
+use graven_machine::program::Op;
+
+/// What one thread does, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSummary {
+    /// Operations.
+    pub operations: u64,
+    /// Transactions begun.
+    pub transactions: u64,
+    /// Loads.
+    pub loads: u64,
+    /// Stores, non-temporal ones among them.
+    pub stores: u64,
+    /// Instructions that touch no memory.
+    pub instructions: u64,
+    /// Locks acquired.
+    pub locks: u64,
+    /// One past the last byte that it accesses; 0 if it accesses nothing.
+    pub end: u64,
+}
+
+impl ThreadSummary {
+    /// Counts an operation.
+    #[inline]
+    pub(super) fn add(&mut self, op: &Op) {
+        self.operations += 1;
+        match op {
+            Op::Load { at } => {
+                self.loads += 1;
+                self.end = self.end.max(at.addr.0.saturating_add(8));
+            }
+            Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
+                self.stores += 1;
+                self.end = self.end.max(at.addr.0.saturating_add(8));
+            }
+            Op::Compute { instructions } => self.instructions += u64::from(*instructions),
+            Op::TxBegin => self.transactions += 1,
+            Op::Lock { .. } => self.locks += 1,
+            _ => {}
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let Self { operations, transactions, loads, stores, instructions, locks, end } = *self;
+        for number in [operations, transactions, loads, stores, instructions, locks, end] {
+            out.extend(number.to_le_bytes());
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        let mut numbers = Numbers(bytes);
+        let [operations, transactions, loads, stores, instructions, locks, end] =
+            std::array::from_fn(|_| numbers.u64());
+        Self { operations, transactions, loads, stores, instructions, locks, end }
+    }
+}
+
+/// What is in a trace, as its beginning and its index say.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    /// What was recorded.
+    pub header: Header,
+    /// Each thread.
+    pub threads: Vec<ThreadSummary>,
+    /// Its length.
+    pub bytes: u64,
+    /// Bytes of them that the populated words take.
+    pub picture_bytes: u64,
+    /// Populated words.
+    pub picture_words: u64,
+    pub(super) picture: Vec<Entry>,
+    pub(super) blocks: Vec<Vec<Entry>>,
+}
+
+impl Contents {
+    /// Blocks of operations, over all threads.
+    pub fn blocks(&self) -> usize {
+        self.blocks.iter().map(Vec::len).sum()
+    }
+}
+
+struct Shared<R> {
+    source: RefCell<R>,
+    contents: Contents,
+}
+
+/// An open trace.
+pub struct Reader<R> {
+    shared: Rc<Shared<R>>,
+}
+
+impl<R> Clone for Reader<R> {
+    fn clone(&self) -> Self {
+        Reader { shared: Rc::clone(&self.shared) }
+    }
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Opens a trace.
+    ///
+    /// # Errors
+    /// It is none, not whole, of another version, or broken: with the byte.
+    pub fn open(mut source: R) -> Result<Self, TraceError> {
+        let contents = read_contents(&mut source)?;
+        Ok(Reader { shared: Rc::new(Shared { source: RefCell::new(source), contents }) })
+    }
+
+    /// What is in it.
+    pub fn contents(&self) -> &Contents {
+        &self.shared.contents
+    }
+
+    /// Hands out the words that PM holds before any thread runs, in the order of their addresses.
+    ///
+    /// # Errors
+    /// A block that is broken.
+    pub fn picture(&self, mut word: impl FnMut(u64, Addr, u64)) -> Result<(), TraceError> {
+        let (mut stored, mut raw) = (Vec::new(), Vec::new());
+        for entry in &self.shared.contents.picture {
+            let head = self.shared.read_block(entry, &mut stored, |bytes| {
+                raw.resize(bytes, 0);
+                &mut raw[..]
+            })?;
+            picture::read(&raw, head.count, |addr, value| word(entry.offset, addr, value))
+                .map_err(|expected| TraceError::malformed(entry.offset, expected, "other bytes"))?;
+        }
+        Ok(())
+    }
+
+    /// Stores those words in an image.
+    ///
+    /// # Errors
+    /// A block that is broken.
+    pub fn populate(&self, image: &mut Image) -> Result<(), TraceError> {
+        self.picture(|_, addr, value| {
+            image.store(addr, value);
+        })
+    }
+
+    /// The operations of a thread, from its first on.
+    ///
+    /// # Panics
+    /// If there is no such thread.
+    pub fn thread(&self, thread: u32) -> Stream<R> {
+        assert!((thread as usize) < self.shared.contents.blocks.len(), "no thread {thread}");
+        Stream {
+            shared: Rc::clone(&self.shared),
+            thread,
+            next_block: 0,
+            offset: 0,
+            left: 0,
+            decoder: Decoder::default(),
+            stored: Vec::new(),
+            batch: Box::new([Op::Done; BATCH_OPERATIONS]),
+            batch_end: 0,
+            next: 0,
+        }
+    }
+}
+
+impl<R: Read + Seek> Shared<R> {
+    /// Reads a block into a buffer of the length that is asked for.
+    fn read_block<'a>(
+        &self,
+        entry: &Entry,
+        stored: &mut Vec<u8>,
+        buffer: impl FnOnce(usize) -> &'a mut [u8],
+    ) -> Result<Head, TraceError> {
+        // Head and payload at once. The index has been found to lie behind as many bytes.
+        stored.resize(HEAD_BYTES + entry.stored_bytes as usize, 0);
+        read_at(&mut *self.source.borrow_mut(), entry.offset, stored)?;
+        let (head, stored) = stored.split_first_chunk().expect("a block has a head");
+        let (head, promised) = Head::parse(head, entry.offset)?;
+        if Entry::of(&head, entry.offset) != *entry {
+            let expected = "a block as the index says";
+            return Err(TraceError::malformed(entry.offset, expected, "another"));
+        }
+        let at = entry.offset + HEAD_BYTES as u64;
+        let found = Numbers(&head.to_bytes(stored)[HEAD_BYTES - 4..]).u32();
+        if found != promised {
+            let expected = format!("a block with the checksum {promised:08x}");
+            return Err(TraceError::malformed(entry.offset, expected, format!("{found:08x}")));
+        }
+        let raw = buffer(head.raw_bytes as usize);
+        if head.stored_bytes == head.raw_bytes {
+            raw.copy_from_slice(stored);
+            return Ok(head);
+        }
+        match lz4_flex::block::decompress_into(stored, raw) {
+            Ok(bytes) if bytes == raw.len() => Ok(head),
+            Ok(bytes) => {
+                let expected = format!("{} bytes", raw.len());
+                Err(TraceError::malformed(at, expected, format!("{bytes}")))
+            }
+            Err(error) => Err(TraceError::malformed(at, "an LZ4 block", error.to_string())),
+        }
+    }
+}
+
+/// The operations of one thread.
+pub struct Stream<R> {
+    shared: Rc<Shared<R>>,
+    thread: u32,
+    next_block: usize,
+    /// Where the block that is being decoded begins.
+    offset: u64,
+    /// Its operations that are not decoded yet.
+    left: usize,
+    decoder: Decoder,
+    stored: Vec<u8>,
+    batch: Box<[Op; BATCH_OPERATIONS]>,
+    batch_end: usize,
+    next: usize,
+}
+
+impl<R: Read + Seek> Stream<R> {
+    /// The next operation; `None` at the end.
+    ///
+    /// # Errors
+    /// A block that is broken.
+    #[inline]
+    pub fn next_operation(&mut self) -> Result<Option<Op>, TraceError> {
+        if self.next == self.batch_end && !self.refill()? {
+            return Ok(None);
+        }
+        let op = self.batch[self.next];
+        self.next += 1;
+        Ok(Some(op))
+    }
+
+    /// The next operations, as many as are at hand; none at the end. They count as read.
+    ///
+    /// # Errors
+    /// A block that is broken.
+    pub fn next_batch(&mut self) -> Result<&[Op], TraceError> {
+        if self.next == self.batch_end {
+            self.refill()?;
+        }
+        let from = std::mem::replace(&mut self.next, self.batch_end);
+        Ok(&self.batch[from..self.batch_end])
+    }
+
+    /// Where the block begins that the last operations were in.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Loads of the thread before what comes next, as far as 32 bits go.
+    pub fn loads_before_next(&self) -> u32 {
+        let ahead = &self.batch[self.next..self.batch_end];
+        let loads = ahead.iter().filter(|op| matches!(op, Op::Load { .. })).count();
+        self.decoder.loads().wrapping_sub(loads as u32)
+    }
+
+    /// Goes on with the operation of a number, from 0; behind the last one there is nothing to read.
+    ///
+    /// # Errors
+    /// A block that is broken.
+    pub fn seek_operation(&mut self, number: u64) -> Result<(), TraceError> {
+        let first = self.enter(|entry| entry.first <= number)?;
+        for _ in first..number {
+            if self.next_operation()?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with the begin of the thread's transaction of a number, from 0.
+    ///
+    /// # Errors
+    /// A block that is broken.
+    pub fn seek_transaction(&mut self, number: u64) -> Result<(), TraceError> {
+        self.enter(|entry| entry.first_transaction <= number)?;
+        let mut begun = match self.next_block {
+            0 => 0,
+            block => self.shared.contents.blocks[self.thread as usize][block - 1].first_transaction,
+        };
+        while let Some(op) = self.next_operation()? {
+            if op == Op::TxBegin {
+                if begun == number {
+                    self.next -= 1;
+                    return Ok(());
+                }
+                begun += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes to the beginning of the last block for which `before` holds; returns its first operation.
+    fn enter(&mut self, before: impl Fn(&Entry) -> bool) -> Result<u64, TraceError> {
+        (self.next, self.batch_end, self.left) = (0, 0, 0);
+        let blocks = &self.shared.contents.blocks[self.thread as usize];
+        self.next_block = blocks.partition_point(before).saturating_sub(1);
+        let first = blocks.get(self.next_block).map_or(0, |entry| entry.first);
+        self.refill()?;
+        Ok(first)
+    }
+
+    /// Decodes the next batch; returns whether there was one.
+    #[cold]
+    fn refill(&mut self) -> Result<bool, TraceError> {
+        (self.next, self.batch_end) = (0, 0);
+        if self.left == 0 {
+            let shared = &self.shared;
+            let blocks = &shared.contents.blocks[self.thread as usize];
+            let Some(entry) = blocks.get(self.next_block) else { return Ok(false) };
+            let decoder = &mut self.decoder;
+            let head = shared.read_block(entry, &mut self.stored, |bytes| decoder.buffer(bytes))?;
+            self.decoder
+                .begin(head.count, head.first_load)
+                .map_err(|broken| TraceError::malformed(entry.offset, broken.0, "other bytes"))?;
+            self.next_block += 1;
+            self.offset = entry.offset;
+            self.left = head.count as usize;
+        }
+        let decoded = self
+            .decoder
+            .next_batch(&mut self.batch[..])
+            .map_err(|broken| TraceError::malformed(self.offset, broken.0, "other bytes"))?;
+        self.left -= decoded;
+        self.batch_end = decoded;
+        Ok(true)
+    }
+}
+
+fn read_at(source: &mut (impl Read + Seek), at: u64, out: &mut [u8]) -> Result<(), TraceError> {
+    source.seek(SeekFrom::Start(at))?;
+    source.read_exact(out).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            TraceError::malformed(at, format!("{} bytes", out.len()), "the end of the trace")
+        }
+        _ => error.into(),
+    })
+}
+
+fn read_contents(source: &mut (impl Read + Seek)) -> Result<Contents, TraceError> {
+    let bytes = source.seek(SeekFrom::End(0))?;
+    let (header, header_end) = read_beginning(source, bytes)?;
+    let (index_at, index, blocks) = read_index(source, bytes, header_end)?;
+    let (entries, summaries) = index.split_at(blocks * ENTRY_BYTES);
+    let threads: Vec<_> = summaries.chunks_exact(SUMMARY_BYTES).map(ThreadSummary::parse).collect();
+    if threads.len() != header.threads as usize {
+        let expected = format!("{} threads, as the header says", header.threads);
+        return Err(TraceError::malformed(index_at, expected, threads.len().to_string()));
+    }
+    let mut contents = Contents {
+        header,
+        bytes,
+        picture_bytes: 0,
+        picture_words: 0,
+        picture: Vec::new(),
+        blocks: vec![Vec::new(); threads.len()],
+        threads,
+    };
+    let mut at = header_end;
+    for (number, bytes) in entries.chunks_exact(ENTRY_BYTES).enumerate() {
+        let place = index_at + (number * ENTRY_BYTES) as u64;
+        let entry = Entry::parse(bytes, place)?;
+        contents.add(entry, at, place)?;
+        at = entry.end();
+    }
+    if at != index_at {
+        return Err(TraceError::malformed(at, "the index behind the last block", "other bytes"));
+    }
+    contents.check_sums(index_at)?;
+    Ok(contents)
+}
+
+impl Contents {
+    /// Takes an entry of the index, if its block begins at `at` and follows those before.
+    fn add(&mut self, entry: Entry, at: u64, place: u64) -> Result<(), TraceError> {
+        let refuse =
+            |expected: String, found: String| Err(TraceError::malformed(place, expected, found));
+        if entry.offset != at || entry.end() < at {
+            return refuse(format!("a block at byte {at}"), format!("one at {}", entry.offset));
+        }
+        let most = match entry.kind {
+            Kind::Picture => BLOCK_WORDS as u32,
+            Kind::Operations => BLOCK_OPERATIONS_MAX,
+        };
+        if entry.count == 0 || entry.count > most {
+            return refuse(format!("a block of 1 to {most}"), entry.count.to_string());
+        }
+        let first = match entry.kind {
+            Kind::Picture if self.blocks.iter().all(Vec::is_empty) => {
+                let first = self.picture_words;
+                self.picture_words += u64::from(entry.count);
+                self.picture_bytes += entry.end() - entry.offset;
+                self.picture.push(entry);
+                first
+            }
+            Kind::Picture => {
+                return refuse("populated words before operations".into(), "not so".into());
+            }
+            Kind::Operations => {
+                let threads = self.blocks.len();
+                let Some(blocks) = self.blocks.get_mut(entry.thread as usize) else {
+                    return refuse(format!("a thread below {threads}"), entry.thread.to_string());
+                };
+                let first = blocks.last().map_or(0, |last| last.first + u64::from(last.count));
+                blocks.push(entry);
+                first
+            }
+        };
+        if entry.first != first {
+            return refuse(
+                format!("a block that begins with number {first}"),
+                entry.first.to_string(),
+            );
+        }
+        Ok(())
+    }
+
+    /// That the blocks have as many operations as the summaries say.
+    fn check_sums(&self, index_at: u64) -> Result<(), TraceError> {
+        for (thread, (summary, blocks)) in self.threads.iter().zip(&self.blocks).enumerate() {
+            let found: u64 = blocks.iter().map(|entry| u64::from(entry.count)).sum();
+            if found != summary.operations {
+                let expected = format!("{} operations of thread {thread}", summary.operations);
+                return Err(TraceError::malformed(index_at, expected, found.to_string()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads what comes before the blocks; the header, and where they begin.
+fn read_beginning(
+    source: &mut (impl Read + Seek),
+    length: u64,
+) -> Result<(Header, u64), TraceError> {
+    let mut bytes = [0; BEGINNING_BYTES as usize];
+    let available = length.min(8) as usize;
+    read_at(source, 0, &mut bytes[..available])?;
+    if bytes[..8] != MAGIC {
+        let found = shown(&bytes[..available]);
+        return Err(TraceError::malformed(0, "a program trace of Graven: `\\x89GRVNT`", found));
+    }
+    read_at(source, 0, &mut bytes)?;
+    let mut numbers = Numbers(&bytes[8..]);
+    let [version, text_bytes, promised] = std::array::from_fn(|_| numbers.u32());
+    if version != FORMAT_VERSION {
+        let expected = format!("format version {FORMAT_VERSION}");
+        return Err(TraceError::malformed(8, expected, version.to_string()));
+    }
+    let most = length.saturating_sub(BEGINNING_BYTES).min(HEADER_BYTES_MAX.into());
+    if u64::from(text_bytes) > most {
+        let expected = format!("a header of at most {most} bytes");
+        return Err(TraceError::malformed(12, expected, text_bytes.to_string()));
+    }
+    let mut text = vec![0; text_bytes as usize];
+    read_at(source, BEGINNING_BYTES, &mut text)?;
+    let found = checksum(&[&bytes[..16], &text]);
+    if found != promised {
+        let expected = format!("a header with the checksum {promised:08x}");
+        return Err(TraceError::malformed(16, expected, format!("{found:08x}")));
+    }
+    Ok((Header::parse(&text)?, BEGINNING_BYTES + u64::from(text_bytes)))
+}
+
+/// Reads the trailer and the index; where that begins, its bytes, and how many blocks it lists.
+fn read_index(
+    source: &mut (impl Read + Seek),
+    length: u64,
+    header_end: u64,
+) -> Result<(u64, Vec<u8>, usize), TraceError> {
+    let incomplete = |offset, found: String| {
+        let expected =
+            "the trailer of a whole trace: `GRVNTEND` (a recording that was not finished has none)";
+        Err(TraceError::malformed(offset, expected, found))
+    };
+    let Some(trailer_at) = length.checked_sub(TRAILER_BYTES as u64).filter(|&at| at >= header_end)
+    else {
+        return incomplete(length, "the end of the trace".into());
+    };
+    let mut trailer = [0; TRAILER_BYTES];
+    read_at(source, trailer_at, &mut trailer)?;
+    if trailer[20..28] != END {
+        return incomplete(trailer_at + 20, shown(&trailer[20..28]));
+    }
+    let mut numbers = Numbers(&trailer);
+    let index_at = numbers.u64();
+    let [blocks, threads, promised] = std::array::from_fn(|_| numbers.u32());
+    let found = checksum(&[&trailer[..28]]);
+    let trailer_check = Numbers(&trailer[28..]).u32();
+    if found != trailer_check {
+        let expected = format!("a trailer with the checksum {trailer_check:08x}");
+        return Err(TraceError::malformed(trailer_at, expected, format!("{found:08x}")));
+    }
+    let (entries, summaries) =
+        (u64::from(blocks) * ENTRY_BYTES as u64, u64::from(threads) * SUMMARY_BYTES as u64);
+    let between = trailer_at.checked_sub(index_at).filter(|_| index_at >= header_end);
+    if between != Some(entries + summaries) {
+        let expected = format!("an index of {blocks} blocks and {threads} threads before it");
+        return Err(TraceError::malformed(trailer_at, expected, format!("one at byte {index_at}")));
+    }
+    let mut index = vec![0; (entries + summaries) as usize];
+    read_at(source, index_at, &mut index)?;
+    let found = checksum(&[&index]);
+    if found != promised {
+        let expected = format!("an index with the checksum {promised:08x}");
+        return Err(TraceError::malformed(index_at, expected, format!("{found:08x}")));
+    }
+    Ok((index_at, index, blocks as usize))
+}

@@ -1,0 +1,100 @@
+//! A workload that is recorded while it runs: a tap between each core and its program.
+//!
+//! The tap is a [`Workload`] around another; what is not recorded runs without it. The first error stops the
+//! recording, not the run, and is told by [`Recorder::finish`].
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+use super::error::TraceError;
+use super::header::Header;
+use super::writer::Writer;
+use graven_base::memory::Image;
+use graven_machine::program::{Op, Program};
+use graven_machine::sim::Spec;
+use graven_machine::workload::{Violation, Workload};
+
+/// A recording.
+pub struct Recorder<W> {
+    tape: Rc<RefCell<Tape<W>>>,
+}
+
+struct Tape<W> {
+    /// Gone once the recording has ended, well or not.
+    writer: Option<Writer<W>>,
+    outcome: Result<(), TraceError>,
+}
+
+impl<W: Write> Tape<W> {
+    #[inline]
+    fn write(&mut self, what: impl FnOnce(&mut Writer<W>) -> Result<(), TraceError>) {
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = what(writer)
+        {
+            self.writer = None;
+            self.outcome = Err(error);
+        }
+    }
+}
+
+impl<W: Write + 'static> Recorder<W> {
+    /// Begins a trace of a simulation.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(spec: &Spec, out: W) -> Result<Self, TraceError> {
+        let writer = Some(Writer::new(out, &Header::of(spec))?);
+        Ok(Recorder { tape: Rc::new(RefCell::new(Tape { writer, outcome: Ok(()) })) })
+    }
+
+    /// The workload, to be run as [`graven_machine::sim::Simulation::with_workload`] does: everything that its programs do is recorded.
+    pub fn workload(&self, inner: Box<dyn Workload>) -> Box<dyn Workload> {
+        Box::new(Recorded { inner, tape: Rc::clone(&self.tape) })
+    }
+
+    /// Ends the trace, when all threads have ended.
+    ///
+    /// # Errors
+    /// What went wrong first; a thread that has not ended.
+    pub fn finish(self) -> Result<W, TraceError> {
+        let tape = &mut *self.tape.borrow_mut();
+        std::mem::replace(&mut tape.outcome, Ok(()))?;
+        tape.writer.take().expect("a recording is finished once").finish()
+    }
+}
+
+struct Recorded<W> {
+    inner: Box<dyn Workload>,
+    tape: Rc<RefCell<Tape<W>>>,
+}
+
+impl<W: Write + 'static> Workload for Recorded<W> {
+    fn populate(&mut self, image: &mut Image) {
+        self.inner.populate(image);
+        self.tape.borrow_mut().write(|writer| writer.picture(image));
+    }
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let (inner, tape) = (self.inner.program(thread), Rc::clone(&self.tape));
+        Box::new(Tapped { inner, tape, thread })
+    }
+
+    fn check(&self, image: &Image) -> Result<(), Violation> {
+        self.inner.check(image)
+    }
+}
+
+struct Tapped<W> {
+    inner: Box<dyn Program>,
+    tape: Rc<RefCell<Tape<W>>>,
+    thread: u32,
+}
+
+impl<W: Write> Program for Tapped<W> {
+    fn next(&mut self, value: u64) -> Op {
+        let op = self.inner.next(value);
+        self.tape.borrow_mut().write(|writer| writer.push(self.thread, op));
+        op
+    }
+}

@@ -1,0 +1,66 @@
+//! Request traces: the memory's side of a run as text, in the formats of two established memory
+//! simulators, and the replay of such a text on the controller and device alone.
+//!
+//! | file | what |
+//! |---|---|
+//! | `reader` | any of the formats in, found out by itself |
+//! | `nvmain` | NVMain's format in and out |
+//! | `dramsim3` | DRAMsim3's format in |
+//! | `fields`, `hex` | fields of a line, hexadecimal digits |
+//! | `replay` | drives the memory with a trace |
+//!
+//! Text is read from any `BufRead` and written to any `Write`; whose files they are is not known here.
+
+mod dramsim3;
+mod error;
+mod fields;
+mod hex;
+mod nvmain;
+mod reader;
+pub mod replay;
+
+pub use error::TraceError;
+pub use nvmain::Writer;
+pub use reader::Reader;
+
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::time::Cycle;
+use graven_machine::controller::RequestRecord;
+
+/// The content of a line that a trace knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The format carries none (DRAMsim3).
+    Unknown,
+    /// After the request only (NVMain's first version).
+    New(LineData),
+    /// Before and after the request.
+    OldAndNew {
+        /// Before.
+        old: LineData,
+        /// After.
+        new: LineData,
+    },
+}
+
+/// One request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// When it reaches the controller, in core cycles.
+    pub cycle: Cycle,
+    /// Which line. An address inside a line stands for that line.
+    pub line: LineAddr,
+    /// A write, or a read.
+    pub write: bool,
+    /// What the line holds.
+    pub content: Content,
+    /// The program thread that caused it; 0 where nobody knows.
+    pub thread: u32,
+}
+
+impl From<&RequestRecord> for Request {
+    fn from(r: &RequestRecord) -> Self {
+        let content = Content::OldAndNew { old: r.old, new: r.data };
+        Request { cycle: r.cycle, line: r.line, write: r.write, content, thread: 0 }
+    }
+}

@@ -1,0 +1,125 @@
+//! NVMain's trace format.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `NVMV1` | first line, may be missing: requests carry old data |
+//! | `NVMV0` | the same, without old data |
+//! | `CYCLE R\|W ADDRESS DATA OLDDATA THREAD` | a request |
+//! | `CYCLE R\|W ADDRESS DATA THREAD` | a request without old data |
+//!
+//! `CYCLE` and `THREAD` are decimal, the cycle one of the processor's; `ADDRESS` is hexadecimal, with or
+//! without `0x`; data are a line of 64 B as 128 hexadecimal digits, the byte at the lowest address
+//! first. Without a first line the number of fields of the first request tells which of the two it
+//! is. NVMain's own reader of the first version loses the first access; here none is lost.
+
+use std::io::{self, Write};
+
+use super::error::TraceError;
+use super::fields::{Fields, cycle, decimal};
+use super::{Content, Request, hex};
+use graven_base::memory::{Addr, LineData};
+
+/// Whether old data are in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// No.
+    V0,
+    /// Yes.
+    V1,
+}
+
+impl Version {
+    /// What a first line says, if it is one.
+    pub fn of_header(text: &[u8], line: u64) -> Option<Result<Version, TraceError>> {
+        let text = text.trim_ascii();
+        text.starts_with(b"NVMV").then(|| match text {
+            b"NVMV0" => Ok(Version::V0),
+            b"NVMV1" => Ok(Version::V1),
+            _ => Err(TraceError::malformed(line, "`NVMV0` or `NVMV1`", text)),
+        })
+    }
+
+    /// What the number of fields of a request tells.
+    pub fn of_request(text: &[u8]) -> Version {
+        let mut fields = Fields::new(text, 0);
+        let count = std::iter::from_fn(|| fields.next()).count();
+        if count == 5 { Version::V0 } else { Version::V1 }
+    }
+}
+
+/// Reads one request.
+pub fn parse(text: &[u8], line: u64, version: Version) -> Result<Request, TraceError> {
+    let mut fields = Fields::new(text, line);
+    let at = fields.expect("a cycle, a decimal number below 2^62", cycle)?;
+    let write = fields.expect("`R` or `W`", |field| match field {
+        b"R" => Some(false),
+        b"W" => Some(true),
+        _ => None,
+    })?;
+    let addr = fields.expect("an address of up to 16 hexadecimal digits", hex::number)?;
+    let new = data(&mut fields, "data of 128 hexadecimal digits")?;
+    let content = match version {
+        Version::V0 => Content::New(new),
+        Version::V1 => Content::OldAndNew {
+            old: data(&mut fields, "old data of 128 hexadecimal digits")?,
+            new,
+        },
+    };
+    let thread =
+        fields.expect("a thread number", |f| decimal(f).and_then(|t| u32::try_from(t).ok()))?;
+    fields.end()?;
+    Ok(Request { cycle: at, line: Addr(addr).line(), write, content, thread })
+}
+
+#[inline]
+fn data(fields: &mut Fields<'_>, expected: &'static str) -> Result<LineData, TraceError> {
+    let Some(field) = fields.of_length(hex::LINE_DIGITS) else {
+        return Err(fields.refuse(expected));
+    };
+    hex::line(field).ok_or_else(|| fields.malformed(expected, field))
+}
+
+/// Writes requests as text.
+pub struct Writer<W> {
+    out: W,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a trace with its first line.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(mut out: W) -> io::Result<Self> {
+        out.write_all(b"NVMV1\n")?;
+        Ok(Self { out })
+    }
+
+    /// Writes one request: a [`graven_machine::controller::RequestRecord`] by reference, or a [`Request`]. Content
+    /// that is not known is written as zeros.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&mut self, request: impl Into<Request>) -> io::Result<()> {
+        let request = request.into();
+        let (old, new) = match request.content {
+            Content::Unknown => Default::default(),
+            Content::New(new) => (LineData::default(), new),
+            Content::OldAndNew { old, new } => (old, new),
+        };
+        let operation = if request.write { 'W' } else { 'R' };
+        write!(self.out, "{} {operation} {:#x} ", request.cycle, request.line.addr().0)?;
+        self.out.write_all(&hex::digits(&new))?;
+        self.out.write_all(b" ")?;
+        self.out.write_all(&hex::digits(&old))?;
+        writeln!(self.out, " {}", request.thread)
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}

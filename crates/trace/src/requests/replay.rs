@@ -1,0 +1,394 @@
+//! Replay: controller and device alone, driven by a trace.
+//!
+//! Each request is offered at its cycle, in the order of the trace. If its queue has no place it waits,
+//! and all that follow with it; how late requests arrive is a statistic of its own and is not mixed
+//! into the read latency, which counts from the arrival at the controller to the data. A request
+//! whose cycle lies before its predecessor's is offered with that one. At the end all queues run empty;
+//! what the on-PM buffer may keep, it keeps.
+//!
+//! **Data.** Writes are whole lines. Where the trace has old data, the cells of a line hold those of its
+//! first write before anything happens, so that data-comparison write sees what the recorded machine
+//! saw; old data of later writes should be what the trace wrote before, and are counted where they are
+//! not. Where it has none, cells start as zero. Where it has no data at all (DRAMsim3), each write
+//! carries pseudo-random words, a function of its address and its number in the trace alone: half the bits
+//! change, as with data that resemble nothing. The data of reads are not used.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Content, Reader, Request, TraceError};
+use graven_base::config::Config;
+use graven_base::control::Control;
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::stats::{Declaration, Kind, Latency, Value};
+use graven_base::time::Cycle;
+use graven_machine::config::{CoreConfig, PmConfig};
+use graven_machine::controller::MemorySystem;
+use graven_machine::request::{ReadPurpose, Write, WriteClass};
+use graven_machine::sim::value_to_json;
+use graven_machine::stats::{Counters, Stats};
+
+/// How many requests pass between looks at [`Control`].
+const REQUESTS_PER_LOOK: u64 = 4096;
+
+/// A replay in progress.
+pub struct Replay {
+    config: Config,
+    memory: MemorySystem,
+    /// First address that is not PM.
+    end: u64,
+    written: LineSet,
+    control: Arc<Control>,
+    reads: u64,
+    writes: u64,
+    late_requests: u64,
+    old_data_mismatches: u64,
+    lateness: Latency,
+    acceptance: Latency,
+}
+
+impl Replay {
+    /// The memory of a checked configuration, idle at cycle 0.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            memory: MemorySystem::new(config),
+            end: config.get::<PmConfig>().capacity_bytes.0,
+            config: config.clone(),
+            written: LineSet::default(),
+            control: Arc::default(),
+            reads: 0,
+            writes: 0,
+            late_requests: 0,
+            old_data_mismatches: 0,
+            lateness: Latency::default(),
+            acceptance: Latency::default(),
+        }
+    }
+
+    /// For watching and cancelling from another thread.
+    pub fn control(&self) -> Arc<Control> {
+        Arc::clone(&self.control)
+    }
+
+    /// The memory, to look at.
+    pub fn memory(&self) -> &MemorySystem {
+        &self.memory
+    }
+
+    /// Replays a trace to its end.
+    ///
+    /// # Errors
+    /// See [`TraceError`]; what was replayed until then is lost.
+    pub fn run<R: BufRead>(mut self, trace: &mut Reader<R>) -> Result<Record, TraceError> {
+        // One request is read ahead, so that the host has time to bring its cells near.
+        let mut next = self.take(trace)?;
+        while let Some(request) = next {
+            next = self.take(trace)?;
+            self.offer(&request);
+            let requests = self.requests();
+            if requests.is_multiple_of(REQUESTS_PER_LOOK) && self.control.report(requests) {
+                return Err(TraceError::Cancelled);
+            }
+        }
+        if self.requests() == 0 {
+            return Err(TraceError::Empty);
+        }
+        Ok(self.finish())
+    }
+
+    /// The next request of a trace, of an address that exists.
+    fn take<R: BufRead>(&self, trace: &mut Reader<R>) -> Result<Option<Request>, TraceError> {
+        let Some(request) = trace.next().transpose()? else { return Ok(None) };
+        let addr = request.line.addr().0;
+        if addr >= self.end {
+            return Err(TraceError::BeyondMemory { line: trace.line(), addr, end: self.end });
+        }
+        if request.write {
+            self.memory.shared.media.prefetch(request.line);
+        }
+        Ok(Some(request))
+    }
+
+    /// Offers one request; it and all before it have been taken afterwards.
+    ///
+    /// # Panics
+    /// If its address lies beyond the PM.
+    pub fn offer(&mut self, request: &Request) {
+        assert!(request.line.addr().0 < self.end, "the caller checks the address");
+        let due = request.cycle.max(self.memory.shared.now);
+        self.advance(due);
+        while !self.has_place(request) {
+            self.handle_next();
+        }
+        let late = self.memory.shared.now - request.cycle.min(self.memory.shared.now);
+        self.late_requests += u64::from(late > 0);
+        self.lateness.record(late);
+        if request.write {
+            self.writes += 1;
+            self.acceptance.record(late);
+            let data = self.data(request);
+            self.memory.write(Write::line(WriteClass::Data, request.line, data), 0);
+            self.memory.shared.notices.clear();
+        } else {
+            self.reads += 1;
+            self.memory.read(request.line, ReadPurpose::Trace, 0);
+        }
+    }
+
+    /// Lets all queues run empty and sums up.
+    pub fn finish(mut self) -> Record {
+        while !self.memory.is_idle() {
+            self.handle_next();
+        }
+        self.control.report(self.requests());
+        let requests = self.requests();
+        let now = self.memory.shared.now;
+        let mut stats = std::mem::take(&mut self.memory.shared.stats);
+        stats.counters.cycles = now;
+        stats.bank_loads.finish(now);
+        stats.counters.peak_wear = stats.wear.peak();
+        stats.counters.peak_cell_wear = self.memory.shared.cells.peak_wear();
+        Record {
+            config: self.config,
+            requests,
+            reads: self.reads,
+            writes: self.writes,
+            late_requests: self.late_requests,
+            old_data_mismatches: self.old_data_mismatches,
+            lateness: self.lateness,
+            acceptance: self.acceptance,
+            stats,
+        }
+    }
+
+    fn requests(&self) -> u64 {
+        self.reads + self.writes
+    }
+
+    fn has_place(&self, request: &Request) -> bool {
+        let channel = self.memory.channel(request.line);
+        if request.write { channel.has_room_for_write() } else { channel.has_room_for_read() }
+    }
+
+    /// Everything that happens before a cycle. What happens in it comes after the requests of that
+    /// cycle, as in a run, where most requests were sent long before.
+    fn advance(&mut self, to: Cycle) {
+        while self.memory.shared.events.next_at() < to {
+            self.handle_next();
+        }
+        self.memory.shared.now = to;
+    }
+
+    fn handle_next(&mut self) {
+        let (at, event) =
+            self.memory.shared.events.pop().expect("a busy memory has something scheduled");
+        self.memory.shared.now = at;
+        self.memory.handle(event);
+        self.memory.shared.notices.clear();
+    }
+
+    /// What a write writes. Sees to the cells, and looks at the old data.
+    fn data(&mut self, request: &Request) -> LineData {
+        match request.content {
+            Content::New(new) => new,
+            Content::Unknown => filler(request.line, self.requests()),
+            Content::OldAndNew { old, new } => {
+                if self.written.insert(request.line) {
+                    self.memory.shared.media.store_line(request.line, &old);
+                } else if self.memory.content(request.line) != old {
+                    self.old_data_mismatches += 1;
+                }
+                new
+            }
+        }
+    }
+}
+
+/// The words of a write whose trace carries none.
+fn filler(line: LineAddr, number: u64) -> LineData {
+    std::array::from_fn(|word| {
+        // SplitMix64 over address and number.
+        let mut x = line.word(word).0 ^ number.rotate_left(32);
+        x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    })
+}
+
+/// A set of lines, one bit each, taken from the host in chunks.
+#[derive(Debug, Default)]
+struct LineSet {
+    chunks: Vec<Option<Box<[u64; CHUNK_WORDS]>>>,
+}
+
+const CHUNK_WORDS: usize = 512;
+const CHUNK_LINES: u64 = CHUNK_WORDS as u64 * 64;
+
+impl LineSet {
+    /// Adds a line; returns whether it is new.
+    fn insert(&mut self, line: LineAddr) -> bool {
+        let (chunk, bit) = ((line.0 / CHUNK_LINES) as usize, line.0 % CHUNK_LINES);
+        if chunk >= self.chunks.len() {
+            self.chunks.resize_with(chunk + 1, || None);
+        }
+        let words = self.chunks[chunk].get_or_insert_with(|| Box::new([0; CHUNK_WORDS]));
+        let word = &mut words[(bit / 64) as usize];
+        let before = *word;
+        *word |= 1 << (bit % 64);
+        *word != before
+    }
+}
+
+/// What came out of a replay.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The machine.
+    pub config: Config,
+    /// Requests of the trace.
+    pub requests: u64,
+    /// Of these, reads.
+    pub reads: u64,
+    /// Of these, writes.
+    pub writes: u64,
+    /// Requests that arrived later than their cycle, because queues were full.
+    pub late_requests: u64,
+    /// Writes whose old data are not what the trace had written there before.
+    pub old_data_mismatches: u64,
+    /// How late all requests arrived.
+    pub lateness: Latency,
+    /// How long writes waited until a queue accepted them.
+    pub acceptance: Latency,
+    /// What the memory counted.
+    pub stats: Stats,
+}
+
+/// Statistics of a replay beside those of every run ([`COUNTERS`], latencies of reads, energies).
+pub const DECLARATIONS: &[Declaration] = &[
+    declared("requests", "requests", Kind::Count, "Requests of the trace."),
+    declared("reads", "requests", Kind::Count, "Reads of the trace."),
+    declared("writes", "requests", Kind::Count, "Writes of the trace."),
+    declared(
+        "late_requests",
+        "requests",
+        Kind::Count,
+        "Requests that found their queue full and arrived later than the trace says.",
+    ),
+    declared(
+        "old_data_mismatches",
+        "requests",
+        Kind::Count,
+        "Writes whose old data are not what the trace had written there before.",
+    ),
+    declared(
+        "requests_per_s",
+        "requests/s",
+        Kind::Ratio,
+        "Requests served per second of simulated time.",
+    ),
+    declared("lateness_cycles_mean", "cycles", Kind::Ratio, "How late requests arrived, mean."),
+    declared("lateness_cycles_max", "cycles", Kind::Ratio, "How late requests arrived, largest."),
+    declared("read_latency_cycles_p50", "cycles", Kind::Ratio, "PM reads to data, median."),
+    declared("read_latency_cycles_max", "cycles", Kind::Ratio, "PM reads to data, largest."),
+    declared(
+        "write_acceptance_cycles_mean",
+        "cycles",
+        Kind::Ratio,
+        "From a write's cycle in the trace to its acceptance by a write queue, mean.",
+    ),
+    declared("write_acceptance_cycles_p50", "cycles", Kind::Ratio, "Write acceptance, median."),
+    declared(
+        "write_acceptance_cycles_p99",
+        "cycles",
+        Kind::Ratio,
+        "Write acceptance, 99th percentile.",
+    ),
+    declared("write_acceptance_cycles_max", "cycles", Kind::Ratio, "Write acceptance, largest."),
+];
+
+const fn declared(
+    name: &'static str,
+    unit: &'static str,
+    kind: Kind,
+    description: &'static str,
+) -> Declaration {
+    Declaration { name, unit, kind, description }
+}
+
+/// The counters of [`Counters`] that a replay moves.
+pub const COUNTERS: &[&str] = &[
+    "cycles",
+    "controller_reads_forwarded",
+    "write_queue_merges",
+    "read_queue_max",
+    "write_queue_max",
+    "write_drains",
+    "row_hits",
+    "row_closed",
+    "row_conflicts",
+    "media_reads",
+    "media_write_requests",
+    "media_writes_suppressed",
+    "media_bytes_written",
+    "media_bits_programmed",
+    "media_cells_programmed",
+    "pm_buffer_read_hits",
+    "pm_buffer_write_hits",
+    "pm_buffer_spills",
+    "pm_buffer_read_modify_writes",
+    "peak_wear",
+    "peak_cell_wear",
+];
+
+impl Record {
+    /// All values by name.
+    pub fn values(&self) -> Vec<(&'static str, Value)> {
+        let counts = [
+            ("requests", self.requests),
+            ("reads", self.reads),
+            ("writes", self.writes),
+            ("late_requests", self.late_requests),
+            ("old_data_mismatches", self.old_data_mismatches),
+        ];
+        let mut out: Vec<_> = counts.map(|(name, n)| (name, Value::Count(n))).into();
+        let counters = self.stats.counters.values();
+        for (declaration, value) in Counters::DECLARATIONS.iter().zip(counters) {
+            if COUNTERS.contains(&declaration.name) {
+                out.push((declaration.name, Value::Count(value)));
+            }
+        }
+        let frequency_hz = f64::from(self.config.get::<CoreConfig>().frequency_mhz) * 1e6;
+        let seconds = self.stats.counters.cycles.max(1) as f64 / frequency_hz;
+        let read = &self.stats.read_latency;
+        let accepted = &self.acceptance;
+        out.extend([
+            ("requests_per_s", Value::Number(self.requests as f64 / seconds)),
+            ("lateness_cycles_mean", Value::Number(self.lateness.mean())),
+            ("lateness_cycles_max", Value::Count(self.lateness.max())),
+            ("read_latency_cycles_mean", Value::Number(read.mean())),
+            ("read_latency_cycles_p50", Value::Count(read.quantile(0.5))),
+            ("read_latency_cycles_p99", Value::Count(read.quantile(0.99))),
+            ("read_latency_cycles_max", Value::Count(read.max())),
+            ("write_acceptance_cycles_mean", Value::Number(accepted.mean())),
+            ("write_acceptance_cycles_p50", Value::Count(accepted.quantile(0.5))),
+            ("write_acceptance_cycles_p99", Value::Count(accepted.quantile(0.99))),
+            ("write_acceptance_cycles_max", Value::Count(accepted.max())),
+            ("read_energy_pj", Value::Number(self.stats.read_energy.pj())),
+            ("write_energy_pj", Value::Number(self.stats.write_energy.pj())),
+        ]);
+        out
+    }
+
+    /// The record as `{machine, version, config, stats}`.
+    pub fn to_json(&self) -> serde_json::Value {
+        let values = self.values().into_iter().map(|(n, v)| (n.to_owned(), value_to_json(v)));
+        json!({
+            "machine": self.config.machine,
+            "version": graven_base::VERSION,
+            "config": self.config.to_json(),
+            "stats": values.collect::<serde_json::Map<_, _>>(),
+        })
+    }
+}

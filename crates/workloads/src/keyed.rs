@@ -1,0 +1,165 @@
+//! The workload that all keyed structures share: random insertions, updates and removals.
+//!
+//! Which keys: see [`keys`](super::structures::keys). FWB's "insert if absent, remove if found"
+//! (Table III) on a half-filled key space is 50 % insertions and 50 % removals here.
+//!
+//! Each transaction draws its operations and performs them all, in a shared structure under the
+//! locks they need ([`locking`](super::locking)).
+
+use std::ops::Range;
+
+use super::costs;
+use super::layout::{Layout, Plan, Share};
+use super::locking;
+use super::structures::keys::{Action, key};
+use super::structures::{Arena, Census, Keyed, Keys};
+use graven_base::config::ConfigError;
+use graven_base::memory::Image;
+use graven_machine::program::{Direct, Load, LockId, Program, Thread, spawn};
+use graven_machine::workload::{Violation, Workload};
+
+/// One structure and the arenas that its blocks come from: one for all threads, or one for each.
+#[derive(Clone, Debug)]
+pub(super) struct Part<S> {
+    pub(super) structure: S,
+    pub(super) arenas: Vec<Arena>,
+    /// The threads that work on it.
+    pub(super) threads: Range<u32>,
+}
+
+impl<S> Part<S> {
+    pub(super) fn arena_of(&self, thread: u32) -> &Arena {
+        &self.arenas[thread as usize % self.arenas.len()]
+    }
+}
+
+/// A workload over a keyed structure.
+pub(super) struct KeyedWorkload<S> {
+    plan: Plan,
+    parts: Vec<Part<S>>,
+}
+
+impl<S: Keyed> KeyedWorkload<S> {
+    /// The workload of `plan`, whose partitions `place` lays out.
+    ///
+    /// # Errors
+    /// If they do not fit.
+    pub(super) fn build(
+        plan: Plan,
+        place: impl FnMut(&mut Layout, &Share) -> Part<S>,
+    ) -> Result<Box<dyn Workload>, ConfigError> {
+        let parts = plan.lay_out(place)?;
+        Ok(Box::new(Self { plan, parts }))
+    }
+}
+
+/// Builds the parts of `plan` and inserts the population.
+pub(super) fn populate<S: Keyed>(plan: &Plan, parts: &[Part<S>], image: &mut Image) {
+    let mut m = Direct::new(image);
+    let threads = plan.request.threads;
+    for part in parts {
+        let (first, others) = part.arenas.split_first().expect("a part has an arena");
+        part.structure.format(&mut m, first);
+        others.iter().for_each(|arena| arena.format(&mut m));
+    }
+    // Numbers in ascending order are keys in random order.
+    for part in parts {
+        for number in 0..plan.population {
+            for owner in part.threads.clone() {
+                let key = key(number * u64::from(threads) + u64::from(owner));
+                part.structure.insert(&mut m, part.arena_of(owner), key);
+            }
+        }
+    }
+}
+
+/// Walks all parts.
+///
+/// # Errors
+/// The first violation found.
+pub(super) fn check<S: Keyed>(
+    plan: &Plan,
+    parts: &[Part<S>],
+    image: &Image,
+) -> Result<(), Violation> {
+    for part in parts {
+        let name = format!("{} at {}", plan.workload, part.structure.root());
+        let mut census = Census::begin(name, image, &part.arenas)?;
+        part.structure.walk(image, &mut census, &mut |_| {})?;
+        census.finish()?;
+    }
+    Ok(())
+}
+
+impl<S: Keyed> Workload for KeyedWorkload<S> {
+    fn populate(&mut self, image: &mut Image) {
+        populate(&self.plan, &self.parts, image);
+    }
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        let request = &self.plan.request;
+        let part = &self.parts[self.plan.part_of(thread)];
+        let shared = self.plan.is_shared();
+        let mut run = Run {
+            structure: part.structure,
+            arena: *part.arena_of(thread),
+            keys: Keys::new(
+                &request.config,
+                request.seed,
+                (thread, request.threads),
+                self.plan.population,
+                shared,
+            ),
+            shared,
+            actions: Vec::with_capacity(request.config.operations_per_transaction as usize),
+            locks: Vec::with_capacity(request.config.operations_per_transaction as usize),
+        };
+        let transactions = request.transactions_of(thread);
+        let operations = request.config.operations_per_transaction;
+        spawn(move |thread| {
+            for _ in 0..transactions {
+                run.transaction(thread, operations);
+            }
+        })
+    }
+
+    fn check(&self, image: &Image) -> Result<(), Violation> {
+        check(&self.plan, &self.parts, image)
+    }
+}
+
+/// What a thread works with.
+struct Run<S> {
+    structure: S,
+    arena: Arena,
+    keys: Keys,
+    shared: bool,
+    actions: Vec<Action>,
+    locks: Vec<LockId>,
+}
+
+impl<S: Keyed> Run<S> {
+    fn transaction(&mut self, thread: &mut Thread<'_>, operations: u32) {
+        self.actions.clear();
+        self.locks.clear();
+        for _ in 0..operations {
+            thread.compute(self.keys.instructions());
+            let action = self.keys.draw();
+            self.actions.push(action);
+            if self.shared {
+                thread.compute(costs::HASH);
+                self.locks.push(self.structure.lock_of(action.key()));
+            }
+        }
+        locking::transaction(thread, &mut self.locks, |thread| {
+            for &action in &self.actions {
+                thread.compute(costs::OPERATION);
+                match action {
+                    Action::Insert(key) => self.structure.insert(thread, &self.arena, key),
+                    Action::Update(key) => self.structure.update(thread, key),
+                    Action::Remove(key) => self.structure.remove(thread, &self.arena, key),
+                };
+            }
+        });
+    }
+}

@@ -1,0 +1,242 @@
+//! Genuine data structures doing transactions in simulated PM, one file per workload.
+//!
+//! A workload lays out and populates its structures in an image (no time passes), then gives each
+//! thread a [`Program`] whose every operation is timed. Nodes, pointers and allocator metadata all
+//! live in the image, so that [`Workload::check`] can walk any image, a recovered one included.
+
+mod array;
+mod btree;
+mod chain_queue;
+pub mod costs;
+mod ctree;
+mod database;
+mod echo;
+mod fifo;
+mod hash;
+mod keyed;
+mod layout;
+mod locking;
+#[cfg(test)]
+mod measured;
+mod queue;
+mod radix_tree;
+mod rbtree;
+mod sdg;
+mod smallbank;
+mod sps;
+mod ssca2;
+pub mod structures;
+mod tatp;
+#[cfg(test)]
+mod testing;
+mod tpcc;
+mod vector;
+mod ycsb;
+
+use graven_base::config::Section;
+use graven_machine::registry::Registry;
+use graven_machine::workload::Entry;
+
+/// Registers all workloads, in the order in which they are listed.
+pub fn register(registry: &mut Registry) {
+    WORKLOADS.iter().for_each(|entry| registry.workload(entry));
+}
+
+/// The section of YCSB's mixes.
+const YCSB: fn() -> Box<dyn Section> = || Box::new(ycsb::YcsbConfig::default());
+
+/// All workloads, in the order in which they are listed.
+const WORKLOADS: &[Entry] = &[
+    Entry {
+        name: "array",
+        group: "micro",
+        summary: "swaps of two random elements of an array",
+        sections: &[],
+        settings: &[],
+        build: array::build,
+    },
+    Entry {
+        name: "btree",
+        group: "micro",
+        summary: "random operations on a B+ tree of fan-out 16",
+        sections: &[],
+        settings: &[],
+        build: btree::build,
+    },
+    Entry {
+        name: "chain-queue",
+        group: "micro",
+        summary: "random enqueue and dequeue on a chained queue: a head node, a front and a rear",
+        sections: &[],
+        settings: &[],
+        build: chain_queue::build,
+    },
+    Entry {
+        name: "ctree",
+        group: "macro",
+        summary: "random operations on a crit-bit tree",
+        sections: &[],
+        settings: &[],
+        build: ctree::build,
+    },
+    Entry {
+        name: "echo",
+        group: "macro",
+        summary: "batches of puts merged into a versioned key-value store",
+        sections: &[|| Box::new(echo::EchoConfig::default())],
+        settings: &[],
+        build: echo::build,
+    },
+    Entry {
+        name: "hash",
+        group: "micro",
+        summary: "random operations on an open-chaining hash table",
+        sections: &[],
+        settings: &[],
+        build: hash::build,
+    },
+    Entry {
+        name: "queue",
+        group: "micro",
+        summary: "random enqueue and dequeue on a linked-list queue",
+        sections: &[],
+        settings: &[],
+        build: queue::build,
+    },
+    Entry {
+        name: "radix-tree",
+        group: "macro",
+        summary: "random operations on a radix tree",
+        sections: &[],
+        settings: &[],
+        build: radix_tree::build,
+    },
+    Entry {
+        name: "rbtree",
+        group: "micro",
+        summary: "random operations on a red-black tree",
+        sections: &[],
+        settings: &[],
+        build: rbtree::build,
+    },
+    Entry {
+        name: "sdg",
+        group: "micro",
+        summary: "random edges inserted into and removed from a sparse directed graph",
+        sections: &[],
+        settings: &[],
+        build: sdg::build,
+    },
+    Entry {
+        name: "smallbank",
+        group: "macro",
+        summary: "SmallBank: six transactions on the accounts of a bank's customers",
+        sections: &[|| Box::new(smallbank::SmallBankConfig::default())],
+        settings: &[],
+        build: smallbank::build,
+    },
+    Entry {
+        name: "sps",
+        group: "micro",
+        summary: "swaps of two random entries of a vector that begin alike",
+        sections: &[],
+        settings: &[],
+        build: sps::build,
+    },
+    Entry {
+        name: "ssca2",
+        group: "micro",
+        summary: "a scale-free graph built edge by edge, its heaviest edges found, and searched from them",
+        sections: &[],
+        settings: &[],
+        build: ssca2::build,
+    },
+    Entry {
+        name: "tatp",
+        group: "macro",
+        summary: "TATP: seven transactions of a telephone network on its subscribers",
+        sections: &[|| Box::new(tatp::TatpConfig::default())],
+        settings: &[],
+        build: tatp::build,
+    },
+    Entry {
+        name: "tpcc",
+        group: "macro",
+        summary: "TPC-C: the standard mix of its five transactions on nine tables",
+        sections: &[|| Box::new(tpcc::TpccConfig::default())],
+        settings: &[],
+        build: tpcc::build,
+    },
+    Entry {
+        name: "tpcc-new-order",
+        group: "macro",
+        summary: "TPC-C: New-Orders alone",
+        sections: &[|| Box::new(tpcc::TpccConfig::default())],
+        settings: &[("tpcc.mix", "new-order")],
+        build: tpcc::build,
+    },
+    Entry {
+        name: "vector",
+        group: "micro",
+        summary: "entries appended to a vector, and random ones updated",
+        sections: &[],
+        settings: &[],
+        build: vector::build,
+    },
+    Entry {
+        name: "ycsb",
+        group: "macro",
+        summary: "YCSB as the papers run it: 20 % reads and 80 % updates of a shared key-value store",
+        sections: &[YCSB],
+        settings: &[],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-a",
+        group: "macro",
+        summary: "YCSB's workload A: half reads, half updates",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "a")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-b",
+        group: "macro",
+        summary: "YCSB's workload B: 95 % reads, 5 % updates",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "b")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-c",
+        group: "macro",
+        summary: "YCSB's workload C: reads only",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "c")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-d",
+        group: "macro",
+        summary: "YCSB's workload D: 95 % reads of the latest records, 5 % insertions",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "d")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-e",
+        group: "macro",
+        summary: "YCSB's workload E: 95 % short scans, 5 % insertions, in a B+ tree",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "e"), ("ycsb.index", "btree")],
+        build: ycsb::build,
+    },
+    Entry {
+        name: "ycsb-f",
+        group: "macro",
+        summary: "YCSB's workload F: half reads, half read-modify-writes",
+        sections: &[YCSB],
+        settings: &[("ycsb.mix", "f")],
+        build: ycsb::build,
+    },
+];
