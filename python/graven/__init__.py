@@ -6,7 +6,7 @@
 >>> result = graven.compare(designs=["base", "silo"], workloads="micro", threads=8)
 >>> result.normalised("base").to_pandas()
 >>> report = graven.crash("silo-literal", "btree", machine="cramped")
->>> report.convictions[0].what
+>>> report.violations[0].what
 >>> graven.cost("silo")["log-buffer"].value
 """
 
@@ -19,12 +19,12 @@ from graven.costs import Cost
 from graven.records import MemoryRecord, Record
 from graven.reports import (
     AdversaryReport,
-    Conviction,
     CrashReport,
     Event,
     LitmusReport,
     LitmusResult,
     Report,
+    Violation,
 )
 from graven.traces import (
     ThreadSummary,
@@ -43,7 +43,6 @@ __all__ = [
     "Catalogue",
     "Comparison",
     "ConfigError",
-    "Conviction",
     "Cost",
     "CrashReport",
     "Event",
@@ -60,6 +59,7 @@ __all__ = [
     "ThreadSummary",
     "TraceError",
     "TraceInfo",
+    "Violation",
     "__version__",
     "adversary",
     "catalogue",

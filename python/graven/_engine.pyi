@@ -73,8 +73,8 @@ class Campaign:
     def judged(self) -> int:
         """Power failures judged so far."""
 
-    def reducing(self) -> bool:
-        """Whether it has convicted and reduces the program; `cancel` then takes it as it is."""
+    def minimising(self) -> bool:
+        """Whether it has found a violation and reduces the program; `cancel` then takes it as it is."""
 
 class TraceReplay:
     """A program trace on a machine, checked against each other when it is made."""

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
-from graven.campaign import CrashCampaign, CrashJob, Judged, Program, Shares, run_programs
+from graven.campaign import CampaignResult, CrashCampaign, CrashJob, Program, Shares, run_programs
 from graven.catalogue import catalogue
 from graven.comparison import Comparison, metrics_of
 from graven.costs import Cost, derive
@@ -22,7 +22,7 @@ from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, 
 from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.reports import AdversaryReport, CrashReport, LitmusReport
-from graven.schedules import AdversaryCampaign, Plan
+from graven.schedules import AdversaryCampaign, AdversaryRequest
 from graven.selection import Choice
 
 Names: TypeAlias = str | Iterable[str] | None
@@ -198,11 +198,11 @@ def crash(
     threads: int | None = None,
     transactions: int | None = None,
     seed: int = 1,
-    sabotage: str | None = None,
+    mutant: str | None = None,
     every: int = 1,
     shares: Shares | None = None,
     garbage: bool = False,
-    convictions: int = 1,
+    violations: int = 1,
     observe: Observer | None = None,
     settings: Mapping[str, object] | None = None,
     **overrides: object,
@@ -216,22 +216,22 @@ def crash(
         threads: Program threads; the machine's cores if not given.
         transactions: Transactions over all threads; 1,000 if not given.
         seed: Seed of everything random.
-        sabotage: A sabotage of the design that is put in force.
+        mutant: A mutant of the design that is put in force.
         every: Power fails at every so-many-th crash point only.
         shares: How often the dearer forms of a power failure are judged.
         garbage: Whether the log region holds noise at first.
-        convictions: The run stops after so many.
+        violations: The run stops after so many.
         observe: Called with the progress several times a second.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
     Raises:
         ConfigError: something was refused; nothing has run.
-        SimulationError: the engine failed. A design that breaks its promise is in the report.
+        SimulationError: the engine failed. A design that breaks its guarantee is in the report.
     """
     pairs = tuple(setting_texts(settings, overrides).items())
     job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs)
-    how = CrashJob(job, sabotage, every, shares or Shares(), garbage, convictions)
+    how = CrashJob(job, mutant, every, shares or Shares(), garbage, violations)
     return _only(CrashCampaign.prepare([how]).run(workers=1, observe=observe))
 
 
@@ -240,8 +240,8 @@ def adversary(
     *,
     seeds: int,
     first_seed: int = 1,
-    sabotage: str | None = None,
-    convictions: int = 1,
+    mutant: str | None = None,
+    violations: int = 1,
     jobs: int | None = None,
     observe: Observer | None = None,
     settings: Mapping[str, object] | None = None,
@@ -253,8 +253,8 @@ def adversary(
         design: Name of a design.
         seeds: How many schedules.
         first_seed: Seed of the first; the others follow.
-        sabotage: A sabotage of the design that is put in force.
-        convictions: No more schedules are run after so many.
+        mutant: A mutant of the design that is put in force.
+        violations: No more schedules are run after so many.
         jobs: Host threads; the host's cores if not given. The report does not depend on it.
         observe: Called with the progress several times a second.
         settings: Configuration on top of what is drawn, by `SECTION.KEY`.
@@ -262,12 +262,12 @@ def adversary(
 
     Raises:
         ConfigError: something was refused; nothing has run.
-        SimulationError: the engine failed. A design that breaks its promise is in the report.
+        SimulationError: the engine failed. A design that breaks its guarantee is in the report.
     """
     if seeds < 1:
         raise ConfigError(f"seeds: {seeds} is not allowed; at least 1")
     pairs = tuple(setting_texts(settings, overrides).items())
-    plan = Plan((design,), seeds, first_seed, sabotage, pairs, convictions)
+    plan = AdversaryRequest((design,), seeds, first_seed, mutant, pairs, violations)
     return _only(AdversaryCampaign.prepare(plan).run(workers=jobs, observe=observe))
 
 
@@ -315,7 +315,7 @@ def cost(
     return derive(design, where, setting_texts(settings, overrides))
 
 
-def _only(judged: Judged[R]) -> R:
+def _only(judged: CampaignResult[R]) -> R:
     if judged.interrupted:
         raise KeyboardInterrupt
     if judged.failures:
@@ -364,7 +364,7 @@ def _variation_texts(vary: Mapping[str, str | Iterable[object]]) -> dict[str, li
 
 
 def sound_designs() -> list[str]:
-    """Designs that are to keep their promise, as far as is known."""
+    """Designs that are to keep their guarantee, as far as is known."""
     return [design.name for design in catalogue().designs if design.safe]
 
 

@@ -23,7 +23,7 @@ TRANSACTIONS = 1000
 
 @dataclass(frozen=True)
 class Shares:
-    """How often the dearer forms of a power failure are judged; 0 is never.
+    """How often the dearer failure_modes of a power failure are judged; 0 is never.
 
     Attributes:
         torn: Every so-many-th write of several words is also torn.
@@ -46,19 +46,19 @@ class CrashJob:
 
     Attributes:
         job: What is run.
-        sabotage: A sabotage of the design that is put in force.
+        mutant: A mutant of the design that is put in force.
         every: Power fails at every so-many-th crash point; the shares are of those.
-        shares: How often the dearer forms are judged.
+        shares: How often the dearer failure_modes are judged.
         garbage: Whether the log region holds noise at first.
-        convictions: After so many, the run stops.
+        violations: After so many, the run stops.
     """
 
     job: Job
-    sabotage: str | None = None
+    mutant: str | None = None
     every: int = 1
     shares: Shares = field(default_factory=Shares)
     garbage: bool = False
-    convictions: int = 1
+    violations: int = 1
 
     def spec_json(self) -> str:
         """As the engine takes it."""
@@ -71,7 +71,7 @@ class CrashJob:
             "transactions": TRANSACTIONS if job.transactions is None else job.transactions,
             "seed": job.seed,
             "set": [list(setting) for setting in job.settings],
-            "sabotage": self.sabotage,
+            "mutant": self.mutant,
             "every": self.every,
             "torn_every": shares.torn * self.every,
             "in_flight_every": shares.in_flight * self.every,
@@ -80,7 +80,7 @@ class CrashJob:
             # Counted by the engine among the crash points that are taken.
             "structures_every": shares.structures,
             "garbage": self.garbage,
-            "convictions": self.convictions,
+            "violations": self.violations,
         }
         return json.dumps(spec)
 
@@ -129,7 +129,7 @@ class Timed:
 
 
 @dataclass(frozen=True)
-class Judged(Generic[R]):
+class CampaignResult(Generic[R]):
     """Reports in the order of what was asked for, and what is missing."""
 
     reports: tuple[R, ...]
@@ -155,7 +155,7 @@ class CrashCampaign:
 
     def run(
         self, *, workers: int | None = None, observe: Observer | None = None
-    ) -> Judged[CrashReport]:
+    ) -> CampaignResult[CrashReport]:
         """Runs them; never raises for one that failed or was interrupted."""
         tasks = [(job.job.label, task) for job, task in zip(self.jobs, self.tasks, strict=True)]
         watch = _judging(observe, [task.campaign for task in self.tasks])
@@ -164,7 +164,7 @@ class CrashCampaign:
             self.jobs[index].report(text, self.tasks[index].seconds)
             for index, text in outcome.texts.items()
         )
-        return Judged(reports, outcome.failures, outcome.interrupted)
+        return CampaignResult(reports, outcome.failures, outcome.interrupted)
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def run_programs(
     *,
     workers: int | None = None,
     observe: Observer | None = None,
-) -> Judged[LitmusReport]:
+) -> CampaignResult[LitmusReport]:
     """Runs litmus programs that the engine has checked."""
     tasks = [(program.file, campaign) for program, campaign in programs]
     watch = _judging(observe, [campaign for _, campaign in programs])
@@ -211,7 +211,7 @@ def run_programs(
     reports = tuple(
         parse_litmus_report(text, tasks[index][0]) for index, text in outcome.texts.items()
     )
-    return Judged(reports, outcome.failures, outcome.interrupted)
+    return CampaignResult(reports, outcome.failures, outcome.interrupted)
 
 
 def _judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:
@@ -221,7 +221,7 @@ def _judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) ->
 
     def watch(snapshot: Snapshot) -> None:
         judged = sum(campaign.judged() for campaign in campaigns)
-        reducing = sum(campaign.reducing() for campaign in campaigns)
-        observe(replace(snapshot, judged=judged, reducing=reducing))
+        minimising = sum(campaign.minimising() for campaign in campaigns)
+        observe(replace(snapshot, judged=judged, minimising=minimising))
 
     return watch

@@ -30,7 +30,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Named:
-    """A name with one line about it: a sabotage, or a state worth reaching."""
+    """A name with one line about it: a mutant, or a state worth reaching."""
 
     name: str
     summary: str
@@ -44,13 +44,13 @@ class Design:
         name: What users call it.
         summary: One line about it.
         paper: Where it is from.
-        safe: Whether it keeps what it promises, as far as is known.
+        safe: Whether it keeps what it guarantees, as far as is known.
         default: Whether comparisons include it unless told otherwise.
-        promise: What it promises of acknowledged transactions: `nothing`, `commit-order` (the first
+        guarantee: What it guarantees of acknowledged transactions: `none`, `prefix` (the first
             so-many survive) or `durable` (all do).
         settings: The parameter set that its name stands for, as `--set` takes it.
-        sabotages: Single-point changes for the worse that it knows.
-        corners: States of this design that are worth reaching in a campaign.
+        mutants: Single-point changes for the worse that it knows.
+        cover_points: States of this design that are worth reaching in a campaign.
         parameters: Its configuration.
     """
 
@@ -59,10 +59,10 @@ class Design:
     paper: str
     safe: bool
     default: bool
-    promise: str
+    guarantee: str
     settings: tuple[str, ...]
-    sabotages: tuple[Named, ...]
-    corners: tuple[Named, ...]
+    mutants: tuple[Named, ...]
+    cover_points: tuple[Named, ...]
     parameters: tuple[Parameter, ...]
 
     @property
@@ -208,8 +208,8 @@ class Catalogue:
 
     def states_of(self, design: str) -> tuple[Named, ...]:
         """States worth reaching: those of any design, then this one's."""
-        corners = [item.corners for item in self.designs if item.name == design]
-        return self.states + (corners[0] if corners else ())
+        cover_points = [item.cover_points for item in self.designs if item.name == design]
+        return self.states + (cover_points[0] if cover_points else ())
 
     def statistic(self, name: str) -> Statistic:
         """The declaration of a statistic; of `core0.ipc` the one of `coreN.ipc` or `ipc`."""
@@ -247,10 +247,10 @@ def catalogue() -> Catalogue:
                 item["paper"],
                 item["safe"],
                 item["default"],
-                item["promise"],
+                item["guarantee"],
                 tuple(item["settings"]),
-                _named(item["sabotages"]),
-                _named(item["corners"]),
+                _named(item["mutants"]),
+                _named(item["cover_points"]),
                 _parameters(item["parameters"]),
             )
             for item in raw["designs"]

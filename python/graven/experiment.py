@@ -158,7 +158,7 @@ class Snapshot:
         elapsed_seconds: Since it began or went on.
         fraction_before: How much was done then.
         judged: Power failures judged since then, where power fails.
-        reducing: How many of those running have a conviction, whose program they reduce.
+        minimising: How many of those running have a violation, whose program they reduce.
     """
 
     done: int
@@ -168,7 +168,7 @@ class Snapshot:
     elapsed_seconds: float
     fraction_before: float = 0.0
     judged: int | None = None
-    reducing: int = 0
+    minimising: int = 0
 
     @property
     def seconds_left(self) -> float | None:

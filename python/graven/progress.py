@@ -27,8 +27,8 @@ def duration(seconds: float) -> str:
 
 
 def _left(snapshot: Snapshot) -> str:
-    if snapshot.reducing:
-        return "convicted, reducing the program"
+    if snapshot.minimising:
+        return "violated, minimising the program"
     left = snapshot.seconds_left
     return "" if left is None else f"about {duration(left)} left"
 

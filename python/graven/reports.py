@@ -1,6 +1,6 @@
 """Reports: what the crash laboratory returns.
 
-A report says what was judged, what was reached, and tells the story of each conviction. It is the
+A report says what was judged, what was covered, and tells the story of each violation. It is the
 same on every computer, save for the host's time in `seconds`.
 """
 
@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 
 from graven._engine import __version__
 
-FORMS = ("plain", "torn", "in_flight", "recovery", "structures")
+FAILURE_MODES = ("plain", "torn", "in_flight", "recovery", "structures")
 """What was judged at crash points; `structures` are walks of the workload's structures."""
 
-Verdict: TypeAlias = Literal["kept", "convicted", "refused"]
+Verdict: TypeAlias = Literal["kept", "violated", "refused"]
 """`refused`: the design did not go on as configured, so that nothing is known of it."""
 
 
@@ -30,13 +30,13 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Conviction:
-    """A promise that was broken, and the power failure that shows it.
+class Violation:
+    """A guarantee that was broken, and the power failure that shows it.
 
     Attributes:
-        what: Which promise, and a word that shows it.
+        what: Which guarantee, and a word that shows it.
         point: Number of the crash point in the program of `replay`, else in the run.
-        form: What the power failure found there: `plain`, `torn 0x…`, `in-flight …`, `recovery …`.
+        failure_mode: What the power failure found there: `plain`, `torn 0x…`, `in-flight …`, `recovery …`.
         cycle: When.
         seed: The adversary's seed, if it was one of its schedules.
         timeline: What led to it, what recovery did, and the verdict.
@@ -46,7 +46,7 @@ class Conviction:
 
     what: str
     point: int
-    form: str
+    failure_mode: str
     cycle: int
     seed: int | None
     timeline: tuple[Event, ...]
@@ -60,28 +60,28 @@ class Report:
 
     Attributes:
         design: The design.
-        promise: What it promises: `nothing`, `commit-order` or `durable`.
-        safe: Whether it promises anything.
+        guarantee: What it guarantees: `none`, `prefix` or `durable`.
+        safe: Whether it guarantees anything.
         sound: Whether it does, and is not known to break it.
         crash_points: Changes of the durable state.
         recoveries: Power failures that were judged.
-        forms: The same by form (`FORMS`), and how often structures were walked.
-        convictions: Promises that were broken.
-        reached: How often each state worth reaching was reached, by name.
+        failure_modes: The same by failure mode (`FAILURE_MODES`), and how often structures were walked.
+        violations: Guarantees that were broken.
+        covered: How often each state worth reaching was covered, by name.
         runs: Programs that were run.
         refused: Those that the design refused to go on with, as configured.
         refusal: Its reason, the first time.
     """
 
     design: str
-    promise: str
+    guarantee: str
     safe: bool
     sound: bool
     crash_points: int
     recoveries: int
-    forms: Mapping[str, int]
-    convictions: tuple[Conviction, ...]
-    reached: Mapping[str, int]
+    failure_modes: Mapping[str, int]
+    violations: tuple[Violation, ...]
+    covered: Mapping[str, int]
     runs: int
     refused: int
     refusal: str | None
@@ -89,8 +89,8 @@ class Report:
     @property
     def verdict(self) -> Verdict:
         """What came out."""
-        if self.convictions:
-            return "convicted"
+        if self.violations:
+            return "violated"
         return "refused" if self.is_refused else "kept"
 
     @property
@@ -99,14 +99,14 @@ class Report:
         return self.refused > 0
 
     @property
-    def not_reached(self) -> tuple[str, ...]:
+    def not_covered(self) -> tuple[str, ...]:
         """States of which this report says nothing."""
-        return tuple(name for name, count in self.reached.items() if count == 0)
+        return tuple(name for name, count in self.covered.items() if count == 0)
 
     def to_dict(self) -> dict[str, Any]:
         """As a document."""
         document = asdict(self)
-        document["not_reached"] = list(self.not_reached)
+        document["not_covered"] = list(self.not_covered)
         return document
 
 
@@ -117,7 +117,7 @@ class Campaign(Report):
     Attributes:
         workload: The workload; `adversary` if programs were drawn.
         machine: The machine; the adversary draws from it.
-        sabotage: The sabotage that was in force, if any.
+        mutant: The mutant that was in force, if any.
         settings: Configuration that was set, by `SECTION.KEY`.
         version: Graven's.
         seconds: Host time that it took, over all host threads.
@@ -125,21 +125,21 @@ class Campaign(Report):
 
     workload: str
     machine: str
-    sabotage: str | None
+    mutant: str | None
     settings: Mapping[str, str]
     version: str = __version__
     seconds: float
 
     @property
     def claims_safety(self) -> bool:
-        """Whether a conviction is news: the design is sound, and nothing was sabotaged."""
-        return self.sound and self.sabotage is None
+        """Whether a violation is news: the design is sound, and nothing was mutated."""
+        return self.sound and self.mutant is None
 
     @property
     def name(self) -> str:
         """How messages and files call it."""
-        sabotage = "" if self.sabotage is None else f"-{self.sabotage}"
-        return f"{self.design}{sabotage}-{self.workload}"
+        mutant = "" if self.mutant is None else f"-{self.mutant}"
+        return f"{self.design}{mutant}-{self.workload}"
 
     def to_dict(self) -> dict[str, Any]:
         """As a document; `seconds`, the only part that differs from run to run, comes last."""
@@ -161,7 +161,7 @@ class CrashReport(Campaign):
         transactions: Transactions over all threads.
         seed: Seed of the workload, and of what is torn and what lands.
         every: Power failed at every so-many-th crash point.
-        shares: How often the dearer forms were judged.
+        shares: How often the dearer failure_modes were judged.
         garbage: Whether the log region held noise at first.
     """
 
@@ -203,7 +203,7 @@ class LitmusResult(Report):
     """A litmus program on one design.
 
     Attributes:
-        expected: `kept` or `convicted`, as the program says.
+        expected: `kept` or `violated`, as the program says.
         as_expected: Whether it came out so.
     """
 
@@ -230,16 +230,16 @@ class LitmusReport:
         return {"file": self.file, "title": self.title, "results": results}
 
 
-def _conviction(raw: Mapping[str, Any]) -> Conviction:
+def _violation(raw: Mapping[str, Any]) -> Violation:
     timeline = tuple(Event(row["cycle"], row["who"], row["what"]) for row in raw["timeline"])
-    return Conviction(**{**raw, "timeline": timeline})
+    return Violation(**{**raw, "timeline": timeline})
 
 
 def _known(kind: type[Report], raw: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a kind of report, of what the engine gives or `to_dict` gave."""
     names = {item.name for item in fields(kind)}
     values = {name: value for name, value in raw.items() if name in names}
-    return values | {"convictions": tuple(_conviction(item) for item in raw["convictions"])}
+    return values | {"violations": tuple(_violation(item) for item in raw["violations"])}
 
 
 def parse_crash_report(text: str, **known: Any) -> CrashReport:  # noqa: ANN401 - fields

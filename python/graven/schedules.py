@@ -2,7 +2,7 @@
 
 Chunks always begin at the same seeds, and are added up in their order, so that the result is the
 same whatever the number of threads and however often a campaign was interrupted. A design's
-campaign ends with the chunk in which it has been convicted often enough; the convictions that are
+campaign ends with the chunk in which it has been violated often enough; the violations that are
 kept are those of the lowest seeds.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, overload
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError
-from graven.campaign import Judged
+from graven.campaign import CampaignResult
 from graven.experiment import Observer, Pool, Snapshot, Task, host_cores
 from graven.reports import AdversaryReport, parse_adversary_report
 
@@ -29,24 +29,24 @@ STATE_FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Plan:
+class AdversaryRequest:
     """What is asked of the adversary.
 
     Attributes:
         designs: Designs, each with all schedules.
         seeds: Schedules for each.
         first_seed: Seed of the first.
-        sabotage: A sabotage of the designs that is put in force.
+        mutant: A mutant of the designs that is put in force.
         settings: Configuration on top of what is drawn, by `SECTION.KEY`.
-        convictions: A design's campaign ends after so many.
+        violations: A design's campaign ends after so many.
     """
 
     designs: tuple[str, ...]
     seeds: int
     first_seed: int = 1
-    sabotage: str | None = None
+    mutant: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
-    convictions: int = 1
+    violations: int = 1
 
     @property
     def chunks(self) -> int:
@@ -62,10 +62,10 @@ class Plan:
         spec = {
             "design": design,
             "set": [list(setting) for setting in self.settings],
-            "sabotage": self.sabotage,
+            "mutant": self.mutant,
             "first_seed": self.first_seed + index * CHUNK,
             "seeds": min(CHUNK, self.seeds - index * CHUNK),
-            "convictions": self.convictions,
+            "violations": self.violations,
         }
         return _engine.Campaign("adversary", json.dumps(spec))
 
@@ -75,16 +75,16 @@ class Plan:
             "--design": list(self.designs),
             "--seeds": self.seeds,
             "--first-seed": self.first_seed,
-            "--sabotage": self.sabotage,
+            "--mutant": self.mutant,
             "--set": dict(self.settings),
-            "--convictions": self.convictions,
+            "--violations": self.violations,
         }
 
 
-class _Sums:
+class ChunkAccumulator:
     """What is known of one design: the sum of its first chunks, and later ones that wait."""
 
-    def __init__(self, plan: Plan, before: AdversaryReport | None) -> None:
+    def __init__(self, plan: AdversaryRequest, before: AdversaryReport | None) -> None:
         self.plan = plan
         self.report = before
         self.next_chunk = 0
@@ -119,17 +119,17 @@ class _Sums:
             self.report = whole if self.report is None else _sum(self.report, whole)
             self.next_chunk += 1
         if self.report is not None:
-            kept = self.report.convictions[: self.plan.convictions]
-            self.report = replace(self.report, convictions=kept)
+            kept = self.report.violations[: self.plan.violations]
+            self.report = replace(self.report, violations=kept)
 
     def _bound(self) -> None:
-        """Finds the chunk with which there are convictions enough; none after it is needed."""
-        found = 0 if self.report is None else len(self.report.convictions)
-        if found >= self.plan.convictions:
+        """Finds the chunk with which there are violations enough; none after it is needed."""
+        found = 0 if self.report is None else len(self.report.violations)
+        if found >= self.plan.violations:
             self.limit = self.next_chunk
         for index in sorted(self.waiting):
-            found += len(self.waiting[index].convictions)
-            if found >= self.plan.convictions:
+            found += len(self.waiting[index].violations)
+            if found >= self.plan.violations:
                 self.limit = min(self.limit, index + 1)
         for index in [index for index in self.waiting if index >= self.limit]:
             del self.waiting[index]
@@ -140,9 +140,11 @@ def _sum(one: AdversaryReport, other: AdversaryReport) -> AdversaryReport:
         one,
         crash_points=one.crash_points + other.crash_points,
         recoveries=one.recoveries + other.recoveries,
-        forms={form: count + other.forms[form] for form, count in one.forms.items()},
-        convictions=one.convictions + other.convictions,
-        reached={name: count + other.reached[name] for name, count in one.reached.items()},
+        failure_modes={
+            form: count + other.failure_modes[form] for form, count in one.failure_modes.items()
+        },
+        violations=one.violations + other.violations,
+        covered={name: count + other.covered[name] for name, count in one.covered.items()},
         runs=one.runs + other.runs,
         refused=one.refused + other.refused,
         refusal=one.refusal if one.refusal is not None else other.refusal,
@@ -209,14 +211,16 @@ class _Chunks(Sequence[tuple[str, Task]]):
 class AdversaryCampaign:
     """Schedules of the adversary on some designs; the engine has checked what is asked for."""
 
-    plan: Plan
-    _sums: dict[str, _Sums] = field(default_factory=dict)
+    plan: AdversaryRequest
+    _sums: dict[str, ChunkAccumulator] = field(default_factory=dict)
     _running: dict[tuple[str, int], _Chunk] = field(default_factory=dict)
     _judged: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @staticmethod
-    def prepare(plan: Plan, state: Mapping[str, Any] | None = None) -> AdversaryCampaign:
+    def prepare(
+        plan: AdversaryRequest, state: Mapping[str, Any] | None = None
+    ) -> AdversaryCampaign:
         """Has the engine check what is asked for; nothing runs.
 
         Args:
@@ -230,7 +234,9 @@ class AdversaryCampaign:
             plan.chunk(design, 0)
         before = {} if state is None else _reports(state, plan)
         campaign = AdversaryCampaign(plan)
-        campaign._sums = {design: _Sums(plan, before.get(design)) for design in plan.designs}
+        campaign._sums = {
+            design: ChunkAccumulator(plan, before.get(design)) for design in plan.designs
+        }
         return campaign
 
     def state(self) -> dict[str, Any]:
@@ -262,7 +268,7 @@ class AdversaryCampaign:
 
     def run(
         self, *, workers: int | None = None, observe: Observer | None = None
-    ) -> Judged[AdversaryReport]:
+    ) -> CampaignResult[AdversaryReport]:
         """Runs what is left; never raises for what failed or was interrupted."""
         # Each design's first before any's second, so that all get on.
         places = [
@@ -276,7 +282,7 @@ class AdversaryCampaign:
         if observe is not None:
             watch = lambda snapshot: observe(self._snapshot(snapshot, before))  # noqa: E731
         outcome = Pool(_Chunks(self, places), workers or host_cores()).run(watch)
-        return Judged(self.reports, outcome.failures, outcome.interrupted)
+        return CampaignResult(self.reports, outcome.failures, outcome.interrupted)
 
     def begin(self, chunk: _Chunk) -> _engine.Campaign:
         """Makes a chunk's task, or raises `Cancelled` if it is not needed."""
@@ -331,11 +337,11 @@ class AdversaryCampaign:
             running=tuple(dict.fromkeys(snapshot.running)),
             fraction_before=before,
             judged=judged + sum(engine.judged() for engine in engines),
-            reducing=sum(engine.reducing() for engine in engines),
+            minimising=sum(engine.minimising() for engine in engines),
         )
 
 
-def _reports(state: Mapping[str, Any], plan: Plan) -> dict[str, AdversaryReport]:
+def _reports(state: Mapping[str, Any], plan: AdversaryRequest) -> dict[str, AdversaryReport]:
     """What a state holds.
 
     Raises:

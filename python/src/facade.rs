@@ -81,9 +81,9 @@ impl Watch {
         self.control.get().map_or(0, |control| control.failures_judged())
     }
 
-    /// Whether a campaign has convicted, and is reducing the program.
-    pub fn reducing(&self) -> bool {
-        self.control.get().is_some_and(|control| control.is_reducing())
+    /// Whether a campaign has violated, and is minimising the program.
+    pub fn minimising(&self) -> bool {
+        self.control.get().is_some_and(|control| control.is_minimising())
     }
 
     /// Follows a simulation that is about to run, unless it has been cancelled before.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use graven::config::{Config, ConfigError};
 use graven::control::Control;
-use graven::design::Entry;
-use graven::lab::campaign::{AdversaryCampaign, Report, RunCampaign, promise_text, story_of};
+use graven::design::DesignInfo;
+use graven::lab::campaign::{AdversaryCampaign, Report, RunCampaign, guarantee_text, story_of};
 use graven::lab::case::{Case, LitmusError, designs_of};
 use graven::lab::explorer::Thoroughness;
 use graven::lab::litmus::{self, Litmus, ParseError};
@@ -31,10 +31,10 @@ struct RunSpec {
     transactions: Option<u64>,
     seed: u64,
     set: Vec<(String, String)>,
-    sabotage: Option<String>,
+    mutant: Option<String>,
     /// Every so-many-th crash point.
     every: u64,
-    /// The forms of each crash point: every so-many-th, 0 for none.
+    /// The modes of each crash point: every so-many-th, 0 for none.
     torn_every: u64,
     in_flight_every: u64,
     recovery_every: u64,
@@ -42,7 +42,7 @@ struct RunSpec {
     structures_every: u64,
     /// The log region holds noise at first.
     garbage: bool,
-    convictions: usize,
+    violations: usize,
 }
 
 #[derive(Deserialize)]
@@ -50,10 +50,10 @@ struct RunSpec {
 struct AdversarySpec {
     design: String,
     set: Vec<(String, String)>,
-    sabotage: Option<String>,
+    mutant: Option<String>,
     first_seed: u64,
     seeds: u64,
-    convictions: usize,
+    violations: usize,
 }
 
 #[derive(Deserialize)]
@@ -67,10 +67,10 @@ struct LitmusSpec {
 }
 
 /// What is the same in all reports.
-fn report_json(design: &Entry, config: &Config, report: &Report) -> Value {
+fn report_json(design: &DesignInfo, config: &Config, report: &Report) -> Value {
     let mut value = json!({
         "design": design.name,
-        "promise": promise_text(design.promise_in(config)),
+        "guarantee": guarantee_text(design.guarantee_in(config)),
         "safe": design.is_safe(config),
         "sound": design.is_sound(config),
     });
@@ -82,7 +82,7 @@ fn report_json(design: &Entry, config: &Config, report: &Report) -> Value {
 struct RunTask {
     spec: Spec,
     how: Thoroughness,
-    sabotage: Option<String>,
+    mutant: Option<String>,
 }
 
 /// A run that is crashed everywhere; everything is checked here, nothing runs.
@@ -101,10 +101,10 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         transactions,
         given.seed,
     )?;
-    if let Some(name) = &given.sabotage {
-        spec.trial.sabotages = spec.design.sabotage(name)?;
+    if let Some(name) = &given.mutant {
+        spec.crash_options.mutants = spec.design.mutant(name)?;
     }
-    spec.trial.garbage = given.garbage.then_some(given.seed);
+    spec.crash_options.garbage = given.garbage.then_some(given.seed);
     spec.check()?;
     let how = Thoroughness {
         every: given.every.max(1),
@@ -113,15 +113,15 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         recovery_every: given.recovery_every,
         recovery_depth: given.recovery_depth,
         structures_every: given.structures_every,
-        convictions_max: given.convictions.max(1),
+        violations_max: given.violations.max(1),
         ..Thoroughness::LONG
     };
-    Ok(Box::new(RunTask { spec, how, sabotage: given.sabotage }))
+    Ok(Box::new(RunTask { spec, how, mutant: given.mutant }))
 }
 
 impl Task for RunTask {
     fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
-        let (spec, sabotage, every) = (self.spec.clone(), self.sabotage, self.how.every);
+        let (spec, mutant, every) = (self.spec.clone(), self.mutant, self.how.every);
         let campaign = RunCampaign::new(registry(), self.spec, self.how)?;
         watch.follow(campaign.control(), spec.transactions)?;
         let report = campaign.run()?;
@@ -129,7 +129,7 @@ impl Task for RunTask {
         let more = json!({
             "workload": spec.workload.name, "machine": spec.config.machine,
             "threads": spec.threads, "transactions": spec.transactions, "seed": spec.seed,
-            "sabotage": sabotage, "every": every,
+            "mutant": mutant, "every": every,
         });
         extend(&mut value, more);
         Ok(value.to_string())
@@ -142,10 +142,10 @@ fn extend(value: &mut Value, more: Value) {
 }
 
 struct AdversaryTask {
-    design: &'static Entry,
+    design: &'static DesignInfo,
     config: Config,
     campaign: AdversaryCampaign<'static>,
-    sabotage: Option<String>,
+    mutant: Option<String>,
     seeds: u64,
     first_seed: u64,
 }
@@ -158,16 +158,16 @@ pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: AdversarySpec = parse(spec_json)?;
     let design = registry().find_design(&given.design)?;
     let config = MachineSpec::Preset { preset: litmus::MACHINE.into() }.config(&given.set)?;
-    let (seeds, first_seed, sabotage) = (given.seeds, given.first_seed, given.sabotage.clone());
+    let (seeds, first_seed, mutant) = (given.seeds, given.first_seed, given.mutant.clone());
     let campaign = AdversaryCampaign::new(
         registry(),
         design,
-        given.sabotage,
+        given.mutant,
         given.set,
         (first_seed, seeds),
-        given.convictions.max(1),
+        given.violations.max(1),
     )?;
-    Ok(Box::new(AdversaryTask { design, config, campaign, sabotage, seeds, first_seed }))
+    Ok(Box::new(AdversaryTask { design, config, campaign, mutant, seeds, first_seed }))
 }
 
 impl Task for AdversaryTask {
@@ -176,7 +176,7 @@ impl Task for AdversaryTask {
         let report = self.campaign.run()?;
         let mut value = report_json(self.design, &self.config, &report);
         let more = json!({
-            "workload": "adversary", "machine": litmus::MACHINE, "sabotage": self.sabotage,
+            "workload": "adversary", "machine": litmus::MACHINE, "mutant": self.mutant,
             "first_seed": self.first_seed, "seeds": self.seeds,
         });
         extend(&mut value, more);
@@ -186,7 +186,7 @@ impl Task for AdversaryTask {
 
 struct LitmusTask {
     litmus: Litmus,
-    designs: Vec<(&'static Entry, bool)>,
+    designs: Vec<(&'static DesignInfo, bool)>,
 }
 
 /// A litmus program; everything is checked here, nothing runs.
@@ -203,8 +203,8 @@ pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let designs = if given.designs.is_empty() {
         designs_of(registry(), &litmus).map_err(|e| named(&e))?
     } else {
-        let one = |name: &String| -> Result<(&'static Entry, bool), ConfigError> {
-            Ok((registry().find_design(name)?, litmus.convicts.contains(name)))
+        let one = |name: &String| -> Result<(&'static DesignInfo, bool), ConfigError> {
+            Ok((registry().find_design(name)?, litmus.violates.contains(name)))
         };
         given.designs.iter().map(one).collect::<Result<_, _>>()?
     };
@@ -219,7 +219,7 @@ impl Task for LitmusTask {
         let control = Arc::new(Control::default());
         watch.follow(Arc::clone(&control), self.designs.len() as u64)?;
         let (mut results, mut judged) = (Vec::new(), 0);
-        for (done, (design, must_convict)) in self.designs.iter().enumerate() {
+        for (done, (design, must_violate)) in self.designs.iter().enumerate() {
             if control.report(done as u64) {
                 return Err(SimError::Cancelled.into());
             }
@@ -229,16 +229,16 @@ impl Task for LitmusTask {
             report.add(&outcome);
             judged += report.tally.recoveries();
             control.judged(judged);
-            if !outcome.convictions.is_empty()
-                && let Some((conviction, timeline)) = story_of(registry(), &self.litmus, design)?
+            if !outcome.violations.is_empty()
+                && let Some((violation, timeline)) = story_of(registry(), &self.litmus, design)?
             {
-                report.add_story(conviction, timeline);
+                report.add_story(violation, timeline);
             }
-            let convicted = !outcome.convictions.is_empty();
+            let violated = !outcome.violations.is_empty();
             let mut value = report_json(design, case.config(), &report);
             let more = json!({
-                "expected": if *must_convict { "convicted" } else { "kept" },
-                "as_expected": convicted == *must_convict && outcome.refused.is_none(),
+                "expected": if *must_violate { "violated" } else { "kept" },
+                "as_expected": violated == *must_violate && outcome.refused.is_none(),
             });
             extend(&mut value, more);
             results.push(value);

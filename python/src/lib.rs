@@ -175,10 +175,10 @@ impl Campaign {
         self.0.watch.judged()
     }
 
-    /// Whether there is a conviction, and its program is being reduced; to cancel is then to take it as
+    /// Whether there is a violation, and its program is being reduced; to cancel is then to take it as
     /// it is.
-    fn reducing(&self) -> bool {
-        self.0.watch.reducing()
+    fn minimising(&self) -> bool {
+        self.0.watch.minimising()
     }
 }
 

@@ -3,7 +3,7 @@
 It lets the front end be tested without an engine: same input, same output, in no time. The
 environment makes simulations slow (`FAKE_SECONDS`, if of the design or the task `FAKE_SLOW` when
 that is set), has slow ones leave a file in the folder `FAKE_STARTED` when they start, or makes a
-design fail (`FAKE_FAIL`). In campaigns unsafe designs and most sabotages are convicted;
+design fail (`FAKE_FAIL`). In campaigns unsafe designs and most mutants violate their guarantees;
 `FAKE_CONVICT` is a safe design that is, too (its schedules only at the seeds in `FAKE_SEEDS`), and
 `FAKE_REFUSE` one that does not go on.
 """
@@ -94,7 +94,7 @@ STATES = [
     ("steal", "a line with words of an open transaction became durable"),
     ("id-wrap", "the low 16 bits of a transaction's number came round"),
 ]
-SABOTAGES = [
+MUTANTS = [
     ("no-tuple", "At a power failure no id tuples are written."),
     ("harmless", "Nothing is any worse."),
 ]
@@ -176,11 +176,11 @@ def catalogue():
                     "paper": paper,
                     "safe": safe,
                     "sound": safe,
-                    "promise": "durable" if safe else "nothing",
+                    "guarantee": "durable" if safe else "nothing",
                     "default": name != "hoop",
                     "settings": [],
-                    "sabotages": _named(SABOTAGES) if name == "silo" else [],
-                    "corners": _named(CORNERS) if name == "silo" else [],
+                    "mutants": _named(MUTANTS) if name == "silo" else [],
+                    "cover_points": _named(CORNERS) if name == "silo" else [],
                     "parameters": [],
                 }
                 for name, summary, paper, safe, _, _ in DESIGNS
@@ -588,9 +588,9 @@ class Campaign(_Task):
             self._read()
             return
         self._design = _find("design", spec["design"], DESIGNS)
-        if spec["sabotage"]:
-            known = SABOTAGES if spec["design"] == "silo" else []
-            _find("sabotage", spec["sabotage"], known)
+        if spec["mutant"]:
+            known = MUTANTS if spec["design"] == "silo" else []
+            _find("mutant", spec["mutant"], known)
         _config(spec)
         if kind == "run":
             self._workload = _find("workload", spec["workload"], WORKLOADS)
@@ -598,7 +598,7 @@ class Campaign(_Task):
         self._total = spec["transactions"] if kind == "run" else spec["seeds"]
 
     def _read(self):
-        """A program is lines of `design NAME` and `convict NAME` after the first."""
+        """A program is lines of `design NAME` and `violate NAME` after the first."""
         file = self._spec["file"]
         first, *lines = self._spec["text"].splitlines() or [""]
         if first != "graven litmus 1":
@@ -606,7 +606,7 @@ class Campaign(_Task):
         named = {}
         for number, line in enumerate(lines, 2):
             word, _, name = line.partition(" ")
-            if word not in ("title", "design", "convict"):
+            if word not in ("title", "design", "violate"):
                 raise ConfigError(f"{file}:{number}:1: expected a statement, found `{word}`")
             if word != "title":
                 _find("design", name, DESIGNS)
@@ -618,27 +618,27 @@ class Campaign(_Task):
     def judged(self):
         return self._judged
 
-    def reducing(self):
+    def minimising(self):
         return False
 
     def run(self):
         if self._kind == "litmus":
             self._sleep("litmus-program")
             results = [
-                self._report(design, 3, self._convicts(design))
+                self._report(design, 3, self._violates(design))
                 | {
-                    "expected": "convicted" if word == "convict" else "kept",
-                    "as_expected": bool(self._convicts(design)) == (word == "convict"),
+                    "expected": "violated" if word == "violate" else "kept",
+                    "as_expected": bool(self._violates(design)) == (word == "violate"),
                 }
                 for design, word in self._programs
             ]
             return json.dumps({"title": "a title", "results": results})
         spec, name = self._spec, self._design[0]
-        common = {"sabotage": spec["sabotage"]}
+        common = {"mutant": spec["mutant"]}
         if self._kind == "run":
             self._sleep(f"{name}-{self._workload[0]}")
             points = spec["transactions"] * 3
-            report = self._report(self._design, points, self._convicts(self._design))
+            report = self._report(self._design, points, self._violates(self._design))
             more = {
                 "workload": self._workload[0],
                 "machine": self._machine,
@@ -652,8 +652,8 @@ class Campaign(_Task):
         seeds, found = [], []
         for seed in range(spec["first_seed"], spec["first_seed"] + spec["seeds"]):
             seeds.append(seed)
-            found += self._convicts(self._design, seed)
-            if len(found) >= spec["convictions"]:
+            found += self._violates(self._design, seed)
+            if len(found) >= spec["violations"]:
                 break
         report = self._report(self._design, sum(seed % 7 + 1 for seed in seeds), found)
         more = {
@@ -666,9 +666,9 @@ class Campaign(_Task):
         }
         return json.dumps(report | common | more)
 
-    def _convicts(self, design, seed=None):
+    def _violates(self, design, seed=None):
         name, safe = design[0], design[3]
-        wanted = not safe or self._spec.get("sabotage") == "no-tuple"
+        wanted = not safe or self._spec.get("mutant") == "no-tuple"
         if os.environ.get("FAKE_CONVICT") == name:
             seeds = os.environ.get("FAKE_SEEDS", "").split(",")
             wanted = seed is None or str(seed) in seeds
@@ -677,7 +677,7 @@ class Campaign(_Task):
         return [
             {
                 "point": 2,
-                "form": "torn 0x3",
+                "failure_mode": "torn 0x3",
                 "cycle": 1155,
                 "what": "word 0x1000 holds 0x2, committed is 0x0",
                 "seed": seed,
@@ -686,27 +686,27 @@ class Campaign(_Task):
                     {"cycle": None, "who": "verdict", "what": "word A holds 0x2"},
                 ],
                 "left_out": 4,
-                "replay": f"graven litmus 1\ntitle {seed}\nconvict {name}\n",
+                "replay": f"graven litmus 1\ntitle {seed}\nviolate {name}\n",
             }
         ]
 
-    def _report(self, design, points, convictions):
+    def _report(self, design, points, violations):
         name, _, _, safe, _, _ = design
         self._judged = 2 * points
         refused = int(os.environ.get("FAKE_REFUSE") == name)
         states = [state for state, _ in STATES + (CORNERS if name == "silo" else [])]
         return {
             "design": name,
-            "promise": "durable" if safe else "nothing",
+            "guarantee": "durable" if safe else "nothing",
             "safe": safe,
             "sound": safe,
             "crash_points": points,
             "recoveries": 2 * points,
-            "forms": {"plain": points, "torn": points, "in_flight": 0, "recovery": 0,
+            "failure_modes": {"plain": points, "torn": points, "in_flight": 0, "recovery": 0,
                       "structures": 0},
-            "convictions": convictions,
-            "reached": {state: points if state == "steal" else 0 for state in states},
-            "not_reached": [state for state in states if state != "steal"],
+            "violations": violations,
+            "covered": {state: points if state == "steal" else 0 for state in states},
+            "not_covered": [state for state in states if state != "steal"],
             "runs": 1,
             "refused": refused,
             "refusal": "a transaction does not fit the log" if refused else None,

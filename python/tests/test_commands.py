@@ -75,7 +75,7 @@ def test_run_needs_a_design(graven):
 
 
 @pytest.mark.parametrize(
-    "what", ["designs", "workloads", "machines", "stats", "parameters", "sabotages", "states"]
+    "what", ["designs", "workloads", "machines", "stats", "parameters", "mutants", "states"]
 )
 def test_lists_as_tables_and_as_json(graven, what):
     for arguments in ([], ["--verbose"]):
@@ -99,17 +99,17 @@ def test_machines_show_what_is_compared_on_them(graven):
     assert "Compared on silo" not in text
 
 
-def test_designs_show_promises_sabotages_and_corners(graven):
+def test_designs_show_promises_mutants_and_corners(graven):
     text = graven("list", "designs", "--verbose").stdout
-    assert "silo promises: after a power failure, every acknowledged transaction" in text
-    assert "ideal promises: nothing" in text
+    assert "silo guarantees: after a power failure, every acknowledged transaction" in text
+    assert "ideal guarantees: nothing" in text
     assert "no-tuple" in text
     assert "overflow" in text
 
 
-def test_sabotages_and_states_name_their_designs(graven):
-    sabotages = documents(graven("list", "sabotages", "--format", "json").stdout)
-    assert [(item["design"], item["name"]) for item in sabotages] == [
+def test_mutants_and_states_name_their_designs(graven):
+    mutants = documents(graven("list", "mutants", "--format", "json").stdout)
+    assert [(item["design"], item["name"]) for item in mutants] == [
         ("silo", "no-tuple"),
         ("silo", "harmless"),
     ]

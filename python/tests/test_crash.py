@@ -14,7 +14,7 @@ from conftest import ENVIRONMENT, HERE, await_file, documents
 from test_compare import start
 
 import graven as package
-from graven.schedules import AdversaryCampaign, Plan
+from graven.schedules import AdversaryCampaign, AdversaryRequest
 
 RUN = ("crash", "--design", "silo", "--workload", "btree")
 SCHEDULES = ("crash", "--adversary", "--design", "silo", "--seeds", "1000")
@@ -51,29 +51,29 @@ def test_by_default_every_sound_design_runs_every_micro_workload(graven):
     assert len(found) == 25
 
 
-def test_a_conviction_of_a_sound_design_is_told_and_kept(graven, tmp_path):
+def test_a_violation_of_a_sound_design_is_told_and_kept(graven, tmp_path):
     done = graven(*RUN, FAKE_CONVICT="silo")
     assert done.returncode == 1
-    for text in ("CONVICTED", "word 0x1000 holds 0x2", "torn 0x3", "A: 0x2 -> 0x0", "4 events are"):
+    for text in ("VIOLATED", "word 0x1000 holds 0x2", "torn 0x3", "A: 0x2 -> 0x0", "4 events are"):
         assert text in done.stdout
     file = "graven-results/silo-btree.litmus"
     assert f"Replay: graven litmus {file}\n" in done.stdout
     assert (tmp_path / file).read_text().startswith("graven litmus 1\n")
 
 
-def test_a_conviction_of_an_unsafe_design_is_no_failure(graven):
+def test_a_violation_of_an_unsafe_design_is_no_failure(graven):
     done = graven("crash", "--design", "ideal", "--workload", "array")
     assert done.returncode == 0
     assert "ideal †" in done.stdout
-    assert "CONVICTED" in done.stdout
+    assert "VIOLATED" in done.stdout
 
 
-@pytest.mark.parametrize(("sabotage", "code"), [("no-tuple", 0), ("harmless", 1)])
-def test_a_sabotage_must_be_convicted(graven, tmp_path, sabotage, code):
-    done = graven(*RUN, "--sabotage", sabotage)
+@pytest.mark.parametrize(("mutant", "code"), [("no-tuple", 0), ("harmless", 1)])
+def test_a_mutant_must_be_violated(graven, tmp_path, mutant, code):
+    done = graven(*RUN, "--mutant", mutant)
     assert done.returncode == code
-    assert ("NOT CONVICTED" in done.stdout) is (code == 1)
-    assert (tmp_path / f"graven-results/silo-{sabotage}-btree.litmus").exists() is (code == 0)
+    assert ("SURVIVED" in done.stdout) is (code == 1)
+    assert (tmp_path / f"graven-results/silo-{mutant}-btree.litmus").exists() is (code == 0)
 
 
 def test_a_design_that_does_not_go_on_is_refused(graven):
@@ -100,11 +100,11 @@ def test_json_is_a_list_of_reports(graven, tmp_path):
     assert list(first)[:2] == ["design", "workload"]
     assert list(first)[-1] == "seconds"
     assert (first["crash_points"], first["recoveries"], first["threads"]) == (3000, 6000, 8)
-    assert first["reached"] == {"steal": 3000, "id-wrap": 0, "overflow": 0}
-    assert first["not_reached"] == ["id-wrap", "overflow"]
+    assert first["covered"] == {"steal": 3000, "id-wrap": 0, "overflow": 0}
+    assert first["not_covered"] == ["id-wrap", "overflow"]
     assert first["shares"]["in_flight"] == 4
-    [conviction] = first["convictions"]
-    assert conviction["timeline"][1] == {
+    [violation] = first["violations"]
+    assert violation["timeline"][1] == {
         "cycle": None,
         "who": "verdict",
         "what": "word A holds 0x2",
@@ -122,7 +122,7 @@ def test_sampling_is_said_and_thins_out_the_other_forms(graven):
 
 
 @pytest.mark.parametrize(
-    ("forms", "shares"),
+    ("failure_modes", "shares"),
     [
         ("none", (0, 0, 0, 0)),
         ("all", (1, 4, 256, 65536)),
@@ -130,8 +130,10 @@ def test_sampling_is_said_and_thins_out_the_other_forms(graven):
         ("torn=3,recovery=16,structures", (3, 0, 16, 65536)),
     ],
 )
-def test_forms_have_shares(graven, forms, shares):
-    [found] = reports(graven(*RUN, "--forms", forms, "--recovery-depth", "5", "--format", "json"))
+def test_forms_have_shares(graven, failure_modes, shares):
+    [found] = reports(
+        graven(*RUN, "--failure-modes", failure_modes, "--recovery-depth", "5", "--format", "json")
+    )
     given = found["shares"]
     assert (given["torn"], given["in_flight"], given["recovery"], given["structures"]) == shares
     assert given["recovery_depth"] == 5
@@ -159,10 +161,13 @@ def test_a_replay_that_cannot_be_written_keeps_what_was_found(graven, tmp_path):
         (["--workload", "nope"], "unknown workload `nope`"),
         (["--machine", "nope"], "unknown machine `nope`"),
         (["--set", "pm.nope=1"], "--set: unknown key `pm.nope`"),
-        (["--sabotage", "no-tuple"], "--sabotage no-tuple is of one design"),
-        (["--design", "base", "--sabotage", "no-tuple"], "unknown sabotage `no-tuple`"),
-        (["--forms", "torn,half"], "`half` is no form; allowed are torn, in-flight"),
-        (["--forms", "torn=0"], "`torn=0` is no form"),
+        (["--mutant", "no-tuple"], "--mutant no-tuple is of one design"),
+        (["--design", "base", "--mutant", "no-tuple"], "unknown mutant `no-tuple`"),
+        (
+            ["--failure-modes", "torn,half"],
+            "`half` is no failure mode; allowed are torn, in-flight",
+        ),
+        (["--failure-modes", "torn=0"], "`torn=0` is no failure mode"),
         (["--replay", "x.litmus"], "--replay is for one design and one workload"),
         (["--design", "silo", "--workload", "hash", "--replay", "no/x"], "cannot write into no"),
         (["--seeds", "5"], "--seeds needs --adversary"),
@@ -198,22 +203,22 @@ def test_schedules_are_added_up_the_same_on_any_number_of_threads(graven):
     assert found["runs"] == 1000
 
 
-def test_schedules_end_with_the_lowest_seeds_that_convict(graven):
+def test_schedules_end_with_the_lowest_seeds_that_violate(graven):
     lying = {"FAKE_CONVICT": "silo", "FAKE_SEEDS": "260,300,740,990"}
     done = graven(*SCHEDULES, "--jobs", "4", "--format", "json", **lying)
     assert done.returncode == 1
     [found] = documents(done.stdout)
-    assert [item["seed"] for item in found["convictions"]] == [260]
+    assert [item["seed"] for item in found["violations"]] == [260]
     assert found["next_seed"] == 261
-    more = graven(*SCHEDULES, "--jobs", "4", "--convictions", "3", "--format", "json", **lying)
+    more = graven(*SCHEDULES, "--jobs", "4", "--violations", "3", "--format", "json", **lying)
     [found] = documents(more.stdout)
-    assert [item["seed"] for item in found["convictions"]] == [260, 300, 740]
+    assert [item["seed"] for item in found["violations"]] == [260, 300, 740]
 
 
 def test_a_table_of_schedules(graven, tmp_path):
     done = graven("crash", "--adversary", "--design", "silo,ideal", "--seeds", "600")
     assert done.returncode == 0, done.stderr
-    for text in ("schedules", "600", "kept", "CONVICTED", "seed 1, crash point 2", "steal"):
+    for text in ("schedules", "600", "kept", "VIOLATED", "seed 1, crash point 2", "steal"):
         assert text in done.stdout
     assert (tmp_path / "graven-results" / "ideal-adversary.litmus").exists()
 
@@ -241,7 +246,7 @@ def test_a_campaign_goes_on_where_it_was_interrupted(graven, tmp_path):
     assert timeless(again.stdout) == timeless(whole.stdout)
 
 
-def test_a_finished_campaign_with_a_conviction_stays_finished(graven):
+def test_a_finished_campaign_with_a_violation_stays_finished(graven):
     arguments = (*SCHEDULES, "--state", "state.json", "--format", "json")
     first = graven(*arguments, FAKE_CONVICT="silo", FAKE_SEEDS="300")
     assert first.returncode == 1
@@ -273,7 +278,7 @@ def test_another_state_is_refused(graven, tmp_path, change, message):
 def test_a_state_of_other_arguments_is_refused_with_what_differs(graven, tmp_path):
     assert graven(*SCHEDULES, "--state", "state.json").returncode == 0
     other = ("crash", "--adversary", "--design", "silo,lad", "--seeds", "1000", "--state")
-    done = graven(*other, "state.json", "--sabotage", "x")
+    done = graven(*other, "state.json", "--mutant", "x")
     assert "is of one design" in done.stderr
     done = graven(*other, "state.json", "--set", "pm.write_ns=5")
     assert done.returncode == 2
@@ -329,14 +334,14 @@ def test_progress_with_rate_and_time_left_on_a_terminal(tmp_path):
 
 def test_from_python():
     report = package.crash("ideal", "array", transactions=10, every=2, pm__write_ns=5)
-    assert report.verdict == "convicted"
+    assert report.verdict == "violated"
     assert (report.crash_points, report.every, report.settings) == (30, 2, {"pm.write_ns": "5"})
-    assert report.convictions[0].timeline[0].who == "thread 0"
-    assert report.to_dict()["convictions"][0]["left_out"] == 4
+    assert report.violations[0].timeline[0].who == "thread 0"
+    assert report.to_dict()["violations"][0]["left_out"] == 4
     found = package.adversary("silo", seeds=600, jobs=2)
     assert (found.verdict, found.schedules) == ("kept", 600)
-    with pytest.raises(package.ConfigError, match="unknown sabotage"):
-        package.adversary("silo", seeds=10, sabotage="nope")
+    with pytest.raises(package.ConfigError, match="unknown mutant"):
+        package.adversary("silo", seeds=10, mutant="nope")
     with pytest.raises(package.ConfigError, match="seeds: 0"):
         package.adversary("silo", seeds=0)
 
@@ -348,7 +353,7 @@ def test_a_failure_raises(monkeypatch):
 
 
 def test_a_state_is_read_back_as_it_was_written():
-    plan = Plan(("ideal", "silo"), 600)
+    plan = AdversaryRequest(("ideal", "silo"), 600)
     campaign = AdversaryCampaign.prepare(plan)
     campaign.run(workers=2)
     state = json.loads(json.dumps(campaign.state()))

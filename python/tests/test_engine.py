@@ -163,40 +163,40 @@ def test_bad_input_is_refused_by_the_engine(real):
 
 
 def test_lists(real):
-    for what in ("designs", "workloads", "machines", "stats", "parameters", "sabotages", "states"):
+    for what in ("designs", "workloads", "machines", "stats", "parameters", "mutants", "states"):
         assert real("list", what, "--verbose").returncode == 0
 
 
 CRASH = ("crash", "--machine", "cramped", "--workload", "queue", "--threads", "2")
 
 
-def test_a_literal_design_is_convicted_and_its_replay_confirms_it(real):
+def test_a_literal_design_is_violated_and_its_replay_confirms_it(real):
     done = real(*CRASH, "--design", "silo-literal", "--workload", "btree")
     assert done.returncode == 0, done.stderr
-    assert "CONVICTED" in done.stdout
+    assert "VIOLATED" in done.stdout
     replay = real("litmus", "graven-results/silo-literal-btree.litmus", "--format", "json")
     assert replay.returncode == 0, replay.stderr
     [result] = documents(replay.stdout)[0]["results"]
-    assert (result["expected"], result["as_expected"]) == ("convicted", True)
-    assert result["convictions"][0]["timeline"][-1]["who"] == "verdict"
+    assert (result["expected"], result["as_expected"]) == ("violated", True)
+    assert result["violations"][0]["timeline"][-1]["who"] == "verdict"
     repaired = real("litmus", "graven-results/silo-literal-btree.litmus", "--design", "silo")
     assert repaired.returncode == 0, repaired.stdout
 
 
-def test_an_unsafe_design_is_convicted_and_a_sound_one_is_not(real):
+def test_an_unsafe_design_is_violated_and_a_sound_one_is_not(real):
     done = real(*CRASH, "--design", "ideal,silo", "--transactions", "200", "--format", "json")
     assert done.returncode == 0, done.stderr
     ideal, silo = documents(done.stdout)
-    assert (ideal["sound"], len(ideal["convictions"])) == (False, 1)
-    assert (silo["sound"], silo["convictions"]) == (True, [])
+    assert (ideal["sound"], len(ideal["violations"])) == (False, 1)
+    assert (silo["sound"], silo["violations"]) == (True, [])
     assert silo["recoveries"] > silo["crash_points"] > 1000
-    assert set(silo["not_reached"]) == {k for k, count in silo["reached"].items() if count == 0}
+    assert set(silo["not_covered"]) == {k for k, count in silo["covered"].items() if count == 0}
 
 
-def test_a_sabotage_is_convicted(real):
-    done = real(*CRASH, "--design", "silo", "--sabotage", "battery-too-small")
+def test_a_mutant_is_violated(real):
+    done = real(*CRASH, "--design", "silo", "--mutant", "battery-too-small")
     assert done.returncode == 0, done.stderr
-    assert "CONVICTED" in done.stdout
+    assert "VIOLATED" in done.stdout
     replay = real("litmus", "graven-results/silo-battery-too-small-queue.litmus")
     assert replay.returncode == 0, replay.stdout
 
@@ -204,18 +204,18 @@ def test_a_sabotage_is_convicted(real):
 def test_a_machine_of_the_users_own_can_be_replayed(real, tmp_path):
     (tmp_path / "mine.toml").write_text('extends = "cramped"\n[silo]\nlog_buffer_entries = 3\n')
     done = real(*CRASH, "--workload", "btree", "--design", "silo-literal", "--machine", "mine.toml")
-    assert "CONVICTED" in done.stdout, done.stderr
+    assert "VIOLATED" in done.stdout, done.stderr
     assert real("litmus", "graven-results").returncode == 0
 
 
-def test_the_adversary_convicts_the_literal_design_and_not_the_repaired_one(real):
+def test_the_adversary_violates_the_literal_design_and_not_the_repaired_one(real):
     designs = ("--design", "silo-literal,silo", "--seeds", "50", "--format", "json")
     done = real("crash", "--adversary", *designs)
     assert done.returncode == 0, done.stderr
     literal, repaired = documents(done.stdout)
-    [conviction] = literal["convictions"]
-    assert literal["next_seed"] == conviction["seed"] + 1
-    assert (repaired["convictions"], repaired["next_seed"]) == ([], 51)
+    [violation] = literal["violations"]
+    assert literal["next_seed"] == violation["seed"] + 1
+    assert (repaired["violations"], repaired["next_seed"]) == ([], 51)
     assert real("litmus", "graven-results/silo-literal-adversary.litmus").returncode == 0
 
 
@@ -229,7 +229,7 @@ def test_a_malformed_litmus_program_is_named_with_line_and_column(real, tmp_path
 def test_variants_that_are_not_compared_by_default(real, tmp_path):
     designs = documents(real("list", "designs", "--format", "json").stdout)
     [literal] = [design for design in designs if design["name"] == "silo-literal"]
-    assert (literal["default"], literal["safe"], literal["promise"]) == (False, False, "durable")
+    assert (literal["default"], literal["safe"], literal["guarantee"]) == (False, False, "durable")
     # Its file says nothing of what is compared.
     (tmp_path / "plain.toml").write_text('title = "the defaults"\n')
     machine = ("--machine", "plain.toml")

@@ -10,7 +10,7 @@ from test_compare import start
 
 import graven as package
 
-GOOD = "graven litmus 1\ntitle x\ndesign silo\nconvict ideal\n"
+GOOD = "graven litmus 1\ntitle x\ndesign silo\nviolate ideal\n"
 WRONG = "graven litmus 1\ndesign ideal\n"
 BAD = "graven litmus 1\ntitle x\nnonsense A\n"
 
@@ -31,7 +31,7 @@ def test_what_is_expected_is_exit_code_0(graven, programs):
     del programs
     done = graven("litmus", "a.litmus")
     assert done.returncode == 0, done.stderr
-    for text in ("a.litmus", "silo", "kept", "ideal", "CONVICTED", "2 results of 1 program, all"):
+    for text in ("a.litmus", "silo", "kept", "ideal", "VIOLATED", "2 results of 1 program, all"):
         assert text in done.stdout
     assert "A: 0x2 -> 0x0" not in done.stdout
 
@@ -64,8 +64,8 @@ def test_a_folder_is_all_its_programs(graven, programs):
     assert [item["file"] for item in found] == ["a.litmus", "b.litmus", "deeper/wrong.litmus"]
     assert list(found[0]) == ["file", "title", "results"]
     result = found[0]["results"][1]
-    assert (result["expected"], result["as_expected"]) == ("convicted", True)
-    assert result["convictions"][0]["what"].startswith("word 0x1000")
+    assert (result["expected"], result["as_expected"]) == ("violated", True)
+    assert result["violations"][0]["what"].startswith("word 0x1000")
 
 
 def test_every_program_that_cannot_be_read_is_named(graven, programs):
@@ -105,7 +105,7 @@ def test_an_interrupt(programs):
 def test_from_python(programs):
     report = package.litmus(GOOD)
     assert (report.file, report.title, report.as_expected) == ("program", "a title", True)
-    assert [result.verdict for result in report.results] == ["kept", "convicted"]
+    assert [result.verdict for result in report.results] == ["kept", "violated"]
     assert package.litmus(programs / "wrong.litmus").as_expected is False
     [result] = package.litmus(str(programs / "a.litmus"), design="base").results
     assert result.to_dict()["expected"] == "kept"

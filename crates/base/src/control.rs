@@ -9,7 +9,7 @@ pub struct Control {
     cancel: AtomicBool,
     done: AtomicU64,
     judged: AtomicU64,
-    reducing: AtomicBool,
+    minimising: AtomicBool,
     /// Of the computation that this one is part of.
     parent: Option<Arc<Control>>,
 }
@@ -45,15 +45,15 @@ impl Control {
         self.judged.store(failures, Ordering::Relaxed);
     }
 
-    /// Whether a conviction was found, and its program is being reduced. To cancel is then to take it as
+    /// Whether a violation was found, and its program is being reduced. To cancel is then to take it as
     /// it is.
-    pub fn is_reducing(&self) -> bool {
-        self.reducing.load(Ordering::Relaxed)
+    pub fn is_minimising(&self) -> bool {
+        self.minimising.load(Ordering::Relaxed)
     }
 
-    /// A program that broke a promise is being minimised, or that is over.
-    pub fn reducing(&self, begins: bool) {
-        self.reducing.store(begins, Ordering::Relaxed);
+    /// A program that broke a guarantee is being minimised, or that is over.
+    pub fn minimising(&self, begins: bool) {
+        self.minimising.store(begins, Ordering::Relaxed);
     }
 
     /// Tells how much is done; returns whether to stop.

@@ -19,7 +19,7 @@ pub struct Written {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Used {
     words_read: u64,
-    astray: Option<Addr>,
+    out_of_bounds: Option<Addr>,
 }
 
 /// The bytes that survived, for one of several threads that read them.
@@ -38,7 +38,7 @@ impl Reader<'_> {
         if is_word(addr, self.end) {
             return self.image.load(addr);
         }
-        self.used.astray.get_or_insert(addr);
+        self.used.out_of_bounds.get_or_insert(addr);
         0
     }
 
@@ -62,7 +62,7 @@ fn is_word(addr: Addr, end: Addr) -> bool {
 /// The PM after a power failure. Every write is remembered and can be taken back, so that one image
 /// serves any number of failures, at a cost proportional to what is written. Reads and writes are counted.
 #[derive(Default)]
-pub struct Medium {
+pub struct SurvivingImage {
     image: Image,
     journal: Vec<Written>,
     /// Writes are not remembered.
@@ -74,12 +74,12 @@ pub struct Medium {
     /// One past the last byte of PM; 0: there is no end.
     end: Addr,
     /// The first address used that is no word of PM.
-    astray: Option<Addr>,
+    out_of_bounds: Option<Addr>,
     /// What is to be said of the writes, each before the write of this number; if it is wanted.
     notes: Option<Vec<(usize, String)>>,
 }
 
-impl Medium {
+impl SurvivingImage {
     /// The bytes that survived.
     pub fn new(image: Image) -> Self {
         Self { image, ..Self::default() }
@@ -90,21 +90,21 @@ impl Medium {
         self.forgets = true;
     }
 
-    /// The PM ends here: what is used beyond is noted ([`Medium::astray`]) and has no effect.
+    /// The PM ends here: what is used beyond is noted ([`SurvivingImage::out_of_bounds`]) and has no effect.
     pub fn set_end(&mut self, end: Addr) {
         self.end = end;
     }
 
     /// The first address used that is no word of PM, if any: recovery has taken noise for a record.
-    pub fn astray(&self) -> Option<Addr> {
-        self.astray
+    pub fn out_of_bounds(&self) -> Option<Addr> {
+        self.out_of_bounds
     }
 
     #[inline]
     fn is_word(&mut self, addr: Addr) -> bool {
         let is_word = is_word(addr, self.end);
         if !is_word {
-            self.astray.get_or_insert(addr);
+            self.out_of_bounds.get_or_insert(addr);
         }
         is_word
     }
@@ -181,7 +181,7 @@ impl Medium {
         set.into_iter().for_each(|addr| self.store(addr, 0));
     }
 
-    /// For a thread that reads beside others; what it did is to be told to [`Medium::account`].
+    /// For a thread that reads beside others; what it did is to be told to [`SurvivingImage::account`].
     pub fn reader(&self) -> Reader<'_> {
         Reader { image: &self.image, end: self.end, used: Used::default() }
     }
@@ -189,7 +189,7 @@ impl Medium {
     /// Counts what a reader did.
     pub fn account(&mut self, used: Used) {
         self.words_read += used.words_read;
-        self.astray = self.astray.or(used.astray);
+        self.out_of_bounds = self.out_of_bounds.or(used.out_of_bounds);
     }
 
     /// Writes words on as many threads as there are batches. Each batch is in the order of its addresses, and
@@ -263,7 +263,7 @@ impl Medium {
         self.power = writes;
     }
 
-    /// Keeps what designs have to say, for [`Medium::notes`].
+    /// Keeps what designs have to say, for [`SurvivingImage::notes`].
     pub fn keep_notes(&mut self) {
         self.notes = Some(Vec::new());
     }
@@ -295,22 +295,22 @@ mod tests {
     fn bytes_at_any_alignment() {
         let mut cells = Image::new();
         cells.store(Addr(8), u64::MAX);
-        let mut medium = Medium::new(cells);
-        medium.write_bytes(Addr(13), &[1, 2, 3, 4, 5]);
+        let mut surviving = SurvivingImage::new(cells);
+        surviving.write_bytes(Addr(13), &[1, 2, 3, 4, 5]);
         let mut back = [0; 7];
-        medium.read_bytes(Addr(12), &mut back);
+        surviving.read_bytes(Addr(12), &mut back);
         assert_eq!(back, [0xff, 1, 2, 3, 4, 5, 0]);
-        assert_eq!(medium.words_written(), 2);
-        assert_eq!(medium.words_read(), 2);
-        assert_eq!(medium.written().len(), 2);
+        assert_eq!(surviving.words_written(), 2);
+        assert_eq!(surviving.words_read(), 2);
+        assert_eq!(surviving.written().len(), 2);
     }
 
     #[test]
     fn threads_write_what_one_would() {
         let words: Vec<(Addr, u64)> = (0..4000u64).map(|n| (Addr(n * 4096), n + 1)).collect();
-        let mut one = Medium::default();
+        let mut one = SurvivingImage::default();
         words.iter().for_each(|&(addr, value)| one.store(addr, value));
-        let mut several = Medium::default();
+        let mut several = SurvivingImage::default();
         let mut batches = vec![Vec::new(); 3];
         words.iter().for_each(|&w| batches[Image::part_of(w.0, 3)].push(w));
         several.store(words[7].0, 99);
@@ -332,22 +332,22 @@ mod tests {
 
     #[test]
     fn writes_are_taken_back_newest_first_and_stop_when_power_does() {
-        let mut medium = Medium::default();
-        medium.set_end(Addr(64));
+        let mut surviving = SurvivingImage::default();
+        surviving.set_end(Addr(64));
         for value in 1..=3 {
-            medium.store(Addr(8), value);
+            surviving.store(Addr(8), value);
         }
-        medium.rewind(2);
-        assert_eq!(medium.peek(Addr(8)), 2);
-        medium.set_power(Some(1));
-        medium.store(Addr(16), 7);
-        medium.store(Addr(24), 7);
-        assert_eq!([16, 24].map(|a| medium.peek(Addr(a))), [7, 0]);
-        assert_eq!(medium.astray(), None);
-        medium.store(Addr(64), 1);
-        medium.store(Addr(9), 1);
-        assert_eq!((medium.load(Addr(9)), medium.astray()), (0, Some(Addr(64))));
-        medium.rewind(0);
-        assert_eq!([8, 16].map(|a| medium.peek(Addr(a))), [0, 0]);
+        surviving.rewind(2);
+        assert_eq!(surviving.peek(Addr(8)), 2);
+        surviving.set_power(Some(1));
+        surviving.store(Addr(16), 7);
+        surviving.store(Addr(24), 7);
+        assert_eq!([16, 24].map(|a| surviving.peek(Addr(a))), [7, 0]);
+        assert_eq!(surviving.out_of_bounds(), None);
+        surviving.store(Addr(64), 1);
+        surviving.store(Addr(9), 1);
+        assert_eq!((surviving.load(Addr(9)), surviving.out_of_bounds()), (0, Some(Addr(64))));
+        surviving.rewind(0);
+        assert_eq!([8, 16].map(|a| surviving.peek(Addr(a))), [0, 0]);
     }
 }

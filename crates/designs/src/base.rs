@@ -42,14 +42,15 @@ use graven_base::cost::Costs;
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr, LineData, WORD_BYTES};
 use graven_base::section;
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    Design, Entry, Eviction, Flow, Named, PLAIN, Promise, RecoveryReport, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Guarantee, Mutants, Named, RecoveryReport, Stall, Store,
+    WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::quantities::thread_areas;
 use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
-use graven_machine::sabotages;
 
 section! {
     /// Silo's Base: a log entry and the updated line flushed for each write.
@@ -59,7 +60,7 @@ section! {
     }
 }
 
-sabotages! {
+mutants! {
     /// A line is flushed past a record of another thread's store to it.
     FlushOvertakesRecord = "flush-overtakes-record";
     /// A line is evicted past a record of a store to it.
@@ -90,13 +91,13 @@ sabotages! {
 
 /// States worth reaching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Corner {
+enum Cover {
     AreaWrapped,
     EvictedBeforeFlush,
     FlushHeld,
 }
 
-const CORNERS: &[Named] = &[
+const COVER_POINTS: &[Named] = &[
     Named { name: "area-wrapped", summary: "a record took the slot of an older one" },
     Named {
         name: "evicted-before-flush",
@@ -109,21 +110,21 @@ const CORNERS: &[Named] = &[
 ];
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "base",
     summary: "flushes an undo+redo entry and the updated line for each write",
     paper: "Silo §VI-A (Base)",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(BaseConfig::default())),
-    build: |site| Ok(Box::new(Base::new(site)?)),
+    build: |context| Ok(Box::new(Base::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
     cost: Costs::on("silo", |config| vec![thread_areas(config, "base.log_bytes_per_thread")])
         .remarks(&["Silo §VI-A describes no buffers: an entry goes to PM before the next store."]),
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 const RECORD_BYTES: u64 = 32;
@@ -193,15 +194,15 @@ impl Record {
 struct Area {
     start: Addr,
     slots: u64,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl Area {
-    fn of(site: &Site, thread: u32) -> Area {
+    fn of(context: &DesignContext, thread: u32) -> Area {
         let bytes =
-            site.config.get::<BaseConfig>().log_bytes_per_thread.0 / RECORD_BYTES * RECORD_BYTES;
-        let start = site.thread_area(thread, bytes);
-        Area { start, slots: bytes / RECORD_BYTES, sabotages: site.sabotages }
+            context.config.get::<BaseConfig>().log_bytes_per_thread.0 / RECORD_BYTES * RECORD_BYTES;
+        let start = context.thread_area(thread, bytes);
+        Area { start, slots: bytes / RECORD_BYTES, mutants: context.mutants }
     }
 
     fn slot(&self, number: u64) -> Addr {
@@ -209,20 +210,20 @@ impl Area {
     }
 
     fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.slots) || self.sabotages.has(Sabotage::TornBitNeverFlips)
+        torn::of_pass(number, self.slots) || self.mutants.has(Mutant::TornBitNeverFlips)
     }
 
-    fn read(&self, medium: &mut Medium, number: u64) -> Option<Record> {
+    fn read(&self, image: &mut SurvivingImage, number: u64) -> Option<Record> {
         let slot = self.slot(number);
-        let head = medium.load(slot);
+        let head = image.load(slot);
         if head & KIND_MASK == 0 {
             return None;
         }
         let mut words = [head, 0, 0, 0];
         for (i, word) in words.iter_mut().enumerate().skip(1) {
-            *word = medium.load(slot.plus(i as u64 * WORD_BYTES));
+            *word = image.load(slot.plus(i as u64 * WORD_BYTES));
         }
-        if self.sabotages.has(Sabotage::TornBitInFirstWordOnly) {
+        if self.mutants.has(Mutant::TornBitInFirstWordOnly) {
             words = torn::as_the_first(words);
         }
         Record::parse(words)
@@ -243,7 +244,7 @@ struct Thread {
 
 struct Base {
     threads: Vec<Thread>,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 /// What a durable write means to its thread; the token is the thread with this in the low bits.
@@ -252,18 +253,18 @@ const LINE_DURABLE: Token = 2;
 const COMMIT_DURABLE: Token = 3;
 
 impl Base {
-    fn new(site: &Site) -> Result<Base, ConfigError> {
-        let bytes = site.config.get::<BaseConfig>().log_bytes_per_thread;
-        site.check_thread_areas("base.log_bytes_per_thread", bytes.0)?;
+    fn new(context: &DesignContext) -> Result<Base, ConfigError> {
+        let bytes = context.config.get::<BaseConfig>().log_bytes_per_thread;
+        context.check_thread_areas("base.log_bytes_per_thread", bytes.0)?;
         let thread = |t| Thread {
-            area: Area::of(site, t),
+            area: Area::of(context, t),
             number: 0,
             records_of_tx: 0,
             line: LineAddr(0),
             record: 0,
         };
-        let threads = (0..site.threads).map(thread).collect();
-        Ok(Base { threads, sabotages: site.sabotages })
+        let threads = (0..context.threads).map(thread).collect();
+        Ok(Base { threads, mutants: context.mutants })
     }
 
     /// Sends a record; returns its place in the order of writes.
@@ -281,7 +282,7 @@ impl Base {
         thread.number += 1;
         thread.records_of_tx += 1;
         if number >= area.slots {
-            m.corner(Corner::AreaWrapped as usize);
+            m.cover(Cover::AreaWrapped as usize);
         }
         let record = Record {
             kind,
@@ -304,7 +305,7 @@ impl Base {
             ),
             Kind::Commit => format!("thread {} sends its commit record ({number})", tx.thread),
         });
-        m.write(Write { token, order, ..write }, m.path());
+        m.write(Write { token, order, ..write }, m.bypass_cycles());
         order
     }
 
@@ -319,13 +320,13 @@ impl Base {
         let line = self.threads[thread as usize].line;
         let mut after = self.records_of(line);
         if after != 0 {
-            m.corner(Corner::FlushHeld as usize);
+            m.cover(Cover::FlushHeld as usize);
         }
-        if self.sabotages.has(Sabotage::FlushOvertakesRecord) {
+        if self.mutants.has(Mutant::FlushOvertakesRecord) {
             after = 0;
         }
         let mut token = u64::from(thread) << 2 | LINE_DURABLE;
-        if self.sabotages.has(Sabotage::FlushNotAwaited) {
+        if self.mutants.has(Mutant::FlushNotAwaited) {
             token = 0;
             m.release(thread);
         }
@@ -334,49 +335,54 @@ impl Base {
             return;
         }
         // It was evicted meanwhile and may still be on its way: this write follows it.
-        m.corner(Corner::EvictedBeforeFlush as usize);
-        if token != 0 && self.sabotages.has(Sabotage::EvictedLineNotAwaited) {
+        m.cover(Cover::EvictedBeforeFlush as usize);
+        if token != 0 && self.mutants.has(Mutant::EvictedLineNotAwaited) {
             return m.release(thread);
         }
         let write = Write::line(WriteClass::Data, line, m.line(line));
-        m.write(Write { token, after, ..write }, m.path());
+        m.write(Write { token, after, ..write }, m.bypass_cycles());
     }
 }
 
 impl Design for Base {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].records_of_tx = 0;
-        Flow::Continue
+        Stall::None
     }
 
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let token = u64::from(store.tx.thread) << 2 | LOG_DURABLE;
         let record = self.append(m, Kind::Entry, store, token);
         let thread = &mut self.threads[store.tx.thread as usize];
         (thread.line, thread.record) = (store.addr.line(), record);
-        Flow::Wait
+        Stall::UntilReleased
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         let nothing = Store { tx, core: 0, addr: Addr(0), old: 0, new: 0 };
-        if self.sabotages.has(Sabotage::CommitRecordMissing) {
-            return Flow::Continue;
+        if self.mutants.has(Mutant::CommitRecordMissing) {
+            return Stall::None;
         }
-        if self.sabotages.has(Sabotage::CommitNotAwaited) {
+        if self.mutants.has(Mutant::CommitNotAwaited) {
             self.append(m, Kind::Commit, &nothing, 0);
-            return Flow::Continue;
+            return Stall::None;
         }
         self.append(m, Kind::Commit, &nothing, u64::from(tx.thread) << 2 | COMMIT_DURABLE);
-        Flow::Wait
+        Stall::UntilReleased
     }
 
-    fn llc_evict(&mut self, _m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
-        let overtakes = self.sabotages.has(Sabotage::EvictionOvertakesRecord);
+    fn llc_evict(
+        &mut self,
+        _m: &mut Machine,
+        line: LineAddr,
+        _content: &LineData,
+    ) -> WritebackAction {
+        let overtakes = self.mutants.has(Mutant::EvictionOvertakesRecord);
         let after = if overtakes { 0 } else { self.records_of(line) };
-        Eviction::WriteBack { after, token: 0 }
+        WritebackAction::Send { after, token: 0 }
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         let thread = (token >> 2) as u32;
         if token & 3 == LOG_DURABLE {
             self.flush(m, thread);
@@ -387,33 +393,37 @@ impl Design for Base {
 }
 
 /// Clears the log areas, so that what is written there first can be told from what was there.
-fn format(site: &Site, medium: &mut Medium) {
-    if site.sabotages.has(Sabotage::LogNotCleared) {
+fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    if context.mutants.has(Mutant::LogNotCleared) {
         return;
     }
-    for thread in 0..site.threads {
-        let area = Area::of(site, thread);
+    for thread in 0..context.threads {
+        let area = Area::of(context, thread);
         for word in 0..area.slots * RECORD_WORDS as u64 {
-            medium.store(area.start.plus(word * WORD_BYTES), 0);
+            image.store(area.start.plus(word * WORD_BYTES), 0);
         }
     }
 }
 
-fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    for thread in 0..site.threads {
-        let area = Area::of(site, thread);
+    for thread in 0..context.threads {
+        let area = Area::of(context, thread);
         report.records_scanned += area.slots;
-        let mut undo = records_to_undo(&area, medium);
-        if site.sabotages.has(Sabotage::UndoOldestFirst) {
+        let mut undo = records_to_undo(&area, image);
+        if context.mutants.has(Mutant::UndoOldestFirst) {
             undo.reverse();
         }
-        if site.sabotages.has(Sabotage::FirstRecordNotUndone) {
+        if context.mutants.has(Mutant::FirstRecordNotUndone) {
             undo.pop();
         }
         for record in undo {
-            medium.note(|| format!("log area {thread}: record {} undone", record.number));
-            medium.store(record.addr, record.undo);
+            image.note(|| format!("log area {thread}: record {} undone", record.number));
+            image.store(record.addr, record.undo);
             report.words_undone += 1;
         }
     }
@@ -421,22 +431,22 @@ fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryRepo
 }
 
 /// The records of a thread's last transaction, newest first, if none of them is its commit record.
-fn records_to_undo(area: &Area, medium: &mut Medium) -> Vec<Record> {
-    let records = (0..area.slots).filter_map(|slot| area.read(medium, slot));
-    let mut next = if area.sabotages.has(Sabotage::NewestByPlace) {
+fn records_to_undo(area: &Area, image: &mut SurvivingImage) -> Vec<Record> {
+    let records = (0..area.slots).filter_map(|slot| area.read(image, slot));
+    let mut next = if area.mutants.has(Mutant::NewestByPlace) {
         records.last()
     } else {
         records.max_by_key(|record| record.number)
     };
     let mut undo = Vec::new();
     while let Some(record) = next {
-        if record.kind == Kind::Commit && !area.sabotages.has(Sabotage::CommittedUndone) {
+        if record.kind == Kind::Commit && !area.mutants.has(Mutant::CommittedUndone) {
             break;
         }
         undo.push(record);
         let before = record.number.checked_sub(1);
         next = before.and_then(|number| {
-            area.read(medium, number).filter(|r| r.number == number && r.tx == record.tx)
+            area.read(image, number).filter(|r| r.number == number && r.tx == record.tx)
         });
     }
     undo
@@ -516,7 +526,7 @@ mod tests {
 
     #[test]
     fn passes_alternate_and_slots_come_round() {
-        let area = Area { start: Addr(4096), slots: 3, sabotages: Sabotages::NONE };
+        let area = Area { start: Addr(4096), slots: 3, mutants: Mutants::NONE };
         let places: Vec<(u64, bool)> = (0..7).map(|n| (area.slot(n).0, area.torn(n))).collect();
         let [a, b, c] = [4096, 4096 + 32, 4096 + 64];
         let expected =

@@ -3,15 +3,15 @@
 //! Lines reach PM when the caches evict them and not before; after a power failure anything may be
 //! missing or there in part. Unsafe, and marked so.
 
-use graven_machine::design::{Design, Entry, PLAIN};
+use graven_machine::design::{Design, DesignInfo};
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "ideal",
     summary: "no persistence at all: the upper bound (unsafe)",
     paper: "FWB §VI (non-pers), HOOP §IV-A (Ideal)",
     build: |_| Ok(Box::new(Ideal)),
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 struct Ideal;

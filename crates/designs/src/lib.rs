@@ -25,7 +25,7 @@ mod testing;
 mod torn;
 mod victims;
 
-use graven_machine::design::Entry;
+use graven_machine::design::DesignInfo;
 use graven_machine::registry::{Alias, Registry};
 
 /// Registers all designs, in the order in which they are listed, and their other names.
@@ -36,10 +36,10 @@ pub fn register(registry: &mut Registry) {
 }
 
 /// All designs, in the order in which they are listed.
-const DESIGNS: &[&Entry] = &[
-    &ideal::ENTRY,
-    &base::ENTRY,
-    &fwb::ENTRY,
+const DESIGNS: &[&DesignInfo] = &[
+    &ideal::INFO,
+    &base::INFO,
+    &fwb::INFO,
     &fwb::LITERAL,
     &fwb::CRADE,
     &fwb::UNSAFE,
@@ -47,32 +47,32 @@ const DESIGNS: &[&Entry] = &[
     &fwb::HWL,
     &fwb::HW_RLOG,
     &fwb::HW_ULOG,
-    &hoop::ENTRY,
+    &hoop::INFO,
     &hoop::LITERAL,
-    &lad::ENTRY,
+    &lad::INFO,
     &lad::LITERAL,
     &lad::LALEA,
-    &lsm::ENTRY,
-    &morlog::ENTRY,
+    &lsm::INFO,
+    &morlog::INFO,
     &morlog::LITERAL,
     &morlog::CRADE,
     &morlog::SLDE,
     &morlog::DP,
-    &opt_redo::ENTRY,
+    &opt_redo::INFO,
     &opt_redo::LITERAL,
-    &opt_undo::ENTRY,
+    &opt_undo::INFO,
     &opt_undo::LITERAL,
-    &osp::ENTRY,
+    &osp::INFO,
     &osp::LITERAL,
-    &redu::ENTRY,
+    &redu::INFO,
     &redu::LITERAL,
     &redu::LALEA,
     &redu::BLOM,
     &redu::LALEA_BLOM,
-    &silo::ENTRY,
+    &silo::INFO,
     &silo::LITERAL,
-    &software::redo::ENTRY,
-    &software::undo::ENTRY,
+    &software::redo::INFO,
+    &software::undo::INFO,
     &software::undo::LITERAL,
     &software::redo::UNSAFE,
     &software::undo::UNSAFE,

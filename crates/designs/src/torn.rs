@@ -28,7 +28,7 @@ pub(super) fn whole<const N: usize>(words: [u64; N]) -> Option<[u64; N]> {
     same.then(|| words.map(|word| word & LOW_63))
 }
 
-/// The words as if the first one's torn bit were in all of them: for sabotages that do not look at the others.
+/// The words as if the first one's torn bit were in all of them: for mutants that do not look at the others.
 pub(super) fn as_the_first<const N: usize>(words: [u64; N]) -> [u64; N] {
     mark(words, words[0] & TORN != 0)
 }

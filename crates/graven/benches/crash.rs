@@ -1,5 +1,5 @@
 //! Crash points per second of host time: a run of a workload, crashed at every one of them, recovered and
-//! judged, with nothing but the plain form of each. The run itself is part of the time.
+//! judged, with nothing but the plain mode of each. The run itself is part of the time.
 //!
 //! Elements are crash points. Recovery costs what it reads and writes, so designs whose recovery reads a
 //! large log are given a small one here, as in exhaustive campaigns.
@@ -12,9 +12,9 @@ use std::time::Duration;
 use common::{machine, spec};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
-use graven::lab::explorer::{Exhaustion, Thoroughness};
+use graven::lab::explorer::{CrashRun, Thoroughness};
 
-const PLAIN: Thoroughness = Thoroughness {
+const DEFAULT: Thoroughness = Thoroughness {
     torn_every: 0,
     in_flight_every: 0,
     recovery_every: 0,
@@ -36,10 +36,10 @@ fn crash(c: &mut Criterion) {
     for design in registry().designs().iter().filter(|d| d.is_sound(&config)) {
         let workload = registry().find_workload("btree").expect("registered");
         let spec = spec(&config, design.name, workload, 8, 200);
-        let new = || Exhaustion::new(&spec, None, PLAIN).unwrap_or_else(|e| panic!("{e}"));
+        let new = || CrashRun::new(&spec, None, DEFAULT).unwrap_or_else(|e| panic!("{e}"));
         let outcome = new().run(None).unwrap_or_else(|e| panic!("{e}"));
-        let convicted = outcome.convictions.first().map(|c| &c.what);
-        assert_eq!(convicted, None, "{}", design.name);
+        let violated = outcome.violations.first().map(|c| &c.what);
+        assert_eq!(violated, None, "{}", design.name);
         assert!(outcome.refused.is_none(), "{}: {:?}", design.name, outcome.refused);
         group.throughput(Throughput::Elements(outcome.tally.plain));
         group.bench_function(design.name, |b| {

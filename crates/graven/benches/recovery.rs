@@ -6,10 +6,10 @@
 
 use std::time::Instant;
 
-use graven::design::Site;
+use graven::design::DesignContext;
 use graven::designs::hoop::{Work, recover_measured, recovery_ns, write_transactions};
 use graven::memory::{Addr, Image, LineAddr};
-use graven::surviving::Medium;
+use graven::surviving::SurvivingImage;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -24,17 +24,17 @@ fn main() {
     let home_bytes = numbers.next().unwrap_or(256) << 20;
     let config = graven::standard().machine("hoop").unwrap_or_else(|e| panic!("{e}"));
     let log = Addr(1 << 34);
-    let site = Site::new(config, 1, log, log.plus((megabytes << 20) + (1 << 20)));
-    let (written, slices) = fill(&site, home_bytes);
+    let context = DesignContext::new(config, 1, log, log.plus((megabytes << 20) + (1 << 20)));
+    let (written, slices) = fill(&context, home_bytes);
     println!("{megabytes} MB of OOP region, {slices} slices, homes in {} MB", home_bytes >> 20);
     println!("{:>8} {:>10} {:>8} {:>12}", "threads", "ms", "GB/s", "words home");
     let mut work = Work::default();
     let mut threads = 1;
     while threads <= threads_max {
-        let mut medium = Medium::new(written.clone());
-        medium.forget_writes();
+        let mut image = SurvivingImage::new(written.clone());
+        image.forget_writes();
         let start = Instant::now();
-        work = recover_measured(&site, &mut medium, threads as usize);
+        work = recover_measured(&context, &mut image, threads as usize);
         let seconds = start.elapsed().as_secs_f64();
         let rate = (megabytes << 20) as f64 / seconds / 1e9;
         println!("{threads:>8} {:>10.0} {rate:>8.2} {:>12}", seconds * 1e3, work.words);
@@ -55,7 +55,7 @@ fn main() {
 }
 
 /// A region full of transactions on random items.
-fn fill(site: &Site, home_bytes: u64) -> (Image, u64) {
+fn fill(context: &DesignContext, home_bytes: u64) -> (Image, u64) {
     let mut random = Pcg64::seed_from_u64(1);
     let mut transaction = move || {
         let items = (0..ITEMS).map(|_| LineAddr(64 + random.random_range(0..home_bytes / 64)));
@@ -63,9 +63,9 @@ fn fill(site: &Site, home_bytes: u64) -> (Image, u64) {
         let words = items.iter().flat_map(|item| (0..8).map(|word| item.word(word)));
         words.map(|home| (home, random.random())).collect()
     };
-    let mut medium = Medium::default();
-    medium.forget_writes();
+    let mut image = SurvivingImage::default();
+    image.forget_writes();
     let transactions = std::iter::from_fn(move || Some(transaction()));
-    let (_, slices) = write_transactions(site, &mut medium, transactions);
-    (medium.into_image(), slices)
+    let (_, slices) = write_transactions(context, &mut image, transactions);
+    (image.into_image(), slices)
 }

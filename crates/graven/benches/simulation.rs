@@ -11,7 +11,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use graven::config::Config;
 use graven::sim::Simulation;
 use graven::time::NEVER;
-use graven::workload::Entry;
+use graven::workload::WorkloadInfo;
 
 /// Times runs only: building the machine and populating PM is not simulated time.
 fn timed(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, make: impl Fn() -> Simulation) {
@@ -42,7 +42,7 @@ fn group<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
 
 fn streams(c: &mut Criterion) {
     let mut group = group(c, "stream");
-    let cases: [(&str, &'static Entry, u32, u64); 4] = [
+    let cases: [(&str, &'static WorkloadInfo, u32, u64); 4] = [
         ("friendly/1", &FRIENDLY, 1, 4_000_000),
         ("friendly/8", &FRIENDLY, 8, 4_000_000),
         ("missing/1", &MISSING, 1, 100_000),

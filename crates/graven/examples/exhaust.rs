@@ -1,11 +1,11 @@
 //! One run, crashed at every crash point: `exhaust DESIGN WORKLOAD [TRANSACTIONS] [KEY=VALUE…]`, with
-//! configuration keys, and besides `sabotage`, `garbage`, `adversary`, `first` (transaction), `threads`, `seed`,
+//! configuration keys, and besides `mutant`, `garbage`, `adversary`, `first` (transaction), `threads`, `seed`,
 //! `torn`, `flight`, `recovery` (every so many), and `tiny` for small caches, queues and regions.
 
 use std::time::Instant;
 
-use graven::lab::explorer::{Exhaustion, STATES, Thoroughness};
-use graven::sim::Trial;
+use graven::lab::explorer::{CrashRun, STATES, Thoroughness};
+use graven::sim::CrashOptions;
 
 const TINY: [(&str, &str); 19] = [
     ("l1.bytes", "512"),
@@ -41,19 +41,26 @@ fn main() {
     };
     let mut config = registry().machine("silo").expect("the preset loads");
     let mut transactions = 1000;
-    let (mut how, mut trial, mut threads, mut seed) = (Thoroughness::LONG, Trial::default(), 8, 1);
+    let (mut how, mut crash_options, mut threads, mut seed) =
+        (Thoroughness::LONG, CrashOptions::default(), 8, 1);
     for arg in rest {
         match arg.split_once('=') {
             Some(("torn", value)) => how.torn_every = value.parse().expect("a number"),
             Some(("flight", value)) => how.in_flight_every = value.parse().expect("a number"),
             Some(("recovery", value)) => how.recovery_every = value.parse().expect("a number"),
-            Some(("sabotage", name)) => {
+            Some(("mutant", name)) => {
                 let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
-                trial.sabotages = design.sabotage(name).unwrap_or_else(|e| panic!("{e}"));
+                crash_options.mutants = design.mutant(name).unwrap_or_else(|e| panic!("{e}"));
             }
-            Some(("garbage", value)) => trial.garbage = Some(value.parse().expect("a seed")),
-            Some(("adversary", value)) => trial.adversary = Some(value.parse().expect("a seed")),
-            Some(("first", value)) => trial.first_transaction = value.parse().expect("a number"),
+            Some(("garbage", value)) => {
+                crash_options.garbage = Some(value.parse().expect("a seed"))
+            }
+            Some(("adversary", value)) => {
+                crash_options.adversary = Some(value.parse().expect("a seed"))
+            }
+            Some(("first", value)) => {
+                crash_options.first_transaction = value.parse().expect("a number")
+            }
             Some(("threads", value)) => threads = value.parse().expect("a number"),
             Some(("seed", value)) => seed = value.parse().expect("a seed"),
             Some((key, value)) => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),
@@ -67,15 +74,15 @@ fn main() {
     }
     let spec = registry().spec(config, design, workload, Some(threads), Some(transactions), seed);
     let mut spec = spec.unwrap_or_else(|e| panic!("{e}"));
-    spec.trial = trial;
+    spec.crash_options = crash_options;
     let began = Instant::now();
-    let run = Exhaustion::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
+    let run = CrashRun::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
     let outcome = run.run(None).unwrap_or_else(|e| panic!("{e}"));
     let seconds = began.elapsed().as_secs_f64();
     println!("{:?}", outcome.tally);
     println!("{:.0} power failures/s, {seconds:.2} s", outcome.tally.recoveries() as f64 / seconds);
-    for (state, count) in STATES.iter().zip(outcome.reached.counts()) {
+    for (state, count) in STATES.iter().zip(outcome.coverage.counts()) {
         println!("{count:>10} {}", state.name);
     }
-    println!("{:?} {:#?}", outcome.refused, outcome.convictions);
+    println!("{:?} {:#?}", outcome.refused, outcome.violations);
 }

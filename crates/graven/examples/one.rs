@@ -1,9 +1,9 @@
 //! One simulation from the command line, for profiling: `one DESIGN WORKLOAD [TRANSACTIONS] [KEY=VALUE…]`;
-//! `machine=PRESET` takes another machine than `silo` (put it first), `sabotage=NAME` puts one of the design's sabotages in force.
+//! `machine=PRESET` takes another machine than `silo` (put it first), `mutant=NAME` puts one of the design's mutants in force.
 
 use std::time::Instant;
 
-use graven::design::Sabotages;
+use graven::design::Mutants;
 
 use graven::sim::Simulation;
 
@@ -18,20 +18,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let workload = args.next().ok_or("a workload")?;
     let transactions = args.next().unwrap_or_else(|| "10000".into()).parse()?;
     let mut config = registry().machine("silo")?;
-    let mut sabotages = Sabotages::NONE;
+    let mut mutants = Mutants::NONE;
     for setting in args {
         let (key, value) = setting.split_once('=').ok_or("KEY=VALUE")?;
         match key {
             "machine" => config = registry().machine(value)?,
-            "sabotage" => {
-                sabotages = sabotages.and(registry().find_design(&design)?.sabotage(value)?)
-            }
+            "mutant" => mutants = mutants.and(registry().find_design(&design)?.mutant(value)?),
             _ => config.set(key, value)?,
         }
     }
     let begun = Instant::now();
     let mut spec = registry().spec(config, &design, &workload, None, Some(transactions), 1)?;
-    spec.trial.sabotages = sabotages;
+    spec.crash_options.mutants = mutants;
     let mut simulation = Simulation::new(&spec)?;
     let built = Instant::now();
     let digest = simulation.run()?;

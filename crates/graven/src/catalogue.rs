@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::comparison::{Comparison, MachineFile, Variation};
 use graven_base::config::{Config, Field, Section, Source};
 use graven_base::stats::Kind;
-use graven_lab::campaign::promise_text;
+use graven_lab::campaign::guarantee_text;
 use graven_lab::explorer::STATES;
 use graven_machine::design::Named;
 use graven_machine::registry::Registry;
@@ -23,9 +23,9 @@ pub fn catalogue(registry: &Registry) -> Value {
         .map(|d| {
             json!({
                 "name": d.name, "summary": d.summary, "paper": d.paper, "safe": d.is_sound(&defaults), "default": d.default,
-                "promise": promise_text(d.promise_in(&defaults)), "sound": d.is_sound(&defaults),
+                "guarantee": guarantee_text(d.guarantee_in(&defaults)), "sound": d.is_sound(&defaults),
                 "settings": texts(d.settings),
-                "sabotages": named(d.sabotages), "corners": named(d.corners),
+                "mutants": named(d.mutants), "cover_points": named(d.cover_points),
                 "parameters": d.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
             })
         })

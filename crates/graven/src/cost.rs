@@ -4,7 +4,7 @@ pub use graven_base::cost::*;
 
 use graven_base::config::{Config, ConfigError};
 use graven_machine::config::validate;
-use graven_machine::design::Entry;
+use graven_machine::design::DesignInfo;
 use graven_machine::registry::Registry;
 use serde_json::{Value, json};
 
@@ -28,7 +28,11 @@ impl Sheet {
     ///
     /// # Errors
     /// [`ConfigError`] where values of the configuration do not go together, or a paper's preset does not load.
-    pub fn of(registry: &Registry, entry: &Entry, config: Config) -> Result<Sheet, ConfigError> {
+    pub fn of(
+        registry: &Registry,
+        entry: &DesignInfo,
+        config: Config,
+    ) -> Result<Sheet, ConfigError> {
         let config = entry.configured(config);
         validate(&config)?;
         let items = (entry.cost.items)(&config);
@@ -60,7 +64,7 @@ impl Sheet {
 /// machine for which it is printed, and says nothing if the parameters are others.
 fn verdict(
     registry: &Registry,
-    entry: &Entry,
+    entry: &DesignInfo,
     item: &Item,
 ) -> Result<Option<Verdict>, ConfigError> {
     let Some(printed) = &item.printed else { return Ok(None) };

@@ -1,5 +1,5 @@
 //! Graven: a deterministic simulator of hardware-assisted crash consistency in persistent memory, and a crash laboratory
-//! that crashes every run everywhere, recovers from the surviving bytes alone, and says whether the promise held.
+//! that crashes every run everywhere, recovers from the surviving bytes alone, and says whether the guarantee held.
 //!
 //! This crate puts the others together: the [`Registry`] of all that ships ([`standard`]), machines of the papers, what
 //! is compared on them, cost sheets, the catalogue. Somebody else's design or workload depends on this crate alone; the
@@ -19,8 +19,8 @@ pub use graven_designs as designs;
 pub use graven_lab as lab;
 pub use graven_machine::registry::{Alias, Preset, Registry};
 pub use graven_machine::{
-    caches, clock, controller, cores, corners, design, device, happening, machine, media, program,
-    quantities, registry, request, sabotages, sim, workload,
+    caches, clock, controller, cores, cover_points, design, device, machine, media, mutants,
+    program, quantities, registry, request, sim, trace_event, workload,
 };
 pub use graven_trace as trace;
 pub use graven_workloads as workloads;

@@ -11,7 +11,7 @@ use rand_pcg::Pcg64;
 
 use crate::litmus::{Level, Litmus, Placement, Step, Variable, Word};
 use graven_base::memory::spread;
-use graven_machine::design::Entry;
+use graven_machine::design::DesignInfo;
 
 /// Values of the machine under stress; what is not drawn is the cramped machine's.
 const MACHINE: &[(&str, &[&str])] = &[
@@ -19,7 +19,7 @@ const MACHINE: &[(&str, &[&str])] = &[
     ("controller.channels", &["1", "2", "4"]),
     ("controller.interleave", &["page", "line"]),
     ("controller.adr", &["true", "false"]),
-    ("controller.path_cycles", &["1", "8", "40"]),
+    ("controller.bypass_cycles", &["1", "8", "40"]),
     ("pm.buffer_lines", &["0", "1", "2", "8"]),
     ("pm.banks", &["1", "2", "8"]),
     ("pm.write_ns", &["10.0", "150.0", "900.0"]),
@@ -36,7 +36,7 @@ const SHARED_CORES_ONE_IN: u32 = 3;
 const FIRST_TRANSACTIONS: [u64; 5] = [0, 254, 65_534, 0, (1 << 32) - 2];
 
 /// The program of a seed for a design.
-pub fn schedule(design: &Entry, seed: u64) -> Litmus {
+pub fn schedule(design: &DesignInfo, seed: u64) -> Litmus {
     let mut generator = Generator {
         random: Pcg64::seed_from_u64(spread(seed, 0x6176)),
         fresh: 16,
@@ -84,7 +84,7 @@ impl Generator {
         self.random.random_range(0..n) == 0
     }
 
-    fn litmus(&mut self, design: &Entry, seed: u64) -> Litmus {
+    fn litmus(&mut self, design: &DesignInfo, seed: u64) -> Litmus {
         let threads = *[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty");
         let locks = self.random.random_range(1..=2);
         let variables = self.variables(threads, locks);
@@ -226,7 +226,7 @@ impl Generator {
             4 => Step::Evict(word, Level::L1),
             5 => Step::Evict(word, Level::L2),
             6 => Step::WriteBack(word),
-            7 => Step::Background,
+            7 => Step::Maintenance,
             8 => Step::Load(word),
             9 => Step::Compute(self.random.random_range(1..600)),
             _ => return,

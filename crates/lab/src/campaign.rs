@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use crate::adversary::schedule;
 use crate::case::{Case, LitmusError};
-use crate::explorer::{Conviction, Exhaustion, Outcome, STATES, Tally, Thoroughness};
-use crate::litmus::{CrashAt, Form, Litmus};
-use crate::minimise::shrink_watched;
+use crate::explorer::{CrashRun, Outcome, STATES, Tally, Thoroughness, Violation};
+use crate::litmus::{CrashAt, FailureMode, Litmus};
+use crate::minimise::minimise_observed;
 use crate::recording::Recording;
 use crate::timeline::{Timeline, tell};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::memory::Addr;
-use graven_machine::design::{Entry, Promise};
+use graven_machine::design::{DesignInfo, Guarantee};
 use graven_machine::registry::Registry;
 use graven_machine::sim::{SimError, Spec};
 
-/// A conviction with its story.
+/// A violation with its story.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What was broken, in the shrunk program if there is one.
-    pub conviction: Conviction,
+    pub violation: Violation,
     /// What led to it.
     pub timeline: Timeline,
     /// A program that replays it exactly.
@@ -38,10 +38,10 @@ pub struct Finding {
 pub struct Report {
     /// What was judged.
     pub tally: Tally,
-    /// Convictions.
+    /// Violations.
     pub findings: Vec<Finding>,
     /// How often each state worth reaching was reached: those of all designs, then this one's.
-    pub reached: Vec<(&'static str, &'static str, u64)>,
+    pub coverage: Vec<(&'static str, &'static str, u64)>,
     /// Runs that the design refused to go on with, with its reason the first time.
     pub refused: u64,
     /// That reason.
@@ -54,10 +54,10 @@ pub struct Report {
 
 impl Report {
     /// An empty one for a design.
-    pub fn new(design: &Entry) -> Report {
-        let named = STATES.iter().chain(design.corners);
+    pub fn new(design: &DesignInfo) -> Report {
+        let named = STATES.iter().chain(design.cover_points);
         Report {
-            reached: named.map(|state| (state.name, state.summary, 0)).collect(),
+            coverage: named.map(|state| (state.name, state.summary, 0)).collect(),
             ..Report::default()
         }
     }
@@ -66,34 +66,34 @@ impl Report {
     pub fn add(&mut self, outcome: &Outcome) {
         self.runs += 1;
         self.tally.add(&outcome.tally);
-        let counts = outcome.reached.counts().iter().chain(&outcome.corners);
-        self.reached.iter_mut().zip(counts).for_each(|(state, n)| state.2 += n);
+        let counts = outcome.coverage.counts().iter().chain(&outcome.cover_points);
+        self.coverage.iter_mut().zip(counts).for_each(|(state, n)| state.2 += n);
         if let Some(why) = &outcome.refused {
             self.refused += 1;
             self.refusal.get_or_insert_with(|| why.clone());
         }
     }
 
-    /// Adds a conviction that its own program replays.
-    pub fn add_story(&mut self, conviction: Conviction, timeline: Timeline) {
-        self.findings.push(Finding { conviction, timeline, replay: None, seed: None });
+    /// Adds a violation that its own program replays.
+    pub fn add_story(&mut self, violation: Violation, timeline: Timeline) {
+        self.findings.push(Finding { violation, timeline, replay: None, seed: None });
     }
 
-    /// As JSON: `crash_points`, `recoveries`, `forms`, `convictions`, `reached`, `not_reached`, `runs`,
+    /// As JSON: `crash_points`, `recoveries`, `modes`, `violations`, `reached`, `not_covered`, `runs`,
     /// `refused`, `refusal`, `next_seed`.
     pub fn to_json(&self) -> Value {
-        let reached: BTreeMap<&str, u64> = self.reached.iter().map(|s| (s.0, s.2)).collect();
-        let not: Vec<&str> = self.reached.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
+        let reached: BTreeMap<&str, u64> = self.coverage.iter().map(|s| (s.0, s.2)).collect();
+        let not: Vec<&str> = self.coverage.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
         json!({
             "crash_points": self.tally.crash_points,
             "recoveries": self.tally.recoveries(),
-            "forms": {
+            "failure_modes": {
                 "plain": self.tally.plain, "torn": self.tally.torn,
                 "in_flight": self.tally.in_flight, "recovery": self.tally.recovery,
                 "structures": self.tally.structures,
             },
-            "convictions": self.findings.iter().map(Finding::to_json).collect::<Vec<_>>(),
-            "reached": reached, "not_reached": not,
+            "violations": self.findings.iter().map(Finding::to_json).collect::<Vec<_>>(),
+            "covered": reached, "not_covered": not,
             "runs": self.runs, "refused": self.refused, "refusal": self.refusal,
             "next_seed": self.next_seed,
         })
@@ -105,10 +105,10 @@ impl Finding {
         let row =
             |r: &crate::timeline::Row| json!({ "cycle": r.cycle, "who": r.who, "what": r.what });
         json!({
-            "point": self.conviction.point,
-            "form": form_text(self.conviction.form),
-            "cycle": self.conviction.cycle,
-            "what": self.conviction.what,
+            "point": self.violation.point,
+            "failure_mode": failure_mode_text(self.violation.mode),
+            "cycle": self.violation.cycle,
+            "what": self.violation.what,
             "seed": self.seed,
             "timeline": self.timeline.rows.iter().map(row).collect::<Vec<_>>(),
             "left_out": self.timeline.left_out,
@@ -117,43 +117,43 @@ impl Finding {
     }
 }
 
-/// A form as a litmus program writes it.
-pub fn form_text(form: Form) -> String {
-    match form {
-        Form::Plain => "plain".into(),
-        Form::Torn(mask) => format!("torn {mask:#x}"),
-        Form::InFlight(seed) => format!("in-flight {seed}"),
-        Form::Recovery(writes) => format!("recovery {writes}"),
+/// A mode as a litmus program writes it.
+pub fn failure_mode_text(mode: FailureMode) -> String {
+    match mode {
+        FailureMode::Plain => "plain".into(),
+        FailureMode::Torn(mask) => format!("torn {mask:#x}"),
+        FailureMode::InFlight(seed) => format!("in-flight {seed}"),
+        FailureMode::Recovery(writes) => format!("recovery {writes}"),
     }
 }
 
-/// What a design promises, in a word.
-pub fn promise_text(promise: Promise) -> &'static str {
-    match promise {
-        Promise::Nothing => "nothing",
-        Promise::CommitOrder => "commit-order",
-        Promise::Durable => "durable",
+/// What a design guarantees, in a word.
+pub fn guarantee_text(guarantee: Guarantee) -> &'static str {
+    match guarantee {
+        Guarantee::None => "none",
+        Guarantee::Prefix => "prefix",
+        Guarantee::Durable => "durable",
     }
 }
 
-/// The story of a program's conviction.
+/// The story of a program's violation.
 ///
 /// # Errors
 /// Whatever does not exist or fit.
 pub fn story_of(
     registry: &Registry,
     litmus: &Litmus,
-    design: &'static Entry,
-) -> Result<Option<(Conviction, Timeline)>, LitmusError> {
+    design: &'static DesignInfo,
+) -> Result<Option<(Violation, Timeline)>, LitmusError> {
     let case = Case::new(registry, litmus, design)?;
     let Ok(mut told) = case.tell() else { return Ok(None) };
-    if told.convictions.is_empty() {
+    if told.violations.is_empty() {
         return Ok(None);
     }
-    let conviction = told.convictions.remove(0);
+    let violation = told.violations.remove(0);
     let name = |addr: Addr| case.layout().name(addr).map(str::to_owned);
-    let timeline = tell(&told.story, &conviction, &name);
-    Ok(Some((conviction, timeline)))
+    let timeline = tell(&told.story, &violation, &name);
+    Ok(Some((violation, timeline)))
 }
 
 /// One run, crashed at every crash point.
@@ -161,7 +161,7 @@ pub struct RunCampaign<'r> {
     registry: &'r Registry,
     spec: Spec,
     how: Thoroughness,
-    run: Exhaustion,
+    run: CrashRun,
 }
 
 impl<'r> RunCampaign<'r> {
@@ -174,7 +174,7 @@ impl<'r> RunCampaign<'r> {
         spec: Spec,
         how: Thoroughness,
     ) -> Result<RunCampaign<'r>, ConfigError> {
-        let run = Exhaustion::new(&spec, None, how)?;
+        let run = CrashRun::new(&spec, None, how)?;
         Ok(RunCampaign { registry, spec, how, run })
     }
 
@@ -183,7 +183,7 @@ impl<'r> RunCampaign<'r> {
         self.run.control()
     }
 
-    /// Runs it. The first conviction is repeated with every operation recorded, reduced, and told.
+    /// Runs it. The first violation is repeated with every operation recorded, reduced, and told.
     ///
     /// # Errors
     /// [`SimError::Cancelled`].
@@ -191,17 +191,17 @@ impl<'r> RunCampaign<'r> {
         let mut report = Report::new(self.spec.design);
         let control = self.run.control();
         let outcome = self.run.run(None)?;
-        control.reducing(!outcome.convictions.is_empty());
+        control.minimising(!outcome.violations.is_empty());
         report.add(&outcome);
-        for (i, conviction) in outcome.convictions.iter().enumerate() {
+        for (i, violation) in outcome.violations.iter().enumerate() {
             let finding = if i == 0 {
-                self::reduced(self.registry, &self.spec, self.how, conviction, &control)
+                self::reduced(self.registry, &self.spec, self.how, violation, &control)
             } else {
                 None
             };
             report.findings.push(finding.unwrap_or_else(|| Finding {
-                timeline: untold(conviction),
-                conviction: conviction.clone(),
+                timeline: untold(violation),
+                violation: violation.clone(),
                 replay: None,
                 seed: None,
             }));
@@ -211,8 +211,8 @@ impl<'r> RunCampaign<'r> {
 }
 
 /// Without a program to replay, what is known is its end.
-fn untold(conviction: &Conviction) -> Timeline {
-    tell(&[], conviction, &|_| None)
+fn untold(violation: &Violation) -> Timeline {
+    tell(&[], violation, &|_| None)
 }
 
 /// The run as a litmus program, reduced if only part of it is needed.
@@ -220,31 +220,32 @@ fn reduced(
     registry: &Registry,
     spec: &Spec,
     how: Thoroughness,
-    conviction: &Conviction,
+    violation: &Violation,
     control: &Arc<Control>,
 ) -> Option<Finding> {
-    let only = CrashAt::Point { number: conviction.point, form: conviction.form };
+    let only = CrashAt::Point { number: violation.point, mode: violation.mode };
     let recording = Recording::new(spec).ok()?;
     let log = recording.log();
-    let run = Exhaustion::new(spec, Some(Box::new(recording)), Thoroughness { at: only, ..how });
+    let run = CrashRun::new(spec, Some(Box::new(recording)), Thoroughness { at: only, ..how });
     run.ok()?.run(None).ok()?;
-    let litmus = log.to_litmus(registry, spec, &conviction.what)?;
-    let least = shrink_watched(registry, &litmus, spec.design, conviction.form, spec.seed, control);
+    let litmus = log.to_litmus(registry, spec, &violation.what)?;
+    let least =
+        minimise_observed(registry, &litmus, spec.design, violation.mode, spec.seed, control);
     let replay = least.map_or_else(|| Litmus { crash: only, ..litmus }, |least| least.litmus);
-    let (conviction, timeline) = story_of(registry, &replay, spec.design).ok()??;
+    let (violation, timeline) = story_of(registry, &replay, spec.design).ok()??;
     Some(Finding {
-        conviction,
+        violation,
         timeline,
         replay: Some(as_claimed(registry, replay, spec.design)),
         seed: None,
     })
 }
 
-/// With what is expected of the design: of one that is not sound, or sabotaged, that it is convicted.
-fn as_claimed(registry: &Registry, mut litmus: Litmus, design: &'static Entry) -> Litmus {
-    let claims = |case: Case| litmus.sabotage.is_none() && design.is_sound(case.config());
+/// With what is expected of the design: of one that is not sound, or mutated, that it violates its guarantee.
+fn as_claimed(registry: &Registry, mut litmus: Litmus, design: &'static DesignInfo) -> Litmus {
+    let claims = |case: Case| litmus.mutant.is_none() && design.is_sound(case.config());
     if !Case::new(registry, &litmus, design).is_ok_and(claims) {
-        litmus.convicts = std::mem::take(&mut litmus.designs);
+        litmus.violates = std::mem::take(&mut litmus.designs);
     }
     litmus
 }
@@ -252,41 +253,41 @@ fn as_claimed(registry: &Registry, mut litmus: Litmus, design: &'static Entry) -
 /// Many schedules of the adversary.
 pub struct AdversaryCampaign<'r> {
     registry: &'r Registry,
-    design: &'static Entry,
-    sabotage: Option<String>,
+    design: &'static DesignInfo,
+    mutant: Option<String>,
     settings: Vec<(String, String)>,
     first_seed: u64,
     seeds: u64,
-    convictions_max: usize,
+    violations_max: usize,
     control: Arc<Control>,
 }
 
 impl<'r> AdversaryCampaign<'r> {
     /// Schedules `first_seed..first_seed + seeds`, with these settings on top of what is drawn, up to so
-    /// many convictions.
+    /// many violations.
     ///
     /// # Errors
-    /// A sabotage that the design does not have, or settings that do not fit.
+    /// A mutant that the design does not have, or settings that do not fit.
     pub fn new(
         registry: &'r Registry,
-        design: &'static Entry,
-        sabotage: Option<String>,
+        design: &'static DesignInfo,
+        mutant: Option<String>,
         settings: Vec<(String, String)>,
         (first_seed, seeds): (u64, u64),
-        convictions_max: usize,
+        violations_max: usize,
     ) -> Result<AdversaryCampaign<'r>, LitmusError> {
-        if let Some(name) = &sabotage {
-            design.sabotage(name)?;
+        if let Some(name) = &mutant {
+            design.mutant(name)?;
         }
         let control = Arc::new(Control::default());
         let campaign = AdversaryCampaign {
             registry,
             design,
-            sabotage,
+            mutant,
             settings,
             first_seed,
             seeds,
-            convictions_max,
+            violations_max,
             control,
         };
         // Not with what is drawn: a schedule that does not fit is counted when it is its turn.
@@ -306,12 +307,12 @@ impl<'r> AdversaryCampaign<'r> {
 
     fn program(&self, seed: u64) -> Litmus {
         let mut litmus = schedule(self.design, seed);
-        litmus.sabotage.clone_from(&self.sabotage);
+        litmus.mutant.clone_from(&self.mutant);
         litmus.settings.extend(self.settings.iter().cloned());
         litmus
     }
 
-    /// Runs all schedules, or until there are convictions enough.
+    /// Runs all schedules, or until there are violations enough.
     ///
     /// # Errors
     /// [`SimError::Cancelled`].
@@ -335,11 +336,11 @@ impl<'r> AdversaryCampaign<'r> {
             let outcome = case.run()?;
             report.add(&outcome);
             self.control.judged(report.tally.recoveries());
-            if let Some(conviction) = outcome.convictions.into_iter().next() {
-                self.control.reducing(true);
-                report.findings.push(self.finding(seed, &litmus, conviction));
-                self.control.reducing(false);
-                if report.findings.len() >= self.convictions_max {
+            if let Some(violation) = outcome.violations.into_iter().next() {
+                self.control.minimising(true);
+                report.findings.push(self.finding(seed, &litmus, violation));
+                self.control.minimising(false);
+                if report.findings.len() >= self.violations_max {
                     break;
                 }
             }
@@ -348,16 +349,16 @@ impl<'r> AdversaryCampaign<'r> {
         Ok(report)
     }
 
-    fn finding(&self, seed: u64, litmus: &Litmus, conviction: Conviction) -> Finding {
+    fn finding(&self, seed: u64, litmus: &Litmus, violation: Violation) -> Finding {
         let least =
-            shrink_watched(self.registry, litmus, self.design, conviction.form, 0, &self.control);
+            minimise_observed(self.registry, litmus, self.design, violation.mode, 0, &self.control);
         let mut replay = least.map_or_else(|| litmus.clone(), |least| least.litmus);
         replay.title = format!("{}, reduced", replay.title);
-        let (conviction, timeline) = match story_of(self.registry, &replay, self.design) {
+        let (violation, timeline) = match story_of(self.registry, &replay, self.design) {
             Ok(Some(told)) => told,
-            _ => (conviction.clone(), untold(&conviction)),
+            _ => (violation.clone(), untold(&violation)),
         };
         let replay = Some(as_claimed(self.registry, replay, self.design));
-        Finding { conviction, timeline, replay, seed: Some(seed) }
+        Finding { violation, timeline, replay, seed: Some(seed) }
     }
 }

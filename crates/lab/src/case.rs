@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::explorer::{Exhaustion, Expect, Outcome, Thoroughness};
+use crate::explorer::{CrashRun, Expect, Outcome, Thoroughness};
 use crate::litmus::{
     Expectation, Layout, LayoutError, Litmus, LitmusWorkload, MACHINE, WORKLOAD, When, Word,
     crash_steps,
@@ -12,15 +12,15 @@ use crate::litmus::{
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image};
-use graven_machine::design::{Entry, Promise, Sabotages};
+use graven_machine::design::{DesignInfo, Guarantee, Mutants};
 use graven_machine::registry::Registry;
 use graven_machine::sim::Crash;
-use graven_machine::sim::{SimError, Spec, Trial};
+use graven_machine::sim::{CrashOptions, SimError, Spec};
 
 /// Why a program cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LitmusError {
-    /// Its designs, machine, settings or sabotage.
+    /// Its designs, machine, settings or mutant.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// Its variables.
@@ -38,20 +38,22 @@ pub struct Case {
     parent: Option<Arc<Control>>,
 }
 
-/// The designs that a program is for, and whether each must be convicted.
+/// The designs that a program is for, and whether each must violate their guarantee.
 ///
 /// # Errors
 /// Names that do not exist.
 pub fn designs_of(
     registry: &Registry,
     litmus: &Litmus,
-) -> Result<Vec<(&'static Entry, bool)>, ConfigError> {
+) -> Result<Vec<(&'static DesignInfo, bool)>, ConfigError> {
     let find = |name: &String| registry.find_design(name);
-    let mut all: Vec<(&Entry, bool)> = if litmus.designs.is_empty() && litmus.convicts.is_empty() {
+    let mut all: Vec<(&DesignInfo, bool)> = if litmus.designs.is_empty()
+        && litmus.violates.is_empty()
+    {
         // What is expected at some point is there if commits are durable.
-        let fits = |d: &Entry, config: &Config| {
+        let fits = |d: &DesignInfo, config: &Config| {
             d.is_sound(config)
-                && (litmus.expectations.is_empty() || d.promise_in(config) == Promise::Durable)
+                && (litmus.expectations.is_empty() || d.guarantee_in(config) == Guarantee::Durable)
         };
         let config = registry.defaults();
         registry.designs().iter().filter(|d| fits(d, &config)).map(|&d| (d, false)).collect()
@@ -59,7 +61,7 @@ pub fn designs_of(
         let found: Result<Vec<_>, _> = litmus.designs.iter().map(find).collect();
         found?.into_iter().map(|d| (d, false)).collect()
     };
-    for name in &litmus.convicts {
+    for name in &litmus.violates {
         all.push((registry.find_design(name)?, true));
     }
     Ok(all)
@@ -73,27 +75,27 @@ impl Case {
     pub fn new(
         registry: &Registry,
         litmus: &Litmus,
-        design: &'static Entry,
+        design: &'static DesignInfo,
     ) -> Result<Case, LitmusError> {
         let mut config = registry.machine(litmus.machine.as_deref().unwrap_or(MACHINE))?;
         for (key, value) in &litmus.settings {
             config.set(key, value)?;
         }
-        let sabotages = match &litmus.sabotage {
-            Some(name) => design.sabotage(name)?,
-            None => Sabotages::NONE,
+        let mutants = match &litmus.mutant {
+            Some(name) => design.mutant(name)?,
+            None => Mutants::NONE,
         };
         let threads = litmus.threads.len() as u64;
         let mut spec = Spec::new(config, design, &WORKLOAD, Some(threads), Some(1), 0)?;
-        spec.trial = Trial {
-            sabotages,
+        spec.crash_options = CrashOptions {
+            mutants,
             first_transaction: litmus.first_transaction,
             garbage: litmus.garbage,
             adversary: litmus.adversary,
         };
         let (start, end) = spec.data_region();
         let layout = Layout::new(litmus, start, end)?;
-        (design.build)(&spec.site())?;
+        (design.build)(&spec.context())?;
         let how = Thoroughness { at: litmus.crash, ..Thoroughness::SHORT };
         Ok(Case { spec, layout, litmus: litmus.clone(), how, parent: None })
     }
@@ -134,7 +136,7 @@ impl Case {
         self.exhaustion().run(Some(&mut Expectations { case: self }))
     }
 
-    /// Runs it up to the first conviction, telling its story.
+    /// Runs it up to the first violation, telling its story.
     ///
     /// # Errors
     /// [`SimError::Cancelled`].
@@ -142,9 +144,9 @@ impl Case {
         self.exhaustion().telling().run(Some(&mut Expectations { case: self }))
     }
 
-    fn exhaustion(&self) -> Exhaustion {
+    fn exhaustion(&self) -> CrashRun {
         let workload = Box::new(LitmusWorkload::new(&self.litmus, &self.layout));
-        let run = Exhaustion::new(&self.spec, Some(workload), self.how);
+        let run = CrashRun::new(&self.spec, Some(workload), self.how);
         let run = run.expect("it was built before");
         match &self.parent {
             Some(parent) => run.under(parent),
@@ -184,11 +186,11 @@ impl Expectations<'_> {
 
 impl Expect for Expectations<'_> {
     fn survives(&mut self, step: u32, crash: &Crash<'_>) -> Option<String> {
-        self.of(&When::Survives(self.name(step)), |addr| crash.medium.peek(addr))
+        self.of(&When::Survives(self.name(step)), |addr| crash.image.peek(addr))
     }
 
     fn recovered(&mut self, step: Option<u32>, crash: &Crash<'_>) -> Option<String> {
-        let value = |addr| crash.medium.peek(addr);
+        let value = |addr| crash.image.peek(addr);
         step.and_then(|step| self.of(&When::Recovered(self.name(step)), value))
             .or_else(|| self.of(&When::Everywhere, value))
     }

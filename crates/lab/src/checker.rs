@@ -6,13 +6,13 @@
 //!
 //! - one whose end had not been reached has left no trace: each word it stored holds what it held before;
 //! - one that was ending is there whole or not at all (stores that its software performs only when it may be there,
-//!   see [`Judge::defer`], included);
-//! - every acknowledged one is there, unless the design promises commit order only
-//!   ([`Promise::CommitOrder`]): then the survivors are the first so-many of all transactions in the order
+//!   see [`DurabilityChecker::defer`], included);
+//! - every acknowledged one is there, unless the design guarantees commit order only
+//!   ([`Guarantee::Prefix`]): then the survivors are the first so-many of all transactions in the order
 //!   in which they reached their ends.
 //!
 //! Nothing else may have changed. Since threads hand words to each other under locks that they hold to the
-//! end, dependent transactions respect commit order under either promise: the later one begins when
+//! end, dependent transactions respect commit order under either guarantee: the later one begins when
 //! the earlier has been acknowledged.
 //!
 //! The comparison is exact, and costs what was written since the failure: [`Domain`] keeps the number of
@@ -27,8 +27,8 @@ use thiserror::Error;
 
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, Image};
-use graven_base::surviving::Medium;
-use graven_machine::design::Promise;
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::Guarantee;
 use graven_machine::sim::{Crash, Simulation, TransactionObserver};
 
 /// A transaction and what it stored.
@@ -44,16 +44,16 @@ struct Stored {
 
 /// Follows transactions and judges recovered bytes.
 #[derive(Clone, Debug)]
-pub struct Judge {
-    promise: Promise,
+pub struct DurabilityChecker {
+    guarantee: Guarantee,
     open: Vec<Option<Stored>>,
-    /// Under [`Promise::CommitOrder`], transactions that have reached their ends, in that order.
+    /// Under [`Guarantee::Prefix`], transactions that have reached their ends, in that order.
     ended: Vec<Stored>,
     start: Addr,
     end: Addr,
 }
 
-/// A promise that was broken.
+/// A guarantee that was broken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Verdict {
     /// A word that no unacknowledged transaction stored differs from the committed state.
@@ -150,37 +150,43 @@ impl Verdict {
 /// Has a checker follow a simulation's transactions. Call it before running.
 pub fn attach(simulation: &mut Simulation) {
     let (spec, (start, end)) = (simulation.spec(), simulation.data_region());
-    let judge = Judge::new(spec.design.promise_in(&spec.config), spec.threads, start, end);
+    let judge =
+        DurabilityChecker::new(spec.design.guarantee_in(&spec.config), spec.threads, start, end);
     simulation.follow_transactions(Box::new(judge));
 }
 
 /// Judges what a power failure left, as it is now.
 ///
 /// # Errors
-/// The first promise found broken.
+/// The first guarantee found broken.
 ///
 /// # Panics
 /// If no checker was attached to the simulation.
 pub fn judge(crash: &Crash<'_>) -> Result<(), Verdict> {
     let simulation = crash.simulation();
-    let judge: Option<&Judge> = simulation.transaction_observer();
+    let judge: Option<&DurabilityChecker> = simulation.transaction_observer();
     let now = simulation.machine().architectural();
-    judge.expect("a checker is attached").judge(&crash.medium, crash.different_words(), now)
+    judge.expect("a checker is attached").judge(&crash.image, crash.different_words(), now)
 }
 
-impl Judge {
+impl DurabilityChecker {
     /// For so many threads, and for words in `[start, end)`.
-    pub fn new(promise: Promise, threads: u32, start: Addr, end: Addr) -> Self {
+    pub fn new(guarantee: Guarantee, threads: u32, start: Addr, end: Addr) -> Self {
         let open = (0..threads).map(|_| None).collect();
-        Self { promise, open, ended: Vec::new(), start, end }
+        Self { guarantee, open, ended: Vec::new(), start, end }
     }
 
     /// Judges what recovery left. `now`: architectural memory at the failure. `different`: the words
-    /// in which the durable bytes differed from it, before anything was written to the medium.
+    /// in which the durable bytes differed from it, before anything was written to the surviving.
     ///
     /// # Errors
-    /// The first promise found broken.
-    pub fn judge(&self, recovered: &Medium, different: u64, now: &Image) -> Result<(), Verdict> {
+    /// The first guarantee found broken.
+    pub fn judge(
+        &self,
+        recovered: &SurvivingImage,
+        different: u64,
+        now: &Image,
+    ) -> Result<(), Verdict> {
         let mut different = different;
         for w in recovered.written() {
             if (self.start..self.end).contains(&w.addr) {
@@ -189,7 +195,7 @@ impl Judge {
                 different -= u64::from(w.old != committed);
             }
         }
-        if self.promise == Promise::CommitOrder {
+        if self.guarantee == Guarantee::Prefix {
             return self.find_prefix(recovered, different, now);
         }
         for open in self.open.iter().flatten() {
@@ -209,7 +215,7 @@ impl Judge {
     /// expected is what is there.
     fn find_prefix(
         &self,
-        recovered: &Medium,
+        recovered: &SurvivingImage,
         mut different: u64,
         now: &Image,
     ) -> Result<(), Verdict> {
@@ -240,7 +246,7 @@ impl Judge {
     }
 
     /// A word that differs from the committed state though no open transaction stored it.
-    fn first_lost(&self, recovered: &Medium, now: &Image) -> Option<Verdict> {
+    fn first_lost(&self, recovered: &SurvivingImage, now: &Image) -> Option<Verdict> {
         let stored = |addr: Addr| {
             let of = |o: &Stored| o.before.binary_search_by_key(&addr, |&(a, _)| a).is_ok();
             self.open.iter().flatten().any(of)
@@ -251,7 +257,7 @@ impl Judge {
     }
 }
 
-impl TransactionObserver for Judge {
+impl TransactionObserver for DurabilityChecker {
     /// A transaction begins.
     fn begin(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
@@ -271,7 +277,7 @@ impl TransactionObserver for Judge {
     /// It is about to end, and stores these words, by address, only when it may be there already. `now`:
     /// architectural memory.
     fn defer(&mut self, tx: Tx, words: &[(Addr, u64)], now: &Image) {
-        assert!(self.promise != Promise::CommitOrder || words.is_empty(), "not needed yet");
+        assert!(self.guarantee != Guarantee::Prefix || words.is_empty(), "not needed yet");
         words.iter().for_each(|&(addr, _)| self.store(tx, addr, now.load(addr)));
         let open = self.open[tx.thread as usize].as_mut();
         open.expect("it is open still").deferred = words.to_vec();
@@ -280,7 +286,7 @@ impl TransactionObserver for Judge {
     /// Its end was reached: from now on it may be there.
     fn ending(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
-        if self.promise != Promise::CommitOrder {
+        if self.guarantee != Guarantee::Prefix {
             slot.as_mut().expect("only an open transaction ends").ending = true;
             return;
         }
@@ -290,7 +296,7 @@ impl TransactionObserver for Judge {
     /// The design puts its end off: it has not taken effect, and will be reached anew.
     fn put_off(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
-        if self.promise != Promise::CommitOrder {
+        if self.guarantee != Guarantee::Prefix {
             slot.as_mut().expect("it is open still").ending = false;
             return;
         }
@@ -301,7 +307,7 @@ impl TransactionObserver for Judge {
 
     /// Its commit was acknowledged: from now on it must be there.
     fn acknowledged(&mut self, tx: Tx) {
-        if self.promise != Promise::CommitOrder {
+        if self.guarantee != Guarantee::Prefix {
             let open = self.open[tx.thread as usize].take();
             assert!(open.is_some_and(|o| o.ending), "only an ending transaction is acknowledged");
         }
@@ -317,7 +323,7 @@ impl Stored {
         }
     }
 
-    fn judge(&self, recovered: &Medium, now: &Image) -> Result<(), Verdict> {
+    fn judge(&self, recovered: &SurvivingImage, now: &Image) -> Result<(), Verdict> {
         let Tx { thread, number } = self.tx;
         let found = |addr: Addr| recovered.peek(addr);
         let after = |addr: Addr| self.after(addr, now);
@@ -347,18 +353,18 @@ mod tests {
     const TX: Tx = Tx { thread: 0, number: 3 };
     const END: Addr = Addr(4096);
 
-    fn judge(promise: Promise) -> Judge {
-        Judge::new(promise, 2, Addr(0), END)
+    fn judge(guarantee: Guarantee) -> DurabilityChecker {
+        DurabilityChecker::new(guarantee, 2, Addr(0), END)
     }
 
     /// Judges an image with these first words; nothing of it was durable before.
-    fn verdict(judge: &Judge, now: &Image, recovered: &[u64]) -> Result<(), Verdict> {
-        let mut medium = Medium::default();
+    fn verdict(judge: &DurabilityChecker, now: &Image, recovered: &[u64]) -> Result<(), Verdict> {
+        let mut surviving = SurvivingImage::default();
         let different = Image::new().differences(now, Addr(0), END).count() as u64;
         for (i, &word) in recovered.iter().enumerate() {
-            medium.store(Addr(i as u64 * 8), word);
+            surviving.store(Addr(i as u64 * 8), word);
         }
-        judge.judge(&medium, different, now)
+        judge.judge(&surviving, different, now)
     }
 
     fn image(words: &[u64]) -> Image {
@@ -371,7 +377,7 @@ mod tests {
 
     /// Two words stored by one transaction: 1 → 11 and 2 → 12; a third word holds 7.
     fn case(ending: bool, recovered: [u64; 3]) -> Result<(), Verdict> {
-        let mut judge = judge(Promise::Durable);
+        let mut judge = judge(Guarantee::Durable);
         judge.begin(TX);
         judge.store(TX, Addr(8), 2);
         judge.store(TX, Addr(0), 1);
@@ -405,7 +411,7 @@ mod tests {
 
     /// A transaction that may be durable before it has stored word 0, 1 → 11; word 1 it has stored, 2 → 12.
     fn deferred(recovered: [u64; 3]) -> Result<(), Verdict> {
-        let mut judge = judge(Promise::Durable);
+        let mut judge = judge(Guarantee::Durable);
         judge.begin(TX);
         judge.store(TX, Addr(8), 2);
         let now = image(&[1, 12, 7]);
@@ -427,7 +433,7 @@ mod tests {
 
     #[test]
     fn what_was_acknowledged_must_be_there() {
-        let mut judge = judge(Promise::Durable);
+        let mut judge = judge(Guarantee::Durable);
         let now = image(&[9]);
         judge.begin(TX);
         judge.store(TX, Addr(0), 0);
@@ -441,7 +447,7 @@ mod tests {
     /// Three transactions have ended: word 0 went 0 → 1 → 2, word 1 went 0 → 5 with the second, word 2
     /// went 0 → 6 with the third; an open one has stored word 3.
     fn prefix(recovered: [u64; 4]) -> Result<(), Verdict> {
-        let mut judge = judge(Promise::CommitOrder);
+        let mut judge = judge(Guarantee::Prefix);
         let stores: [&[(u64, u64)]; 3] = [&[(0, 0)], &[(0, 1), (8, 0)], &[(16, 0)]];
         for (number, words) in stores.iter().enumerate() {
             let tx = Tx { thread: 0, number: number as u64 };
@@ -469,7 +475,7 @@ mod tests {
 
     #[test]
     fn an_ending_transaction_does_not_survive_without_its_forerunners() {
-        let mut judge = judge(Promise::CommitOrder);
+        let mut judge = judge(Guarantee::Prefix);
         for number in 0..2 {
             let tx = Tx { thread: number, number: 0 };
             judge.begin(tx);
@@ -488,7 +494,7 @@ mod tests {
 
     #[test]
     fn an_end_that_is_put_off_is_reached_anew() {
-        let mut judge = judge(Promise::CommitOrder);
+        let mut judge = judge(Guarantee::Prefix);
         let [first, second] = [0, 1].map(|thread| Tx { thread, number: 0 });
         for tx in [first, second] {
             judge.begin(tx);

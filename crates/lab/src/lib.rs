@@ -1,16 +1,16 @@
 //! The crash laboratory: a power failure at every point of a run, recovery from the surviving bytes alone, and whether
-//! the promise held.
+//! the guarantee held.
 //!
 //! | module | what |
 //! |---|---|
-//! | `checker` | the trusted base: were the promises kept? It knows only what the program was told, and no design |
+//! | `checker` | the trusted base: were the guarantees kept? It knows only what the program was told, and no design |
 //! | `litmus` | directed tests as text: the program, its syntax, its variables in memory |
-//! | `explorer` | every crash point of a run, in all its forms |
+//! | `explorer` | every crash point of a run, in all its modes |
 //! | `case` | a litmus program on a design |
 //! | `recording` | a workload's run as a litmus program |
 //! | `adversary` | seeded programs, machines and schedules |
-//! | `minimise` | the least program that still breaks the promise |
-//! | `timeline` | the story of a broken promise |
+//! | `minimise` | the least program that still breaks the guarantee |
+//! | `timeline` | the story of a broken guarantee |
 //! | `campaign` | many runs, and what is reported of them |
 
 pub mod adversary;

@@ -1,108 +1,113 @@
-//! Shrinking: from a schedule that convicts to the least that still does.
+//! Minimisation: from a schedule that violates to the least that still does.
 //!
 //! Candidates are the program without a thread, without a transaction, without some steps, with a plainer
-//! machine, with smaller numbers; each is run again in full and kept if it still convicts, whatever the
+//! machine, with smaller numbers; each is run again in full and kept if it still violates, whatever the
 //! verdict says. What is left is usually short enough to be read at a glance.
 //!
-//! A long program first loses whole runs of transactions while only the form that convicted it is
-//! examined; the rest is done to what is left, in all forms.
+//! A long program first loses whole runs of transactions while only the mode that violated it is
+//! examined; the rest is done to what is left, in all modes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::case::Case;
-use crate::litmus::{self, CrashAt, Form, Litmus, Placement, Step, Word};
+use crate::litmus::{self, CrashAt, FailureMode, Litmus, Placement, Step, Word};
 use graven_base::control::Control;
-use graven_machine::design::Entry;
+use graven_machine::design::DesignInfo;
 
-use crate::explorer::{Conviction, Thoroughness};
+use crate::explorer::{Thoroughness, Violation};
 use graven_machine::registry::Registry;
 
-/// Most runs that shrinking may take.
+/// Most runs that minimising may take.
 const RUNS_MAX: u32 = 4000;
 
-/// A program that convicts, and how.
+/// A program that violates, and how.
 #[derive(Clone, Debug)]
-pub struct Shrunk {
-    /// The program; it replays the conviction exactly.
+pub struct Minimised {
+    /// The program; it replays the violation exactly.
     pub litmus: Litmus,
-    /// Its first conviction.
-    pub conviction: Conviction,
+    /// Its first violation.
+    pub violation: Violation,
     /// Runs that it took.
     pub runs: u32,
 }
 
-/// The least program that still convicts; `None` if this one does not.
-pub fn shrink(registry: &Registry, litmus: &Litmus, design: &'static Entry) -> Option<Shrunk> {
-    let conviction =
-        Case::new(registry, litmus, design).ok()?.examined(Thoroughness::SHORT).run().ok()?;
-    let form = conviction.convictions.first()?.form;
-    shrink_watched(registry, litmus, design, form, 0, &Arc::default())
-}
-
-/// The same for a program that is known to be convicted in a form, with tears and landings drawn from a
-/// seed. When it is cancelled, it is as far as it has come.
-pub(crate) fn shrink_watched(
+/// The least program that still violates; `None` if this one does not.
+pub fn minimise(
     registry: &Registry,
     litmus: &Litmus,
-    design: &'static Entry,
-    form: Form,
+    design: &'static DesignInfo,
+) -> Option<Minimised> {
+    let violation =
+        Case::new(registry, litmus, design).ok()?.examined(Thoroughness::SHORT).run().ok()?;
+    let mode = violation.violations.first()?.mode;
+    minimise_observed(registry, litmus, design, mode, 0, &Arc::default())
+}
+
+/// The same for a program that is known to violate their guarantee in a mode, with tears and landings drawn from a
+/// seed. When it is cancelled, it is as far as it has come.
+pub(crate) fn minimise_observed(
+    registry: &Registry,
+    litmus: &Litmus,
+    design: &'static DesignInfo,
+    mode: FailureMode,
     seed: u64,
     control: &Arc<Control>,
-) -> Option<Shrunk> {
-    let how = only(form);
-    let mut shrinker = Shrinker { registry, design, seed, how, control, runs: 0, conviction: None };
+) -> Option<Minimised> {
+    let how = only(mode);
+    let mut minimiser =
+        Minimiser { registry, design, seed, how, control, runs: 0, violation: None };
     let mut best = litmus.clone();
     best.crash = CrashAt::Everywhere;
     best.expectations.clear();
-    shrinker.convicts(&best)?;
-    shrinker.drop_threads(&mut best);
-    shrinker.drop_transactions(&mut best);
-    shrinker.drop_unused(&mut best);
-    shrinker.how = Thoroughness::SHORT;
+    minimiser.still_violates(&best)?;
+    minimiser.drop_threads(&mut best);
+    minimiser.drop_transactions(&mut best);
+    minimiser.drop_unused(&mut best);
+    minimiser.how = Thoroughness::SHORT;
     loop {
         let before = best.clone();
-        shrinker.drop_threads(&mut best);
-        shrinker.drop_transactions(&mut best);
-        shrinker.drop_steps(&mut best);
-        shrinker.make_plain(&mut best);
-        shrinker.make_small(&mut best);
-        if best == before || shrinker.runs >= RUNS_MAX {
+        minimiser.drop_threads(&mut best);
+        minimiser.drop_transactions(&mut best);
+        minimiser.drop_steps(&mut best);
+        minimiser.make_plain(&mut best);
+        minimiser.make_small(&mut best);
+        if best == before || minimiser.runs >= RUNS_MAX {
             break;
         }
     }
-    let conviction = shrinker.conviction?;
-    best.crash = CrashAt::Point { number: conviction.point, form: conviction.form };
-    Some(Shrunk { litmus: best, conviction, runs: shrinker.runs })
+    let violation = minimiser.violation?;
+    best.crash = CrashAt::Point { number: violation.point, mode: violation.mode };
+    Some(Minimised { litmus: best, violation, runs: minimiser.runs })
 }
 
-/// Every crash point, in the plain form and one other.
-fn only(form: Form) -> Thoroughness {
+/// Every crash point, in the plain mode and one other.
+fn only(mode: FailureMode) -> Thoroughness {
     let mut how = Thoroughness { torn_every: 0, in_flight_every: 0, ..Thoroughness::SHORT };
     how.recovery_every = 0;
-    match form {
-        Form::Plain => {}
-        Form::Torn(_) => how.torn_every = 1,
-        Form::InFlight(_) => how.in_flight_every = 1,
-        Form::Recovery(_) => how.recovery_every = Thoroughness::SHORT.recovery_every,
+    match mode {
+        FailureMode::Plain => {}
+        FailureMode::Torn(_) => how.torn_every = 1,
+        FailureMode::InFlight(_) => how.in_flight_every = 1,
+        FailureMode::Recovery(_) => how.recovery_every = Thoroughness::SHORT.recovery_every,
     }
     how
 }
 
-struct Shrinker<'a> {
+struct Minimiser<'a> {
     registry: &'a Registry,
-    design: &'static Entry,
+    design: &'static DesignInfo,
     seed: u64,
     how: Thoroughness,
     control: &'a Arc<Control>,
     runs: u32,
     /// Of the best program.
-    conviction: Option<Conviction>,
+    violation: Option<Violation>,
 }
 
-impl Shrinker<'_> {
-    /// Whether it is convicted; then it is the best program.
-    fn convicts(&mut self, candidate: &Litmus) -> Option<()> {
+impl Minimiser<'_> {
+    /// Whether it violates its guarantee; then it is the best program.
+    fn still_violates(&mut self, candidate: &Litmus) -> Option<()> {
         self.runs += 1;
         // What is not a valid program any more (a lock without its unlock) is read as such.
         let candidate = litmus::parse(&candidate.to_string()).ok()?;
@@ -111,7 +116,7 @@ impl Shrinker<'_> {
         }
         let case = Case::new(self.registry, &candidate, self.design).ok()?.examined(self.how);
         let outcome = case.drawing(self.seed).under(self.control).run().ok()?;
-        self.conviction = Some(outcome.convictions.into_iter().next()?);
+        self.violation = Some(outcome.violations.into_iter().next()?);
         Some(())
     }
 
@@ -121,7 +126,7 @@ impl Shrinker<'_> {
         }
         let mut candidate = best.clone();
         change(&mut candidate);
-        let kept = candidate != *best && self.convicts(&candidate).is_some();
+        let kept = candidate != *best && self.still_violates(&candidate).is_some();
         if kept {
             *best = candidate;
         }
@@ -254,7 +259,7 @@ impl Shrinker<'_> {
     }
 }
 
-/// Whether words that several threads store to are stored to under one common lock, as the promise
+/// Whether words that several threads store to are stored to under one common lock, as the guarantee
 /// presumes.
 fn is_isolated(litmus: &Litmus) -> bool {
     // Per word: the thread that stores to it (none: several), and the locks that all its stores are under.

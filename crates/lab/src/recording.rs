@@ -11,7 +11,7 @@ use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Op, Program};
 use graven_machine::registry::Registry;
 use graven_machine::sim::Spec;
-use graven_machine::workload::{Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Workload};
 
 /// More steps than this are not made a program of: it could neither be reduced nor read.
 const STEPS_MAX: usize = 60_000;
@@ -58,7 +58,7 @@ impl Workload for Recording {
         Box::new(Recorded { program, log, thread: thread as usize })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.workload.check(image)
     }
 }
@@ -138,10 +138,10 @@ impl Log {
             designs: vec![spec.design.name.into()],
             machine: Some(machine),
             settings,
-            sabotage: sabotage(spec),
-            adversary: spec.trial.adversary,
-            garbage: spec.trial.garbage,
-            first_transaction: spec.trial.first_transaction,
+            mutant: mutant(spec),
+            adversary: spec.crash_options.adversary,
+            garbage: spec.crash_options.garbage,
+            first_transaction: spec.crash_options.first_transaction,
             variables: touched.iter().map(variable).collect(),
             threads: programs,
             ..Litmus::default()
@@ -160,8 +160,8 @@ fn machine(registry: &Registry, spec: &Spec) -> (String, Vec<(String, String)>) 
     (base.into(), differs.map(|(a, _)| (a.key, a.value.trim_matches('"').to_owned())).collect())
 }
 
-fn sabotage(spec: &Spec) -> Option<String> {
-    let named = spec.design.sabotages.iter().enumerate();
-    let mut in_force = named.filter(|&(i, _)| spec.trial.sabotages.has(i));
+fn mutant(spec: &Spec) -> Option<String> {
+    let named = spec.design.mutants.iter().enumerate();
+    let mut in_force = named.filter(|&(i, _)| spec.crash_options.mutants.has(i));
     in_force.next().map(|(_, s)| s.name.into())
 }

@@ -1,15 +1,15 @@
-//! The story of a conviction, for people: what each core did, what became durable when, what a power
-//! failure left, what recovery wrote, and which promise was broken.
+//! The story of a violation, for people: what each core did, what became durable when, what a power
+//! failure left, what recovery wrote, and which guarantee was broken.
 
 use std::collections::BTreeSet;
 
-use crate::explorer::Conviction;
-use crate::litmus::Form;
+use crate::explorer::Violation;
+use crate::litmus::FailureMode;
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr, WORDS_PER_LINE};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
-use graven_machine::happening::Happening;
+use graven_machine::trace_event::TraceEvent;
 
 /// One line of the story.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,21 +34,21 @@ pub struct Timeline {
 /// Most rows before the power failure.
 const ROWS_MAX: usize = 120;
 
-/// Tells the story of a conviction. `name`: what programs call a word.
+/// Tells the story of a violation. `name`: what programs call a word.
 pub fn tell(
-    story: &[(Cycle, Happening)],
-    conviction: &Conviction,
+    story: &[(Cycle, TraceEvent)],
+    violation: &Violation,
     name: &dyn Fn(Addr) -> Option<String>,
 ) -> Timeline {
     let teller = Teller { name };
-    let relevant = relevant(story, conviction);
+    let relevant = relevant(story, violation);
     let mut timeline = Timeline::default();
-    for (cycle, happening) in story {
-        if !relevant.includes(happening) {
+    for (cycle, event) in story {
+        if !relevant.includes(event) {
             timeline.left_out += 1;
             continue;
         }
-        let Some((who, what)) = teller.happening(happening) else { continue };
+        let Some((who, what)) = teller.event(event) else { continue };
         timeline.rows.push(Row { cycle: Some(*cycle), who, what });
     }
     if timeline.rows.len() > ROWS_MAX {
@@ -56,23 +56,23 @@ pub fn tell(
         timeline.rows.drain(..more);
         timeline.left_out += more;
     }
-    teller.ending(conviction, &mut timeline);
+    teller.ending(violation, &mut timeline);
     timeline
 }
 
-/// Which part of a long story matters: the convicted word's line, and the transactions that stored to it.
+/// Which part of a long story matters: the violated word's line, and the transactions that stored to it.
 struct Relevant {
     everything: bool,
     lines: BTreeSet<LineAddr>,
     transactions: BTreeSet<(u32, u64)>,
 }
 
-fn relevant(story: &[(Cycle, Happening)], conviction: &Conviction) -> Relevant {
-    let everything = story.len() <= ROWS_MAX || conviction.addr.is_none();
-    let lines: BTreeSet<LineAddr> = conviction.addr.iter().map(|a| a.line()).collect();
+fn relevant(story: &[(Cycle, TraceEvent)], violation: &Violation) -> Relevant {
+    let everything = story.len() <= ROWS_MAX || violation.addr.is_none();
+    let lines: BTreeSet<LineAddr> = violation.addr.iter().map(|a| a.line()).collect();
     let mut transactions = BTreeSet::new();
-    for (_, happening) in story {
-        if let Happening::Store { tx, addr, .. } = happening
+    for (_, event) in story {
+        if let TraceEvent::Store { tx, addr, .. } = event
             && lines.contains(&addr.line())
         {
             transactions.insert((tx.thread, tx.number));
@@ -82,18 +82,18 @@ fn relevant(story: &[(Cycle, Happening)], conviction: &Conviction) -> Relevant {
 }
 
 impl Relevant {
-    fn includes(&self, happening: &Happening) -> bool {
+    fn includes(&self, event: &TraceEvent) -> bool {
         let tx = |tx: &Tx| self.transactions.contains(&(tx.thread, tx.number));
         self.everything
-            || match happening {
-                Happening::Begin { tx: t, .. }
-                | Happening::Ending(t)
-                | Happening::Acknowledged(t) => tx(t),
-                Happening::Store { addr, .. } => self.lines.contains(&addr.line()),
-                Happening::Evicted(line) | Happening::Durable { line, .. } => {
+            || match event {
+                TraceEvent::Begin { tx: t, .. }
+                | TraceEvent::Ending(t)
+                | TraceEvent::Acknowledged(t) => tx(t),
+                TraceEvent::Store { addr, .. } => self.lines.contains(&addr.line()),
+                TraceEvent::Evicted(line) | TraceEvent::Durable { line, .. } => {
                     self.lines.contains(line)
                 }
-                Happening::Note(_) => false,
+                TraceEvent::Note(_) => false,
             }
     }
 }
@@ -125,24 +125,24 @@ impl Teller<'_> {
         out + rest
     }
 
-    fn happening(&self, happening: &Happening) -> Option<(String, String)> {
+    fn event(&self, event: &TraceEvent) -> Option<(String, String)> {
         let thread = |tx: &Tx| format!("thread {}", tx.thread);
-        Some(match happening {
-            Happening::Begin { tx, busy } => {
+        Some(match event {
+            TraceEvent::Begin { tx, busy } => {
                 let busy = if *busy { ", while work for earlier ones is under way" } else { "" };
                 (thread(tx), format!("begins transaction {}{busy}", tx.number))
             }
-            Happening::Store { tx, addr, old, new } => {
+            TraceEvent::Store { tx, addr, old, new } => {
                 (thread(tx), format!("{}: {old:#x} -> {new:#x}", self.word(*addr)))
             }
-            Happening::Ending(tx) => (thread(tx), format!("ends transaction {}", tx.number)),
-            Happening::Acknowledged(tx) => {
+            TraceEvent::Ending(tx) => (thread(tx), format!("ends transaction {}", tx.number)),
+            TraceEvent::Acknowledged(tx) => {
                 (thread(tx), format!("is told that transaction {} is committed", tx.number))
             }
-            Happening::Evicted(line) => {
+            TraceEvent::Evicted(line) => {
                 ("caches".into(), format!("send the line of {} home", self.line(*line)))
             }
-            Happening::Durable { line, mask, old, new } => {
+            TraceEvent::Durable { line, mask, old, new } => {
                 let changed = |w: &usize| mask >> w & 1 != 0 && old[*w] != new[*w];
                 let words: Vec<String> = (0..WORDS_PER_LINE)
                     .filter(changed)
@@ -154,7 +154,7 @@ impl Teller<'_> {
                 };
                 ("PM".into(), what)
             }
-            Happening::Note(text) => ("design".into(), self.named(text)),
+            TraceEvent::Note(text) => ("design".into(), self.named(text)),
         })
     }
 
@@ -165,25 +165,27 @@ impl Teller<'_> {
         if names.is_empty() { line.addr().to_string() } else { names.join(", ") }
     }
 
-    fn ending(&self, conviction: &Conviction, timeline: &mut Timeline) {
+    fn ending(&self, violation: &Violation, timeline: &mut Timeline) {
         let mut row = |cycle, who: &str, what: String| {
             timeline.rows.push(Row { cycle, who: who.into(), what });
         };
-        let form = match conviction.form {
-            Form::Plain => String::new(),
-            Form::Torn(mask) => {
+        let mode = match violation.mode {
+            FailureMode::Plain => String::new(),
+            FailureMode::Torn(mask) => {
                 format!("; of the write that is under way only words {mask:#010b} are there")
             }
-            Form::InFlight(_) => "; some of what was on its way has arrived".into(),
-            Form::Recovery(writes) => format!("; it fails again after {writes} writes of recovery"),
+            FailureMode::InFlight(_) => "; some of what was on its way has arrived".into(),
+            FailureMode::Recovery(writes) => {
+                format!("; it fails again after {writes} writes of recovery")
+            }
         };
-        let at = format!("fails (crash point {}){form}", conviction.point);
-        row(Some(conviction.cycle), "power", at);
-        let aftermath = &conviction.aftermath;
-        let saved = aftermath.saved.len();
-        let words: Vec<&Written> = aftermath.saved.iter().chain(&aftermath.recovered).collect();
+        let at = format!("fails (crash point {}){mode}", violation.point);
+        row(Some(violation.cycle), "power", at);
+        let post_crash = &violation.post_crash;
+        let saved = post_crash.saved.len();
+        let words: Vec<&Written> = post_crash.saved.iter().chain(&post_crash.recovered).collect();
         let who = |at: usize| if at < saved { "saved" } else { "recovery" };
-        let mut notes = aftermath.notes.iter().peekable();
+        let mut notes = post_crash.notes.iter().peekable();
         let mut unnamed = 0;
         for (at, w) in words.iter().enumerate() {
             while let Some((_, text)) = notes.next_if(|(before, _)| *before <= at) {
@@ -204,7 +206,7 @@ impl Teller<'_> {
         if unnamed > 0 {
             row(None, "recovery", format!("{unnamed} words that are not the program's"));
         }
-        row(None, "verdict", self.named(&conviction.what));
+        row(None, "verdict", self.named(&violation.what));
     }
 }
 

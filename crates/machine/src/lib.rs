@@ -14,7 +14,7 @@
 //! | `clock` | what happens later |
 //! | `machine` | all of it, and the handle through which designs act |
 //! | `sim` | a simulation: threads of a workload on the machine, under one design |
-//! | `happening` | what happened in a run, for those who tell its story |
+//! | `trace_event` | what happened in a run, for those who tell its story |
 
 pub mod caches;
 pub mod clock;
@@ -23,7 +23,6 @@ pub mod controller;
 pub mod cores;
 pub mod design;
 pub mod device;
-pub mod happening;
 pub mod machine;
 pub mod media;
 pub mod program;
@@ -32,6 +31,7 @@ pub mod registry;
 pub mod request;
 pub mod sim;
 pub mod stats;
+pub mod trace_event;
 pub mod workload;
 
 pub use machine::Machine;

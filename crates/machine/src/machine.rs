@@ -12,12 +12,12 @@ use crate::clock::Event;
 use crate::config::ControllerConfig;
 use crate::controller::MemorySystem;
 use crate::controller::domain::Domain;
-use crate::happening::Happening;
 use crate::request::{OrderSeq, ReadPurpose, Token, Write, WriteClass};
 use crate::stats::Counters;
+use crate::trace_event::TraceEvent;
 
-/// Most corners that a design may declare.
-pub const CORNERS_MAX: usize = 24;
+/// Most cover points that a design may declare.
+pub const COVER_POINTS_MAX: usize = 24;
 
 /// Caches and memory with their content: all of the machine but the cores.
 pub struct Machine {
@@ -36,9 +36,9 @@ pub struct Machine {
     /// Threads that are to be interrupted, and for how long.
     interrupted: VecDeque<(ThreadId, Cycle)>,
     failure: Option<String>,
-    corners: [u64; CORNERS_MAX],
+    cover_points: [u64; COVER_POINTS_MAX],
     /// What happened since somebody asked, if anybody wants to know.
-    happenings: Option<Vec<(Cycle, Happening)>>,
+    trace: Option<Vec<(Cycle, TraceEvent)>>,
     /// Whether what the design has to say is wanted, too.
     tells: bool,
 }
@@ -53,13 +53,13 @@ impl Machine {
             caches: Hierarchy::new(config),
             arch: populated,
             domain: None,
-            path: config.get::<ControllerConfig>().path_cycles.into(),
+            path: config.get::<ControllerConfig>().bypass_cycles.into(),
             released: VecDeque::new(),
             delivered: VecDeque::new(),
             interrupted: VecDeque::new(),
             failure: None,
-            corners: [0; CORNERS_MAX],
-            happenings: None,
+            cover_points: [0; COVER_POINTS_MAX],
+            trace: None,
             tells: false,
         }
     }
@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// Time for a message between an L1 and the controller when it bypasses the caches.
-    pub fn path(&self) -> Cycle {
+    pub fn bypass_cycles(&self) -> Cycle {
         self.path
     }
 
@@ -132,9 +132,9 @@ impl Machine {
         };
         for (line, mask, data) in writes.drain(..) {
             let old = domain.write(line, mask, &data, &self.arch);
-            if let Some(happenings) = &mut self.happenings {
+            if let Some(trace) = &mut self.trace {
                 let now = self.memory.shared.now;
-                happenings.push((now, Happening::Durable { line, mask, old, new: data }));
+                trace.push((now, TraceEvent::Durable { line, mask, old, new: data }));
             }
         }
     }
@@ -177,7 +177,7 @@ impl Machine {
         let mut write = Write::line(WriteClass::Data, line, self.arch.load_line(line));
         prepare(&mut write);
         self.count().forced_writebacks += 1;
-        self.tell(|| Happening::Evicted(line));
+        self.emit(|| TraceEvent::Evicted(line));
         self.memory.write(write, delay);
         true
     }
@@ -195,13 +195,13 @@ impl Machine {
             || !self.released.is_empty()
             || !self.delivered.is_empty()
             || !self.interrupted.is_empty()
-            || self.caches.has_departures()
+            || self.caches.has_evictions()
             || self.failure.is_some()
     }
 
-    /// Keeps what happens from now on, for [`Machine::take_happenings`].
-    pub(crate) fn keep_happenings(&mut self) {
-        self.happenings = Some(Vec::new());
+    /// Keeps what happens from now on, for [`Machine::take_trace`].
+    pub(crate) fn keep_trace(&mut self) {
+        self.trace = Some(Vec::new());
     }
 
     /// Keeps the design's notes, too.
@@ -215,16 +215,16 @@ impl Machine {
     }
 
     /// What happened since the last call.
-    pub(crate) fn take_happenings(&mut self) -> Vec<(Cycle, Happening)> {
-        self.happenings.as_mut().map(std::mem::take).unwrap_or_default()
+    pub(crate) fn take_trace(&mut self) -> Vec<(Cycle, TraceEvent)> {
+        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Tells what happened, if anybody wants to know.
     #[inline]
-    pub(crate) fn tell(&mut self, what: impl FnOnce() -> Happening) {
+    pub(crate) fn emit(&mut self, what: impl FnOnce() -> TraceEvent) {
         let now = self.now();
-        if let Some(happenings) = &mut self.happenings {
-            happenings.push((now, what()));
+        if let Some(trace) = &mut self.trace {
+            trace.push((now, what()));
         }
     }
 
@@ -232,19 +232,19 @@ impl Machine {
     #[inline]
     pub fn note(&mut self, text: impl FnOnce() -> String) {
         if self.tells {
-            self.tell(|| Happening::Note(text()));
+            self.emit(|| TraceEvent::Note(text()));
         }
     }
 
-    /// The design is in one of the states worth reaching ([`crate::design::Entry::corners`], by place).
+    /// The design is in one of the states worth reaching ([`crate::design::DesignInfo::cover_points`], by place).
     #[inline]
-    pub fn corner(&mut self, index: usize) {
-        self.corners[index] += 1;
+    pub fn cover(&mut self, index: usize) {
+        self.cover_points[index] += 1;
     }
 
-    /// How often the design's corners were reached.
-    pub fn corners(&self) -> &[u64] {
-        &self.corners
+    /// How often the design's cover points were reached.
+    pub fn cover_points(&self) -> &[u64] {
+        &self.cover_points
     }
 
     /// Hands over a line that the design has read for a miss ([`crate::design::Fill::Design`]); it leaves the

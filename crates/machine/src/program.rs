@@ -143,7 +143,7 @@ pub enum Disturbance {
     /// A line is written back and stays (clwb).
     WriteBack(LineAddr),
     /// The design's periodic work begins.
-    Background,
+    Maintenance,
     /// The thread waits until memory, and the design's work for finished transactions, are idle.
     Settle,
     /// Power fails, for those who watch; the thread goes on.

@@ -42,9 +42,9 @@ pub type MakeSection = fn() -> Box<dyn Section>;
 /// Designs, workloads and machines by name.
 #[derive(Default)]
 pub struct Registry {
-    designs: Vec<&'static design::Entry>,
+    designs: Vec<&'static design::DesignInfo>,
     aliases: Vec<&'static Alias>,
-    workloads: Vec<&'static workload::Entry>,
+    workloads: Vec<&'static workload::WorkloadInfo>,
     presets: Vec<&'static Preset>,
     /// Of workloads, then of designs.
     workload_sections: Vec<MakeSection>,
@@ -62,7 +62,7 @@ impl Registry {
     ///
     /// # Panics
     /// If there is a design of that name: a broken build.
-    pub fn design(&mut self, entry: &'static design::Entry) {
+    pub fn design(&mut self, entry: &'static design::DesignInfo) {
         let taken = self.design_names().any(|name| name == entry.name);
         assert!(!taken, "two designs are called {}", entry.name);
         self.designs.push(entry);
@@ -91,7 +91,7 @@ impl Registry {
     ///
     /// # Panics
     /// If there is a workload of that name: a broken build.
-    pub fn workload(&mut self, entry: &'static workload::Entry) {
+    pub fn workload(&mut self, entry: &'static workload::WorkloadInfo) {
         let taken = self.workloads.iter().any(|other| other.name == entry.name);
         assert!(!taken, "two workloads are called {}", entry.name);
         self.workloads.push(entry);
@@ -114,7 +114,7 @@ impl Registry {
     }
 
     /// All designs, in the order in which they were registered.
-    pub fn designs(&self) -> &[&'static design::Entry] {
+    pub fn designs(&self) -> &[&'static design::DesignInfo] {
         &self.designs
     }
 
@@ -124,12 +124,12 @@ impl Registry {
     }
 
     /// All workloads, in the order in which they were registered.
-    pub fn workloads(&self) -> &[&'static workload::Entry] {
+    pub fn workloads(&self) -> &[&'static workload::WorkloadInfo] {
         &self.workloads
     }
 
     /// The workloads that are programs of their own, not parameter sets of another.
-    pub fn programs(&self) -> impl Iterator<Item = &'static workload::Entry> {
+    pub fn programs(&self) -> impl Iterator<Item = &'static workload::WorkloadInfo> {
         self.workloads.iter().copied().filter(|entry| entry.settings.is_empty())
     }
 
@@ -159,7 +159,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`ConfigError::UnknownName`] with the names that exist; [`ConfigError::Ambiguous`] if it stands for several.
-    pub fn find_design(&self, name: &str) -> Result<&'static design::Entry, ConfigError> {
+    pub fn find_design(&self, name: &str) -> Result<&'static design::DesignInfo, ConfigError> {
         let alias = self.aliases.iter().find(|alias| alias.name == name);
         let meant = match alias.map(|alias| alias.of) {
             None => name,
@@ -176,7 +176,10 @@ impl Registry {
     ///
     /// # Errors
     /// [`ConfigError::UnknownName`] with the names that exist.
-    pub fn find_workload(&self, name: &str) -> Result<&'static workload::Entry, ConfigError> {
+    pub fn find_workload(
+        &self,
+        name: &str,
+    ) -> Result<&'static workload::WorkloadInfo, ConfigError> {
         self.workloads.iter().copied().find(|e| e.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.workloads.iter().map(|e| e.name).collect();
             ConfigError::unknown_name("workload", name, &known)

@@ -41,7 +41,7 @@ pub struct Write {
     pub data: LineData,
     /// How log data is to be coded, if the module knows DLDC.
     pub codings: Codings,
-    /// Reported to the design's `persisted` when the write is durable.
+    /// Reported to the design's `on_durable` when the write is durable.
     pub token: Token,
     /// Its place among ordered writes, from [`super::MemorySystem::order`]; 0 if none waits for it.
     pub order: OrderSeq,

@@ -71,7 +71,7 @@ section! {
 pub struct Request {
     /// The shared parameters.
     pub config: WorkloadConfig,
-    /// The whole configuration, for workloads with sections of their own ([`Entry::sections`]).
+    /// The whole configuration, for workloads with sections of their own ([`WorkloadInfo::sections`]).
     pub whole: Config,
     /// Program threads.
     pub threads: u32,
@@ -96,7 +96,7 @@ impl Request {
 /// An invariant that an image breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{structure}: {what}")]
-pub struct Violation {
+pub struct BrokenInvariant {
     /// Which structure, with its place.
     pub structure: String,
     /// What is wrong with it.
@@ -116,11 +116,11 @@ pub trait Workload {
     ///
     /// # Errors
     /// The first violation found.
-    fn check(&self, image: &Image) -> Result<(), Violation>;
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant>;
 }
 
 /// A workload that users can name.
-pub struct Entry {
+pub struct WorkloadInfo {
     /// What users call it.
     pub name: &'static str,
     /// `micro` or `macro`.

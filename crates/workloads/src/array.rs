@@ -27,7 +27,7 @@ use super::structures::keys::{Draw, generator};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, WORD_BYTES, mix};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{Request, Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Request, Workload};
 
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
     build_as("array", 2, request)
@@ -101,9 +101,9 @@ impl Array {
     }
 
     /// Every key that was there at the beginning is there once, in a whole element.
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         let broken =
-            |what| Violation { structure: format!("{} at {}", self.name, self.base), what };
+            |what| BrokenInvariant { structure: format!("{} at {}", self.name, self.base), what };
         let mut seen = vec![false; self.elements as usize];
         for index in 0..self.elements {
             let at = self.element(index);
@@ -162,7 +162,7 @@ impl Workload for ArrayWorkload {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.arrays.iter().try_for_each(|array| array.check(image))
     }
 }
@@ -266,20 +266,20 @@ mod tests {
     #[test]
     fn each_broken_invariant_is_named() {
         let mut image = populated(ARRAY);
-        let mut convicts = |at: Ptr, value: u64, expected: &str| {
+        let mut check_finds = |at: Ptr, value: u64, expected: &str| {
             let old = image.store(at.addr, value);
             assert_eq!(ARRAY.check(&image).expect_err("it is seen").what, expected);
             image.store(at.addr, old);
         };
-        convicts(ARRAY.element(3), 0, &format!("element 3 has key {}, not in 30..40", u64::MAX));
-        convicts(ARRAY.element(3), 41, "element 3 has key 40, not in 30..40");
+        check_finds(ARRAY.element(3), 0, &format!("element 3 has key {}, not in 30..40", u64::MAX));
+        check_finds(ARRAY.element(3), 41, "element 3 has key 40, not in 30..40");
         let three = ARRAY.word(33, 1);
         let torn = format!(
             "element 3 is torn: word 1 of key 35 is {three:#x}, not {:#x}",
             ARRAY.word(35, 1)
         );
-        convicts(ARRAY.element(3), 36, &torn);
-        convicts(
+        check_finds(ARRAY.element(3), 36, &torn);
+        check_finds(
             ARRAY.element(9).word(4),
             1,
             "element 9 is torn: word 4 of key 39 is 0x1, not 0x0",

@@ -19,7 +19,7 @@ pub const OPERATION: u32 = 12;
 /// One step of a search: compare two keys, branch, form the next address.
 pub const COMPARE: u32 = 3;
 
-/// Hashing an 8-byte key and reducing it to a bucket.
+/// Hashing an 8-byte key and minimising it to a bucket.
 pub const HASH: u32 = 10;
 
 /// Copying one word between volatile memory and PM, or within PM: the load or store of the volatile

@@ -28,7 +28,7 @@ use super::structures::{Arena, Census};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, spawn};
-use graven_machine::workload::{Request, Sharing, Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload};
 
 /// The owners of one transaction at most.
 pub(super) const OWNERS_MAX: usize = 2;
@@ -72,7 +72,7 @@ pub(super) trait Database: Copy + 'static {
     ///
     /// # Errors
     /// The first violation. Ends on any image.
-    fn check(&self, image: &Image, census: &mut Census) -> Result<(), Violation>;
+    fn check(&self, image: &Image, census: &mut Census) -> Result<(), BrokenInvariant>;
 }
 
 /// Who performs a transaction.
@@ -215,7 +215,7 @@ impl<D: Database> Workload for DatabaseWorkload<D> {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         for part in &self.parts {
             let name = format!("{} at {}", self.name, part.structure.root());
             let mut census = Census::begin(name, image, &part.arenas)?;

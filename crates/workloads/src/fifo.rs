@@ -26,7 +26,7 @@ use super::structures::{Arena, Census, Fifo};
 use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_machine::program::{Direct, Load, LockId, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{Request, Violation, Workload, WorkloadConfig};
+use graven_machine::workload::{BrokenInvariant, Request, Workload, WorkloadConfig};
 
 /// The lock of a shared queue.
 const LOCK: LockId = 0;
@@ -109,7 +109,7 @@ impl<Q: Fifo> Workload for FifoWorkload<Q> {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         for Part { queue, arena, .. } in &self.parts {
             let name = format!("{} at {}", self.plan.workload, queue.root());
             let mut census = Census::begin(name, image, &[*arena])?;

@@ -16,7 +16,7 @@ use super::structures::{Arena, Census, Keyed, Keys};
 use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_machine::program::{Direct, Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Workload};
 
 /// One structure and the arenas that its blocks come from: one for all threads, or one for each.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub(super) fn check<S: Keyed>(
     plan: &Plan,
     parts: &[Part<S>],
     image: &Image,
-) -> Result<(), Violation> {
+) -> Result<(), BrokenInvariant> {
     for part in parts {
         let name = format!("{} at {}", plan.workload, part.structure.root());
         let mut census = Census::begin(name, image, &part.arenas)?;
@@ -123,7 +123,7 @@ impl<S: Keyed> Workload for KeyedWorkload<S> {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         check(&self.plan, &self.parts, image)
     }
 }

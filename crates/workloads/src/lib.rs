@@ -35,7 +35,7 @@ mod ycsb;
 
 use graven_base::config::Section;
 use graven_machine::registry::Registry;
-use graven_machine::workload::Entry;
+use graven_machine::workload::WorkloadInfo;
 
 /// Registers all workloads, in the order in which they are listed.
 pub fn register(registry: &mut Registry) {
@@ -46,8 +46,8 @@ pub fn register(registry: &mut Registry) {
 const YCSB: fn() -> Box<dyn Section> = || Box::new(ycsb::YcsbConfig::default());
 
 /// All workloads, in the order in which they are listed.
-const WORKLOADS: &[Entry] = &[
-    Entry {
+const WORKLOADS: &[WorkloadInfo] = &[
+    WorkloadInfo {
         name: "array",
         group: "micro",
         summary: "swaps of two random elements of an array",
@@ -55,7 +55,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: array::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "btree",
         group: "micro",
         summary: "random operations on a B+ tree of fan-out 16",
@@ -63,7 +63,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: btree::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "chain-queue",
         group: "micro",
         summary: "random enqueue and dequeue on a chained queue: a head node, a front and a rear",
@@ -71,7 +71,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: chain_queue::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ctree",
         group: "macro",
         summary: "random operations on a crit-bit tree",
@@ -79,7 +79,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: ctree::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "echo",
         group: "macro",
         summary: "batches of puts merged into a versioned key-value store",
@@ -87,7 +87,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: echo::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "hash",
         group: "micro",
         summary: "random operations on an open-chaining hash table",
@@ -95,7 +95,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: hash::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "queue",
         group: "micro",
         summary: "random enqueue and dequeue on a linked-list queue",
@@ -103,7 +103,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: queue::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "radix-tree",
         group: "macro",
         summary: "random operations on a radix tree",
@@ -111,7 +111,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: radix_tree::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "rbtree",
         group: "micro",
         summary: "random operations on a red-black tree",
@@ -119,7 +119,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: rbtree::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "sdg",
         group: "micro",
         summary: "random edges inserted into and removed from a sparse directed graph",
@@ -127,7 +127,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: sdg::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "smallbank",
         group: "macro",
         summary: "SmallBank: six transactions on the accounts of a bank's customers",
@@ -135,7 +135,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: smallbank::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "sps",
         group: "micro",
         summary: "swaps of two random entries of a vector that begin alike",
@@ -143,7 +143,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: sps::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ssca2",
         group: "micro",
         summary: "a scale-free graph built edge by edge, its heaviest edges found, and searched from them",
@@ -151,7 +151,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: ssca2::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "tatp",
         group: "macro",
         summary: "TATP: seven transactions of a telephone network on its subscribers",
@@ -159,7 +159,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: tatp::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "tpcc",
         group: "macro",
         summary: "TPC-C: the standard mix of its five transactions on nine tables",
@@ -167,7 +167,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: tpcc::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "tpcc-new-order",
         group: "macro",
         summary: "TPC-C: New-Orders alone",
@@ -175,7 +175,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[("tpcc.mix", "new-order")],
         build: tpcc::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "vector",
         group: "micro",
         summary: "entries appended to a vector, and random ones updated",
@@ -183,7 +183,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: vector::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ycsb",
         group: "macro",
         summary: "YCSB as the papers run it: 20 % reads and 80 % updates of a shared key-value store",
@@ -191,7 +191,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[],
         build: ycsb::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ycsb-a",
         group: "macro",
         summary: "YCSB's workload A: half reads, half updates",
@@ -199,7 +199,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[("ycsb.mix", "a")],
         build: ycsb::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ycsb-b",
         group: "macro",
         summary: "YCSB's workload B: 95 % reads, 5 % updates",
@@ -207,7 +207,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[("ycsb.mix", "b")],
         build: ycsb::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ycsb-c",
         group: "macro",
         summary: "YCSB's workload C: reads only",
@@ -215,7 +215,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[("ycsb.mix", "c")],
         build: ycsb::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ycsb-d",
         group: "macro",
         summary: "YCSB's workload D: 95 % reads of the latest records, 5 % insertions",
@@ -223,7 +223,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[("ycsb.mix", "d")],
         build: ycsb::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ycsb-e",
         group: "macro",
         summary: "YCSB's workload E: 95 % short scans, 5 % insertions, in a B+ tree",
@@ -231,7 +231,7 @@ const WORKLOADS: &[Entry] = &[
         settings: &[("ycsb.mix", "e"), ("ycsb.index", "btree")],
         build: ycsb::build,
     },
-    Entry {
+    WorkloadInfo {
         name: "ycsb-f",
         group: "macro",
         summary: "YCSB's workload F: half reads, half read-modify-writes",

@@ -35,7 +35,7 @@ use super::structures::{Arena, Census, Edge, Graph};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Image, mix};
 use graven_machine::program::{Direct, Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{Request, Violation, Workload, WorkloadConfig};
+use graven_machine::workload::{BrokenInvariant, Request, Workload, WorkloadConfig};
 
 /// Possible successors of a vertex.
 const SUCCESSORS: u64 = 16;
@@ -161,7 +161,7 @@ impl Workload for Sdg {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         for part in &self.parts {
             let name = format!("sdg at {}", part.structure.root());
             let mut census = Census::begin(name, image, &part.arenas)?;

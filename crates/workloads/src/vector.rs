@@ -33,7 +33,7 @@ use super::structures::keys::{Draw, generator, key};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{Request, Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Request, Workload};
 
 /// The lock of the length and of what has been appended.
 const TAIL_LOCK: LockId = STRIPES;
@@ -105,8 +105,8 @@ impl Vector {
     }
 
     /// Every entry below the length is whole and in its place, and there is nothing behind them.
-    fn check(&self, image: &Image) -> Result<(), Violation> {
-        let broken = |what| Violation { structure: format!("vector at {}", self.root), what };
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
+        let broken = |what| BrokenInvariant { structure: format!("vector at {}", self.root), what };
         let (length, allowed) = (image.load(self.root), self.population..=self.capacity);
         if !allowed.contains(&length) {
             return Err(broken(format!("its length is {length}, not in {allowed:?}")));
@@ -166,7 +166,7 @@ impl Workload for VectorWorkload {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.vectors.iter().try_for_each(|vector| vector.check(image))
     }
 }
@@ -323,20 +323,20 @@ mod tests {
         let vector = vector(64);
         let mut image = filled(&vector);
         vector.append(&mut Direct::new(&mut image));
-        let mut convicts = |at: Ptr, value: u64, expected: &str| {
+        let mut check_finds = |at: Ptr, value: u64, expected: &str| {
             let old = image.store(at.addr, value);
             let found = vector.check(&image).expect_err("it is seen").what;
             assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
             image.store(at.addr, old);
         };
-        convicts(vector.length(), 3, "its length is 3, not in 4..=60");
-        convicts(vector.length(), 61, "its length is 61, not in 4..=60");
-        convicts(vector.length(), u64::MAX, "not in 4..=60");
+        check_finds(vector.length(), 3, "its length is 3, not in 4..=60");
+        check_finds(vector.length(), 61, "its length is 61, not in 4..=60");
+        check_finds(vector.length(), u64::MAX, "not in 4..=60");
         // An entry whose length was lost, and a length whose entry was.
-        convicts(vector.length(), 4, "it has 4 entries, but the word at 0x1140 is set");
-        convicts(vector.length(), 6, "entry 5: element at 0x1180 is torn: word 1 of key 0");
-        convicts(vector.entry(2).word(3), 0, "entry 2: element at 0x10c0 is torn: word 3");
-        convicts(vector.entry(59).word(7), 9, "it has 5 entries, but the word at 0x1f38 is set");
+        check_finds(vector.length(), 4, "it has 4 entries, but the word at 0x1140 is set");
+        check_finds(vector.length(), 6, "entry 5: element at 0x1180 is torn: word 1 of key 0");
+        check_finds(vector.entry(2).word(3), 0, "entry 2: element at 0x10c0 is torn: word 3");
+        check_finds(vector.entry(59).word(7), 9, "it has 5 entries, but the word at 0x1f38 is set");
         let mut image = filled(&vector);
         let twin = image.load_line(vector.entry(1).addr.line());
         for (i, word) in (0..).zip(twin) {

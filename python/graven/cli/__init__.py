@@ -2,7 +2,7 @@
 
 Standard output carries results and nothing else; progress, notes and errors go to standard error.
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 input was refused,
-130 interrupted. Of `graven crash` and `graven litmus`, 1 also is a promise that was broken.
+130 interrupted. Of `graven crash` and `graven litmus`, 1 also is a guarantee that was broken.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ structures doing real transactions.
 Examples:
   graven compare                              six designs on five micro workloads
   graven run --design silo --workload btree   one simulation, every statistic
-  graven crash --design silo                  power fails everywhere; is every promise kept?
+  graven crash --design silo                  power fails everywhere; is every guarantee kept?
   graven reproduce silo --quick               Silo's figures and claims, in minutes
   graven cost silo                            its hardware, derived and beside its paper's table
   graven list designs                         what there is to compare

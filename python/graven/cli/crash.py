@@ -32,10 +32,10 @@ from graven.machine import Machine
 from graven.progress import Display
 from graven.records import json_text
 from graven.reports import Campaign
-from graven.schedules import AdversaryCampaign, Plan
+from graven.schedules import AdversaryCampaign, AdversaryRequest
 
 RESULTS = Path("graven-results")
-"""The folder of programs that replay convictions."""
+"""The folder of programs that replay violations."""
 
 ROOM = 4 << 20
 """Room to ask for before a campaign, for a program or a state."""
@@ -48,7 +48,7 @@ HELP = """Let power fail at every crash point, recover from what survived, and j
 A crash point is a change of what a power failure leaves; between two of them every failure is the
 same. Each design runs each workload once. At every crash point power fails, the design recovers,
 the bytes are judged by what the program was told, and the run goes on as if nothing had been.
-Dearer forms of a failure are judged at a share of the crash points. The first conviction of a run
+Dearer failure_modes of a failure are judged at a share of the crash points. The first violation of a run
 is reduced to a short program, and written to a file that `graven litmus` replays.
 
 With --adversary programs, machines and the order of things in memory are drawn, too, within what
@@ -58,19 +58,19 @@ is legal: no workload is run, but as many short programs as --seeds says.
 Examples:
   graven crash --design silo --workload btree
   graven crash --design silo,fwb --workload micro --machine cramped
-  graven crash --design silo --workload hash --sabotage no-tuple
+  graven crash --design silo --workload hash --mutant no-tuple
   graven crash --adversary --seeds 10000
   graven crash --adversary --seeds 1000000 --state graven-results/soak.json
 
 The machine `cramped` has tiny caches and queues, so that more is under way when power fails.
 
-The exit code is 0 if every promise was kept (or was not expected to be), 1 if a design that claims
-safety was convicted or a sabotage was not, 2 for refused input, also by a design during its run,
+The exit code is 0 if every guarantee was kept (or was not expected to be), 1 if a design that claims
+safety violated its guarantee or a mutant was not, 2 for refused input, also by a design during its run,
 130 for an interrupt.
 """
 
 RUN_ONLY = (
-    "workloads", "machine", "threads", "transactions", "seed", "sample", "forms",
+    "workloads", "machine", "threads", "transactions", "seed", "sample", "failure_modes",
     "recovery_depth", "garbage",
 )  # fmt: skip
 ADVERSARY_ONLY = ("seeds", "first_seed", "state")
@@ -79,7 +79,7 @@ ADVERSARY_ONLY = ("seeds", "first_seed", "state")
 class Forms(click.ParamType[dict[str, int]]):
     """Forms of a power failure, each with its share."""
 
-    name = "forms"
+    name = "failure modes"
     shares = Shares()
     known: Mapping[str, int] = {
         "torn": shares.torn,
@@ -104,7 +104,7 @@ class Forms(click.ParamType[dict[str, int]]):
             name, equals, share = (part.strip() for part in text.partition("="))
             if name not in self.known or (equals and not (share.isdecimal() and int(share) > 0)):
                 self.fail(
-                    f"`{text.strip()}` is no form; allowed are {', '.join(self.known)}, each alone "
+                    f"`{text.strip()}` is no failure mode; allowed are {', '.join(self.known)}, each alone "
                     "or with its share as in recovery=16, or all, or none",
                     param,
                     ctx,
@@ -113,7 +113,7 @@ class Forms(click.ParamType[dict[str, int]]):
         return found
 
 
-@click.command(help=HELP, short_help="Let power fail everywhere; convict or not.")
+@click.command(help=HELP, short_help="Let power fail everywhere; find violations.")
 @click.option(
     "--design",
     "designs",
@@ -141,9 +141,9 @@ class Forms(click.ParamType[dict[str, int]]):
 @options.seed
 @options.settings
 @click.option(
-    "--sabotage",
+    "--mutant",
     metavar="NAME",
-    help="Make one design worse at one point (`graven list sabotages`): it must be convicted.",
+    help="Make one design worse at one point (`graven list mutants`): it must violate their guarantee.",
 )
 @click.option(
     "--sample",
@@ -153,7 +153,7 @@ class Forms(click.ParamType[dict[str, int]]):
     help="Let power fail at every N-th crash point only.",
 )
 @click.option(
-    "--forms",
+    "--failure-modes",
     type=Forms(),
     default=dict(Forms.known),
     metavar="NAMES",
@@ -177,7 +177,7 @@ class Forms(click.ParamType[dict[str, int]]):
     help="Whether the log region holds noise at first.",
 )
 @click.option(
-    "--convictions",
+    "--violations",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
@@ -211,7 +211,7 @@ class Forms(click.ParamType[dict[str, int]]):
     "--replay",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where the reduced program of the first conviction goes; for one design and workload.  "
+    help="Where the minimised program of the first violation goes; for one design and workload.  "
     f"[default: {RESULTS}/DESIGN-WORKLOAD.litmus]",
 )
 @options.jobs("Runs, or chunks of schedules,")
@@ -226,12 +226,12 @@ def crash(
     transactions: int,
     seed: int,
     settings: dict[str, str],
-    sabotage: str | None,
+    mutant: str | None,
     sample: int,
-    forms: dict[str, int],
+    failure_modes: dict[str, int],
     recovery_depth: int,
     garbage: bool,
-    convictions: int,
+    violations: int,
     adversary: bool,
     seeds: int,
     first_seed: int,
@@ -243,11 +243,13 @@ def crash(
     """Checks everything, runs, writes, prints."""
     _check_options(context, adversary=adversary)
     names = design_names(designs) if designs else sound_designs()
-    if sabotage is not None and len(names) != 1:
-        raise click.UsageError(f"--sabotage {sabotage} is of one design; --design names it")
+    if mutant is not None and len(names) != 1:
+        raise click.UsageError(f"--mutant {mutant} is of one design; --design names it")
     task: _Task
     if adversary:
-        plan = Plan(tuple(names), seeds, first_seed, sabotage, tuple(settings.items()), convictions)
+        plan = AdversaryRequest(
+            tuple(names), seeds, first_seed, mutant, tuple(settings.items()), violations
+        )
         campaigns = len(names)
         task = _Schedules.prepare(plan, state)
     else:
@@ -261,22 +263,22 @@ def crash(
             settings=settings,
         )
         shares = Shares(
-            forms.get("torn", 0),
-            forms.get("in-flight", 0),
-            forms.get("recovery", 0),
+            failure_modes.get("torn", 0),
+            failure_modes.get("in-flight", 0),
+            failure_modes.get("recovery", 0),
             recovery_depth,
-            forms.get("structures", 0),
+            failure_modes.get("structures", 0),
         )
         campaigns = len(runs)
         task = _Runs(
             CrashCampaign.prepare(
-                [CrashJob(run, sabotage, sample, shares, garbage, convictions) for run in runs]
+                [CrashJob(run, mutant, sample, shares, garbage, violations) for run in runs]
             )
         )
     if replay is not None:
         if campaigns != 1:
             raise click.UsageError(
-                "--replay is for one design and one workload; without it, every convicted one "
+                "--replay is for one design and one workload; without it, every violated one "
                 f"has a file of its own in {RESULTS}"
             )
         with refusing("--replay: "):
@@ -296,7 +298,7 @@ def crash(
             f"{exact(done.judged)} power failures in {seconds:.2f} s of host time: "
             f"{scaled(done.judged / seconds)}/s"
         )
-    return _status(done, sabotage)
+    return _status(done, mutant)
 
 
 def _check_options(context: click.Context, *, adversary: bool) -> None:
@@ -358,7 +360,7 @@ class _Schedules(_Task):
     _warned: bool = False
 
     @staticmethod
-    def prepare(plan: Plan, state: Path | None) -> _Schedules:
+    def prepare(plan: AdversaryRequest, state: Path | None) -> _Schedules:
         """Checks the plan, and reads the state if there is one."""
         campaign = AdversaryCampaign.prepare(plan)
         if state is None:
@@ -419,10 +421,10 @@ def _judged(campaign: AdversaryCampaign) -> int:
 
 
 def _write(reports: Sequence[Campaign], replay: Path | None) -> dict[int, Path]:
-    """Writes the program of each report's first conviction; the files by the report's number."""
+    """Writes the program of each report's first violation; the files by the report's number."""
     written: dict[int, Path] = {}
     for number, report in enumerate(reports):
-        text = report.convictions[0].replay if report.convictions else None
+        text = report.violations[0].replay if report.violations else None
         if text is None:
             continue
         path = RESULTS / f"{report.name}.litmus" if replay is None else replay
@@ -440,14 +442,14 @@ def _print(reports: Sequence[Campaign], replays: Mapping[int, Path], form: str) 
     sys.stdout.flush()
 
 
-def _status(done: _Done, sabotage: str | None) -> int:
+def _status(done: _Done, mutant: str | None) -> int:
     for failure in done.failures:
         complain(failures_text([failure]))
     if done.interruption is not None:
         note(done.interruption)
         return 130
-    convicted = [report for report in done.reports if report.convictions]
-    missed = sabotage is not None and not convicted
-    if done.failures or missed or any(report.claims_safety for report in convicted):
+    violated = [report for report in done.reports if report.violations]
+    missed = mutant is not None and not violated
+    if done.failures or missed or any(report.claims_safety for report in violated):
         return 1
     return REFUSED if any(report.verdict == "refused" for report in done.reports) else 0

@@ -16,15 +16,15 @@ from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
 from graven.records import json_text
 
-HELP = """List designs, workloads, machines, statistics, parameters, sabotages or states.
+HELP = """List designs, workloads, machines, statistics, parameters, mutants or states.
 
 \b
 Examples:
   graven list designs                 what can be compared, and from which paper
-  graven list designs --verbose       with promise, sabotages, corners and parameters of each
+  graven list designs --verbose       with guarantee, mutants, cover_points and parameters of each
   graven list machines --verbose      every value, with its source or the reason it was assumed
   graven list parameters --verbose    every key that --set and machine files take, with its range
-  graven list sabotages               what `graven crash --sabotage` takes
+  graven list mutants               what `graven crash --mutant` takes
   graven list states                  what a campaign of `graven crash` should reach
   graven list stats --format json     for a script
 """
@@ -46,17 +46,19 @@ def _designs(console: Console, *, verbose: bool) -> None:
     if verbose:
         for design in known.designs:
             heading = Text(design.name, style="bold")
-            console.print(heading + Text(f" promises: {_PROMISES[design.promise]}", "not bold"))
+            console.print(
+                heading + Text(f" guarantees: {_GUARANTEES[design.guarantee]}", "not bold")
+            )
             if design.settings:
                 console.print(Text(f"Stands for {', '.join(design.settings)}"))
-            _names(console, f"Sabotages of {design.name}", design.sabotages)
-            _names(console, f"States of {design.name} worth reaching", design.corners)
+            _names(console, f"Mutants of {design.name}", design.mutants)
+            _names(console, f"States of {design.name} worth reaching", design.cover_points)
             _parameters(console, Text(f"Parameters of {design.name}"), design.parameters)
 
 
-_PROMISES = {
-    "nothing": "nothing",
-    "commit-order": "after a power failure, the first so-many in commit order are there",
+_GUARANTEES = {
+    "none": "nothing",
+    "prefix": "after a power failure, the first so-many in commit order are there",
     "durable": "after a power failure, every acknowledged transaction is there",
 }
 
@@ -73,14 +75,14 @@ def _names(console: Console, heading: str, names: Sequence[Named]) -> None:
     console.print(table)
 
 
-def _sabotages(console: Console, **_: bool) -> None:
-    _grouped(console, "sabotage", {item.name: item.sabotages for item in catalogue().designs})
+def _mutants(console: Console, **_: bool) -> None:
+    _grouped(console, "mutant", {item.name: item.mutants for item in catalogue().designs})
 
 
 def _states(console: Console, **_: bool) -> None:
     known = catalogue()
-    corners = {item.name: item.corners for item in known.designs}
-    _grouped(console, "state", {"Any design": known.states} | corners)
+    cover_points = {item.name: item.cover_points for item in known.designs}
+    _grouped(console, "state", {"Any design": known.states} | cover_points)
 
 
 def _grouped(console: Console, what: str, groups: Mapping[str, Sequence[Named]]) -> None:
@@ -194,17 +196,17 @@ _LISTS: dict[str, Callable[..., None]] = {
     "machines": _machines,
     "stats": _stats,
     "parameters": _sections,
-    "sabotages": _sabotages,
+    "mutants": _mutants,
     "states": _states,
 }
 
 
 def _document(what: str) -> object:
     raw = catalogue().raw
-    if what == "sabotages":
-        return _of_designs("sabotages")
+    if what == "mutants":
+        return _of_designs("mutants")
     if what == "states":
-        return [{"design": None, **state} for state in raw["states"]] + _of_designs("corners")
+        return [{"design": None, **state} for state in raw["states"]] + _of_designs("cover_points")
     return raw["sections" if what == "parameters" else what]
 
 

@@ -26,7 +26,7 @@ from graven.records import json_text
 
 HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
 
-A program names the designs that must keep their promise in it, and those that must be convicted.
+A program names the designs that must keep their guarantee in it, and those that must violate their guarantee.
 docs/laboratory.md describes the format by example; `graven crash` writes such programs.
 
 \b
@@ -50,12 +50,12 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
     multiple=True,
     metavar="NAME",
     help="Run on these designs instead of those that a program names; may be repeated. One that "
-    "the program does not name is to keep its promise.",
+    "the program does not name is to keep its guarantee.",
 )
 @click.option(
     "--timeline/--no-timeline",
     default=None,
-    help="Tell the story of every conviction, or of none.  [default: of unexpected ones, and with "
+    help="Tell the story of every violation, or of none.  [default: of unexpected ones, and with "
     "--design of all]",
 )
 @options.jobs("Programs")

@@ -12,13 +12,13 @@ from graven.catalogue import Named, catalogue
 from graven.cli.tables import marked, plain_table
 from graven.figures import exact
 from graven.reports import (
-    FORMS,
+    FAILURE_MODES,
     AdversaryReport,
     Campaign,
-    Conviction,
     CrashReport,
     LitmusReport,
     Report,
+    Violation,
 )
 
 _WHO_STYLES = {
@@ -39,7 +39,7 @@ _STATE, _COUNT = 24, 12
 def print_campaigns(
     console: Console, reports: Sequence[Campaign], replays: Mapping[int, Path]
 ) -> None:
-    """Verdicts, the story of each conviction, and what was reached.
+    """Verdicts, the story of each violation, and what was covered.
 
     `replays` are the files that programs were written to, by the number of the report.
     """
@@ -47,13 +47,13 @@ def print_campaigns(
         return
     _print_verdicts(console, reports)
     for number, report in enumerate(reports):
-        for nth, conviction in enumerate(report.convictions):
-            title = f"{_called(report)} {_where(report)} is convicted"
-            print_conviction(console, title, conviction)
+        for nth, violation in enumerate(report.violations):
+            title = f"{_called(report)} {_where(report)} violates its guarantee"
+            print_violation(console, title, violation)
             if nth == 0 and number in replays:
                 # Not wrapped: it is to be copied.
                 console.print(f"Replay: graven litmus {replays[number]}\n", soft_wrap=True)
-    _print_reached(console, reports)
+    _print_covered(console, reports)
 
 
 def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
@@ -64,14 +64,14 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
     table.add_column(
         "schedules" if schedules else "workload", justify="right" if schedules else "left"
     )
-    for name in ("crash points", *(form.replace("_", "-") for form in FORMS)):
+    for name in ("crash points", *(mode.replace("_", "-") for mode in FAILURE_MODES)):
         table.add_column(name, justify="right")
     table.add_column("verdict", no_wrap=True)
     for report in reports:
         second = report.workload
         if isinstance(report, AdversaryReport):
             second = exact(report.schedules)
-        counts = (report.crash_points, *(report.forms[form] for form in FORMS))
+        counts = (report.crash_points, *(report.failure_modes[mode] for mode in FAILURE_MODES))
         table.add_row(
             marked(_called(report), {_called(report)} if report.design in unsafe else set()),
             second,
@@ -80,7 +80,7 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
         )
     console.print(table)
     console.print(
-        "Power failures judged, by form: plain, with a torn write, with writes on their way, in "
+        "Power failures judged, by failure mode: plain, with a torn write, with writes on their way, in "
         "recovery; and walks of structures."
     )
     sampled = {report.every for report in reports if isinstance(report, CrashReport)} - {1}
@@ -99,7 +99,7 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
 
 
 def _called(report: Campaign) -> str:
-    return report.design if report.sabotage is None else f"{report.design} with {report.sabotage}"
+    return report.design if report.mutant is None else f"{report.design} with {report.mutant}"
 
 
 def _where(report: Campaign) -> str:
@@ -111,45 +111,47 @@ def _where(report: Campaign) -> str:
 def _verdict(report: Campaign) -> Text:
     if report.verdict == "refused":
         return Text("refused", style="yellow")
-    if report.verdict == "convicted":
-        return Text("CONVICTED", style="bold red" if report.claims_safety else "bold")
-    if report.sabotage is not None:
-        return Text("NOT CONVICTED", style="bold red")
+    if report.verdict == "violated":
+        return Text("VIOLATED", style="bold red" if report.claims_safety else "bold")
+    if report.mutant is not None:
+        return Text("SURVIVED", style="bold red")
     if not report.sound:
-        return Text("not convicted", style="yellow")
+        return Text("survived", style="yellow")
     return Text("kept", style="green")
 
 
-def print_conviction(console: Console, title: str, conviction: Conviction) -> None:
+def print_violation(console: Console, title: str, violation: Violation) -> None:
     """What was broken, and the timeline that led to it."""
     console.print(Text(title, style="bold"))
-    seed = "" if conviction.seed is None else f"seed {conviction.seed}, "
-    where = f"{seed}crash point {conviction.point}, {conviction.form}, cycle {conviction.cycle}"
-    console.print(Text(f"{conviction.what} ({where})"))
+    seed = "" if violation.seed is None else f"seed {violation.seed}, "
+    where = (
+        f"{seed}crash point {violation.point}, {violation.failure_mode}, cycle {violation.cycle}"
+    )
+    console.print(Text(f"{violation.what} ({where})"))
     table = plain_table()
     table.add_column("cycle", justify="right", no_wrap=True)
     table.add_column("who", no_wrap=True)
     table.add_column("what")
-    for event in conviction.timeline:
+    for event in violation.timeline:
         style = _WHO_STYLES.get(event.who, "green" if event.who.startswith("thread") else "")
         cycle = "" if event.cycle is None else exact(event.cycle)
         table.add_row(cycle, Text(event.who, style=style), Text(event.what, style=style))
     console.print(table)
-    if conviction.left_out:
+    if violation.left_out:
         console.print(
-            f"{conviction.left_out} events are left out, as earlier or unrelated.", style="dim"
+            f"{violation.left_out} events are left out, as earlier or unrelated.", style="dim"
         )
 
 
-def _print_reached(console: Console, reports: Sequence[Campaign]) -> None:
+def _print_covered(console: Console, reports: Sequence[Campaign]) -> None:
     """States down, designs across, and what nothing can be said about."""
-    counts = _reached(reports)
+    counts = _covered(reports)
     designs = list(counts)
     room = max(1, (console.width - _STATE) // _COUNT)
     for start in range(0, len(designs), room):
         chunk = designs[start : start + room]
         table = plain_table()
-        table.add_column("reached", no_wrap=True)
+        table.add_column("covered", no_wrap=True)
         for design in chunk:
             table.add_column(design, justify="right", min_width=_COUNT - 2)
         table.add_column("what it is")
@@ -173,16 +175,16 @@ def _print_reached(console: Console, reports: Sequence[Campaign]) -> None:
             text = f"{design}: this campaign says nothing about: {', '.join(missing)}."
             console.print(Text(text, style="yellow"))
     if not any(0 in of.values() for of in counts.values()):
-        console.print("Every state was reached.")
+        console.print("Every state was covered.")
 
 
-def _reached(reports: Sequence[Campaign]) -> dict[str, dict[str, int]]:
+def _covered(reports: Sequence[Campaign]) -> dict[str, dict[str, int]]:
     """Counts by design and state, in the order of the catalogue, over all workloads."""
     counts: dict[str, dict[str, int]] = {}
     for report in reports:
         names = [state.name for state in catalogue().states_of(report.design)]
         of = counts.setdefault(report.design, dict.fromkeys(names, 0))
-        for name, count in report.reached.items():
+        for name, count in report.covered.items():
             of[name] = of.get(name, 0) + count
     return counts
 
@@ -224,8 +226,8 @@ def print_litmus(
             if result.verdict == "refused":
                 console.print(Text(f"{where}: refused: {result.refusal}\n"))
             shown = not result.as_expected if timelines is None else timelines
-            for conviction in result.convictions if shown else ():
-                print_conviction(console, f"{where} is convicted", conviction)
+            for violation in result.violations if shown else ():
+                print_violation(console, f"{where} violates its guarantee", violation)
     results = [result for report in reports for result in report.results]
     wrong = sum(not result.as_expected for result in results)
     what = f"{_number(len(results), 'result')} of {_number(len(reports), 'program')}"
@@ -237,6 +239,6 @@ def _number(count: int, noun: str) -> str:
 
 
 def _result(result: Report) -> Text:
-    styles = {"kept": "green", "convicted": "bold", "refused": "yellow"}
-    text = "CONVICTED" if result.verdict == "convicted" else result.verdict
+    styles = {"kept": "green", "violated": "bold", "refused": "yellow"}
+    text = "VIOLATED" if result.verdict == "violated" else result.verdict
     return Text(text, style=styles[result.verdict])

@@ -40,14 +40,15 @@ class Finding:
 
 
 def crash_jobs(paper: Paper) -> list[CrashJob]:
-    """The runs that are crashed, of a paper's designs that promise something."""
+    """The runs that are crashed, of a paper's designs that guarantee something."""
     names = [name for study in paper.studies.values() for name in study.designs]
     members = [member for name in dict.fromkeys(names) for member in catalogue().members(name)]
     known = {design.name: design for design in catalogue().designs}
     both = [n for name in dict.fromkeys(members) for n in (name, name + LITERAL) if n in known]
-    promising = [name for name in both if known[name].promise != "nothing"]
+    with_guarantee = [name for name in both if known[name].guarantee != "none"]
     return [
-        CrashJob(Job(name, WORKLOAD, Machine(MACHINE), THREADS, TRANSACTIONS)) for name in promising
+        CrashJob(Job(name, WORKLOAD, Machine(MACHINE), THREADS, TRANSACTIONS))
+        for name in with_guarantee
     ]
 
 

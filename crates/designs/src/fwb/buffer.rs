@@ -8,12 +8,12 @@
 
 use std::collections::VecDeque;
 
-use super::Sabotage;
+use super::Mutant;
 use crate::packed_log::{Kind, Record, dirty_bytes};
 use graven_base::ids::Tx;
 use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
-use graven_machine::design::{Sabotages, Store};
+use graven_machine::design::{Mutants, Store};
 
 /// A record on its way to the log.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +37,12 @@ pub struct LogBuffer {
     in_a_hurry: u64,
     /// When the next may leave.
     next_leave: Cycle,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl LogBuffer {
     /// An empty buffer of so many entries.
-    pub fn new(entries: u32, dirty_flags: bool, sabotages: Sabotages) -> Self {
+    pub fn new(entries: u32, dirty_flags: bool, mutants: Mutants) -> Self {
         let capacity = entries.max(1) as usize;
         Self {
             fifo: VecDeque::with_capacity(capacity),
@@ -52,7 +52,7 @@ impl LogBuffer {
             entered: 0,
             in_a_hurry: 0,
             next_leave: 0,
-            sabotages,
+            mutants,
         }
     }
 
@@ -75,20 +75,20 @@ impl LogBuffer {
         if self.residence == 0 {
             return false;
         }
-        let has = |sabotage| self.sabotages.has(sabotage);
+        let has = |mutant| self.mutants.has(mutant);
         let same = |e: &&mut Buffered| {
             e.record.addr == store.addr
-                && (e.tx == store.tx || has(Sabotage::MergesAcrossTransactions))
+                && (e.tx == store.tx || has(Mutant::MergesAcrossTransactions))
                 && e.record.kind == Kind::UndoRedo
         };
         let Some(Buffered { record, .. }) = self.fifo.iter_mut().rev().find(same) else {
             return false;
         };
         record.redo = store.new;
-        if has(Sabotage::MergeTakesUndo) {
+        if has(Mutant::MergeTakesUndo) {
             record.undo = store.old;
         }
-        if self.dirty_flags && !has(Sabotage::FlagOfFirstStore) {
+        if self.dirty_flags && !has(Mutant::FlagOfFirstStore) {
             record.dirty = dirty_bytes(record.undo, record.redo);
         }
         true
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn buffer(entries: u32) -> LogBuffer {
-        LogBuffer::new(entries, false, Sabotages::NONE)
+        LogBuffer::new(entries, false, Mutants::NONE)
     }
 
     fn take(buffer: &mut LogBuffer, at_most: usize, now: Cycle) -> Vec<Record> {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn flags_follow_merges_and_an_entry_without_a_dirty_byte_says_nothing() {
-        let mut buffer = LogBuffer::new(15, true, Sabotages::NONE);
+        let mut buffer = LogBuffer::new(15, true, Mutants::NONE);
         let store = |addr, new| Store { tx: TX, core: 0, addr: Addr(addr), old: 0, new };
         buffer.push(entry(64, 1, 2), TX, 0);
         buffer.push(entry(72, 1, 2), TX, 0);

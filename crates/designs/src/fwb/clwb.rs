@@ -13,7 +13,7 @@
 //! it or before. When these writes are durable, the head moves past their records, as after a scan.
 
 use super::scan::Truncation;
-use super::{Corner, Fwb, Sabotage, WriteBack};
+use super::{Cover, Fwb, Mutant, WriteBack};
 use crate::stored_lines::{Stored, StoredLines};
 use graven_base::ids::ThreadId;
 use graven_base::memory::LineAddr;
@@ -47,7 +47,7 @@ impl Fwb {
         before: &Op,
         code: &mut Code,
     ) {
-        let has = |sabotage| self.sabotages.has(sabotage);
+        let has = |mutant| self.mutants.has(mutant);
         let open = &mut self.open[thread as usize];
         match before {
             Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
@@ -56,7 +56,7 @@ impl Fwb {
                 }
                 let line = at.addr.line();
                 let (_, is_first) = open.written.of_store(line, || Written(line));
-                if is_first && has(Sabotage::ClwbBeforeStore) {
+                if is_first && has(Mutant::ClwbBeforeStore) {
                     code.clwb(line);
                 }
                 return;
@@ -66,17 +66,17 @@ impl Fwb {
             _ => {}
         }
         let is_time = match before {
-            Op::TxEnd => !has(Sabotage::ClwbAfterEnd),
-            Op::TxBegin => has(Sabotage::ClwbAfterEnd),
-            _ => has(Sabotage::ClwbAfterEnd) && !open.is_open,
+            Op::TxEnd => !has(Mutant::ClwbAfterEnd),
+            Op::TxBegin => has(Mutant::ClwbAfterEnd),
+            _ => has(Mutant::ClwbAfterEnd) && !open.is_open,
         };
         if !is_time {
             return;
         }
-        if has(Sabotage::LineWithoutClwb) {
+        if has(Mutant::LineWithoutClwb) {
             open.written.lines.pop();
         }
-        if !has(Sabotage::ClwbBeforeStore) {
+        if !has(Mutant::ClwbBeforeStore) {
             open.written.lines.iter().for_each(|written| code.clwb(written.0));
         }
         open.written.clear();
@@ -99,7 +99,7 @@ impl Fwb {
         if !waits && in_use * 100 < self.truncation_percent * self.end.log().places() {
             return;
         }
-        m.corner(Corner::HeadBehindClwbs as usize);
+        m.cover(Cover::HeadBehindClwbs as usize);
         m.note(|| format!("behind clwbs, the head may move to place {head}"));
         let after_epoch = self.data_writes.close();
         self.truncation = Some(Truncation { head, after_epoch, sent: false });

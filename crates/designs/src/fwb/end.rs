@@ -111,7 +111,7 @@ impl LogEnd {
                 let mut write = slots.write(first, records);
                 let order = m.order();
                 (write.order, write.token) = (order, Meaning::Log.token(order));
-                m.write(write, m.path());
+                m.write(write, m.bypass_cycles());
                 Sent { first, order }
             }
             Appender::Packed(packer) => {

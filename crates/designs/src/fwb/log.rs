@@ -5,17 +5,17 @@
 //! whatever the design keeps of the log (head, cuts, the first record of a transaction) is a place.
 
 use super::slots::Slots;
-use super::{FwbConfig, Sabotage};
+use super::{FwbConfig, Mutant};
 use crate::force_write_back::log_bytes_for;
 use crate::packed_log;
 use crate::packed_log::{Faults, Record};
 use graven_base::config::{Config, Size};
 use graven_base::memory::{Addr, LINE_BYTES};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_machine::config::PmConfig;
-use graven_machine::design::Site;
+use graven_machine::design::DesignContext;
 
-/// Where the log of a site lies: a header line at the start of the log region, whose word 0 is the head,
+/// Where the log of a context lies: a header line at the start of the log region, whose word 0 is the head,
 /// then the places.
 #[derive(Clone, Copy, Debug)]
 pub enum Log {
@@ -35,20 +35,20 @@ pub struct Remains {
 }
 
 impl Log {
-    pub fn of(site: &Site) -> Log {
-        if !site.config.get::<FwbConfig>().log_packing {
-            return Log::Slots(Slots::of(site, lines(&site.config)));
+    pub fn of(context: &DesignContext) -> Log {
+        if !context.config.get::<FwbConfig>().log_packing {
+            return Log::Slots(Slots::of(context, lines(&context.config)));
         }
-        let has = |sabotage| site.sabotages.has(sabotage);
+        let has = |mutant| context.mutants.has(mutant);
         let faults = Faults {
-            torn_bit_stays: has(Sabotage::TornBitStays),
-            one_torn_bit: has(Sabotage::OneTornBit),
-            not_cleared: has(Sabotage::LogNotCleared),
-            metadata_first: has(Sabotage::MetadataFirst),
-            holes_are_skipped: has(Sabotage::HolesAreSkipped),
+            torn_bit_stays: has(Mutant::TornBitStays),
+            one_torn_bit: has(Mutant::OneTornBit),
+            not_cleared: has(Mutant::LogNotCleared),
+            metadata_first: has(Mutant::MetadataFirst),
+            holes_are_skipped: has(Mutant::HolesAreSkipped),
             both_differential: false,
         };
-        Log::Packed(packed_log::Log::new(site.log_start, bytes(&site.config), faults))
+        Log::Packed(packed_log::Log::new(context.log_start, bytes(&context.config), faults))
     }
 
     /// How many places it has.
@@ -77,24 +77,24 @@ impl Log {
     }
 
     /// Makes an empty log of whatever the region holds (`log_create`, §IV-A).
-    pub fn create(&self, medium: &mut Medium) {
+    pub fn create(&self, image: &mut SurvivingImage) {
         match self {
-            Log::Slots(slots) => slots.create(medium),
-            Log::Packed(log) => log.create(medium),
+            Log::Slots(slots) => slots.create(image),
+            Log::Packed(log) => log.create(image),
         }
     }
 
     /// Reads the records that matter.
-    pub fn scan(&self, medium: &mut Medium) -> Remains {
+    pub fn scan(&self, image: &mut SurvivingImage) -> Remains {
         match self {
             Log::Slots(slots) => {
-                let head = medium.load(slots.head());
-                let (records, examined) = slots.scan(medium, head);
+                let head = image.load(slots.head());
+                let (records, examined) = slots.scan(image, head);
                 let end = records.last().map_or(head, |(number, _)| number + 1);
                 Remains { records, end, examined }
             }
             Log::Packed(log) => {
-                let scan = log.scan(medium);
+                let scan = log.scan(image);
                 let hole = u64::from(scan.blocks < log.groups);
                 let examined = scan.records.len() as u64 + hole;
                 Remains { records: scan.records, end: scan.end, examined }
@@ -103,11 +103,11 @@ impl Log {
     }
 
     /// Leaves the log empty, with its head at the end of what was read.
-    pub fn empty(&self, medium: &mut Medium, end: u64) {
+    pub fn empty(&self, image: &mut SurvivingImage, end: u64) {
         if let Log::Packed(log) = self {
-            log.seal(medium, end);
+            log.seal(image, end);
         }
-        medium.store(self.head(), end);
+        image.store(self.head(), end);
     }
 }
 
@@ -134,13 +134,13 @@ pub fn lines(config: &Config) -> u64 {
 mod tests {
     use super::*;
 
-    fn site(settings: &[(&str, &str)]) -> Site {
+    fn context(settings: &[(&str, &str)]) -> DesignContext {
         let mut config = crate::testing::machine("fwb");
         for (key, value) in settings {
             config.set(key, value).expect("a valid setting");
         }
         let (start, end) = (Addr(1 << 30), Addr((1 << 30) + Size::mb(4).0));
-        Site::new(config, 8, start, end)
+        DesignContext::new(config, 8, start, end)
     }
 
     /// `fwb-log-64k-4mb` (§III-F): 64 K places of 64 B, one of which the head takes.
@@ -149,19 +149,19 @@ mod tests {
         for settings in
             [&[("fwb.log_bytes", "4 MB")][..], &[("fwb.scan_interval_cycles", "0")], &[]]
         {
-            let site = site(&[&[("fwb.slot_bytes", "64")], settings].concat());
-            assert_eq!(bytes(&site.config), 4 << 20, "{settings:?}");
-            assert_eq!(Log::of(&site).places() + 1, 65_536, "{settings:?}");
+            let context = context(&[&[("fwb.slot_bytes", "64")], settings].concat());
+            assert_eq!(bytes(&context.config), 4 << 20, "{settings:?}");
+            assert_eq!(Log::of(&context).places() + 1, 65_536, "{settings:?}");
         }
-        assert_eq!(Log::of(&site(&[])).places(), 2 * 65_535, "slots of 32 B");
+        assert_eq!(Log::of(&context(&[])).places(), 2 * 65_535, "slots of 32 B");
     }
 
     /// `fwb-txid-256` (§IV-B), `fwb-tab1-txid-register` (Table I): 256 ids, 8 bits, a byte.
     #[test]
     fn ids_of_8_bits_are_256() {
         let ids = |bits: &str| {
-            let site = site(&[("fwb.transaction_id_bits", bits)]);
-            let fwb = crate::fwb::Fwb::new(&site).expect("a valid configuration");
+            let context = context(&[("fwb.transaction_id_bits", bits)]);
+            let fwb = crate::fwb::Fwb::new(&context).expect("a valid configuration");
             u32::from(fwb.id_mask) + 1
         };
         assert_eq!((ids("8"), ids("16")), (256, 65_536));
@@ -171,10 +171,10 @@ mod tests {
     /// the tail is in the processor alone.
     #[test]
     fn head_and_tail_are_words() {
-        let log = Log::of(&site(&[]));
+        let log = Log::of(&context(&[]));
         assert_eq!(size_of_val(&log.places()), 8);
-        let mut medium = Medium::default();
-        medium.store(log.head(), u64::MAX);
-        assert_eq!(medium.load(log.head()), u64::MAX, "the head has a word of the medium");
+        let mut image = SurvivingImage::default();
+        image.store(log.head(), u64::MAX);
+        assert_eq!(image.load(log.head()), u64::MAX, "the head has a word of the image");
     }
 }

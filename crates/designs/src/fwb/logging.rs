@@ -1,38 +1,38 @@
 //! Hardware logging (HWL, §III-B, §III-D, §III-E): stores and ends of transactions into the buffer, records out
 //! of it into the log, and what waits for them.
 
-use super::{Corner, DRAIN, Ended, Fwb, Sabotage};
+use super::{Cover, DRAIN, Ended, Fwb, Mutant};
 use crate::packed_log::{Kind, Record};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::LineAddr;
 use graven_base::time::{Cycle, NEVER};
-use graven_machine::design::{Flow, Sabotages, Store};
+use graven_machine::design::{Mutants, Stall, Store};
 use graven_machine::machine::Machine;
 use graven_machine::request::OrderSeq;
 
 impl Fwb {
-    pub(super) fn log_store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    pub(super) fn log_store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let Store { tx, addr, old, new, .. } = *store;
         if self.dirty_flags && old == new {
             m.count().log_entries_ignored += 1;
             m.note(|| format!("a store of {new:#x} changes nothing: no entry"));
-            return Flow::Continue;
+            return Stall::None;
         }
         if self.buffer.merge(store) {
             m.count().log_entries_merged += 1;
-            m.corner(Corner::Merged as usize);
+            m.cover(Cover::Merged as usize);
             m.note(|| format!("a store of {new:#x} is merged into the entry of {addr}"));
-            return Flow::Continue;
+            return Stall::None;
         }
         let thread = tx.thread as usize;
         let is_first = self.running[thread].is_none();
-        let reserves = !self.has(Sabotage::NothingReserved);
+        let reserves = !self.has(Mutant::NothingReserved);
         let reserved = if reserves { self.reserved + u64::from(is_first) } else { 0 };
         if self.free_places() < 1 + reserved {
             return self.wait_for_space(m, tx.thread);
         }
         if !self.has_place(m, tx.thread) {
-            return Flow::Retry;
+            return Stall::Retry;
         }
         let record = Record { kind: Kind::UndoRedo, addr, undo: old, redo: new, ..Record::BLANK };
         let place = self.append(m, record, tx);
@@ -42,15 +42,15 @@ impl Fwb {
         }
         m.count().log_entries += 1;
         self.drain(m);
-        Flow::Continue
+        Stall::None
     }
 
     /// The commit record follows the transaction's entries. One without entries needs none; one whose entries
     /// are all dropped on their way has one.
-    pub(super) fn log_commit(&mut self, m: &mut Machine, tx: Tx) -> Flow {
-        let Some(first_place) = self.running[tx.thread as usize] else { return Flow::Continue };
+    pub(super) fn log_commit(&mut self, m: &mut Machine, tx: Tx) -> Stall {
+        let Some(first_place) = self.running[tx.thread as usize] else { return Stall::None };
         if !self.has_place(m, tx.thread) {
-            return Flow::Retry;
+            return Stall::Retry;
         }
         self.append(m, Record { kind: Kind::Commit, ..Record::BLANK }, tx);
         self.running[tx.thread as usize] = None;
@@ -60,13 +60,13 @@ impl Fwb {
             self.buffer.hurry();
         }
         self.drain(m);
-        if self.strict { Flow::Wait } else { Flow::Continue }
+        if self.strict { Stall::UntilReleased } else { Stall::None }
     }
 
     /// Whether a record finds a place in the buffer; if not, the thread waits for one.
     fn has_place(&mut self, m: &mut Machine, thread: ThreadId) -> bool {
         if self.buffer.is_full() {
-            m.corner(Corner::BufferFull as usize);
+            m.cover(Cover::BufferFull as usize);
             self.drain(m);
         }
         let full = self.buffer.is_full();
@@ -78,10 +78,7 @@ impl Fwb {
 
     /// Puts a transaction's record into the buffer. Returns its place in the log, or one before that.
     fn append(&mut self, m: &mut Machine, record: Record, tx: Tx) -> u64 {
-        debug_assert!(
-            self.free_places() > 0 || self.sabotages != Sabotages::NONE,
-            "there was room"
-        );
+        debug_assert!(self.free_places() > 0 || self.mutants != Mutants::NONE, "there was room");
         let place = self.end.place_behind(self.buffer.len());
         let id = tx.number as u16 & self.id_mask;
         let record = Record { thread: tx.thread as u8, tx: id, ..record };
@@ -123,7 +120,7 @@ impl Fwb {
         let left = self.buffer.take(self.end.together(), m.now(), &mut batch);
         if batch.len() < left {
             m.count().log_entries_ignored += (left - batch.len()) as u64;
-            m.corner(Corner::EntryDropped as usize);
+            m.cover(Cover::EntryDropped as usize);
             m.note(|| format!("{} entries change nothing and are dropped", left - batch.len()));
         }
         if !batch.is_empty() {
@@ -135,7 +132,7 @@ impl Fwb {
             m.release(thread);
         }
         if self.free_places() > free && !self.waiting_for_space.is_empty() {
-            m.corner(Corner::RoomBySending as usize);
+            m.cover(Cover::RoomBySending as usize);
             self.release_waiting_for_space(m);
         }
         left
@@ -148,13 +145,13 @@ impl Fwb {
         let unsent = self.ended.iter_mut().filter(|e| e.order == 0);
         unsent.take(commits).for_each(|ended| ended.order = sent.order);
         if (1..batch.len()).contains(&commits) {
-            m.corner(Corner::CommitSharesWrite as usize);
+            m.cover(Cover::CommitSharesWrite as usize);
         }
         if batch.len() > 2 {
-            m.corner(Corner::GroupFilled as usize);
+            m.cover(Cover::GroupFilled as usize);
         }
         if sent.first > 0 && sent.first.is_multiple_of(self.end.log().places()) {
-            m.corner(Corner::LogWrapped as usize);
+            m.cover(Cover::LogWrapped as usize);
         }
         m.note(|| {
             let (count, place, order) = (batch.len(), sent.first, sent.order);
@@ -167,12 +164,12 @@ impl Fwb {
         if !self.ordered {
             return 0;
         }
-        let stay = self.has(Sabotage::EntriesStay);
+        let stay = self.has(Mutant::EntriesStay);
         let mut ahead = if stay { 0 } else { self.buffer.ahead_of_line(line) };
         if ahead > 0 {
-            m.corner(Corner::Hurried as usize);
+            m.cover(Cover::Hurried as usize);
             if self.buffer.is_late(m.now()) {
-                m.corner(Corner::HurriedLate as usize);
+                m.cover(Cover::HurriedLate as usize);
             }
             m.note(|| format!("{line} leaves the caches: {ahead} records must leave the buffer"));
         }
@@ -182,14 +179,14 @@ impl Fwb {
             ahead = ahead.saturating_sub(left);
         }
         let reached =
-            m.memory.shared.order.reached(self.last_order) || self.has(Sabotage::DataDoesNotWait);
+            m.memory.shared.order.reached(self.last_order) || self.has(Mutant::DataDoesNotWait);
         if reached { 0 } else { self.last_order }
     }
 
     /// An ordered write of records is durable: acknowledges commits.
     pub(super) fn retire_commits(&mut self, m: &mut Machine, durable: OrderSeq) {
         while let Some(ended) = self.ended.front() {
-            let itself = ended.order == durable && self.has(Sabotage::CommitWaitsForItself);
+            let itself = ended.order == durable && self.has(Mutant::CommitWaitsForItself);
             let reached = m.memory.shared.order.reached(ended.order) || itself;
             if ended.order == 0 || !reached {
                 return;

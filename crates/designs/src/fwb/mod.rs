@@ -2,7 +2,7 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | the design's parameters, state and events; sabotages | |
+//! | `mod` | the design's parameters, state and events; mutants | |
 //! | `logging` | hardware logging (HWL), order, commit | §III-B, §III-D, §III-E |
 //! | `buffer` | the volatile log buffer | §IV-C |
 //! | `end` | the end of the log: appending, and room | §III-A |
@@ -15,13 +15,13 @@
 //! | `recovery` | recovery | §IV-F |
 //! | `variants` | the designs that FWB and MorLog compare with | §VI; MorLog §VI-A |
 //! | `cost` | what the hardware costs | Table I |
-//! | `corners` | states worth reaching | |
+//! | `cover` | states worth reaching | |
 //!
 //! Every transactional store sends a record with the old and the new word past the caches to one
 //! central circular log. Lines stay in the caches and leave them as they like (steal, no force); a
 //! scan of all tags writes back what has been dirty for two scans, so that the log can be truncated.
 //!
-//! **On the medium.** The log region begins with a header line, whose word 0 is the head pointer: the
+//! **On the image.** The log region begins with a header line, whose word 0 is the head pointer: the
 //! number of the oldest live record (records are numbered from 0; number / slots is the pass, number mod
 //! slots the slot). It takes one of the places: 64 K slots of 64 B are 4 MB, of which 65,535 hold
 //! records. A slot holds a record of four words, and in slots of 64 B four words of zero:
@@ -85,9 +85,9 @@
 //! hole (see `recovery`).
 //!
 //! **As published, and repaired.** Taken at its word, the text loses data in six places. `fwb-literal` is the
-//! design without these repairs, each is a sabotage by itself, and `docs/findings.md` has the counterexamples:
+//! design without these repairs, each is a mutant by itself, and `docs/findings.md` has the counterexamples:
 //!
-//! | the text | `fwb` | sabotage |
+//! | the text | `fwb` | mutant |
 //! |---|---|---|
 //! | "Log entries with the same txid and torn bit are complete" (§IV-F): what is whole is committed | commit records, through the same FIFO; a transaction without stores needs none | `whole-means-committed` |
 //! | a line that leaves a cache is reset to IDLE (§IV-D), and the second scan forces it home (§III-C) | the fwb bit goes along with the line | `bit-stays-behind` |
@@ -97,7 +97,7 @@
 //! | `log_create` allocates the log and initialises the pointers (§IV-A, §IV-B) | it clears the slots, too | `log-not-cleared` |
 //!
 //! `instant_commit` has the paper's commit without the other five: atomic and in order, but the last
-//! acknowledged transactions may be lost in a power failure, and that is all that it promises.
+//! acknowledged transactions may be lost in a power failure, and that is all that it guarantees.
 //!
 //! **Left open by the paper**, and decided here:
 //! - Slots are of 32 B, as those who compare with FWB pack them, or of 64 B for the paper's own
@@ -117,8 +117,8 @@
 
 mod buffer;
 mod clwb;
-mod corners;
 mod cost;
+mod cover;
 mod end;
 mod log;
 mod logging;
@@ -141,16 +141,17 @@ use graven_base::{choice, section};
 use graven_machine::config::PmConfig;
 use graven_machine::config::traversal_cycles;
 use graven_machine::design::{
-    Code, Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store, Turn,
+    Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, Stall, Store,
+    WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::program::Op;
 use graven_machine::request::{OrderSeq, Token};
-use graven_machine::sabotages;
 
 use buffer::LogBuffer;
 use clwb::OpenTransaction;
-use corners::{CORNERS, Corner};
+use cover::{COVER_POINTS, Cover};
 use end::LogEnd;
 use log::Log;
 use record::LogValues;
@@ -204,17 +205,17 @@ section! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "fwb",
     summary: "undo+redo logging in hardware; scans force old dirty lines out of the caches",
     paper: "FWB (HPCA'18) §III, §IV",
-    promise,
+    guarantee,
     section: Some(|| Box::new(FwbConfig::default())),
-    build: |site| Ok(Box::new(Fwb::new(site)?)),
-    format: |site, medium| Log::of(site).create(medium),
+    build: |context| Ok(Box::new(Fwb::new(context)?)),
+    format: |context, image| Log::of(context).create(image),
     recover: recovery::recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("fwb.log_bytes", &["2 KB", "3 KB", "4 KB", "6 KB", "16 KB", "64 KB"]),
         ("fwb.slot_bytes", &["32", "64"]),
@@ -227,26 +228,26 @@ pub const ENTRY: Entry = Entry {
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// The design as the paper's text has it, where that loses data (`docs/findings.md`).
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "fwb-literal",
     summary: "fwb as its text literally reads (unsafe: loses data)",
     default: false,
-    inherent: Sabotage::all(&[
-        Sabotage::WholeMeansCommitted,
-        Sabotage::BitStaysBehind,
-        Sabotage::DataDoesNotWait,
-        Sabotage::LogGoesRound,
-        Sabotage::CommitDoesNotWait,
-        Sabotage::LogNotCleared,
+    inherent: Mutant::all(&[
+        Mutant::WholeMeansCommitted,
+        Mutant::BitStaysBehind,
+        Mutant::DataDoesNotWait,
+        Mutant::LogGoesRound,
+        Mutant::CommitDoesNotWait,
+        Mutant::LogNotCleared,
     ]),
-    ..ENTRY
+    ..INFO
 };
 
-sabotages! {
+mutants! {
     /// A transaction counts as committed as far as its records are whole (literal, §IV-F).
     WholeMeansCommitted = "whole-means-committed";
     /// A line that moves outward leaves its fwb bit behind (literal, §IV-D, Fig. 5).
@@ -317,15 +318,15 @@ sabotages! {
     ClwbAfterEnd = "clwb-after-end";
 }
 
-fn promise(config: &Config) -> Promise {
+fn guarantee(config: &Config) -> Guarantee {
     let fwb = config.get::<FwbConfig>();
     let logs_enough = fwb.log_values == LogValues::Both && fwb.write_back != WriteBack::None;
     if fwb.log_buffer_entries > traversal_cycles(config) || !logs_enough {
-        Promise::Nothing
+        Guarantee::None
     } else if fwb.instant_commit {
-        Promise::CommitOrder
+        Guarantee::Prefix
     } else {
-        Promise::Durable
+        Guarantee::Durable
     }
 }
 
@@ -416,11 +417,11 @@ struct Fwb {
     cuts: [u64; 2],
     data_writes: DataWrites,
     truncation: Option<Truncation>,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
-fn check(site: &Site) -> Result<(), ConfigError> {
-    let (config, fwb) = (&site.config, site.config.get::<FwbConfig>());
+fn check(context: &DesignContext) -> Result<(), ConfigError> {
+    let (config, fwb) = (&context.config, context.config.get::<FwbConfig>());
     if !fwb.slot_bytes.is_power_of_two()
         || u64::from(fwb.slot_bytes) < fwb.log_values.record_bytes()
     {
@@ -431,8 +432,8 @@ fn check(site: &Site) -> Result<(), ConfigError> {
         let why = "records of one value lie in slots".into();
         return Err(config.inconsistent(&["fwb.log_packing", "fwb.log_values"], why));
     }
-    if log::bytes(config) > site.log_bytes() {
-        let region = Size(site.log_bytes());
+    if log::bytes(config) > context.log_bytes() {
+        let region = Size(context.log_bytes());
         let why = format!("fwb.log_bytes must fit into pm.log_region_bytes = {region}");
         return Err(config.inconsistent(&["fwb.log_bytes", "pm.log_region_bytes"], why));
     }
@@ -441,9 +442,9 @@ fn check(site: &Site) -> Result<(), ConfigError> {
             "slots have no room for dirty flags; records have with fwb.log_packing = true".into();
         return Err(config.inconsistent(&["fwb.dirty_flags", "fwb.log_packing"], why));
     }
-    let (log, needed) = (Log::of(site), PLACES_PER_THREAD_MIN * u64::from(site.threads));
+    let (log, needed) = (Log::of(context), PLACES_PER_THREAD_MIN * u64::from(context.threads));
     if log.places() < needed {
-        let (threads, capacity) = (site.threads, log.capacity());
+        let (threads, capacity) = (context.threads, log.capacity());
         let why = format!("the log holds {capacity}; {threads} threads need at least {needed}");
         let format = if fwb.log_packing { "fwb.log_packing" } else { "fwb.slot_bytes" };
         return Err(config.inconsistent(&["fwb.log_bytes", format], why));
@@ -461,13 +462,13 @@ fn check(site: &Site) -> Result<(), ConfigError> {
 }
 
 impl Fwb {
-    fn has(&self, sabotage: Sabotage) -> bool {
-        self.sabotages.has(sabotage)
+    fn has(&self, mutant: Mutant) -> bool {
+        self.mutants.has(mutant)
     }
 
-    fn new(site: &Site) -> Result<Fwb, ConfigError> {
-        check(site)?;
-        let config = &site.config;
+    fn new(context: &DesignContext) -> Result<Fwb, ConfigError> {
+        check(context)?;
+        let config = &context.config;
         let fwb = config.get::<FwbConfig>();
         let interval = match fwb.scan_interval_cycles {
             0 => force_write_back::interval_for(log::lines(config), config),
@@ -477,22 +478,22 @@ impl Fwb {
             LogValues::Both => fwb.transaction_id_bits,
             _ => fwb.transaction_id_bits.min(record::SHORT_ID_BITS),
         };
-        let has = |sabotage| site.sabotages.has(sabotage);
+        let has = |mutant| context.mutants.has(mutant);
         let visits = TagVisits { port: fwb.scan_port, tags_per_cycle: fwb.scan_tags_per_cycle };
         let faults = Faults {
-            bit_stays_behind: has(Sabotage::BitStaysBehind),
-            from_outside: has(Sabotage::ScansFromOutside),
-            nothing_is_forced: has(Sabotage::NothingIsForced),
+            bit_stays_behind: has(Mutant::BitStaysBehind),
+            from_outside: has(Mutant::ScansFromOutside),
+            nothing_is_forced: has(Mutant::NothingIsForced),
         };
         Ok(Fwb {
-            buffer: LogBuffer::new(fwb.log_buffer_entries, fwb.dirty_flags, site.sabotages),
-            end: LogEnd::new(Log::of(site), config.get::<PmConfig>().codec.has_dldc()),
+            buffer: LogBuffer::new(fwb.log_buffer_entries, fwb.dirty_flags, context.mutants),
+            end: LogEnd::new(Log::of(context), config.get::<PmConfig>().codec.has_dldc()),
             dirty_flags: fwb.dirty_flags,
-            strict: !fwb.instant_commit && !site.sabotages.has(Sabotage::CommitDoesNotWait),
+            strict: !fwb.instant_commit && !context.mutants.has(Mutant::CommitDoesNotWait),
             ordered: fwb.log_buffer_entries <= traversal_cycles(config)
                 && fwb.log_values == LogValues::Both,
             id_mask: ((1u32 << id_bits) - 1) as u16,
-            running: vec![None; site.threads as usize],
+            running: vec![None; context.threads as usize],
             reserved: 0,
             ended: VecDeque::new(),
             last_order: 0,
@@ -502,13 +503,13 @@ impl Fwb {
             last_seen: 0,
             write_back: fwb.write_back,
             scanner: Scanner::new(config, interval, SCAN, visits, faults),
-            open: vec![OpenTransaction::default(); site.threads as usize],
+            open: vec![OpenTransaction::default(); context.threads as usize],
             truncation_percent: fwb.truncation_percent.into(),
             batch: Vec::new(),
             cuts: [0; 2],
             data_writes: DataWrites::new(),
             truncation: None,
-            sabotages: site.sabotages,
+            mutants: context.mutants,
         })
     }
 }
@@ -520,34 +521,39 @@ impl Design for Fwb {
         }
     }
 
-    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         self.last_seen = m.now();
         // What is running goes first: it may need room to end.
         if self.waiting_for_space.is_empty() && self.free_places() > self.end.log().places() / 8 {
-            return Flow::Continue;
+            return Stall::None;
         }
         self.wait_for_space(m, tx.thread)
     }
 
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         self.last_seen = m.now();
         self.log_store(m, store)
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         self.last_seen = m.now();
         self.log_commit(m, tx)
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        _content: &LineData,
+    ) -> WritebackAction {
         let after = self.order_before(m, line);
-        if self.sabotages.has(Sabotage::HeadIgnoresEvictions) {
-            return Eviction::WriteBack { after, token: 0 };
+        if self.mutants.has(Mutant::HeadIgnoresEvictions) {
+            return WritebackAction::Send { after, token: 0 };
         }
-        Eviction::WriteBack { after, token: Meaning::Evicted.token(self.data_writes.sent()) }
+        WritebackAction::Send { after, token: Meaning::Evicted.token(self.data_writes.sent()) }
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         let (meaning, number) = Meaning::of(token);
         match meaning {
             Meaning::Log => {
@@ -574,7 +580,7 @@ impl Design for Fwb {
         }
     }
 
-    fn background(&mut self, m: &mut Machine) {
+    fn start_maintenance(&mut self, m: &mut Machine) {
         self.make_room(m);
     }
 
@@ -588,9 +594,9 @@ impl Design for Fwb {
         thread: ThreadId,
         before: &Op,
         code: &mut Code,
-    ) -> Turn {
+    ) -> OpAction {
         self.clwbs_before(m, thread, before, code);
-        Turn::Executes
+        OpAction::Execute
     }
 
     /// Records on their way must arrive. Scans and truncations are never urgent.

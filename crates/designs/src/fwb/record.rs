@@ -28,7 +28,7 @@ const ADDR_MASK: u64 = (1 << ADDR_BITS) - 1;
 const UNDO_TOP: u32 = 26;
 const REDO_TOP: u32 = 27;
 
-const ENTRY: u64 = 1;
+const INFO: u64 = 1;
 const COMMIT: u64 = 2;
 
 /// Of a record of one value, in its first word.
@@ -79,7 +79,7 @@ impl LogValues {
 fn words_of_both(record: &Record, torn: bool) -> [u64; RECORD_WORDS_MAX] {
     let Record { kind, thread, tx, addr, undo, redo, .. } = *record;
     let kind = match kind {
-        Kind::UndoRedo => ENTRY,
+        Kind::UndoRedo => INFO,
         Kind::Commit => COMMIT,
         Kind::Redo | Kind::InPlace => unreachable!("slots hold entries and commit records"),
     };
@@ -94,7 +94,7 @@ fn words_of_both(record: &Record, torn: bool) -> [u64; RECORD_WORDS_MAX] {
 fn parse_both(words: [u64; RECORD_WORDS_MAX], torn: bool) -> Option<Record> {
     let [first, addr, undo, redo] = of_pass(words, torn)?;
     let kind = match first >> 24 & 3 {
-        ENTRY => Kind::UndoRedo,
+        INFO => Kind::UndoRedo,
         COMMIT => Kind::Commit,
         _ => return None,
     };
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn the_fields_of_an_entry_are_as_wide_as_the_paper_says() {
         let parse = |words| BOTH.parse(words, false).expect("a record");
-        let entry = ENTRY << 24;
+        let entry = INFO << 24;
         let all = [entry | 0xff_ffff | 3 << UNDO_TOP, u64::MAX >> 16, !0 >> 1, !0 >> 1];
         let record = parse(all);
         let widths = [

@@ -24,76 +24,80 @@ use std::collections::BTreeSet;
 
 use super::log::{Log, Remains};
 use super::record::LogValues;
-use super::{FwbConfig, Sabotage};
+use super::{FwbConfig, Mutant};
 use crate::packed_log::{Kind, Record};
-use graven_base::surviving::Medium;
-use graven_machine::design::{RecoveryReport, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, RecoveryReport};
 
-pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
-    let has = |sabotage| site.sabotages.has(sabotage);
-    let log = Log::of(site);
+pub fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
+    let has = |mutant| context.mutants.has(mutant);
+    let log = Log::of(context);
     let mut report = RecoveryReport::default();
-    let Remains { records, end, examined } = log.scan(medium);
+    let Remains { records, end, examined } = log.scan(image);
     report.records_scanned = examined;
     for (place, record) in &records {
-        medium.note(|| format!("place {place}: {record}"));
+        image.note(|| format!("place {place}: {record}"));
     }
     if records.is_empty() {
         return report;
     }
-    if has(Sabotage::RecoveryMovesHeadFirst) {
-        log.empty(medium, end);
+    if has(Mutant::RecoveryMovesHeadFirst) {
+        log.empty(image, end);
     }
 
-    let (mut redo, mut undo) = split(&records, site, medium);
-    if has(Sabotage::RedoNewestFirst) {
+    let (mut redo, mut undo) = split(&records, context, image);
+    if has(Mutant::RedoNewestFirst) {
         redo.reverse();
     }
-    let values = site.config.get::<FwbConfig>().log_values;
-    if has(Sabotage::RedoLeftOut) || values == LogValues::Undo {
+    let values = context.config.get::<FwbConfig>().log_values;
+    if has(Mutant::RedoLeftOut) || values == LogValues::Undo {
         redo.clear();
     }
     if values == LogValues::Redo {
         undo.clear();
     }
     for record in redo {
-        medium.store(record.addr, record.redo);
+        image.store(record.addr, record.redo);
         report.words_redone += 1;
     }
-    if !has(Sabotage::UndoOldestFirst) {
+    if !has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
     for record in undo {
-        medium.store(record.addr, record.undo);
+        image.store(record.addr, record.undo);
         report.words_undone += 1;
     }
-    log.empty(medium, end);
+    log.empty(image, end);
     report
 }
 
 /// The entries of committed transactions and those of others, each in their order.
 fn split<'a>(
     records: &'a [(u64, Record)],
-    site: &Site,
-    medium: &mut Medium,
+    context: &DesignContext,
+    image: &mut SurvivingImage,
 ) -> (Vec<&'a Record>, Vec<&'a Record>) {
-    let has = |sabotage| site.sabotages.has(sabotage);
+    let has = |mutant| context.mutants.has(mutant);
     let mut committed_until = [0; 1 << u8::BITS];
     let mut committed_ids = BTreeSet::new();
     let of = |kind| records.iter().map(|(_, r)| r).enumerate().filter(move |(_, r)| r.kind == kind);
     for (i, record) in of(Kind::Commit) {
         committed_until[usize::from(record.thread)] = i;
-        if has(Sabotage::IdTellsCommit) {
+        if has(Mutant::IdTellsCommit) {
             committed_ids.insert((record.thread, record.tx));
         }
     }
     let (mut redo, mut undo) = (Vec::new(), Vec::new());
     for (i, record) in of(Kind::UndoRedo) {
-        let is_committed = if has(Sabotage::WholeMeansCommitted) {
+        let is_committed = if has(Mutant::WholeMeansCommitted) {
             true
-        } else if has(Sabotage::HomeTellsCommit) {
-            medium.load(record.addr) == record.redo
-        } else if has(Sabotage::IdTellsCommit) {
+        } else if has(Mutant::HomeTellsCommit) {
+            image.load(record.addr) == record.redo
+        } else if has(Mutant::IdTellsCommit) {
             committed_ids.contains(&(record.thread, record.tx))
         } else {
             i < committed_until[usize::from(record.thread)]

@@ -1,26 +1,26 @@
 //! A log that is full (§II-C, §IV-A): who waits, and who waits in vain.
 
-use super::{Corner, Fwb, STUCK_CYCLES, Sabotage, WriteBack};
+use super::{Cover, Fwb, Mutant, STUCK_CYCLES, WriteBack};
 use graven_base::ids::ThreadId;
-use graven_machine::design::Flow;
+use graven_machine::design::Stall;
 use graven_machine::machine::Machine;
 
 impl Fwb {
     /// Places that may be written: those behind the durable head that the buffer's records do not need.
     pub(super) fn free_places(&self) -> u64 {
-        if self.has(Sabotage::LogGoesRound) || self.write_back == WriteBack::None {
+        if self.has(Mutant::LogGoesRound) || self.write_back == WriteBack::None {
             return self.end.log().places();
         }
-        let needs_none = self.has(Sabotage::BufferNeedsNoRoom);
+        let needs_none = self.has(Mutant::BufferNeedsNoRoom);
         self.end.free(if needs_none { 0 } else { self.buffer.len() })
     }
 
     /// The thread waits until the head moves, which scans or ends of transactions bring about, or records in the buffer turn out to
     /// need less than was kept for them.
-    pub(super) fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Flow {
+    pub(super) fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Stall {
         if self.waiting_for_space.is_empty() {
             m.count().log_overflows += 1;
-            m.corner(Corner::LogFull as usize);
+            m.cover(Cover::LogFull as usize);
         }
         m.note(|| {
             format!("thread {thread} waits for room: {} places are free", self.free_places())
@@ -28,7 +28,7 @@ impl Fwb {
         self.waiting_for_space.push(thread);
         self.give_up_if_stuck(m);
         self.make_room(m);
-        Flow::Retry
+        Stall::Retry
     }
 
     /// Makes the head move as soon as can be.
@@ -48,12 +48,12 @@ impl Fwb {
 
     /// First place of the oldest transaction that is not durably committed.
     pub(super) fn oldest_unfinished(&self) -> Option<u64> {
-        let counts = |sabotage| !self.sabotages.has(sabotage);
+        let counts = |mutant| !self.mutants.has(mutant);
         let running = self.running.iter().flatten().copied();
         let ended = self.ended.iter().map(|e| e.first_place);
         running
-            .filter(|_| counts(Sabotage::HeadPassesRunning))
-            .chain(ended.filter(|_| counts(Sabotage::HeadPassesEnding)))
+            .filter(|_| counts(Mutant::HeadPassesRunning))
+            .chain(ended.filter(|_| counts(Mutant::HeadPassesEnding)))
             .min()
     }
 

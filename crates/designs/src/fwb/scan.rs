@@ -7,7 +7,7 @@
 //! beginning finds in the log buffer count as younger than it. That is more careful than need be: a line that
 //! leaves takes its entries out of the buffer, so no store merges into them afterwards.)
 
-use super::{Corner, Fwb, Meaning, Sabotage};
+use super::{Cover, Fwb, Meaning, Mutant};
 use crate::force_write_back::{Forced, Progress};
 use graven_base::time::Cycle;
 use graven_machine::machine::Machine;
@@ -46,7 +46,7 @@ impl Fwb {
     fn begin_scan(&mut self, m: &mut Machine) {
         let cut = self.end.next();
         if self.running.iter().any(Option::is_some) {
-            m.corner(Corner::ScanWhileOpen as usize);
+            m.cover(Cover::ScanWhileOpen as usize);
         }
         m.note(|| format!("scan begins; the log ends before place {cut}"));
         self.cuts = [self.cuts[1], cut];
@@ -55,11 +55,11 @@ impl Fwb {
 
     fn force_write_back(&mut self, m: &mut Machine, Forced { line, came_along }: Forced) {
         if came_along {
-            m.corner(Corner::BitCameAlong as usize);
+            m.cover(Cover::BitCameAlong as usize);
         }
         let after = self.order_before(m, line);
         if after != 0 {
-            m.corner(Corner::ForcedLineWaits as usize);
+            m.cover(Cover::ForcedLineWaits as usize);
         }
         m.note(|| match after {
             0 => format!("scan forces {line} home"),
@@ -75,7 +75,7 @@ impl Fwb {
 
     fn end_scan(&mut self, m: &mut Machine, at: Cycle) {
         let after_epoch = self.data_writes.close();
-        let cut = self.cuts[usize::from(self.sabotages.has(Sabotage::OneScanIsEnough))];
+        let cut = self.cuts[usize::from(self.mutants.has(Mutant::OneScanIsEnough))];
         let head = cut.min(self.oldest_unfinished().unwrap_or(u64::MAX));
         m.note(|| format!("scan ends; the head may move to place {head}"));
         if self.truncation.is_none() && head > self.end.head() {
@@ -96,25 +96,25 @@ impl Fwb {
             return;
         }
         if !self.data_writes.all_durable(truncation.after_epoch)
-            && !self.sabotages.has(Sabotage::HeadDoesNotWait)
+            && !self.mutants.has(Mutant::HeadDoesNotWait)
         {
-            m.corner(Corner::TruncationWaits as usize);
+            m.cover(Cover::TruncationWaits as usize);
             m.note(|| format!("the head waits for data before it moves to {}", truncation.head));
             return;
         }
         truncation.sent = true;
         let head = truncation.head;
-        if self.sabotages.has(Sabotage::SlotsFreeEarly) {
+        if self.mutants.has(Mutant::SlotsFreeEarly) {
             self.free_before(m, head);
         }
         m.note(|| format!("the head, {head}, is sent"));
-        m.write(self.end.head_write(head), m.path());
+        m.write(self.end.head_write(head), m.bypass_cycles());
     }
 
     /// The new head is durable: the places before it are free.
     pub(super) fn head_durable(&mut self, m: &mut Machine) {
         let truncation = self.truncation.take().expect("a head was on its way");
-        m.corner(Corner::HeadMoved as usize);
+        m.cover(Cover::HeadMoved as usize);
         m.note(|| format!("the head has moved to place {}", truncation.head));
         self.free_before(m, truncation.head);
         self.truncate_behind_clwbs(m);

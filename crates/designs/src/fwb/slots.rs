@@ -5,13 +5,13 @@
 //! was just created) nor what the pass before left can be taken for it.
 
 use super::record::{LogValues, RECORD_WORDS_MAX};
-use super::{FwbConfig, Sabotage};
+use super::{FwbConfig, Mutant};
 use crate::packed_log::{Kind, Record};
 use crate::torn;
 use crate::torn::TORN;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
-use graven_base::surviving::Medium;
-use graven_machine::design::{Sabotages, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, Mutants};
 use graven_machine::request::{Write, WriteClass};
 
 /// Where the slots lie.
@@ -24,17 +24,17 @@ pub struct Slots {
     bytes: u64,
     /// What its records hold.
     values: LogValues,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl Slots {
     /// A header line at the start of the log region, then the slots: so many lines in all.
-    pub fn of(site: &Site, lines: u64) -> Slots {
-        let fwb = site.config.get::<FwbConfig>();
+    pub fn of(context: &DesignContext, lines: u64) -> Slots {
+        let fwb = context.config.get::<FwbConfig>();
         let bytes = u64::from(fwb.slot_bytes);
         let count = lines.saturating_sub(1) * LINE_BYTES / bytes;
-        let (values, sabotages) = (fwb.log_values, site.sabotages);
-        Slots { start: site.log_start, count, bytes, values, sabotages }
+        let (values, mutants) = (fwb.log_values, context.mutants);
+        Slots { start: context.log_start, count, bytes, values, mutants }
     }
 
     /// Where the number of the oldest live record is kept (the head pointer).
@@ -51,7 +51,7 @@ impl Slots {
     /// The torn bit of a record.
     #[inline]
     fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.count) || self.sabotages.has(Sabotage::TornBitStays)
+        torn::of_pass(number, self.count) || self.mutants.has(Mutant::TornBitStays)
     }
 
     /// How many records from this one on share its log line.
@@ -78,13 +78,13 @@ impl Slots {
     }
 
     /// Reads a record; `None` if the slot does not hold it (whole).
-    fn read(&self, medium: &mut Medium, number: u64) -> Option<Record> {
+    fn read(&self, image: &mut SurvivingImage, number: u64) -> Option<Record> {
         let slot = self.slot(number);
         let mut words = [0; RECORD_WORDS_MAX];
         for (i, word) in words[..self.values.record_words()].iter_mut().enumerate() {
-            *word = medium.load(slot.plus(i as u64 * WORD_BYTES));
+            *word = image.load(slot.plus(i as u64 * WORD_BYTES));
         }
-        if self.sabotages.has(Sabotage::OneTornBit) {
+        if self.mutants.has(Mutant::OneTornBit) {
             words = torn::as_the_first(words);
         }
         self.values.parse(words, self.torn(number))
@@ -92,12 +92,12 @@ impl Slots {
 
     /// Reads from a record on, until a slot does not hold the one that it should. The records with their
     /// numbers, and how many slots were read.
-    pub fn scan(&self, medium: &mut Medium, head: u64) -> (Vec<(u64, Record)>, u64) {
+    pub fn scan(&self, image: &mut SurvivingImage, head: u64) -> (Vec<(u64, Record)>, u64) {
         let mut records = Vec::new();
         for number in head..head + self.count {
-            match self.read(medium, number) {
+            match self.read(image, number) {
                 Some(record) => records.push((number, record)),
-                None if self.sabotages.has(Sabotage::HolesAreSkipped) => {}
+                None if self.mutants.has(Mutant::HolesAreSkipped) => {}
                 None => return (records, number - head + 1),
             }
         }
@@ -106,15 +106,15 @@ impl Slots {
 
     /// Makes an empty log of whatever the region holds (`log_create`, §IV-A): the head is 0, and no slot
     /// has a word that could belong to the first pass, so that nothing there completes a torn record.
-    pub fn create(&self, medium: &mut Medium) {
-        medium.store(self.head(), 0);
-        if self.sabotages.has(Sabotage::LogNotCleared) {
+    pub fn create(&self, image: &mut SurvivingImage) {
+        image.store(self.head(), 0);
+        if self.mutants.has(Mutant::LogNotCleared) {
             return;
         }
         for slot in (0..self.count).map(|number| self.slot(number)) {
             for addr in (0..self.values.record_words() as u64).map(|i| slot.plus(i * WORD_BYTES)) {
-                if medium.load(addr) & TORN != 0 {
-                    medium.store(addr, 0);
+                if image.load(addr) & TORN != 0 {
+                    image.store(addr, 0);
                 }
             }
         }
@@ -127,24 +127,24 @@ mod tests {
 
     #[test]
     fn a_new_log_holds_no_word_of_the_first_pass() {
-        let sabotages = Sabotages::NONE;
+        let mutants = Mutants::NONE;
         let slots =
-            Slots { start: Addr(4096), count: 3, bytes: 64, values: LogValues::Both, sabotages };
-        let mut medium = Medium::default();
-        (0..32).for_each(|word| medium.store(Addr(4096 + word * 8), !word));
-        slots.create(&mut medium);
-        assert_eq!(medium.peek(slots.head()), 0);
+            Slots { start: Addr(4096), count: 3, bytes: 64, values: LogValues::Both, mutants };
+        let mut image = SurvivingImage::default();
+        (0..32).for_each(|word| image.store(Addr(4096 + word * 8), !word));
+        slots.create(&mut image);
+        assert_eq!(image.peek(slots.head()), 0);
         for number in 0..3 {
-            let words = (0..4).map(|word| medium.peek(slots.slot(number).plus(word * 8)));
+            let words = (0..4).map(|word| image.peek(slots.slot(number).plus(word * 8)));
             assert!(words.fold(0, |any, word| any | word) & TORN == 0, "slot {number}");
         }
     }
 
     #[test]
     fn passes_alternate_and_slots_come_round() {
-        let sabotages = Sabotages::NONE;
+        let mutants = Mutants::NONE;
         let slots =
-            Slots { start: Addr(4096), count: 3, bytes: 32, values: LogValues::Both, sabotages };
+            Slots { start: Addr(4096), count: 3, bytes: 32, values: LogValues::Both, mutants };
         assert_eq!(slots.head(), Addr(4096));
         let places: Vec<(u64, bool)> = (0..7).map(|n| (slots.slot(n).0, slots.torn(n))).collect();
         let [a, b, c] = [4096 + 64, 4096 + 96, 4096 + 128];
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn neighbours_in_a_log_line_are_one_write() {
-        let (values, sabotages) = (LogValues::Both, Sabotages::NONE);
-        let slots = |bytes| Slots { start: Addr(4096), count: 4, bytes, values, sabotages };
+        let (values, mutants) = (LogValues::Both, Mutants::NONE);
+        let slots = |bytes| Slots { start: Addr(4096), count: 4, bytes, values, mutants };
         let entry = |undo| Record { kind: Kind::UndoRedo, undo, ..Record::BLANK };
         let (wide, narrow) = (slots(64), slots(32));
         assert_eq!([0, 1, 2, 3].map(|n| narrow.rest_of_line(n)), [2, 1, 2, 1]);
@@ -172,8 +172,8 @@ mod tests {
     #[test]
     fn four_records_of_one_value_share_a_line() {
         for values in [LogValues::Redo, LogValues::Undo] {
-            let (start, sabotages) = (Addr(4096), Sabotages::NONE);
-            let slots = Slots { start, count: 8, bytes: 16, values, sabotages };
+            let (start, mutants) = (Addr(4096), Mutants::NONE);
+            let slots = Slots { start, count: 8, bytes: 16, values, mutants };
             assert_eq!([0, 1, 2, 3].map(|n| slots.rest_of_line(n)), [4, 3, 2, 1]);
             let entry = Record { kind: Kind::UndoRedo, undo: 5, redo: 6, ..Record::BLANK };
             let write = slots.write(5, &[entry, entry]);

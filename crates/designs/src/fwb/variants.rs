@@ -8,14 +8,14 @@
 //! MorLog's (ISCA 2020, §VI-A) all pack their logs, have ends that wait until they are durable, and scan every three
 //! million cycles.
 
-use super::{ENTRY, cost};
-use graven_machine::design::Entry;
+use super::{INFO, cost};
+use graven_machine::design::DesignInfo;
 
 const OWN_PAPER: &str = "FWB (HPCA'18) §VI";
 const PAPER: &str = "MorLog (ISCA'20) §VI-A";
 
 /// Hardware logging with write-backs by instructions.
-pub const HWL: Entry = Entry {
+pub const HWL: DesignInfo = DesignInfo {
     name: "hwl",
     summary: "fwb with a clwb instruction per line that a transaction has written, instead of scans",
     paper: OWN_PAPER,
@@ -30,7 +30,7 @@ pub const HWL: Entry = Entry {
         ("fwb.log_packing+fwb.dirty_flags", &["false+false", "true+false", "true+true"]),
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
     ],
-    ..ENTRY
+    ..INFO
 };
 
 /// What an adversary draws for records of one value.
@@ -41,7 +41,7 @@ const ONE_VALUE_STRESS: &[(&str, &[&str])] = &[
 ];
 
 /// Hardware redo logging.
-pub const HW_RLOG: Entry = Entry {
+pub const HW_RLOG: DesignInfo = DesignInfo {
     name: "hw-rlog",
     summary: "redo logging by fwb's hardware, nothing forced home (unsafe: loses data)",
     paper: OWN_PAPER,
@@ -55,11 +55,11 @@ pub const HW_RLOG: Entry = Entry {
         ("fwb.instant_commit", "true"),
     ],
     stress: ONE_VALUE_STRESS,
-    ..ENTRY
+    ..INFO
 };
 
 /// Hardware undo logging.
-pub const HW_ULOG: Entry = Entry {
+pub const HW_ULOG: DesignInfo = DesignInfo {
     name: "hw-ulog",
     summary: "undo logging by fwb's hardware, nothing forced home (unsafe: loses data)",
     paper: OWN_PAPER,
@@ -73,7 +73,7 @@ pub const HW_ULOG: Entry = Entry {
         ("fwb.instant_commit", "true"),
     ],
     stress: ONE_VALUE_STRESS,
-    ..ENTRY
+    ..INFO
 };
 
 /// What an adversary draws beside what makes them what they are.
@@ -86,7 +86,7 @@ const STRESS: &[(&str, &[&str])] = &[
 ];
 
 /// With the existing coding.
-pub const CRADE: Entry = Entry {
+pub const CRADE: DesignInfo = DesignInfo {
     name: "fwb-crade",
     summary: "fwb with packed records, and memory modules that code by CRADE",
     paper: PAPER,
@@ -101,11 +101,11 @@ pub const CRADE: Entry = Entry {
     ],
     stress: STRESS,
     cost: cost::IN_MORLOG,
-    ..ENTRY
+    ..INFO
 };
 
 /// With a log buffer as large as both of MorLog's together: larger than the way through the caches is long.
-pub const UNSAFE: Entry = Entry {
+pub const UNSAFE: DesignInfo = DesignInfo {
     name: "fwb-unsafe",
     summary: "fwb-crade with a log buffer that data overtakes (unsafe: loses data)",
     paper: PAPER,
@@ -126,11 +126,11 @@ pub const UNSAFE: Entry = Entry {
         ("pm.cells", &["uniform", "tlc-rram"]),
     ],
     cost: cost::IN_MORLOG,
-    ..ENTRY
+    ..INFO
 };
 
 /// With selective log data encoding.
-pub const SLDE: Entry = Entry {
+pub const SLDE: DesignInfo = DesignInfo {
     name: "fwb-slde",
     summary: "fwb-crade with a dirty flag per entry, and log data coded by SLDE",
     paper: PAPER,
@@ -145,5 +145,5 @@ pub const SLDE: Entry = Entry {
     ],
     stress: STRESS,
     cost: cost::IN_MORLOG,
-    ..ENTRY
+    ..INFO
 };

@@ -14,7 +14,7 @@
 
 use super::layout::{BlockState, Header, Record, Slice, SliceNumber};
 use super::packing::Phase;
-use super::{Controller, Corner, GcScope, Hoop, Pending, Sabotage};
+use super::{Controller, Cover, GcScope, Hoop, Mutant, Pending};
 use graven_base::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
@@ -105,13 +105,13 @@ impl Hoop {
         m.count().gc_passes += 1;
         m.count().gc_on_demand += u64::from(reason != Reason::Period);
         if blocks.len() > 1 {
-            m.corner(Corner::SeveralBlocks as usize);
+            m.cover(Cover::SeveralBlocks as usize);
         }
         if self.threads.iter().any(|t| t.phase == Phase::Running) {
-            m.corner(Corner::CollectedWhileOpen as usize);
+            m.cover(Cover::CollectedWhileOpen as usize);
         }
         m.note(|| format!("controller {c} collects blocks {blocks:?}: {reason:?}"));
-        if !self.sabotages.has(Sabotage::NewestBlockFirst) {
+        if !self.mutants.has(Mutant::NewestBlockFirst) {
             blocks.reverse();
         }
         self.controllers[c].collection = Some(Collection {
@@ -270,7 +270,7 @@ impl Hoop {
         }
         let next = region.geometry.next(number_of_slice, slice.next);
         if region.geometry.block_of(next) != region.geometry.block_of(number_of_slice) {
-            m.corner(Corner::ChainAcrossBlocks as usize);
+            m.cover(Cover::ChainAcrossBlocks as usize);
         }
         *chain = Chain { commit, slice: next, nth: nth + 1, lines: [None; 2] };
         self.read_slice(m, c, number);
@@ -278,7 +278,7 @@ impl Hoop {
 
     /// Everything has been read: of each word, the newest version goes home.
     fn coalesce(&mut self, m: &mut Machine, c: usize) {
-        let oldest_wins = self.sabotages.has(Sabotage::OldestVersionWins);
+        let oldest_wins = self.mutants.has(Mutant::OldestVersionWins);
         let collection = self.controllers[c].collection.as_mut().expect("one is under way");
         let mut found = std::mem::take(&mut collection.found);
         found.sort_unstable_by_key(|f| (f.home, f.commit, f.nth));
@@ -289,7 +289,7 @@ impl Hoop {
             let newest = if oldest_wins { versions.first() } else { versions.last() };
             let newest = newest.expect("no chunk is empty");
             if versions.len() > 1 {
-                m.corner(Corner::Coalesced as usize);
+                m.cover(Cover::Coalesced as usize);
             }
             words += 1;
             let line = newest.home.line();
@@ -319,7 +319,7 @@ impl Hoop {
         let all_sent = self.send_lines_home(m, c);
         self.entries_removed(m, c);
         let collection = self.controllers[c].collection.as_ref().expect("one is under way");
-        if all_sent && (collection.underway == 0 || self.sabotages.has(Sabotage::HomeNotAwaited)) {
+        if all_sent && (collection.underway == 0 || self.mutants.has(Mutant::HomeNotAwaited)) {
             self.void_records(m, c);
         }
     }
@@ -334,10 +334,10 @@ impl Hoop {
             }
             let Some(going) = collection.going.last() else { return true };
             let Going { line, words, data, .. } = *going;
-            let is_stale = self.sabotages.has(Sabotage::EvictionBufferStale);
+            let is_stale = self.mutants.has(Mutant::EvictionBufferStale);
             let held = evicted.get(line).filter(|_| is_stale).map(|(_, old)| old);
             if !evicted.insert(line, words, &held.unwrap_or(data)) {
-                m.corner(Corner::EvictionBufferFull as usize);
+                m.cover(Cover::EvictionBufferFull as usize);
                 return false;
             }
             let going = collection.going.pop().expect("it was just looked at");
@@ -346,8 +346,8 @@ impl Hoop {
                 mapping.remove(line, slice);
             }
             if mapping.of(line).next().is_some() {
-                m.corner(Corner::NewerStays as usize);
-                if self.sabotages.has(Sabotage::MappingDroppedByAddress) {
+                m.cover(Cover::NewerStays as usize);
+                if self.mutants.has(Mutant::MappingDroppedByAddress) {
                     mapping.remove_line(line);
                 }
             }
@@ -373,7 +373,7 @@ impl Hoop {
     /// All words are at home: the headers of the unit's blocks say that their records are void.
     fn void_records(&mut self, m: &mut Machine, c: usize) {
         let token = self.token(Pending::Voided { controller: c });
-        let any_order = self.sabotages.has(Sabotage::VoidedInAnyOrder);
+        let any_order = self.mutants.has(Mutant::VoidedInAnyOrder);
         let Controller { region, collection, .. } = &mut self.controllers[c];
         let collection = collection.as_mut().expect("one is under way");
         collection.stage = Stage::Voiding;
@@ -384,14 +384,14 @@ impl Hoop {
             let order = region.write_header(m, header, after, token);
             after = if any_order { 0 } else { order };
         }
-        if self.sabotages.has(Sabotage::VoidNotAwaited) {
+        if self.mutants.has(Mutant::VoidNotAwaited) {
             self.free_collected(m, c);
         }
     }
 
     /// The records of a unit are void.
     pub(super) fn voided(&mut self, m: &mut Machine, c: usize) {
-        if !self.sabotages.has(Sabotage::VoidNotAwaited) {
+        if !self.mutants.has(Mutant::VoidNotAwaited) {
             self.free_collected(m, c);
         }
         let collection = self.controllers[c].collection.as_mut().expect("one is under way");
@@ -415,7 +415,7 @@ impl Hoop {
     /// Frees the collected blocks that nothing needs any more.
     pub(super) fn free_unneeded(&mut self, m: &mut Machine, c: usize) {
         for block in self.controllers[c].region.take_unneeded(m) {
-            if self.sabotages.has(Sabotage::VoidNotAwaited) {
+            if self.mutants.has(Mutant::VoidNotAwaited) {
                 self.freed(m, c, block);
                 continue;
             }

@@ -9,19 +9,19 @@
 
 use super::layout::Record;
 use super::packing::Phase;
-use super::{Alarm, Corner, Hoop, Pending, Reason, Sabotage};
+use super::{Alarm, Cover, Hoop, Mutant, Pending, Reason};
 use graven_base::time::Cycle;
-use graven_machine::design::Flow;
+use graven_machine::design::Stall;
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
 
 impl Hoop {
     /// A thread's transaction ends.
-    pub(super) fn end(&mut self, m: &mut Machine, t: usize) -> Flow {
+    pub(super) fn end(&mut self, m: &mut Machine, t: usize) -> Stall {
         let participants = self.participants(t);
         if participants.is_empty() {
             self.threads[t].phase = Phase::Outside;
-            return Flow::Continue;
+            return Stall::None;
         }
         for &c in &participants {
             if !self.controllers[c].region.can_reserve() {
@@ -32,16 +32,16 @@ impl Hoop {
             let reserved = self.controllers[c].region.reserve(m);
             self.threads[t].buffers[c].reserved = Some(reserved);
             if self.threads[t].buffers[c].open.is_some() {
-                if self.sabotages.has(Sabotage::LastSliceNotFlushed) {
+                if self.mutants.has(Mutant::LastSliceNotFlushed) {
                     self.threads[t].buffers[c].open = None;
                 } else {
-                    self.send_slice(m, t, c, 0, m.path());
+                    self.send_slice(m, t, c, 0, m.bypass_cycles());
                 }
             }
         }
         self.threads[t].phase = Phase::Flushing;
         self.record_if_flushed(m, t);
-        Flow::Wait
+        Stall::UntilReleased
     }
 
     /// The controllers that have slices of a thread's transaction.
@@ -54,21 +54,21 @@ impl Hoop {
     pub(super) fn record_if_flushed(&mut self, m: &mut Machine, t: usize) {
         let thread = &self.threads[t];
         let flushed = thread.buffers.iter().all(|b| b.sent.is_empty())
-            || self.sabotages.has(Sabotage::SlicesNotAwaited);
+            || self.mutants.has(Mutant::SlicesNotAwaited);
         if thread.phase != Phase::Flushing || !flushed {
             return;
         }
         self.threads[t].phase = Phase::Recording;
         let alone = self.participants(t).len() == 1;
         if !alone {
-            m.corner(Corner::TwoPhases as usize);
+            m.cover(Cover::TwoPhases as usize);
         }
-        let at_once = alone || self.sabotages.has(Sabotage::CommitBeforePrepared);
+        let at_once = alone || self.mutants.has(Mutant::CommitBeforePrepared);
         self.send_records(m, t, at_once);
     }
 
     fn send_records(&mut self, m: &mut Machine, t: usize, committed: bool) {
-        let awaited = !(committed && self.sabotages.has(Sabotage::RecordNotAwaited));
+        let awaited = !(committed && self.mutants.has(Mutant::RecordNotAwaited));
         for c in self.participants(t) {
             let buffer = &self.threads[t].buffers[c];
             let reserved = buffer.reserved.expect("its place was reserved at the end");
@@ -98,7 +98,7 @@ impl Hoop {
             return self.finish(m, t);
         }
         // The controllers' acknowledgements, and the commit message.
-        let there_and_back: Cycle = 2 * m.path();
+        let there_and_back: Cycle = 2 * m.bypass_cycles();
         m.set_timer(m.now() + there_and_back, Alarm::Commit(t).token());
     }
 
@@ -116,7 +116,7 @@ impl Hoop {
             self.controllers[c].region.complete(reserved.block);
         }
         self.threads[t].phase = Phase::Outside;
-        m.set_timer(m.now() + m.path(), Alarm::Acknowledge(t).token());
+        m.set_timer(m.now() + m.bypass_cycles(), Alarm::Acknowledge(t).token());
         self.look_after_waiting(m);
     }
 }

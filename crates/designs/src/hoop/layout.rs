@@ -3,7 +3,7 @@
 use super::{HoopConfig, SliceOrder};
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
 use graven_machine::config::ControllerConfig;
-use graven_machine::design::Site;
+use graven_machine::design::DesignContext;
 
 /// Bytes of a memory slice (§III-D).
 pub const SLICE_BYTES: u64 = 128;
@@ -244,11 +244,11 @@ pub struct Geometry {
 
 impl Geometry {
     /// The region of controller number `controller`: its share of the log region.
-    pub fn of(site: &Site, controller: u32) -> Geometry {
-        let config = site.config.get::<HoopConfig>();
-        let share = site.log_bytes() / u64::from(config.controllers) / SLICE_BYTES * SLICE_BYTES;
-        let start = site.log_start.plus(u64::from(controller) * share);
-        let page = site.config.get::<ControllerConfig>().page_bytes.0 / SLICE_BYTES;
+    pub fn of(context: &DesignContext, controller: u32) -> Geometry {
+        let config = context.config.get::<HoopConfig>();
+        let share = context.log_bytes() / u64::from(config.controllers) / SLICE_BYTES * SLICE_BYTES;
+        let start = context.log_start.plus(u64::from(controller) * share);
+        let page = context.config.get::<ControllerConfig>().page_bytes.0 / SLICE_BYTES;
         let page_slices = match config.slice_order {
             SliceOrder::Sequential => u32::MAX,
             SliceOrder::RoundRobin => page as u32,

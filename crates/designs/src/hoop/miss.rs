@@ -1,7 +1,7 @@
 //! Misses (§III-C, §III-G): home and memory slices are read in parallel, and the line is unpacked from them.
 
 use super::layout::{Slice, SliceNumber};
-use super::{Corner, Hoop, Pending, Sabotage};
+use super::{Cover, Hoop, Mutant, Pending};
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::design::Fill;
@@ -37,11 +37,11 @@ impl Hoop {
         let c = self.controller_of(line);
         let entries: Vec<_> = self.controllers[c].mapping.of(line).collect();
         let evicted = self.controllers[c].evicted.get(line);
-        let evicted_first = self.sabotages.has(Sabotage::EvictionBufferFirst);
+        let evicted_first = self.mutants.has(Mutant::EvictionBufferFirst);
         if let Some((WordMask::MAX, data)) = evicted
             && (entries.is_empty() || evicted_first)
         {
-            m.corner(Corner::EvictionBufferHit as usize);
+            m.cover(Cover::EvictionBufferHit as usize);
             return Fill::Buffer(data, self.config.buffer_read_cycles.into());
         }
         if entries.is_empty() && evicted.is_none() {
@@ -57,7 +57,7 @@ impl Hoop {
         for entry in entries {
             let held = self.threads.iter().find_map(|t| t.buffers[c].slice(entry.slice));
             if let Some(held) = held {
-                m.corner(Corner::ReadFromDataBuffer as usize);
+                m.cover(Cover::ReadFromDataBuffer as usize);
                 take_words(&mut miss.buffered, line, entry.words, &held.words);
             } else {
                 self.controllers[c].region.pin(entry.slice);
@@ -66,11 +66,11 @@ impl Hoop {
             }
         }
         if miss.parts.len() > 1 {
-            m.corner(Corner::SeveralSlicesRead as usize);
+            m.cover(Cover::SeveralSlicesRead as usize);
         }
         m.count().fill_reads += miss.left as u64;
         m.count().fills_parallel += u64::from(!miss.parts.is_empty());
-        if self.sabotages.has(Sabotage::MappingDroppedOnRead) {
+        if self.mutants.has(Mutant::MappingDroppedOnRead) {
             self.controllers[c].mapping.remove_line(line);
         }
         self.read(m, c, miss, delay);
@@ -115,7 +115,7 @@ impl Hoop {
         for part in &miss.parts {
             let [data, metadata] = part.lines.map(|l| l.expect("all have come"));
             let words = Slice::parse(&data, &metadata).map(|s| s.words).unwrap_or_default();
-            let all = self.sabotages.has(Sabotage::WordMaskIgnored);
+            let all = self.mutants.has(Mutant::WordMaskIgnored);
             let mask = if all { WordMask::MAX } else { part.words };
             take_words(&mut miss.buffered, line, mask, &words);
             self.controllers[c].region.unpin(part.slice);

@@ -16,7 +16,7 @@
 //! - **Mapping table** (`mapping_table_bytes`, `mapping`). An entry of 16 B (two 40-bit addresses,
 //!   a mask of words) for each line and slice with words of it that are the newest and not at home; made when
 //!   the word enters the buffer, so that evicted and flushed lines are found alike.
-//! - **Eviction** from the LLC sends nothing: what transactions stored is in slices. (Programs store to
+//! - **WritebackAction** from the LLC sends nothing: what transactions stored is in slices. (Programs store to
 //!   PM in transactions only; every dirty line has the persistent bit.)
 //! - **Miss** (§III-C). With entries in the mapping table: its slices and its home are read in parallel and
 //!   unpacked (`unpack_cycles`). Slices that the OOP data buffer still has come from there. Without:
@@ -101,12 +101,12 @@
 //! | `recovery`, `recovery_time` | recovery; how long the hardware would take for it |
 //! | `written` | a region without a machine, for tests and benchmarks of recovery |
 //! | `cost` | what the hardware costs |
-//! | `corners` | states worth reaching |
+//! | `cover` | states worth reaching |
 
 mod collect;
 mod commit;
-mod corners;
 mod cost;
+mod cover;
 mod eviction_buffer;
 mod layout;
 mod mapping;
@@ -123,7 +123,7 @@ pub use recovery_time::recovery_ns;
 pub use written::write_transactions;
 
 use collect::{Collection, Reason};
-use corners::{CORNERS, Corner};
+use cover::{COVER_POINTS, Cover};
 use eviction_buffer::EvictionBuffer;
 use layout::{BLOCKS_MAX, Geometry, REGION_SLICES_MAX, SLICE_BYTES, Sequence, SliceNumber};
 use mapping::Mapping;
@@ -141,11 +141,11 @@ use graven_base::time::cycles;
 use graven_base::{choice, section};
 use graven_machine::config::CoreConfig;
 use graven_machine::design::{
-    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::request::Token;
-use graven_machine::sabotages;
 
 choice! {
     /// In which order the slices of a block are used.
@@ -174,7 +174,7 @@ section! {
         oop_buffer_bytes: Size = Size::kb(1), Size(256)..=Size::mb(1), "B";
         /// Mapping table of all controllers together (§III-C); an entry takes 16 B.
         mapping_table_bytes: Size = Size::mb(2), Size(128)..=Size::gb(1), "B";
-        /// Eviction buffer of all controllers together (§III-C); a line takes 72 B.
+        /// WritebackAction buffer of all controllers together (§III-C); a line takes 72 B.
         eviction_buffer_bytes: Size = Size::kb(128), Size(72)..=Size::gb(1), "B";
         /// Time of a read that the eviction buffer or the OOP data buffer serves, once it has reached the controller.
         buffer_read_cycles: u32 = 1, 0..=1000, "cycles";
@@ -199,7 +199,7 @@ section! {
     }
 }
 
-sabotages! {
+mutants! {
     /// A line that leaves the LLC is written home.
     EvictionGoesHome = "eviction-goes-home";
     /// A commit record is sent while slices are on their way.
@@ -255,17 +255,17 @@ sabotages! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "hoop",
     summary: "packs updated words out of place in the controller; collects them home in the background",
     paper: "HOOP §III",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(HoopConfig::default())),
-    build: |site| Ok(Box::new(Hoop::new(site)?)),
+    build: |context| Ok(Box::new(Hoop::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("hoop.oop_buffer_bytes", &["256 B", "384 B"]),
         ("hoop.mapping_table_bytes", &["512 B", "1 KB", "2 KB"]),
@@ -283,20 +283,20 @@ pub const ENTRY: Entry = Entry {
         ("controller.page_bytes", &["1 KB"]),
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// What is printed of mapping entries and blocks, to the letter.
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "hoop-literal",
     summary: "hoop with mapping entries removed and blocks freed as published (loses data)",
     default: false,
-    inherent: Sabotage::all(&[
-        Sabotage::MappingDroppedOnRead,
-        Sabotage::MappingDroppedByAddress,
-        Sabotage::OpenSlicesFreed,
+    inherent: Mutant::all(&[
+        Mutant::MappingDroppedOnRead,
+        Mutant::MappingDroppedByAddress,
+        Mutant::OpenSlicesFreed,
     ]),
-    ..ENTRY
+    ..INFO
 };
 
 /// Bytes of a mapping entry: two addresses of 40 bits and a mask of words, 11 B, in 16.
@@ -366,7 +366,7 @@ struct Controller {
 
 struct Hoop {
     config: HoopConfig,
-    sabotages: Sabotages,
+    mutants: Mutants,
     gc_period: Cycle,
     controllers: Vec<Controller>,
     threads: Vec<Thread>,
@@ -378,15 +378,15 @@ struct Hoop {
 }
 
 impl Hoop {
-    fn new(site: &Site) -> Result<Hoop, ConfigError> {
-        let config = site.config.get::<HoopConfig>().clone();
+    fn new(context: &DesignContext) -> Result<Hoop, ConfigError> {
+        let config = context.config.get::<HoopConfig>().clone();
         let share = |bytes: Size, each: u64| bytes.0 / u64::from(config.controllers) / each;
         let controller = |number| {
-            let geometry = Geometry::of(site, number);
-            check(site, &geometry)?;
-            let sequence = Sequence::of(site.first_transaction);
+            let geometry = Geometry::of(context, number);
+            check(context, &geometry)?;
+            let sequence = Sequence::of(context.first_transaction);
             Ok(Controller {
-                region: Region::new(geometry, sequence, site.sabotages),
+                region: Region::new(geometry, sequence, context.mutants),
                 mapping: Mapping::new(
                     share(config.mapping_table_bytes, MAPPING_ENTRY_BYTES) as usize
                 ),
@@ -400,16 +400,16 @@ impl Hoop {
             (0..config.controllers).map(controller).collect::<Result<Vec<_>, ConfigError>>()?;
         let slices = (config.oop_buffer_bytes.0 / SLICE_BYTES) as usize;
         let thread = || Thread::new(vec![Buffer::new(slices); controllers.len()]);
-        let frequency = site.config.get::<CoreConfig>().frequency_mhz;
+        let frequency = context.config.get::<CoreConfig>().frequency_mhz;
         Ok(Hoop {
             gc_period: cycles(f64::from(config.gc_period_us) * 1000.0, frequency),
-            threads: (0..site.threads).map(|_| thread()).collect(),
+            threads: (0..context.threads).map(|_| thread()).collect(),
             controllers,
-            transactions: site.first_transaction,
+            transactions: context.first_transaction,
             pending: slab::Slab::new(),
             misses: slab::Slab::new(),
             waiting: Waiting::default(),
-            sabotages: site.sabotages,
+            mutants: context.mutants,
             config,
         })
     }
@@ -426,12 +426,12 @@ impl Hoop {
 }
 
 /// Refuses a region in which no transaction finds room, or that the fields cannot address.
-fn check(site: &Site, geometry: &Geometry) -> Result<(), ConfigError> {
+fn check(context: &DesignContext, geometry: &Geometry) -> Result<(), ConfigError> {
     let keys = ["hoop.block_bytes", "pm.log_region_bytes", "hoop.controllers"];
-    let config = site.config.get::<HoopConfig>();
+    let config = context.config.get::<HoopConfig>();
     if !config.block_bytes.0.is_multiple_of(SLICE_BYTES) {
         let why = format!("a block is made of slices of {SLICE_BYTES} B");
-        return Err(site.config.inconsistent(&keys[..1], why));
+        return Err(context.config.inconsistent(&keys[..1], why));
     }
     let (blocks, slices) = (u64::from(geometry.blocks), geometry.slices());
     if blocks < 2 {
@@ -439,13 +439,13 @@ fn check(site: &Site, geometry: &Geometry) -> Result<(), ConfigError> {
             "each controller's share of the log region holds {blocks} blocks of {}; one is in use while another is collected",
             config.block_bytes
         );
-        return Err(site.config.inconsistent(&keys, why));
+        return Err(context.config.inconsistent(&keys, why));
     }
     if blocks > BLOCKS_MAX || slices > REGION_SLICES_MAX {
         let why = format!(
             "a region of {blocks} blocks and {slices} slices is more than headers and records can address ({BLOCKS_MAX} and {REGION_SLICES_MAX})"
         );
-        return Err(site.config.inconsistent(&keys, why));
+        return Err(context.config.inconsistent(&keys, why));
     }
     Ok(())
 }
@@ -462,36 +462,41 @@ impl Design for Hoop {
         m.set_timer(m.now() + self.gc_period, Alarm::Collection.token());
     }
 
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].begin(self.transactions as u32);
         self.transactions += 1;
-        Flow::Continue
+        Stall::None
     }
 
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         self.pack(m, store)
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         self.end(m, tx.thread as usize)
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
-        if self.sabotages.has(Sabotage::EvictionGoesHome) {
-            return Eviction::WriteBack { after: 0, token: 0 };
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        _content: &LineData,
+    ) -> WritebackAction {
+        if self.mutants.has(Mutant::EvictionGoesHome) {
+            return WritebackAction::Send { after: 0, token: 0 };
         }
         if self.threads.iter().any(|t| t.has_words_of(line)) {
-            m.corner(Corner::EvictedWhileOpen as usize);
+            m.cover(Cover::EvictedWhileOpen as usize);
         }
         m.note(|| format!("{line} leaves the caches; its words are in slices"));
-        Eviction::Keep
+        WritebackAction::Absorb
     }
 
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
         self.miss(m, line, delay)
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         let key = token as usize - 1;
         if let Pending::Slice { left, .. } = &mut self.pending[key]
             && *left > 1
@@ -527,7 +532,7 @@ impl Design for Hoop {
         }
     }
 
-    fn background(&mut self, m: &mut Machine) {
+    fn start_maintenance(&mut self, m: &mut Machine) {
         for controller in 0..self.controllers.len() {
             self.collect(m, controller, Reason::Period);
         }
@@ -536,7 +541,7 @@ impl Design for Hoop {
     fn timer(&mut self, m: &mut Machine, token: u64) {
         match Alarm::of(token) {
             Alarm::Collection => {
-                self.background(m);
+                self.start_maintenance(m);
                 m.set_timer(m.now() + self.gc_period, token);
             }
             Alarm::Commit(thread) => self.commit_message(m, thread),

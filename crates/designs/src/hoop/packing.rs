@@ -2,10 +2,10 @@
 
 use super::layout::{SLICE_WORDS, Slice, SliceNumber};
 use super::region::Reserved;
-use super::{Corner, Hoop, Pending, Reason};
+use super::{Cover, Hoop, Pending, Reason};
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
-use graven_machine::design::{Flow, Store};
+use graven_machine::design::{Stall, Store};
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
 
@@ -94,7 +94,7 @@ impl Thread {
 
 impl Hoop {
     /// A store's word reaches the controller.
-    pub(super) fn pack(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    pub(super) fn pack(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let (t, c) = (store.tx.thread as usize, self.controller_of(store.addr.line()));
         let buffer = &mut self.threads[t].buffers[c];
         if let Some(open) = &mut buffer.open
@@ -102,7 +102,7 @@ impl Hoop {
         {
             word.1 = store.new;
             m.count().log_entries_merged += 1;
-            return Flow::Continue;
+            return Stall::None;
         }
         let line = store.addr.line();
         let open = buffer.open.as_ref().filter(|open| open.words.len() < SLICE_WORDS);
@@ -110,11 +110,11 @@ impl Hoop {
         let needs_slice = open.is_none();
         // A full slice that leaves keeps its place as long as it is on its way.
         if needs_slice && !buffer.has_room() {
-            m.corner(Corner::BufferFull as usize);
+            m.cover(Cover::BufferFull as usize);
             return self.waiting.for_slices(t);
         }
         if !mapped && self.controllers[c].mapping.is_full() {
-            m.corner(Corner::MappingFull as usize);
+            m.cover(Cover::MappingFull as usize);
             return self.wait_for_collection(m, c, t, Reason::MappingFull);
         }
         if needs_slice && !self.open_slice(m, t, c) {
@@ -128,7 +128,7 @@ impl Hoop {
         let entries = self.controllers.iter().map(|c| c.mapping.len() as u64).sum();
         let max = &mut m.count().mapping_entries_max;
         *max = (*max).max(entries);
-        Flow::Continue
+        Stall::None
     }
 
     /// Gives the thread's transaction a slice for its next words; the one before it, full, leaves. Returns
@@ -138,7 +138,7 @@ impl Hoop {
         let Some(number) = self.controllers[c].region.allocate(m, before) else { return false };
         if let Some(before) = before {
             let distance = self.controllers[c].region.geometry.distance(before, number);
-            self.send_slice(m, t, c, distance as i32, m.path());
+            self.send_slice(m, t, c, distance as i32, m.bypass_cycles());
         }
         let buffer = &mut self.threads[t].buffers[c];
         buffer.first.get_or_insert(number);

@@ -18,18 +18,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::layout::{
     BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, Slice, is_indexed,
 };
-use super::{HoopConfig, Sabotage};
+use super::{HoopConfig, Mutant};
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
-use graven_base::surviving::{Medium, Reader};
-use graven_machine::design::{RecoveryReport, Site};
+use graven_base::surviving::{Reader, SurvivingImage};
+use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Fewer records than this are not worth another thread.
 const RECORDS_PER_THREAD: usize = 64;
 
 /// The region is cleared before it is put to use.
-pub fn format(site: &Site, medium: &mut Medium) {
-    if !site.sabotages.has(Sabotage::RegionNotCleared) {
-        medium.clear(site.log_start, site.log_end);
+pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    if !context.mutants.has(Mutant::RegionNotCleared) {
+        image.clear(context.log_start, context.log_end);
     }
 }
 
@@ -107,52 +107,61 @@ fn piece_of(home: Addr) -> (u64, usize) {
 type Newest = Vec<FxHashMap<u64, Box<Piece>>>;
 
 /// The entry's recovery.
-pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
-    let threads = site.config.get::<HoopConfig>().recovery_threads as usize;
-    let work = recover_measured(site, medium, threads);
+pub fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
+    let threads = context.config.get::<HoopConfig>().recovery_threads as usize;
+    let work = recover_measured(context, image, threads);
     RecoveryReport { records_scanned: work.records, words_redone: work.words, words_undone: 0 }
 }
 
 /// Recovery on so many threads at most.
-pub fn recover_measured(site: &Site, medium: &mut Medium, threads: usize) -> Work {
+pub fn recover_measured(
+    context: &DesignContext,
+    image: &mut SurvivingImage,
+    threads: usize,
+) -> Work {
     let mut work = Work::default();
-    let controllers = site.config.get::<HoopConfig>().controllers;
+    let controllers = context.config.get::<HoopConfig>().controllers;
     let (mut surveys, mut found) = (Vec::new(), Vec::new());
     for region in 0..controllers {
-        let geometry = Geometry::of(site, region);
-        let (survey, records) = survey(site, medium, geometry, region as usize, threads, &mut work);
+        let geometry = Geometry::of(context, region);
+        let (survey, records) =
+            survey(context, image, geometry, region as usize, threads, &mut work);
         surveys.push(survey);
         found.extend(records);
     }
-    let undecided = decide(site, medium, &surveys, &mut found);
+    let unaccepted = decide(context, image, &surveys, &mut found);
     work.records = found.len() as u64;
-    let early = site.sabotages.has(Sabotage::ClearedBeforeHome);
+    let early = context.mutants.has(Mutant::ClearedBeforeHome);
     if early {
-        clear(site, medium, &surveys);
+        clear(context, image, &surveys);
     }
-    let order = |f: &Found| match site.sabotages.has(Sabotage::ReplayedByTransaction) {
+    let order = |f: &Found| match context.mutants.has(Mutant::ReplayedByTransaction) {
         true => f.tx.into(),
         false => f.commit,
     };
     found.sort_by_key(order);
     let threads = threads.min(found.len() / RECORDS_PER_THREAD + 1);
-    let batches = newest(medium, &surveys, &found, threads, &mut work);
-    medium.note(|| format!("recovery: {} words of {} records go home", work.words, work.records));
-    medium.store_parallel(&batches);
-    if !site.sabotages.has(Sabotage::DecisionNotNoted) {
-        for (at, record) in undecided {
-            medium.store(at, Record { committed: true, ..record }.word());
+    let batches = newest(image, &surveys, &found, threads, &mut work);
+    image.note(|| format!("recovery: {} words of {} records go home", work.words, work.records));
+    image.store_parallel(&batches);
+    if !context.mutants.has(Mutant::DecisionNotNoted) {
+        for (at, record) in unaccepted {
+            image.store(at, Record { committed: true, ..record }.word());
         }
     }
     if !early {
-        clear(site, medium, &surveys);
+        clear(context, image, &surveys);
     }
     work
 }
 
 /// Deals items round robin to threads, which each do something with theirs; the results, in the order of threads.
 fn deal<T: Send, R: Send>(
-    medium: &mut Medium,
+    image: &mut SurvivingImage,
     items: impl IntoIterator<Item = T>,
     threads: usize,
     each: impl Fn(&mut Reader<'_>, Vec<T>) -> R + Sync,
@@ -160,7 +169,7 @@ fn deal<T: Send, R: Send>(
     let mut hands: Vec<Vec<T>> = (0..threads).map(|_| Vec::new()).collect();
     items.into_iter().enumerate().for_each(|(i, item)| hands[i % threads].push(item));
     let run = |hand| {
-        let mut reader = medium.reader();
+        let mut reader = image.reader();
         (each(&mut reader, hand), reader.used())
     };
     let results: Vec<_> = if threads == 1 {
@@ -175,7 +184,7 @@ fn deal<T: Send, R: Send>(
     };
     let mut out = Vec::with_capacity(threads);
     for (result, used) in results {
-        medium.account(used);
+        image.account(used);
         out.push(result);
     }
     out
@@ -183,23 +192,23 @@ fn deal<T: Send, R: Send>(
 
 /// Reads index, headers and address memory slices of a region.
 fn survey(
-    site: &Site,
-    medium: &mut Medium,
+    context: &DesignContext,
+    image: &mut SurvivingImage,
     geometry: Geometry,
     region: usize,
     threads: usize,
     work: &mut Work,
 ) -> (Survey, Vec<Found>) {
     let mut blocks = Vec::new();
-    let written = medium.load(geometry.sequence());
+    let written = image.load(geometry.sequence());
     work.record_bytes += (u64::from(geometry.blocks) + 1) * 8;
     for number in 0..geometry.blocks {
-        if !is_indexed(medium.load(geometry.index(number))) {
+        if !is_indexed(image.load(geometry.index(number))) {
             continue;
         }
         let start = geometry.block(number);
-        let header = Header::parse(medium.load(start));
-        let opened = Sequence::of(medium.load(start.plus(8)));
+        let header = Header::parse(image.load(start));
+        let opened = Sequence::of(image.load(start.plus(8)));
         work.record_bytes += LINE_BYTES;
         blocks.push((number, opened, header.state));
     }
@@ -216,9 +225,9 @@ fn survey(
         blocks.iter().filter(|b| valid(b.2)).map(|&(number, opened, _)| (number, opened)).collect();
     work.record_bytes +=
         with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
-    let stale = site.sabotages.has(Sabotage::StaleRecordsTaken);
+    let stale = context.mutants.has(Mutant::StaleRecordsTaken);
     let enough = threads.min(with_records.len() * geometry.records() as usize / 4096 + 1);
-    let all = deal(medium, with_records, enough, |reader, blocks| {
+    let all = deal(image, with_records, enough, |reader, blocks| {
         let mut found = Vec::new();
         for (number, opened) in blocks {
             for at in (0..geometry.records()).map(|place| geometry.record(number, place)) {
@@ -245,27 +254,27 @@ fn survey(
 
 /// Keeps the records of committed transactions; returns those that did not say so by themselves.
 fn decide(
-    site: &Site,
-    medium: &mut Medium,
+    context: &DesignContext,
+    image: &mut SurvivingImage,
     surveys: &[Survey],
     found: &mut Vec<Found>,
 ) -> Vec<(Addr, Record)> {
     let committed: FxHashSet<u32> =
         found.iter().filter(|f| f.record.committed).map(|f| f.tx).collect();
-    let together = surveys.len() > 1 && !site.sabotages.has(Sabotage::NoConsensus);
-    let all = site.sabotages.has(Sabotage::PreparedReplayed);
+    let together = surveys.len() > 1 && !context.mutants.has(Mutant::NoConsensus);
+    let all = context.mutants.has(Mutant::PreparedReplayed);
     found.retain(|f| f.record.committed || all || (together && committed.contains(&f.tx)));
-    let undecided = found.iter().filter(|f| !f.record.committed);
-    let undecided: Vec<(Addr, Record)> = undecided.map(|f| (f.at, f.record)).collect();
-    if !undecided.is_empty() {
-        medium.note(|| format!("recovery: {} records committed elsewhere", undecided.len()));
+    let unaccepted = found.iter().filter(|f| !f.record.committed);
+    let unaccepted: Vec<(Addr, Record)> = unaccepted.map(|f| (f.at, f.record)).collect();
+    if !unaccepted.is_empty() {
+        image.note(|| format!("recovery: {} records committed elsewhere", unaccepted.len()));
     }
-    undecided
+    unaccepted
 }
 
 /// The newest version of every word, in batches for as many threads.
 fn newest(
-    medium: &mut Medium,
+    image: &mut SurvivingImage,
     surveys: &[Survey],
     found: &[Found],
     threads: usize,
@@ -273,7 +282,7 @@ fn newest(
 ) -> Vec<Vec<(Addr, u64)>> {
     // From the latest back; what each thread gets keeps that order.
     let backwards = (1..=found.len() as u64).rev().zip(found.iter().rev());
-    let local = deal(medium, backwards, threads, |reader, records| {
+    let local = deal(image, backwards, threads, |reader, records| {
         let mut newest: Newest = (0..threads).map(|_| FxHashMap::default()).collect();
         let (mut slices, mut chain) = (0, Vec::new());
         for (commit, f) in records {
@@ -295,7 +304,7 @@ fn newest(
         work.slices += slices;
         parts.iter_mut().zip(newest).for_each(|(part, known)| part.push(known));
     }
-    let batches = deal(medium, parts, threads, |_, part| {
+    let batches = deal(image, parts, threads, |_, part| {
         part.into_iter().map(merge).next().expect("a part for each thread")
     });
     work.words = batches.iter().map(|b| b.len() as u64).sum();
@@ -351,18 +360,18 @@ fn merge(known: Newest) -> Vec<(Addr, u64)> {
 }
 
 /// Empties the regions.
-fn clear(site: &Site, medium: &mut Medium, surveys: &[Survey]) {
+fn clear(context: &DesignContext, image: &mut SurvivingImage, surveys: &[Survey]) {
     for survey in surveys {
         let next = survey.next.bits();
-        if medium.load(survey.geometry.sequence()) != next {
-            medium.store(survey.geometry.sequence(), next);
+        if image.load(survey.geometry.sequence()) != next {
+            image.store(survey.geometry.sequence(), next);
         }
         let mut blocks: Vec<u32> = survey.blocks.iter().map(|&(number, _)| number).collect();
-        if site.sabotages.has(Sabotage::ClearedNewestFirst) {
+        if context.mutants.has(Mutant::ClearedNewestFirst) {
             blocks.reverse();
         }
         for number in blocks {
-            medium.store(survey.geometry.index(number), 0);
+            image.store(survey.geometry.index(number), 0);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! OOP blocks and what a controller knows of them: allocation in round robin, states, the slice bitmap.
 
 use super::layout::{BlockState, Geometry, Header, NEXT_MAX, Sequence, SliceNumber, index_entry};
-use super::{Corner, Sabotage};
+use super::{Cover, Mutant};
 use graven_base::memory::Addr;
-use graven_machine::design::Sabotages;
+use graven_machine::design::Mutants;
 use graven_machine::machine::Machine;
 use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
 
@@ -56,12 +56,12 @@ pub struct Region {
     next: u32,
     free: u32,
     sequence: Sequence,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl Region {
     /// A region whose blocks are all free.
-    pub fn new(geometry: Geometry, sequence: Sequence, sabotages: Sabotages) -> Region {
+    pub fn new(geometry: Geometry, sequence: Sequence, mutants: Mutants) -> Region {
         let block = Block {
             state: BlockState::Unused,
             leaving: false,
@@ -83,7 +83,7 @@ impl Region {
             free: geometry.blocks,
             sequence,
             geometry,
-            sabotages,
+            mutants,
         }
     }
 
@@ -135,7 +135,7 @@ impl Region {
         used.incomplete += 1;
         let sequence = self.sequence;
         self.sequence = sequence.next();
-        let overtakes = self.sabotages.has(Sabotage::RecordOvertakesIndex);
+        let overtakes = self.mutants.has(Mutant::RecordOvertakesIndex);
         Reserved { block, addr, sequence, after: if overtakes { 0 } else { used.ready } }
     }
 
@@ -148,10 +148,10 @@ impl Region {
         let free = |b: &u32| self.blocks[*b as usize].state == BlockState::Unused;
         let number = (0..blocks).map(|i| (self.next + i) % blocks).find(free)?;
         if !self.blocks[number as usize].bitmap.is_empty() {
-            m.corner(Corner::RegionWrapped as usize);
+            m.cover(Cover::RegionWrapped as usize);
         }
         if number != self.next {
-            m.corner(Corner::BlockSkipped as usize);
+            m.cover(Cover::BlockSkipped as usize);
         }
         self.next = (number + 1) % blocks;
         self.free -= 1;
@@ -213,7 +213,7 @@ impl Region {
     /// The full blocks whose records may be collected: the oldest ones, as far as all transactions with
     /// records in them are complete.
     pub fn collectable(&self) -> Vec<u32> {
-        let incomplete = self.sabotages.has(Sabotage::IncompleteCollected);
+        let incomplete = self.mutants.has(Mutant::IncompleteCollected);
         let ready = |b: &&u32| {
             let block = &self.blocks[**b as usize];
             block.state == BlockState::Full && (block.incomplete == 0 || incomplete)
@@ -249,7 +249,7 @@ impl Region {
         let at = slice - self.geometry.first_data_slice(block);
         let (word, bit) = (at as usize / 64, 1 << (at % 64));
         let block = &mut self.blocks[block as usize];
-        if self.sabotages.has(Sabotage::OpenSlicesFreed) && block.bitmap[word] & bit == 0 {
+        if self.mutants.has(Mutant::OpenSlicesFreed) && block.bitmap[word] & bit == 0 {
             return;
         }
         assert!(block.bitmap[word] & bit != 0, "a slice goes home once");
@@ -269,7 +269,7 @@ impl Region {
 
     /// The collected blocks that nothing is needed of any more: their headers are about to say so.
     pub fn take_unneeded(&mut self, m: &mut Machine) -> Vec<u32> {
-        let any_slices = self.sabotages.has(Sabotage::OpenSlicesFreed);
+        let any_slices = self.mutants.has(Mutant::OpenSlicesFreed);
         let mut unneeded = Vec::new();
         for &number in &self.collected {
             let block = &mut self.blocks[number as usize];
@@ -277,9 +277,9 @@ impl Region {
                 continue;
             }
             if block.live > 0 && !any_slices {
-                m.corner(Corner::BlockKeptForSlices as usize);
+                m.cover(Cover::BlockKeptForSlices as usize);
             } else if block.readers > 0 {
-                m.corner(Corner::BlockKeptForReaders as usize);
+                m.cover(Cover::BlockKeptForReaders as usize);
             } else {
                 block.leaving = true;
                 unneeded.push(number);
@@ -318,7 +318,7 @@ mod tests {
     fn region() -> Region {
         let geometry = Geometry::within(Addr(4096), 5 << 10, 1 << 10);
         assert_eq!((geometry.blocks, geometry.data_slices()), (4, 6));
-        Region::new(geometry, Sequence::of(0), Sabotages::NONE)
+        Region::new(geometry, Sequence::of(0), Mutants::NONE)
     }
 
     fn collect(region: &mut Region, m: &mut Machine) -> Vec<u32> {

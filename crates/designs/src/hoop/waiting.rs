@@ -1,10 +1,10 @@
 //! Threads that wait for room: in their OOP data buffer, in the mapping table, in the region.
 
 use super::packing::Phase;
-use super::{Controller, Corner, Hoop, Reason};
+use super::{Controller, Cover, Hoop, Reason};
 use graven_base::ids::ThreadId;
 use graven_base::time::Cycle;
-use graven_machine::design::Flow;
+use graven_machine::design::Stall;
 use graven_machine::machine::Machine;
 
 /// Who waits for what.
@@ -27,9 +27,9 @@ struct Waiter {
 
 impl Waiting {
     /// The thread's buffer has no room.
-    pub fn for_slices(&mut self, thread: usize) -> Flow {
+    pub fn for_slices(&mut self, thread: usize) -> Stall {
         self.for_slices.push(thread);
-        Flow::Retry
+        Stall::Retry
     }
 
     /// A slice of a thread's is durable.
@@ -62,11 +62,11 @@ impl Hoop {
         controller: usize,
         thread: usize,
         reason: Reason,
-    ) -> Flow {
+    ) -> Stall {
         let since = m.now();
         self.waiting.for_collection.push(Waiter { thread, controller, reason, since });
         self.collect_on_demand(m, controller, reason);
-        Flow::Retry
+        Stall::Retry
     }
 
     /// Begins a collection for those who wait, if there is anything to collect; gives up if nothing that is
@@ -78,7 +78,7 @@ impl Hoop {
         }
         if region.collectable().is_empty() && reason == Reason::MappingFull && region.close_early(m)
         {
-            m.corner(Corner::ClosedEarly as usize);
+            m.cover(Cover::ClosedEarly as usize);
         }
         if self.collect(m, controller, reason) {
             return;

@@ -4,8 +4,8 @@ use super::layout::{
     BlockState, Geometry, Header, Record, SLICE_WORDS, Sequence, Slice, SliceNumber, index_entry,
 };
 use graven_base::memory::{Addr, WordMask};
-use graven_base::surviving::Medium;
-use graven_machine::design::Site;
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::DesignContext;
 
 /// One controller's region, being written.
 struct Writer {
@@ -19,7 +19,7 @@ struct Writer {
 
 impl Writer {
     /// The next slice; `None` if the region is full.
-    fn slice(&mut self, medium: &mut Medium) -> Option<SliceNumber> {
+    fn slice(&mut self, surviving: &mut SurvivingImage) -> Option<SliceNumber> {
         if self.slices == self.geometry.data_slices() || self.records == self.geometry.records() {
             self.block += 1;
             (self.slices, self.records) = (0, 0);
@@ -30,29 +30,29 @@ impl Writer {
         if self.slices == 0 {
             let start = self.geometry.block(self.block);
             let header = Header { number: self.block, next: 0, state: BlockState::InUse };
-            medium.store(start, header.word());
-            medium.store(start.plus(8), self.sequence.bits());
-            medium.store(self.geometry.index(self.block), index_entry(start));
+            surviving.store(start, header.word());
+            surviving.store(start.plus(8), self.sequence.bits());
+            surviving.store(self.geometry.index(self.block), index_entry(start));
         }
         self.slices += 1;
         Some(self.geometry.data_slice(self.block, self.slices - 1))
     }
 }
 
-/// Writes the slices and records of committed transactions, one after the other, into the regions of a site with one
+/// Writes the slices and records of committed transactions, one after the other, into the regions of a context with one
 /// controller, until there are no more or the region is full. Returns how many there are, and how many slices.
 pub fn write_transactions(
-    site: &Site,
-    medium: &mut Medium,
+    context: &DesignContext,
+    surviving: &mut SurvivingImage,
     transactions: impl Iterator<Item = Vec<(Addr, u64)>>,
 ) -> (u64, u64) {
-    let geometry = Geometry::of(site, 0);
+    let geometry = Geometry::of(context, 0);
     let mut writer =
         Writer { geometry, block: 0, slices: 0, records: 0, sequence: Sequence::of(0) };
     let mut counts = (0, 0);
     for (number, words) in transactions.enumerate() {
         let needed = words.len().div_ceil(SLICE_WORDS);
-        let slices: Vec<SliceNumber> = (0..needed).map_while(|_| writer.slice(medium)).collect();
+        let slices: Vec<SliceNumber> = (0..needed).map_while(|_| writer.slice(surviving)).collect();
         if slices.len() < needed {
             break;
         }
@@ -61,11 +61,11 @@ pub fn write_transactions(
             let words = words.to_vec();
             let slice = Slice { tx: number as u32, first: i == 0, next: next as i32, words };
             for (line, data) in geometry.slice_lines(slices[i]).into_iter().zip(slice.lines()) {
-                medium.store_line(line, WordMask::MAX, &data);
+                surviving.store_line(line, WordMask::MAX, &data);
             }
         }
         let record = Record { start: slices[0], sequence: writer.sequence, committed: true };
-        medium.store(geometry.record(writer.block, writer.records), record.word());
+        surviving.store(geometry.record(writer.block, writer.records), record.word());
         writer.records += 1;
         writer.sequence = writer.sequence.next();
         counts = (counts.0 + 1, counts.1 + needed as u64);
@@ -88,7 +88,7 @@ mod tests {
         let mut config = crate::testing::defaults();
         config.set("hoop.block_bytes", "16 KB").expect("a valid size");
         let log = Addr(1 << 30);
-        let site = Site::new(config, 1, log, log.plus(2 << 20));
+        let context = DesignContext::new(config, 1, log, log.plus(2 << 20));
         let mut random = Pcg64::seed_from_u64(1);
         let mut newest = BTreeMap::new();
         let mut images = Vec::new();
@@ -103,18 +103,18 @@ mod tests {
             .collect();
         transactions.iter().flatten().for_each(|&(addr, value)| _ = newest.insert(addr, value));
         for threads in [1, 2, 3, 7] {
-            let mut medium = Medium::default();
+            let mut surviving = SurvivingImage::default();
             let (written, slices) =
-                write_transactions(&site, &mut medium, transactions.iter().cloned());
+                write_transactions(&context, &mut surviving, transactions.iter().cloned());
             assert_eq!(written, 1500, "the region is large enough");
-            let work = recover_measured(&site, &mut medium, threads);
+            let work = recover_measured(&context, &mut surviving, threads);
             assert_eq!((work.records, work.slices), (1500, slices));
             assert_eq!(work.words, newest.len() as u64);
-            let wrong = newest.iter().find(|&(&addr, &value)| medium.peek(addr) != value);
+            let wrong = newest.iter().find(|&(&addr, &value)| surviving.peek(addr) != value);
             assert_eq!(wrong, None, "{threads} threads");
-            let again = recover_measured(&site, &mut medium, threads);
+            let again = recover_measured(&context, &mut surviving, threads);
             assert_eq!((again.records, again.words), (0, 0), "the region is empty");
-            images.push(medium.into_image());
+            images.push(surviving.into_image());
         }
         for image in &images[1..] {
             assert_eq!(images[0].first_difference(image, Addr(0), log.plus(2 << 20)), None);

@@ -12,11 +12,11 @@
 //! The words of blocks that a record does not have are 0. Recovery comes to headers that were durable
 //! before the LR register led to them, and to no others; they need no torn bits.
 
-use super::Sabotage;
+use super::Mutant;
 use crate::lalea::{ENTRIES, LaleaConfig, Links, Regions, line_at};
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_base::surviving::Medium;
-use graven_machine::design::{RecoveryReport, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// The word of the first line that is no block's.
 const VALID_COUNT: usize = ENTRIES;
@@ -56,31 +56,35 @@ fn parse(first: LineData, links: &Links) -> impl Iterator<Item = Entry> {
 }
 
 /// Follows each register's chain and writes back the words of its records.
-pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+pub(super) fn recover(
+    context: &DesignContext,
+    registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
     let mut report = RecoveryReport::default();
     if registers.iter().all(|&lr| lr == 0) {
         return report;
     }
-    let regions = Regions::of(site);
-    let headers = site.config.get::<LaleaConfig>().fh_entries as usize * regions.banks();
+    let regions = Regions::of(context);
+    let headers = context.config.get::<LaleaConfig>().fh_entries as usize * regions.banks();
     for (thread, &lr) in registers.iter().enumerate() {
         let (mut next, mut left) = (line_at(lr), headers);
         while next != LineAddr(0) && left > 0 {
-            let first = medium.load_line(next);
-            let links = Links::parse(medium.load_line(regions.second_line(next)));
+            let first = image.load_line(next);
+            let links = Links::parse(image.load_line(regions.second_line(next)));
             report.records_scanned += 1;
             for Entry { home, mut words, block } in parse(first, &links) {
-                if site.sabotages.has(Sabotage::WholeLinesUndone) {
+                if context.mutants.has(Mutant::WholeLinesUndone) {
                     words = WordMask::MAX;
                 }
-                medium.note(|| {
+                image.note(|| {
                     format!("log of thread {thread}: words {words:#010b} of {}", home.addr())
                 });
-                report.words_undone += medium.copy_words(block, home, words);
+                report.words_undone += image.copy_words(block, home, words);
             }
             next = links.next;
             left -= 1;
-            if site.sabotages.has(Sabotage::NextPointerIgnored) {
+            if context.mutants.has(Mutant::NextPointerIgnored) {
                 break;
             }
         }

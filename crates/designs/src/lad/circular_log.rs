@@ -15,15 +15,15 @@
 //! Non-volatile registers: per thread, the number of its first transaction that has not committed (8 B
 //! each); those without stores do not count. A record of any other number is void.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::undo_log::{Undo, UndoLog};
-use super::{About, LadConfig, Sabotage};
+use super::{About, LadConfig, Mutant};
 use crate::torn;
 use graven_base::config::ConfigError;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
-use graven_base::surviving::Medium;
-use graven_machine::design::{RecoveryReport, Sabotages, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
 
@@ -71,9 +71,9 @@ pub(super) struct Area {
 }
 
 impl Area {
-    pub(super) fn of(site: &Site, thread: ThreadId) -> Area {
-        let slots = site.config.get::<LadConfig>().log_bytes_per_thread.0 / SLOT_BYTES;
-        Area { start: site.thread_area(thread, slots * SLOT_BYTES), slots }
+    pub(super) fn of(context: &DesignContext, thread: ThreadId) -> Area {
+        let slots = context.config.get::<LadConfig>().log_bytes_per_thread.0 / SLOT_BYTES;
+        Area { start: context.thread_area(thread, slots * SLOT_BYTES), slots }
     }
 
     /// Where a record lies; records are numbered from 0 over all passes.
@@ -112,21 +112,21 @@ pub(super) struct CircularLog {
     coming: Vec<Coming>,
     /// Number of the next record, over all threads.
     next: u64,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl CircularLog {
-    pub(super) fn new(site: &Site) -> Result<CircularLog, ConfigError> {
-        let bytes = site.config.get::<LadConfig>().log_bytes_per_thread.0;
-        site.check_thread_areas("lad.log_bytes_per_thread", bytes)?;
+    pub(super) fn new(context: &DesignContext) -> Result<CircularLog, ConfigError> {
+        let bytes = context.config.get::<LadConfig>().log_bytes_per_thread.0;
+        context.check_thread_areas("lad.log_bytes_per_thread", bytes)?;
         let thread = |thread| Thread {
-            area: Area::of(site, thread),
-            uncommitted: site.first_transaction,
+            area: Area::of(context, thread),
+            uncommitted: context.first_transaction,
             records: 0,
             records_of_tx: 0,
         };
-        let threads = (0..site.threads).map(thread).collect();
-        Ok(CircularLog { threads, coming: Vec::new(), next: 0, sabotages: site.sabotages })
+        let threads = (0..context.threads).map(thread).collect();
+        Ok(CircularLog { threads, coming: Vec::new(), next: 0, mutants: context.mutants })
     }
 }
 
@@ -141,7 +141,7 @@ impl UndoLog for CircularLog {
             ));
         }
         if thread.records >= thread.area.slots {
-            m.corner(Corner::LogWrapped as usize);
+            m.cover(Cover::LogWrapped as usize);
         }
         thread.records += 1;
         thread.records_of_tx += 1;
@@ -151,7 +151,7 @@ impl UndoLog for CircularLog {
         let at = slot.addr().plus(LINE_BYTES);
         let header = Write::words(WriteClass::Metadata, at, &header.words(torn));
         let header = Write { token, ..header };
-        let header_sent = self.sabotages.has(Sabotage::HeaderOvertakesData);
+        let header_sent = self.mutants.has(Mutant::HeaderOvertakesData);
         m.write(if header_sent { Write { token: 0, ..data } } else { data }, 0);
         if header_sent {
             m.write(header, 0);
@@ -161,11 +161,11 @@ impl UndoLog for CircularLog {
         m.count().log_headers += 1;
     }
 
-    fn persisted(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>) {
+    fn on_durable(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>) {
         let of_number = self.coming.iter().position(|record| record.number == number);
         let at = of_number.expect("a record is on its way until its header is durable");
         let record = &mut self.coming[at];
-        let counts = record.header_sent || self.sabotages.has(Sabotage::HeaderNotAwaited);
+        let counts = record.header_sent || self.mutants.has(Mutant::HeaderNotAwaited);
         if !record.header_sent {
             record.header_sent = true;
             let token = if counts { 0 } else { record.header.token };
@@ -192,47 +192,55 @@ fn header_at(slot: LineAddr) -> [Addr; 2] {
     [0, WORD_BYTES].map(|at| slot.addr().plus(LINE_BYTES + at))
 }
 
-fn read_header(site: &Site, slot: LineAddr, medium: &mut Medium) -> Option<Header> {
+fn read_header(
+    context: &DesignContext,
+    slot: LineAddr,
+    image: &mut SurvivingImage,
+) -> Option<Header> {
     let [head, home] = header_at(slot);
-    let head = medium.load(head);
+    let head = image.load(head);
     if head & KIND_MASK != KIND_UNDO {
         return None;
     }
-    let mut words = [head, medium.load(home)];
-    if site.sabotages.has(Sabotage::TornBitsIgnored) {
+    let mut words = [head, image.load(home)];
+    if context.mutants.has(Mutant::TornBitsIgnored) {
         words = torn::as_the_first(words);
     }
     Header::parse(words)
 }
 
 /// Clears the headers of all slots, so that those written there first can be told from what was there.
-pub(super) fn format(site: &Site, medium: &mut Medium) {
-    if site.sabotages.has(Sabotage::LogNotCleared) {
+pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    if context.mutants.has(Mutant::LogNotCleared) {
         return;
     }
-    for area in (0..site.threads).map(|thread| Area::of(site, thread)) {
+    for area in (0..context.threads).map(|thread| Area::of(context, thread)) {
         for slot in (0..area.slots).map(|number| area.slot(number)) {
-            header_at(slot).into_iter().for_each(|word| medium.store(word, 0));
+            header_at(slot).into_iter().for_each(|word| image.store(word, 0));
         }
     }
 }
 
 /// Writes back the words of all records that the registers do not say to be void.
-pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+pub(super) fn recover(
+    context: &DesignContext,
+    registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
     let mut report = RecoveryReport::default();
     for (thread, &uncommitted) in registers.iter().enumerate() {
-        let area = Area::of(site, thread as ThreadId);
+        let area = Area::of(context, thread as ThreadId);
         report.records_scanned += area.slots;
         for slot in (0..area.slots).map(|number| area.slot(number)) {
             let open =
-                |h: &Header| h.is_of(uncommitted) || site.sabotages.has(Sabotage::CommittedUndone);
-            let header = read_header(site, slot, medium).filter(open);
+                |h: &Header| h.is_of(uncommitted) || context.mutants.has(Mutant::CommittedUndone);
+            let header = read_header(context, slot, image).filter(open);
             let Some(Header { mut words, home, .. }) = header else { continue };
-            if site.sabotages.has(Sabotage::WholeLinesUndone) {
+            if context.mutants.has(Mutant::WholeLinesUndone) {
                 words = WordMask::MAX;
             }
-            medium.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));
-            report.words_undone += medium.copy_words(slot, home, words);
+            image.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));
+            report.words_undone += image.copy_words(slot, home, words);
         }
     }
     report

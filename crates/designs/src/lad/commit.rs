@@ -1,8 +1,8 @@
 //! Commit, and what drains to PM after it.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::pool::{Draining, Room, Stage, words_owned};
-use super::{About, Lad, Phase, Sabotage};
+use super::{About, Lad, Mutant, Phase};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask};
 use graven_machine::machine::Machine;
@@ -15,24 +15,24 @@ impl Lad {
         m.note(|| format!("thread {t} commits"));
         if self.coming.values.iter().any(|c| matches!(c.stage, Stage::Reading | Stage::Logging(_)))
         {
-            m.corner(Corner::CommitWhileLogging as usize);
+            m.cover(Cover::CommitWhileLogging as usize);
         }
-        let elsewhen = [Sabotage::RegisterEarly, Sabotage::RegisterLate];
-        if !elsewhen.iter().any(|&sabotage| self.sabotages.has(sabotage)) {
+        let elsewhen = [Mutant::RegisterEarly, Mutant::RegisterLate];
+        if !elsewhen.iter().any(|&mutant| self.mutants.has(mutant)) {
             self.move_register(m, t);
         }
         let thread = &mut self.threads[t];
         thread.phase = Phase::Running;
         thread.logs_all = false;
         let lines = self.threads[t].writes.lines.len();
-        let left_behind = usize::from(self.sabotages.has(Sabotage::LineNotCommitted));
+        let left_behind = usize::from(self.mutants.has(Mutant::LineNotCommitted));
         for at in 0..lines - left_behind {
             let line = self.threads[t].writes.lines[at].line;
             self.commit_line(m, t, line);
         }
         self.threads[t].writes.clear();
         self.count_places(m);
-        m.set_timer(m.now() + m.path(), About::Acknowledgement.thread(t));
+        m.set_timer(m.now() + m.bypass_cycles(), About::Acknowledgement.thread(t));
     }
 
     /// The thread's commit register says that its transaction has committed.
@@ -43,7 +43,7 @@ impl Lad {
 
     /// The core hears of the commit.
     pub(super) fn acknowledge(&mut self, m: &mut Machine, t: usize) {
-        if self.sabotages.has(Sabotage::RegisterLate) {
+        if self.mutants.has(Mutant::RegisterLate) {
             self.move_register(m, t);
         }
         m.release(t as ThreadId);
@@ -56,7 +56,7 @@ impl Lad {
             return;
         }
         entry.owners.iter_mut().filter(|o| o.is_some_and(mine)).for_each(|o| *o = None);
-        if self.sabotages.has(Sabotage::WholeLinesCommitted) {
+        if self.mutants.has(Mutant::WholeLinesCommitted) {
             entry.owners = [None; WORDS_PER_LINE];
         }
         let mask = !words_owned(&entry.owners, |_| true);
@@ -68,10 +68,10 @@ impl Lad {
             self.sharing_place_of(line).for_each(|d| d.room = Room::Younger);
         }
         if mask != WordMask::MAX {
-            m.corner(Corner::LineCommittedInPart as usize);
+            m.cover(Cover::LineCommittedInPart as usize);
         }
         let mut token = About::Drain.line(line);
-        if self.sabotages.has(Sabotage::PlaceFreedAtSending) {
+        if self.mutants.has(Mutant::PlaceFreedAtSending) {
             token = 0;
         } else {
             self.draining.push(Draining { line, mask, data, room });
@@ -85,7 +85,7 @@ impl Lad {
     pub(super) fn drained(&mut self, m: &mut Machine, line: LineAddr) {
         m.durable_state_changed();
         let mut versions = (0..self.draining.len()).filter(|&at| self.draining[at].line == line);
-        let at = if self.sabotages.has(Sabotage::NewestVersionDrained) {
+        let at = if self.mutants.has(Mutant::NewestVersionDrained) {
             versions.next_back()
         } else {
             versions.next()

@@ -1,8 +1,8 @@
 //! Lines on their way out of the caches and into the pool.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::pool::{Coming, Draining, Gathered, Owners, Room, Stage};
-use super::{About, Lad, Phase, Sabotage};
+use super::{About, Lad, Mutant, Phase};
 use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 use graven_base::thread_set::{ThreadSet, threads_in};
 use graven_base::time::Cycle;
@@ -38,7 +38,7 @@ impl Lad {
         }
         let alone = self.underway(line, content, arrives, threads);
         if !alone {
-            m.corner(Corner::JoinsOlderContent as usize);
+            m.cover(Cover::JoinsOlderContent as usize);
         }
         alone
     }
@@ -118,7 +118,7 @@ impl Lad {
             self.gathered(m, line);
         } else if unlogged == 0 {
             if arrives && owners.iter().any(Option::is_some) {
-                m.corner(Corner::HomeAgain as usize);
+                m.cover(Cover::HomeAgain as usize);
             }
             self.write_home(m, line);
         } else if self.log_without_asking(line) {
@@ -135,7 +135,7 @@ impl Lad {
 
     /// A draining line is about to leave.
     fn wait_for_place(&mut self, m: &mut Machine, line: LineAddr) {
-        m.corner(Corner::WaitsForPlace as usize);
+        m.cover(Cover::WaitsForPlace as usize);
         m.note(|| format!("line {} waits for a place", line.addr()));
         self.stage(line, Stage::Waiting);
     }
@@ -167,12 +167,12 @@ impl Lad {
         self.count_places(m);
         m.note(|| format!("line {} is in the pool", line.addr()));
         if self.draining.iter().any(|d| d.line == line) {
-            m.corner(Corner::OlderVersionDrains as usize);
+            m.cover(Cover::OlderVersionDrains as usize);
         }
         let owners = &self.gathered.get(line).expect("it has its place").owners;
         let mut owners = owners.iter().flatten();
         if owners.next().is_some_and(|first| owners.any(|owner| owner != first)) {
-            m.corner(Corner::SharedLineGathered as usize);
+            m.cover(Cover::SharedLineGathered as usize);
         }
         self.received(m, line);
     }
@@ -183,20 +183,20 @@ impl Lad {
         for t in threads_in(coming.threads) {
             let thread = &mut self.threads[t];
             thread.underway -= 1;
-            thread.received = m.now() + m.path();
+            thread.received = m.now() + m.bypass_cycles();
             self.commit_if_prepared(m, t);
         }
     }
 
     pub(super) fn commit_if_prepared(&mut self, m: &mut Machine, t: usize) {
         let thread = &mut self.threads[t];
-        let has_all = thread.underway == 0 || self.sabotages.has(Sabotage::CommitBeforeLines);
+        let has_all = thread.underway == 0 || self.mutants.has(Mutant::CommitBeforeLines);
         if thread.phase == Phase::Preparing && has_all {
             thread.phase = Phase::Committing;
             let known = thread.received.max(m.now());
-            m.set_timer(known + m.path(), About::Commit.thread(t));
+            m.set_timer(known + m.bypass_cycles(), About::Commit.thread(t));
             m.note(|| format!("the controller has all lines of thread {t}"));
-            if self.sabotages.has(Sabotage::RegisterEarly) {
+            if self.mutants.has(Mutant::RegisterEarly) {
                 self.move_register(m, t);
             }
         }

@@ -17,13 +17,13 @@
 use std::collections::VecDeque;
 
 use super::chained_record::{self, Entry};
-use super::corners::Corner;
+use super::cover::Cover;
 use super::undo_log::{Undo, UndoLog};
-use super::{About, Sabotage};
+use super::{About, Mutant};
 use crate::lalea::{BankTable, ENTRIES};
 use graven_base::config::ConfigError;
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_machine::design::{Sabotages, Site};
+use graven_machine::design::{DesignContext, Mutants};
 use graven_machine::machine::Machine;
 use graven_machine::request::{Token, Write, WriteClass};
 
@@ -97,16 +97,16 @@ pub(super) struct LoadAwareLog {
     chains: Vec<Chain>,
     /// Lines that have found no free block, oldest first.
     waiting: VecDeque<(Place, LineData)>,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl LoadAwareLog {
-    pub(super) fn new(site: &Site) -> Result<LoadAwareLog, ConfigError> {
+    pub(super) fn new(context: &DesignContext) -> Result<LoadAwareLog, ConfigError> {
         Ok(LoadAwareLog {
-            table: BankTable::new(site)?,
-            chains: vec![Chain::default(); site.threads as usize],
+            table: BankTable::new(context)?,
+            chains: vec![Chain::default(); context.threads as usize],
             waiting: VecDeque::new(),
-            sabotages: site.sabotages,
+            mutants: context.mutants,
         })
     }
 
@@ -129,7 +129,7 @@ impl LoadAwareLog {
             if record.header.is_some() {
                 continue;
             }
-            let overtakes = self.sabotages.has(Sabotage::HeaderOvertakesData)
+            let overtakes = self.mutants.has(Mutant::HeaderOvertakesData)
                 && record.lines.iter().all(|line| line.block.is_some());
             if record.is_open || record.blocks_coming > 0 && !overtakes {
                 return;
@@ -138,14 +138,14 @@ impl LoadAwareLog {
                 m.count().log_space_waits += u64::from(!record.has_waited);
                 record.has_waited = true;
                 chain.waits_for_header = true;
-                return m.corner(Corner::WaitsForBlock as usize);
+                return m.cover(Cover::WaitsForBlock as usize);
             };
             let place = Place { thread, number: chain.number + at as u64, index: Place::HEADER };
             let second = self.table.regions().second_line(header);
             record.send(m, place, [header, second], chain.newest);
             chain.headers.push(header);
             chain.newest = Some(header);
-            if self.sabotages.has(Sabotage::ChainBeforeHeader) {
+            if self.mutants.has(Mutant::ChainBeforeHeader) {
                 m.durable_state_changed();
                 chain.first = Some(header);
             }
@@ -162,25 +162,25 @@ impl LoadAwareLog {
     ) {
         let chain = &mut self.chains[thread];
         let record = &mut chain.coming[at];
-        let one_will_do = self.sabotages.has(Sabotage::SecondLineNotAwaited);
+        let one_will_do = self.mutants.has(Mutant::SecondLineNotAwaited);
         record.header_coming = if one_will_do { 0 } else { record.header_coming - 1 };
         if at > 0 && record.header_coming == 0 {
-            m.corner(Corner::RecordBeforeOlder as usize);
-            if self.sabotages.has(Sabotage::LineBeforeChain) {
+            m.cover(Cover::RecordBeforeOlder as usize);
+            if self.mutants.has(Mutant::LineBeforeChain) {
                 logged.extend(record.lines.drain(..).map(|line| line.home));
             }
         }
         while let Some(record) = chain.coming.front().filter(|record| record.is_durable()) {
             if chain.first.is_some() {
-                m.corner(Corner::ChainOfSeveral as usize);
+                m.cover(Cover::ChainOfSeveral as usize);
             }
             m.durable_state_changed();
             chain.first = record.header;
             m.note(|| format!("the chain of thread {thread} begins with the next record"));
-            if !self.sabotages.has(Sabotage::HeaderNotAwaited) {
+            if !self.mutants.has(Mutant::HeaderNotAwaited) {
                 logged.extend(record.lines.iter().map(|line| line.home));
             }
-            if self.sabotages.has(Sabotage::BlocksReleasedEarly) {
+            if self.mutants.has(Mutant::BlocksReleasedEarly) {
                 chain.blocks.drain(..).for_each(|block| self.table.release_entry(block));
             }
             chain.coming.pop_front();
@@ -243,10 +243,10 @@ impl Record {
         }
         m.count().log_headers += 1;
         if self.lines.len() > 1 {
-            m.corner(Corner::RecordOfSeveral as usize);
+            m.cover(Cover::RecordOfSeveral as usize);
         }
         if self.lines.len() == ENTRIES {
-            m.corner(Corner::RecordFull as usize);
+            m.cover(Cover::RecordFull as usize);
         }
     }
 }
@@ -267,7 +267,7 @@ impl UndoLog for LoadAwareLog {
         if !self.waiting.is_empty() || !self.write_block(m, place, &undo.old) {
             self.waiting.push_back((place, undo.old));
             m.count().log_space_waits += 1;
-            m.corner(Corner::WaitsForBlock as usize);
+            m.cover(Cover::WaitsForBlock as usize);
         }
         self.send_headers(m, undo.thread);
     }
@@ -280,17 +280,17 @@ impl UndoLog for LoadAwareLog {
         self.send_headers(m, thread);
     }
 
-    fn persisted(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>) {
+    fn on_durable(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>) {
         let Place { thread, number, index } = Place::of(number);
         let chain = &mut self.chains[thread];
-        // Some sabotages do not wait for all writes of a record.
+        // Some mutants do not wait for all writes of a record.
         let Some(at) = number.checked_sub(chain.number) else { return };
         if index == Place::HEADER {
             return self.header_persisted(m, thread, at as usize, logged);
         }
         let record = &mut chain.coming[at as usize];
         record.blocks_coming -= 1;
-        if self.sabotages.has(Sabotage::HeaderNotAwaited) {
+        if self.mutants.has(Mutant::HeaderNotAwaited) {
             logged.push(record.lines[index].home);
         }
         self.send_headers(m, thread);
@@ -299,10 +299,10 @@ impl UndoLog for LoadAwareLog {
     fn commit(&mut self, m: &mut Machine, thread: usize) {
         let chain = &mut self.chains[thread];
         m.count().log_records_truncated += chain.headers.len() as u64;
-        if !self.sabotages.has(Sabotage::ChainNotCleared) {
+        if !self.mutants.has(Mutant::ChainNotCleared) {
             chain.first = None;
         }
-        if !self.sabotages.has(Sabotage::ChainRunsOn) {
+        if !self.mutants.has(Mutant::ChainRunsOn) {
             chain.newest = None;
         }
         chain.blocks.drain(..).for_each(|block| self.table.release_entry(block));

@@ -21,7 +21,7 @@
 //! - **Proactive flushing** (Silo §VI-A: enabled). A core remembers the `recent_lines` lines that its
 //!   transaction stored to last; the one that falls off that list is pushed. If it is stored to again,
 //!   the push was in vain (counted), and it is pushed again.
-//! - **Eviction** from the LLC puts a line with uncommitted words into the pool, too; misses on lines in
+//! - **WritebackAction** from the LLC puts a line with uncommitted words into the pool, too; misses on lines in
 //!   the pool are served from it.
 //! - **Overflow.** A line that finds no place waits if a committed one is about to leave (`wait_for_place`; LALEA
 //!   §IV-B can be read so that it does not). If uncommitted lines fill the pool, undo logging takes over (Silo §V): the controller reads the old line from PM,
@@ -61,13 +61,13 @@
 //! | `load_aware_log` | records in load-aware blocks |
 //! | `chained_record` | what these have in PM, and recovery along their chains |
 //! | `cost` | what the hardware costs |
-//! | `corners` | states worth reaching |
+//! | `cover` | states worth reaching |
 
 mod chained_record;
 mod circular_log;
 mod commit;
-mod corners;
 mod cost;
+mod cover;
 mod gather;
 mod load_aware_log;
 mod overflow;
@@ -75,7 +75,7 @@ mod pool;
 mod undo_log;
 mod write_set;
 
-use corners::{CORNERS, Corner};
+use cover::{COVER_POINTS, Cover};
 use pool::{ByLine, Coming, Draining, Gathered, Stage};
 use undo_log::{UndoLog, format, recover};
 use write_set::WriteSet;
@@ -83,16 +83,16 @@ use write_set::WriteSet;
 use graven_base::config::{ConfigError, Size};
 use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 use graven_base::{choice, section};
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::request::Token;
-use graven_machine::sabotages;
 
 choice! {
     /// What is logged when the pool overflows.
@@ -126,7 +126,7 @@ section! {
     }
 }
 
-sabotages! {
+mutants! {
     /// A commit takes whole lines, whoever else has words in them.
     WholeLinesCommitted = "whole-lines-committed";
     /// Recovery writes whole lines back, whoever else has words in them.
@@ -192,17 +192,17 @@ sabotages! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "lad",
     summary: "gathers a transaction's lines in the controller; undo logging when they do not fit",
     paper: "LAD as in Silo §V, §VI-A and LALEA §II-C",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(LadConfig::default())),
-    build: |site| Ok(Box::new(Lad::new(site)?)),
+    build: |context| Ok(Box::new(Lad::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("controller.adr_entries", &["1", "2", "3", "4", "16"]),
         ("lad.push_interval_cycles", &["0", "1", "40"]),
@@ -215,26 +215,26 @@ pub const ENTRY: Entry = Entry {
         ("lalea.fle_entries+lalea.fh_entries", &["1+1", "2+1", "4+2", "1024+256"]),
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// The same with the papers' granularity.
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "lad-literal",
     summary: "lad with whole lines committed and undone, as published (loses data)",
     default: false,
-    inherent: Sabotage::all(&[Sabotage::WholeLinesCommitted, Sabotage::WholeLinesUndone]),
-    ..ENTRY
+    inherent: Mutant::all(&[Mutant::WholeLinesCommitted, Mutant::WholeLinesUndone]),
+    ..INFO
 };
 
 /// The same with LALEA's allocator under its undo log.
-pub const LALEA: Entry = Entry {
+pub const LALEA: DesignInfo = DesignInfo {
     name: "lalea-lad",
     summary: "lad with each block of its undo log in the least loaded bank",
     paper: "LALEA §III-A, §IV-A",
     settings: &[("lad.load_aware_log", "true")],
     cost: cost::WITH_LALEA,
-    ..ENTRY
+    ..INFO
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,7 +292,7 @@ struct Lad {
     places: usize,
     /// How many of them are in use, and since when.
     in_use: (u64, Cycle),
-    sabotages: Sabotages,
+    mutants: Mutants,
     threads: Vec<Thread>,
     coming: ByLine<Coming>,
     gathered: ByLine<Gathered>,
@@ -304,8 +304,8 @@ struct Lad {
 }
 
 impl Lad {
-    fn new(site: &Site) -> Result<Lad, ConfigError> {
-        let config = site.config.get::<LadConfig>().clone();
+    fn new(context: &DesignContext) -> Result<Lad, ConfigError> {
+        let config = context.config.get::<LadConfig>().clone();
         let thread = |_| Thread {
             writes: WriteSet::default(),
             phase: Phase::Running,
@@ -315,14 +315,14 @@ impl Lad {
             logs_all: false,
         };
         Ok(Lad {
-            threads: (0..site.threads).map(thread).collect(),
+            threads: (0..context.threads).map(thread).collect(),
             coming: ByLine::new(),
             gathered: ByLine::new(),
             draining: Vec::new(),
-            log: undo_log::new(site)?,
+            log: undo_log::new(context)?,
             logged: Vec::new(),
-            sabotages: site.sabotages,
-            places: site.config.get::<ControllerConfig>().adr_entries as usize,
+            mutants: context.mutants,
+            places: context.config.get::<ControllerConfig>().adr_entries as usize,
             in_use: (0, 0),
             config,
         })
@@ -330,17 +330,17 @@ impl Lad {
 }
 
 impl Design for Lad {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].tx = tx.number;
-        Flow::Continue
+        Stall::None
     }
 
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let writes = &mut self.threads[store.tx.thread as usize].writes;
         let in_vain = writes.store(store);
         if in_vain {
-            m.corner(Corner::PushInVain as usize);
-            writes.lines[writes.last].pushed = self.sabotages.has(Sabotage::EarlyPushFinal);
+            m.cover(Cover::PushInVain as usize);
+            writes.lines[writes.last].pushed = self.mutants.has(Mutant::EarlyPushFinal);
         }
         if self.config.proactive_flush {
             m.count().forced_writebacks_in_vain += u64::from(in_vain);
@@ -351,13 +351,13 @@ impl Design for Lad {
                 self.push(m, line, 0);
             }
         }
-        Flow::Continue
+        Stall::None
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         let t = tx.thread as usize;
         if self.threads[t].writes.lines.is_empty() {
-            return Flow::Continue;
+            return Stall::None;
         }
         let mut wait = 0;
         for at in 0..self.threads[t].writes.lines.len() {
@@ -371,18 +371,23 @@ impl Design for Lad {
         self.threads[t].phase = Phase::Preparing;
         self.commit_if_prepared(m, t);
         self.refuse_if_stuck(m);
-        Flow::Wait
+        Stall::UntilReleased
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        content: &LineData,
+    ) -> WritebackAction {
         let open = self.threads.iter().any(|t| t.writes.find(line).is_some());
         if !open && self.coming.get(line).is_none() && self.gathered.get(line).is_none() {
-            return Eviction::WriteBack { after: 0, token: 0 };
+            return WritebackAction::Send { after: 0, token: 0 };
         }
         if self.leaves(m, line, content, m.now()) {
             self.place(m, line);
         }
-        Eviction::Keep
+        WritebackAction::Absorb
     }
 
     fn llc_fill(&mut self, _m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
@@ -397,7 +402,7 @@ impl Design for Lad {
         self.write_records(m, line, content);
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         let line = LineAddr(token >> 3);
         match token & 7 {
             t if t == About::Record as u64 => self.log_written(m, token >> 3),
@@ -429,21 +434,20 @@ impl Design for Lad {
         self.draining.is_empty() && (open || none_left)
     }
 
-    fn power_failure(&self, medium: &mut Medium) {
-        let too_few = usize::from(self.sabotages.has(Sabotage::YoungestNotSaved));
+    fn power_failure(&self, image: &mut SurvivingImage) {
+        let too_few = usize::from(self.mutants.has(Mutant::YoungestNotSaved));
         let mut saved: Vec<&Draining> = self.draining.iter().collect();
         saved.truncate(saved.len().saturating_sub(too_few));
-        if self.sabotages.has(Sabotage::SavedNewestFirst) {
+        if self.mutants.has(Mutant::SavedNewestFirst) {
             saved.reverse();
         }
         for drain in saved {
-            medium
-                .note(|| format!("the pool: words {:#010b} of {}", drain.mask, drain.line.addr()));
-            medium.store_line(drain.line, drain.mask, &drain.data);
+            image.note(|| format!("the pool: words {:#010b} of {}", drain.mask, drain.line.addr()));
+            image.store_line(drain.line, drain.mask, &drain.data);
         }
-        if self.sabotages.has(Sabotage::UncommittedSaved) {
+        if self.mutants.has(Mutant::UncommittedSaved) {
             for (line, entry) in self.gathered.lines.iter().zip(&self.gathered.values) {
-                medium.store_line(*line, WordMask::MAX, &entry.data);
+                image.store_line(*line, WordMask::MAX, &entry.data);
             }
         }
     }

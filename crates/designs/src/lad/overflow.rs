@@ -1,9 +1,9 @@
 //! Undo logging, when lines find no place in the pool.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::pool::{Gathered, Room, Stage};
 use super::undo_log::Undo;
-use super::{About, Lad, OverflowLog, Phase, Sabotage};
+use super::{About, Lad, Mutant, OverflowLog, Phase};
 use graven_base::memory::{LineAddr, LineData};
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
@@ -22,12 +22,12 @@ impl Lad {
     pub(super) fn overflow(&mut self, m: &mut Machine, line: LineAddr) {
         m.count().log_overflows += 1;
         m.count().adr_overflows += 1;
-        m.corner(Corner::Overflow as usize);
+        m.cover(Cover::Overflow as usize);
         if self.threads.iter().any(|t| t.phase == Phase::Committing) {
-            m.corner(Corner::OverflowWhileCommitting as usize);
+            m.cover(Cover::OverflowWhileCommitting as usize);
         }
         m.note(|| format!("line {} finds no place and is logged", line.addr()));
-        if self.sabotages.has(Sabotage::OverflowNotLogged) {
+        if self.mutants.has(Mutant::OverflowNotLogged) {
             return self.write_home(m, line);
         }
         if self.config.overflow_log == OverflowLog::Transaction {
@@ -35,7 +35,7 @@ impl Lad {
                 let thread = &mut self.threads[t];
                 // What is committing has all its words in the pool or logged, and must stay there.
                 let stays = thread.phase == Phase::Committing
-                    && !self.sabotages.has(Sabotage::CommittingPlacesGivenUp);
+                    && !self.mutants.has(Mutant::CommittingPlacesGivenUp);
                 if !stays && thread.writes.find(line).is_some() {
                     thread.logs_all = true;
                     self.give_up_places(m, t);
@@ -52,13 +52,13 @@ impl Lad {
             let (line, Gathered { data, owners }) =
                 (self.gathered.lines[i], self.gathered.values[i]);
             let shared = owners.iter().flatten().any(|&owner| usize::from(owner) != t)
-                && !self.sabotages.has(Sabotage::SharedPlacesGivenUp);
+                && !self.mutants.has(Mutant::SharedPlacesGivenUp);
             let mine = owners.iter().flatten().any(|&owner| usize::from(owner) == t);
             if shared || !mine {
                 i += 1;
                 continue;
             }
-            m.corner(Corner::PlacesGivenUp as usize);
+            m.cover(Cover::PlacesGivenUp as usize);
             m.note(|| format!("line {} gives up its place to be logged", line.addr()));
             self.gathered.remove(line);
             // What still drains from its place keeps it: the youngest version, the last to go.
@@ -89,7 +89,7 @@ impl Lad {
             }
             written.logged |= words;
             logged += 1;
-            if logged == 1 || !self.sabotages.has(Sabotage::OneTransactionLogged) {
+            if logged == 1 || !self.mutants.has(Mutant::OneTransactionLogged) {
                 let tx = self.threads[t].tx;
                 self.log.append(m, &Undo { thread: t, tx, home: line, words, old: *old });
                 m.count().log_entries += 1;
@@ -100,16 +100,16 @@ impl Lad {
             }
         }
         if logged > 1 {
-            m.corner(Corner::SharedLineLogged as usize);
+            m.cover(Cover::SharedLineLogged as usize);
         }
-        if self.sabotages.has(Sabotage::RecordsNotAwaited) {
+        if self.mutants.has(Mutant::RecordsNotAwaited) {
             awaited = 0;
         }
         self.stage(line, Stage::Logging(awaited));
         self.close_records(m);
         self.refuse_if_stuck(m);
         if awaited == 0 {
-            // Some sabotages come here; the words have records that are awaited otherwise.
+            // Some mutants come here; the words have records that are awaited otherwise.
             self.place(m, line);
         }
     }
@@ -145,9 +145,9 @@ impl Lad {
     /// A write of the log is durable.
     pub(super) fn log_written(&mut self, m: &mut Machine, number: u64) {
         let mut logged = std::mem::take(&mut self.logged);
-        self.log.persisted(m, number, &mut logged);
+        self.log.on_durable(m, number, &mut logged);
         self.refuse_if_stuck(m);
-        if !self.sabotages.has(Sabotage::RecordsNotAwaited) {
+        if !self.mutants.has(Mutant::RecordsNotAwaited) {
             logged.iter().for_each(|&line| self.record_durable(m, line));
         }
         logged.clear();
@@ -171,7 +171,7 @@ impl Lad {
         let data = self.coming.get(line).expect("the caller has it").data;
         let mut token = About::Home.line(line);
         m.note(|| format!("line {} goes home", line.addr()));
-        if self.sabotages.has(Sabotage::HomeNotAwaited) {
+        if self.mutants.has(Mutant::HomeNotAwaited) {
             token = 0;
             self.received(m, line);
         }
@@ -181,7 +181,7 @@ impl Lad {
     /// The line is durable at home.
     pub(super) fn is_home(&mut self, m: &mut Machine, line: LineAddr) {
         let newer = self.coming.get(line).is_some_and(|c| c.newer);
-        if newer && !self.sabotages.has(Sabotage::NewerForgotten) {
+        if newer && !self.mutants.has(Mutant::NewerForgotten) {
             self.place(m, line);
         } else {
             self.received(m, line);

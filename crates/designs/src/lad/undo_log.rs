@@ -6,8 +6,8 @@ use super::circular_log::{self, CircularLog};
 use super::load_aware_log::LoadAwareLog;
 use graven_base::config::ConfigError;
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_base::surviving::Medium;
-use graven_machine::design::{RecoveryReport, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, RecoveryReport};
 use graven_machine::machine::Machine;
 
 /// What a transaction's words of a line were before.
@@ -22,7 +22,7 @@ pub(super) struct Undo {
 
 /// An organization of the log.
 pub(super) trait UndoLog {
-    /// Takes it in. [`UndoLog::persisted`] tells when its line may go home.
+    /// Takes it in. [`UndoLog::on_durable`] tells when its line may go home.
     fn append(&mut self, m: &mut Machine, undo: &Undo);
 
     /// No more is about to come from a thread.
@@ -30,7 +30,7 @@ pub(super) trait UndoLog {
 
     /// The log's write of this number is durable. Lines that may go home from now on, as far as this thread
     /// of them is concerned, join `logged`.
-    fn persisted(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>);
+    fn on_durable(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>);
 
     /// A thread's transaction commits: what is in the log of it is void.
     fn commit(&mut self, m: &mut Machine, thread: usize);
@@ -45,31 +45,35 @@ pub(super) trait UndoLog {
     fn registers(&self) -> Vec<u64>;
 }
 
-fn is_load_aware(site: &Site) -> bool {
-    site.config.get::<LadConfig>().load_aware_log
+fn is_load_aware(context: &DesignContext) -> bool {
+    context.config.get::<LadConfig>().load_aware_log
 }
 
-/// The log of a site.
-pub(super) fn new(site: &Site) -> Result<Box<dyn UndoLog>, ConfigError> {
-    Ok(if is_load_aware(site) {
-        Box::new(LoadAwareLog::new(site)?)
+/// The log of a context.
+pub(super) fn new(context: &DesignContext) -> Result<Box<dyn UndoLog>, ConfigError> {
+    Ok(if is_load_aware(context) {
+        Box::new(LoadAwareLog::new(context)?)
     } else {
-        Box::new(CircularLog::new(site)?)
+        Box::new(CircularLog::new(context)?)
     })
 }
 
 /// Puts the log to use.
-pub(super) fn format(site: &Site, medium: &mut Medium) {
-    if !is_load_aware(site) {
-        circular_log::format(site, medium);
+pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    if !is_load_aware(context) {
+        circular_log::format(context, image);
     }
 }
 
 /// Writes back what the transactions that have not committed have logged. No word has two records of
 /// one transaction, and open transactions share no words, so the order does not matter.
-pub(super) fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
-    if is_load_aware(site) {
-        return chained_record::recover(site, registers, medium);
+pub(super) fn recover(
+    context: &DesignContext,
+    registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
+    if is_load_aware(context) {
+        return chained_record::recover(context, registers, image);
     }
-    circular_log::recover(site, registers, medium)
+    circular_log::recover(context, registers, image)
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Regions;
 use graven_base::config::ConfigError;
 use graven_base::memory::LineAddr;
-use graven_machine::design::Site;
+use graven_machine::design::DesignContext;
 use graven_machine::machine::Machine;
 
 /// Bits of a counter of pending operations (§III-A).
@@ -34,12 +34,12 @@ pub struct BankTable {
 }
 
 impl BankTable {
-    /// A site's, with all blocks free.
+    /// A context's, with all blocks free.
     ///
     /// # Errors
     /// [`ConfigError::Inconsistent`] if some bank has no room for an entry and a header.
-    pub fn new(site: &Site) -> Result<BankTable, ConfigError> {
-        let regions = Regions::new(site)?;
+    pub fn new(context: &DesignContext) -> Result<BankTable, ConfigError> {
+        let regions = Regions::new(context)?;
         let bank = |bank| Bank {
             entries: regions.entries(bank).collect(),
             headers: regions.headers(bank).collect(),
@@ -129,8 +129,8 @@ mod tests {
     fn machine_and_table(settings: &[(&str, &str)]) -> (Machine, BankTable) {
         let config = config(settings);
         let machine = Machine::new(&config, Image::new());
-        let site = Site::new(config, 1, Addr(1 << 20), Addr((1 << 20) + (4 << 20)));
-        (machine, BankTable::new(&site).expect("there is room"))
+        let context = DesignContext::new(config, 1, Addr(1 << 20), Addr((1 << 20) + (4 << 20)));
+        (machine, BankTable::new(&context).expect("there is room"))
     }
 
     /// Sends writes to a bank of a machine that interleaves pages over its banks.

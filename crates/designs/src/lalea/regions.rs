@@ -7,7 +7,7 @@
 use super::LaleaConfig;
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, LineAddr};
-use graven_machine::design::Site;
+use graven_machine::design::DesignContext;
 use graven_machine::request::Mapping;
 
 /// Lines of a header.
@@ -32,27 +32,27 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Those of a site.
+    /// Those of a context.
     ///
     /// # Errors
     /// [`ConfigError::Inconsistent`] if some bank has no room for an entry and a header.
-    pub fn new(site: &Site) -> Result<Regions, ConfigError> {
-        let regions = Regions::of(site);
+    pub fn new(context: &DesignContext) -> Result<Regions, ConfigError> {
+        let regions = Regions::of(context);
         if regions.banks.iter().all(|bank| bank.headers > 0 && bank.entries > 0) {
             return Ok(regions);
         }
         let why = "the log region has no room for a log entry and a header in each bank".into();
         let keys = ["pm.log_region_bytes", "controller.channels", "pm.ranks", "pm.banks"];
-        Err(site.config.inconsistent(&keys, why))
+        Err(context.config.inconsistent(&keys, why))
     }
 
-    /// Those of a site that has them.
-    pub fn of(site: &Site) -> Regions {
-        let mapping = Mapping::of(&site.config);
-        let config = site.config.get::<LaleaConfig>();
+    /// Those of a context that has them.
+    pub fn of(context: &DesignContext) -> Regions {
+        let mapping = Mapping::of(&context.config);
+        let config = context.config.get::<LaleaConfig>();
         let channels = 0..mapping.channels as u32;
         let banks = channels.flat_map(|channel| {
-            let of_bank = move |bank| Region::new(&mapping, config, site, channel, bank);
+            let of_bank = move |bank| Region::new(&mapping, config, context, channel, bank);
             (0..mapping.banks as u32).map(of_bank)
         });
         Regions { mapping, banks: banks.collect() }
@@ -99,13 +99,13 @@ impl Region {
     fn new(
         mapping: &Mapping,
         config: &LaleaConfig,
-        site: &Site,
+        context: &DesignContext,
         channel: u32,
         bank: u32,
     ) -> Region {
         let from = |addr| first_line_from(mapping, channel, bank, addr);
-        let headers_at = from(site.log_start).next_multiple_of(HEADER_LINES);
-        let lines = from(site.log_end).saturating_sub(headers_at);
+        let headers_at = from(context.log_start).next_multiple_of(HEADER_LINES);
+        let lines = from(context.log_end).saturating_sub(headers_at);
         let mut headers = u64::from(config.fh_entries);
         let mut entries = u64::from(config.fle_entries);
         let wanted = headers * HEADER_LINES + entries;
@@ -137,12 +137,12 @@ mod tests {
 
     use super::*;
 
-    fn site(settings: &[(&str, &str)], bytes: u64) -> Site {
+    fn context(settings: &[(&str, &str)], bytes: u64) -> DesignContext {
         let mut config = crate::testing::defaults();
         for (key, value) in settings {
             config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
         }
-        Site::new(config, 4, Addr(1 << 20), Addr((1 << 20) + bytes))
+        DesignContext::new(config, 4, Addr(1 << 20), Addr((1 << 20) + bytes))
     }
 
     /// Claim `lalea-lalea-header`: "Two contiguous 64B data blocks of a LALEA header must be stored in the same bank"
@@ -162,9 +162,9 @@ mod tests {
                 ("controller.channels", channels),
                 ("pm.buffer_lines", buffer),
             ];
-            let site = site(&settings, 4 << 20);
-            let regions = Regions::new(&site).expect("there is room");
-            let mapping = Mapping::of(&site.config);
+            let context = context(&settings, 4 << 20);
+            let regions = Regions::new(&context).expect("there is room");
+            let mapping = Mapping::of(&context.config);
             let mut all = BTreeSet::new();
             for bank in 0..regions.banks() {
                 for first in regions.headers(bank) {
@@ -182,7 +182,7 @@ mod tests {
                 assert_eq!(regions.headers(bank).count(), 256);
                 assert_eq!(regions.entries(bank).count(), 1024);
             }
-            let region = site.log_start.line()..site.log_end.line();
+            let region = context.log_start.line()..context.log_end.line();
             assert!(all.iter().all(|line| region.contains(line)), "{interleave}");
         }
     }
@@ -190,21 +190,21 @@ mod tests {
     #[test]
     fn with_line_interleaving_a_header_is_contiguous_in_its_bank_and_not_in_address() {
         let line = [("controller.interleave", "line"), ("pm.buffer_lines", "0")];
-        let regions = Regions::of(&site(&line, 4 << 20));
+        let regions = Regions::of(&context(&line, 4 << 20));
         let first = regions.headers(3).next().expect("there are some");
         assert_eq!(regions.second_line(first).0, first.0 + 8, "eight banks");
-        let regions = Regions::of(&site(&[], 4 << 20));
+        let regions = Regions::of(&context(&[], 4 << 20));
         let first = regions.headers(3).next().expect("there are some");
         assert_eq!(regions.second_line(first).0, first.0 + 1);
     }
 
     #[test]
     fn a_small_log_region_has_fewer_blocks_in_the_same_proportion() {
-        let regions = Regions::new(&site(&[], 192 << 10)).expect("there is room");
+        let regions = Regions::new(&context(&[], 192 << 10)).expect("there is room");
         // 384 lines per bank: a third of them for headers.
         let counts = (regions.headers(5).count(), regions.entries(5).count());
         assert_eq!(counts, (64, 256));
-        let error = Regions::new(&site(&[], 16 << 10)).expect_err("four banks have no line");
+        let error = Regions::new(&context(&[], 16 << 10)).expect_err("four banks have no line");
         assert!(error.to_string().contains("a log entry and a header in each bank"), "{error}");
     }
 }

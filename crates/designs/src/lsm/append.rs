@@ -1,11 +1,11 @@
 //! The end of a transaction: entries into the log, then the commit record.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::log::{CommitRecord, PAYLOAD_WORDS, Sequence, encode, runs};
-use super::{About, Lsm, Sabotage};
+use super::{About, Lsm, Mutant};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_machine::design::Flow;
+use graven_machine::design::Stall;
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
 
@@ -20,10 +20,10 @@ pub(super) struct Append {
 }
 
 impl Lsm {
-    pub(super) fn end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    pub(super) fn end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         let thread = tx.thread as usize;
         if self.threads[thread].words.is_empty() {
-            return Flow::Continue;
+            return Stall::None;
         }
         let mut split = std::mem::take(&mut self.runs);
         let words = self.threads[thread].words.iter().map(|&(addr, _)| addr);
@@ -31,21 +31,21 @@ impl Lsm {
         self.runs = split;
         let payload = self.runs.last().map_or(0, |run| run.offset + run.words);
         if self.refuses(m, tx, payload) {
-            return Flow::Continue;
+            return Stall::None;
         }
         let lines = payload.div_ceil(PAYLOAD_WORDS);
         if !self.has_room(m, thread, lines) {
             self.threads[thread].waits_since.get_or_insert(m.now());
             self.threads[thread].waits = true;
             self.collect(m, true);
-            return Flow::Retry;
+            return Stall::Retry;
         }
         if let Some(since) = self.threads[thread].waits_since.take() {
             let waited = m.now() - since;
             m.count().gc_stall_cycles += waited;
         }
         self.append(m, tx.thread, payload, lines);
-        Flow::Wait
+        Stall::UntilReleased
     }
 
     /// Ends the run if a transaction can never fit.
@@ -77,20 +77,20 @@ impl Lsm {
     /// Whether the thread has an open segment with so many lines left, and the index has room for the entries.
     fn has_room(&mut self, m: &mut Machine, thread: usize, lines: u64) -> bool {
         if !self.index.has_room(self.ranges()) {
-            m.corner(Corner::WaitsForIndex as usize);
+            m.cover(Cover::WaitsForIndex as usize);
             return false;
         }
         let open = &mut self.threads[thread].open;
         if let Some(segment) = open.take_if(|s| self.segments.used(*s) + lines > self.log.lines) {
             self.segments.close(segment);
-            m.corner(Corner::SegmentFull as usize);
+            m.cover(Cover::SegmentFull as usize);
         }
         if open.is_none() {
             *open = self.segments.open(self.next_sequence);
             match *open {
-                None => m.corner(Corner::WaitsForSegment as usize),
+                None => m.cover(Cover::WaitsForSegment as usize),
                 Some(segment) if self.segments.is_reused(segment) => {
-                    m.corner(Corner::SegmentReused as usize);
+                    m.cover(Cover::SegmentReused as usize);
                 }
                 Some(_) => {}
             }
@@ -112,17 +112,17 @@ impl Lsm {
             let (entries, sequence) = (self.runs.len(), record.sequence);
             format!("thread {id} appends {entries} entries at {at}, to commit as {sequence}")
         });
-        let awaited = !self.sabotages.has(Sabotage::RecordOvertakesEntries);
+        let awaited = !self.mutants.has(Mutant::RecordOvertakesEntries);
         let token = if awaited { About::Entries(id).token() } else { 0 };
         for (line, words) in (first..).zip(self.payload.chunks(PAYLOAD_WORDS as usize)) {
             let at = self.log.line(segment, line).word(1);
             let write = Write::words(WriteClass::Log, at, words);
-            m.write(Write { token, ..write }, m.path());
+            m.write(Write { token, ..write }, m.bypass_cycles());
         }
         let position = self.log.position(segment, first);
         for run in &self.runs {
             if self.index.insert(run.home, run.words, position + run.offset) {
-                m.corner(Corner::RangeCut as usize);
+                m.cover(Cover::RangeCut as usize);
             }
         }
         let c = m.count();
@@ -144,17 +144,17 @@ impl Lsm {
 
     fn send_record(&mut self, m: &mut Machine, id: ThreadId) {
         let append = self.threads[id as usize].append.expect("its thread waits for it");
-        if self.sabotages.has(Sabotage::CommitRecordMissing) {
+        if self.mutants.has(Mutant::CommitRecordMissing) {
             return self.record_durable(m, id);
         }
         let mut token = About::Record(id).token();
         m.note(|| format!("thread {id} sends its commit record ({})", append.record.sequence));
-        let unawaited = self.sabotages.has(Sabotage::RecordNotAwaited);
+        let unawaited = self.mutants.has(Mutant::RecordNotAwaited);
         if unawaited {
             token = 0;
         }
         let write = Write::words(WriteClass::Metadata, append.at, &[append.record.word()]);
-        m.write(Write { token, ..write }, m.path());
+        m.write(Write { token, ..write }, m.bypass_cycles());
         if unawaited {
             self.record_durable(m, id);
         }
@@ -164,7 +164,7 @@ impl Lsm {
     pub(super) fn record_durable(&mut self, m: &mut Machine, id: ThreadId) {
         self.threads[id as usize].append = None;
         if self.collection.is_some() {
-            m.corner(Corner::CommitDuringCollection as usize);
+            m.cover(Cover::CommitDuringCollection as usize);
         }
         m.release(id);
         self.appended(m);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::log::{Logged, Sequence};
-use super::{About, Lsm, Sabotage};
+use super::{About, Lsm, Mutant};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 use graven_machine::machine::Machine;
@@ -45,7 +45,7 @@ impl Lsm {
         if self.collection.is_some() {
             return;
         }
-        if !self.sabotages.has(Sabotage::OpenSegmentsLeftOut) {
+        if !self.mutants.has(Mutant::OpenSegmentsLeftOut) {
             self.close_open_segments(m);
         }
         let segments: Vec<(usize, u64)> =
@@ -77,7 +77,7 @@ impl Lsm {
             transactions: 0,
         });
         if self.is_appending_before(self.next_sequence) {
-            m.corner(Corner::WaitsForAppends as usize);
+            m.cover(Cover::WaitsForAppends as usize);
         }
         self.appended(m);
     }
@@ -87,7 +87,7 @@ impl Lsm {
         for thread in &mut self.threads {
             if let Some(segment) = thread.open.take() {
                 self.segments.close(segment);
-                m.corner(Corner::OpenSegmentCollected as usize);
+                m.cover(Cover::OpenSegmentCollected as usize);
             }
         }
     }
@@ -95,7 +95,7 @@ impl Lsm {
     /// A transaction has come into the log, or a collection has begun.
     pub(super) fn appended(&mut self, m: &mut Machine) {
         let Some(collection) = &self.collection else { return };
-        let awaited = !self.sabotages.has(Sabotage::AppendsNotAwaited);
+        let awaited = !self.mutants.has(Mutant::AppendsNotAwaited);
         let waits = awaited && self.is_appending_before(collection.limit);
         if collection.stage == Stage::Waiting && !waits {
             self.enter(Stage::Reading);
@@ -119,7 +119,7 @@ impl Lsm {
             && collection.sent - collection.done < window
         {
             let token = About::Collected(collection.sent).token();
-            m.read(collection.to_read[collection.sent], token, m.path());
+            m.read(collection.to_read[collection.sent], token, m.bypass_cycles());
             collection.sent += 1;
         }
     }
@@ -140,7 +140,7 @@ impl Lsm {
     /// Of each word the newest version, by home line.
     fn choose_newest(&mut self, m: &mut Machine) {
         let (log, head) = (self.log, self.head);
-        let oldest = self.sabotages.has(Sabotage::OldestMigrated);
+        let oldest = self.mutants.has(Mutant::OldestMigrated);
         let collection = self.collection.as_mut().expect("the caller has it");
         let mut newest: BTreeMap<Addr, Logged> = BTreeMap::new();
         let (mut found, mut first) = (0, 0);
@@ -158,14 +158,14 @@ impl Lsm {
             };
             let (transactions, read_lines) = log.read_segment(head, read, visit);
             debug_assert!(
-                read_lines == lines || self.sabotages != graven_machine::design::Sabotages::NONE,
+                read_lines == lines || self.mutants != graven_machine::design::Mutants::NONE,
                 "segment {segment} has {lines} lines of transactions, and {read_lines} were found"
             );
             collection.transactions += transactions;
             first += lines as usize;
         }
         if found > newest.len() as u64 {
-            m.corner(Corner::OlderVersionFound as usize);
+            m.cover(Cover::OlderVersionFound as usize);
         }
         let c = m.count();
         c.gc_words_found += found;
@@ -181,7 +181,7 @@ impl Lsm {
     }
 
     fn send_homes(&mut self, m: &mut Machine) {
-        let awaited = !self.sabotages.has(Sabotage::HomesNotAwaited);
+        let awaited = !self.mutants.has(Mutant::HomesNotAwaited);
         let window = if awaited { self.config.gc_requests as usize } else { usize::MAX };
         let token = if awaited { About::Home.token() } else { 0 };
         let collection = self.under_way();
@@ -190,7 +190,7 @@ impl Lsm {
             let (line, mask, data) = collection.homes[collection.sent];
             m.note(|| format!("words {mask:#010b} of {line} go home"));
             let write = Write::line(WriteClass::Gc, line, data);
-            m.write(Write { mask, token, ..write }, m.path());
+            m.write(Write { mask, token, ..write }, m.bypass_cycles());
             collection.sent += 1;
         }
         if !awaited || collection.homes.is_empty() {
@@ -212,14 +212,14 @@ impl Lsm {
     fn move_head(&mut self, m: &mut Machine) {
         self.enter(Stage::MovingHead);
         let limit = self.under_way().limit;
-        if self.sabotages.has(Sabotage::HeadStays) {
+        if self.mutants.has(Mutant::HeadStays) {
             return self.head_durable(m);
         }
         m.note(|| format!("the head moves to transaction {limit}"));
         let token = About::Head.token();
         let write = Write::words(WriteClass::Metadata, self.log.head(), &[limit]);
-        m.write(Write { token, ..write }, m.path());
-        if self.sabotages.has(Sabotage::FreedBeforeHead) {
+        m.write(Write { token, ..write }, m.bypass_cycles());
+        if self.mutants.has(Mutant::FreedBeforeHead) {
             self.free_segments(m);
         }
     }
@@ -236,8 +236,8 @@ impl Lsm {
     /// What pointed into the collected segments is at home.
     fn free_segments(&mut self, m: &mut Machine) {
         let (log, segments) = (self.log, &self.segments);
-        let emptied = self.sabotages.has(Sabotage::IndexEmptied);
-        if !self.sabotages.has(Sabotage::IndexStays) {
+        let emptied = self.mutants.has(Mutant::IndexEmptied);
+        if !self.mutants.has(Mutant::IndexStays) {
             let stays = |position| !emptied && !segments.is_collected(log.segment_of(position));
             self.index.retain(stays);
         }
@@ -248,12 +248,12 @@ impl Lsm {
                 .any(|addr| self.index.search(addr, |_| {}).is_some())
         };
         if self.index.len() > 0 && collection.homes.iter().any(newer) {
-            m.corner(Corner::NewerVersionStays as usize);
+            m.cover(Cover::NewerVersionStays as usize);
         }
-        let whoever_reads = self.sabotages.has(Sabotage::ReadsNotAwaited);
+        let whoever_reads = self.mutants.has(Mutant::ReadsNotAwaited);
         for (segment, _) in collection.segments.drain(..) {
             if self.segments.release(segment, whoever_reads) {
-                m.corner(Corner::FreedWhileRead as usize);
+                m.cover(Cover::FreedWhileRead as usize);
             }
         }
     }

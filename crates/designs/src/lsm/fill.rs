@@ -1,7 +1,7 @@
 //! Misses: the newest words of a line, from the log, the write sets and the line's home.
 
-use super::corners::Corner;
-use super::{About, Lsm, Sabotage};
+use super::cover::Cover;
+use super::{About, Lsm, Mutant};
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::time::Cycle;
 use graven_machine::design::Fill;
@@ -56,7 +56,7 @@ impl Lsm {
                 of_log += 1;
                 self.segments.begin_reading(self.log.segment_at(at));
                 if m.memory.has_unaccepted_write(from) {
-                    m.corner(Corner::FillOfCommittingWords as usize);
+                    m.cover(Cover::FillOfCommittingWords as usize);
                 }
             }
             m.note(|| format!("{line} is read from {from}"));
@@ -84,7 +84,7 @@ impl Lsm {
                 }
             }
         }
-        if self.sabotages.has(Sabotage::OpenWordsForgotten) {
+        if self.mutants.has(Mutant::OpenWordsForgotten) {
             return sources;
         }
         for (thread, t) in self.threads.iter().enumerate() {
@@ -99,13 +99,13 @@ impl Lsm {
     /// How many lines of the log are read, and what else.
     fn note_corners(&self, m: &mut Machine, of_log: u32, sources: &[Source; WORDS_PER_LINE]) {
         if sources.iter().any(|source| matches!(source, Source::Open(..))) {
-            m.corner(Corner::FillOfOpenWords as usize);
+            m.cover(Cover::FillOfOpenWords as usize);
         }
         if of_log > 0 && sources.contains(&Source::Home) {
-            m.corner(Corner::FillFromHomeToo as usize);
+            m.cover(Cover::FillFromHomeToo as usize);
         }
         if of_log > 1 {
-            m.corner(Corner::FillFromSeveralLines as usize);
+            m.cover(Cover::FillFromSeveralLines as usize);
         }
     }
 

@@ -1,9 +1,9 @@
 //! The log in PM: where its segments lie, how a transaction is laid out in one, and how it is read back.
 
-use super::{LsmConfig, Sabotage};
+use super::{LsmConfig, Mutant};
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
-use graven_base::surviving::Medium;
-use graven_machine::design::Site;
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::DesignContext;
 
 /// Words of a log line that hold entries; its first word holds a commit record or nothing.
 pub(super) const PAYLOAD_WORDS: u64 = 7;
@@ -103,13 +103,13 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn of(site: &Site) -> Log {
-        let config = site.config.get::<LsmConfig>();
-        let room = site.log_bytes().saturating_sub(MEDIA_LINE_BYTES);
+    pub(super) fn of(context: &DesignContext) -> Log {
+        let config = context.config.get::<LsmConfig>();
+        let room = context.log_bytes().saturating_sub(MEDIA_LINE_BYTES);
         let bytes = if config.log_bytes.0 == 0 { room } else { config.log_bytes.0.min(room) };
         let segment = config.segment_bytes.0 / MEDIA_LINE_BYTES * MEDIA_LINE_BYTES;
         Log {
-            start: site.log_start,
+            start: context.log_start,
             segments: (bytes / segment) as usize,
             lines: segment / LINE_BYTES,
         }
@@ -186,14 +186,14 @@ impl Log {
 }
 
 /// Clears what may be taken for a commit record, so that none is there but those that are written.
-pub(super) fn format(site: &Site, medium: &mut Medium) {
-    if site.sabotages.has(Sabotage::LogNotCleared) {
+pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    if context.mutants.has(Mutant::LogNotCleared) {
         return;
     }
-    let log = Log::of(site);
-    medium.store(log.head(), 0);
+    let log = Log::of(context);
+    image.store(log.head(), 0);
     for line in 0..log.segments as u64 * log.lines {
-        medium.store(log.line(0, line).addr(), 0);
+        image.store(log.line(0, line).addr(), 0);
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, sabotages, state, hooks |
+//! | `mod` | parameters, mutants, state, hooks |
 //! | `software` | what threads execute: lookups, the write set, the append, updates of the index |
 //! | `append` | a transaction goes into the log |
 //! | `fill` | a line is read, from where its newest words are |
@@ -18,7 +18,7 @@
 //! | `index` | the skip list |
 //! | `recovery` | recovery |
 //! | `cost` | what the hardware costs |
-//! | `corners` | states worth reaching |
+//! | `cover` | states worth reaching |
 //!
 //! **Transactions.** Stores of a running transaction stay in its write set, a table in DRAM. At its end the
 //! words are sorted by address and appended to the thread's open segment of the log, past the caches. When all of
@@ -74,8 +74,8 @@
 
 mod append;
 mod collect;
-mod corners;
 mod cost;
+mod cover;
 mod fill;
 mod index;
 mod log;
@@ -91,16 +91,17 @@ use graven_base::time::cycles;
 use graven_base::{choice, section};
 use graven_machine::config::{CoreConfig, DramConfig};
 use graven_machine::design::{
-    Code, Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store, Turn,
+    Code, Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, OpAction, Stall, Store,
+    WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::program::Op;
 use graven_machine::request::Token;
-use graven_machine::sabotages;
 
 use append::Append;
 use collect::Collection;
-use corners::CORNERS;
+use cover::COVER_POINTS;
 use fill::Reading;
 use index::{Index, LEVELS_MAX};
 use log::{Log, Run, Sequence, format};
@@ -162,17 +163,17 @@ section! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "lsm",
     summary: "log-structured memory: all data in a log, found through a skip list in DRAM",
     paper: "LSNVMM, ATC'17; HOOP §II-B, §IV-A",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(LsmConfig::default())),
-    build: |site| Ok(Box::new(Lsm::new(site)?)),
+    build: |context| Ok(Box::new(Lsm::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         (
             "lsm.segment_bytes+lsm.log_bytes",
@@ -187,10 +188,10 @@ pub const ENTRY: Entry = Entry {
         ("lsm.lookups", &["loads", "all"]),
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
-sabotages! {
+mutants! {
     /// The commit record is sent with the entries.
     RecordOvertakesEntries = "record-overtakes-entries";
     /// A commit is acknowledged when its record is sent.
@@ -310,48 +311,48 @@ struct Lsm {
     /// Kept for their memory.
     runs: Vec<Run>,
     payload: Vec<u64>,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 /// Bytes of a slot of the write set: home address and word.
 const SLOT_BYTES: u64 = 16;
 
 impl Lsm {
-    fn new(site: &Site) -> Result<Lsm, ConfigError> {
-        let config = site.config.get::<LsmConfig>().clone();
-        let log = Log::of(site);
-        if log.segments < site.threads as usize {
+    fn new(context: &DesignContext) -> Result<Lsm, ConfigError> {
+        let config = context.config.get::<LsmConfig>().clone();
+        let log = Log::of(context);
+        if log.segments < context.threads as usize {
             let why = format!(
                 "{} threads need a segment of {} each, and the log has {}",
-                site.threads, config.segment_bytes, log.segments
+                context.threads, config.segment_bytes, log.segments
             );
             let keys = ["lsm.segment_bytes", "lsm.log_bytes", "pm.log_region_bytes"];
-            return Err(site.config.inconsistent(&keys, why));
+            return Err(context.config.inconsistent(&keys, why));
         }
-        let before_index = before_index(&config, site.threads);
-        let heap = site.config.get::<DramConfig>().capacity_bytes.0 / 2;
+        let before_index = before_index(&config, context.threads);
+        let heap = context.config.get::<DramConfig>().capacity_bytes.0 / 2;
         let levels_max = config.index_levels_max as usize;
         assert!(levels_max <= LEVELS_MAX, "the parameter's range says so");
         if before_index + 2 * Index::head_bytes(levels_max) > heap {
             let why = format!(
                 "write sets of {} threads need {}, and the DRAM has {} for designs",
-                site.threads,
+                context.threads,
                 Size(before_index),
                 Size(heap)
             );
             let keys = ["lsm.write_set_slots", "dram.capacity_bytes"];
-            return Err(site.config.inconsistent(&keys, why));
+            return Err(context.config.inconsistent(&keys, why));
         }
         let shift = match config.index_promotion {
             Promotion::Half => 1,
             Promotion::Quarter => 2,
         };
         let bytes = config.index_bytes.0.min(heap - before_index);
-        let frequency = site.config.get::<CoreConfig>().frequency_mhz;
+        let frequency = context.config.get::<CoreConfig>().frequency_mhz;
         Ok(Lsm {
             index: Index::new(levels_max, shift, bytes),
             segments: Segments::new(log.segments),
-            threads: vec![Thread::default(); site.threads as usize],
+            threads: vec![Thread::default(); context.threads as usize],
             next_sequence: 1,
             head: 0,
             readings: slab::Slab::new(),
@@ -361,7 +362,7 @@ impl Lsm {
             sequence_counter: Addr(0),
             runs: Vec::new(),
             payload: Vec::new(),
-            sabotages: site.sabotages,
+            mutants: context.mutants,
             log,
             config,
         })
@@ -394,12 +395,18 @@ impl Design for Lsm {
         true
     }
 
-    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+    fn software(
+        &mut self,
+        m: &mut Machine,
+        thread: ThreadId,
+        op: &Op,
+        code: &mut Code,
+    ) -> OpAction {
         self.execute(m, thread as usize, op, code);
-        Turn::Executes
+        OpAction::Execute
     }
 
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let words = &mut self.threads[store.tx.thread as usize].words;
         match words.binary_search_by_key(&store.addr, |&(addr, _)| addr) {
             Ok(at) => {
@@ -408,23 +415,28 @@ impl Design for Lsm {
             }
             Err(at) => words.insert(at, (store.addr, store.new)),
         }
-        Flow::Continue
+        Stall::None
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         self.end(m, tx)
     }
 
     /// The write set or the log has the words that are dirty.
-    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
-        Eviction::Keep
+    fn llc_evict(
+        &mut self,
+        _m: &mut Machine,
+        _line: LineAddr,
+        _content: &LineData,
+    ) -> WritebackAction {
+        WritebackAction::Absorb
     }
 
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
         self.fill(m, line, delay)
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         match About::parse(token) {
             About::Entries(thread) => self.entries_durable(m, thread),
             About::Record(thread) => self.record_durable(m, thread),
@@ -442,7 +454,7 @@ impl Design for Lsm {
         }
     }
 
-    fn background(&mut self, m: &mut Machine) {
+    fn start_maintenance(&mut self, m: &mut Machine) {
         self.collect(m, false);
     }
 

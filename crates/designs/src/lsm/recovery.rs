@@ -3,41 +3,45 @@
 use std::collections::BTreeMap;
 
 use super::log::{Log, Logged};
-use super::{Sabotage, Site};
+use super::{DesignContext, Mutant};
 use graven_base::memory::Addr;
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_machine::design::RecoveryReport;
 
 /// Writes the newest version of each word home that committed transactions at or behind the head have written, and
 /// then moves the head past them. Until it has moved, all of this can be done again.
-pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
-    let log = Log::of(site);
+pub(super) fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
+    let log = Log::of(context);
     let mut report = RecoveryReport::default();
-    let head = match medium.load(log.head()) {
-        _ if site.sabotages.has(Sabotage::HeadIgnored) => 0,
+    let head = match image.load(log.head()) {
+        _ if context.mutants.has(Mutant::HeadIgnored) => 0,
         head => head,
     };
     let mut found: Vec<Logged> = Vec::new();
     for segment in 0..log.segments {
-        let read = |line, word| medium.load(log.line(segment, line).word(word));
+        let read = |line, word| image.load(log.line(segment, line).word(word));
         let (transactions, _) = log.read_segment(head, read, |logged| found.push(logged));
         report.records_scanned += 1 + transactions;
     }
     let Some(last) = found.iter().map(|logged| logged.sequence).max() else { return report };
     // The sort is stable: words of one transaction stay in their order.
-    if !site.sabotages.has(Sabotage::RecoveryByPlace) {
+    if !context.mutants.has(Mutant::RecoveryByPlace) {
         found.sort_by_key(|logged| logged.sequence);
     }
     let newest: BTreeMap<Addr, u64> = found.iter().map(|l| (l.home, l.value)).collect();
-    if site.sabotages.has(Sabotage::RecoveryMovesHeadFirst) {
-        medium.store(log.head(), last + 1);
+    if context.mutants.has(Mutant::RecoveryMovesHeadFirst) {
+        image.store(log.head(), last + 1);
     }
     for (home, value) in newest {
-        medium.note(|| format!("{home} is written home: {value:#x}"));
-        medium.store(home, value);
+        image.note(|| format!("{home} is written home: {value:#x}"));
+        image.store(home, value);
         report.words_redone += 1;
     }
-    medium.store(log.head(), last + 1);
+    image.store(log.head(), last + 1);
     report
 }
 
@@ -48,15 +52,15 @@ mod tests {
 
     use graven_base::memory::Image;
 
-    fn site() -> Site {
+    fn context() -> DesignContext {
         let mut config = crate::testing::defaults();
         config.set("lsm.segment_bytes", "512").expect("a valid size");
-        Site::new(config, 2, Addr(1 << 20), Addr((1 << 20) + 4096))
+        DesignContext::new(config, 2, Addr(1 << 20), Addr((1 << 20) + 4096))
     }
 
     /// Lays one transaction of single words into a line of a segment.
     fn lay(cells: &mut Image, segment: usize, line: u64, sequence: u64, words: &[(u64, u64)]) {
-        let log = Log::of(&site());
+        let log = Log::of(&context());
         let at = log.line(segment, line);
         let payload = 2 * words.len() as u64;
         cells.store(at.addr(), CommitRecord { sequence, payload }.word());
@@ -68,8 +72,8 @@ mod tests {
 
     #[test]
     fn the_newest_committed_version_of_each_word_goes_home_once() {
-        let site = site();
-        let log = Log::of(&site);
+        let context = context();
+        let log = Log::of(&context);
         assert_eq!((log.segments, log.lines), (7, 8));
         let mut cells = Image::new();
         cells.store(log.head(), 5);
@@ -78,29 +82,29 @@ mod tests {
         lay(&mut cells, 3, 1, 9, &[(4112, 90)]);
         lay(&mut cells, 1, 0, 7, &[(4096, 70)]);
         lay(&mut cells, 2, 0, 4, &[(4104, 40), (4120, 41)]);
-        let mut medium = Medium::new(cells);
-        let report = recover(&site, &[], &mut medium);
+        let mut image = SurvivingImage::new(cells);
+        let report = recover(&context, &[], &mut image);
         assert_eq!((report.words_redone, report.words_undone), (3, 0));
-        let words = [4096, 4104, 4112, 4120].map(|at| medium.peek(Addr(at)));
+        let words = [4096, 4104, 4112, 4120].map(|at| image.peek(Addr(at)));
         assert_eq!(words, [70, 61, 90, 0]);
-        assert_eq!(medium.peek(log.head()), 10);
-        let written = medium.words_written();
-        assert_eq!(recover(&site, &[], &mut medium).words_redone, 0);
-        assert_eq!(medium.words_written(), written, "the log is empty");
+        assert_eq!(image.peek(log.head()), 10);
+        let written = image.words_written();
+        assert_eq!(recover(&context, &[], &mut image).words_redone, 0);
+        assert_eq!(image.words_written(), written, "the log is empty");
     }
 
     #[test]
     fn recovery_that_is_cut_off_at_any_word_is_done_again() {
-        let (site, mut cells) = (site(), Image::new());
+        let (context, mut cells) = (context(), Image::new());
         lay(&mut cells, 0, 0, 1, &[(4096, 1), (4104, 2)]);
         lay(&mut cells, 1, 0, 2, &[(4096, 3), (8192, 4)]);
         for power in 0..5 {
-            let mut medium = Medium::new(cells.clone());
-            medium.set_power(Some(power));
-            recover(&site, &[], &mut medium);
-            medium.set_power(None);
-            recover(&site, &[], &mut medium);
-            let words = [4096, 4104, 8192].map(|at| medium.peek(Addr(at)));
+            let mut image = SurvivingImage::new(cells.clone());
+            image.set_power(Some(power));
+            recover(&context, &[], &mut image);
+            image.set_power(None);
+            recover(&context, &[], &mut image);
+            let words = [4096, 4104, 8192].map(|at| image.peek(Addr(at)));
             assert_eq!(words, [3, 2, 4], "cut off after {power} words");
         }
     }

@@ -93,7 +93,7 @@ impl Segments {
     /// Returns whether the segment is free now.
     pub(super) fn end_reading(&mut self, number: usize) -> bool {
         let readers = &mut self.segments[number].readers;
-        // Only a sabotage uses a segment again while it is read.
+        // Only a mutant uses a segment again while it is read.
         *readers = readers.saturating_sub(1);
         let free = *readers == 0 && self.segments[number].state == State::Freed;
         if free {

@@ -77,7 +77,7 @@ impl Lsm {
         code.compute(self.config.lookup_instructions);
         self.index.search(home, |node| {
             nodes += 1;
-            code.chase(node);
+            code.load_dependent(node);
         });
         code.compute(nodes * self.config.node_instructions);
         let c = m.count();

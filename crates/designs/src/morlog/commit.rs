@@ -8,11 +8,11 @@
 
 use super::buffers::Waiting;
 use super::line_state::{Owner, State};
-use super::{Morlog, Sabotage, WALK};
+use super::{Morlog, Mutant, WALK};
 use crate::packed_log::{Kind, Record, ULOG_MAX};
 use graven_base::ids::Tx;
 use graven_base::memory::Addr;
-use graven_machine::design::Flow;
+use graven_machine::design::Stall;
 use graven_machine::machine::Machine;
 use graven_machine::request::OrderSeq;
 
@@ -36,12 +36,12 @@ pub struct Ended {
 
 impl Morlog {
     /// Strict: looks for the transaction's words in the L1, which takes time.
-    pub(super) fn begin_commit(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    pub(super) fn begin_commit(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         if self.running[tx.thread as usize].is_none() {
-            return Flow::Continue;
+            return Stall::None;
         }
         m.set_timer(m.now() + self.walk_cycles, u64::from(tx.thread) << 2 | WALK);
-        Flow::Wait
+        Stall::UntilReleased
     }
 
     /// All its words have been found: they go to the log.
@@ -50,7 +50,7 @@ impl Morlog {
         let tx = running.tx;
         let owner = self.owner(tx);
         self.pack_undo_redo(self.undo_redo.ahead_of(tx));
-        if !self.has(Sabotage::CommitLeavesRedo) {
+        if !self.has(Mutant::CommitLeavesRedo) {
             let mut taken = std::mem::take(&mut self.taken);
             self.redo.take(|r| r.tx == tx, &mut taken);
             self.pack_redo(m, &mut taken);
@@ -62,7 +62,7 @@ impl Morlog {
             let Some(states) = states else { continue };
             for word in states.ulog_words() {
                 self.logs.ends[log].redo -= 1;
-                if self.has(Sabotage::CommitLeavesUlog) {
+                if self.has(Mutant::CommitLeavesUlog) {
                     continue;
                 }
                 let (addr, dirty) = (line.word(word), states.dirty[word]);
@@ -71,7 +71,7 @@ impl Morlog {
                 m.count().log_redo_entries += 1;
                 self.batches[log].push(Record { kind: Kind::Redo, addr, redo, dirty, ..of });
             }
-            if self.has(Sabotage::StatesOutliveIds) {
+            if self.has(Mutant::StatesOutliveIds) {
                 let states = self.states.get(running.core, line).expect("just seen");
                 states
                     .states
@@ -82,10 +82,10 @@ impl Morlog {
                 self.states.remove(running.core, line);
             }
         }
-        if self.has(Sabotage::ParkedWordsHurry) {
+        if self.has(Mutant::ParkedWordsHurry) {
             self.send_parked_home(m, tx);
         }
-        let waits = !self.has(Sabotage::CommitDoesNotWait);
+        let waits = !self.has(Mutant::CommitDoesNotWait);
         let number = self.ends(tx, running.first_group, 0, waits);
         self.pack_commit(tx, number, 0);
         self.fill_block();
@@ -97,12 +97,12 @@ impl Morlog {
     }
 
     /// Delay-persistence: the commit record goes the way of the undo+redo entries.
-    pub(super) fn commit_at_once(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    pub(super) fn commit_at_once(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         if self.running[tx.thread as usize].is_none() {
-            return Flow::Continue;
+            return Stall::None;
         }
         if !self.has_place(m, tx.thread) {
-            return Flow::Retry;
+            return Stall::Retry;
         }
         let running = self.running[tx.thread as usize].take().expect("just seen");
         let mut buffered = 0;
@@ -112,7 +112,7 @@ impl Morlog {
         }
         let to_come = running.ulog + buffered;
         let mut ulog = to_come;
-        if self.has(Sabotage::LinesAreCounted) {
+        if self.has(Mutant::LinesAreCounted) {
             let owner = self.owner(tx);
             let has_ulog = |line: &&_| {
                 let states = self.states.get(running.core, **line).filter(|l| l.owner == owner);
@@ -126,7 +126,7 @@ impl Morlog {
         m.note(|| format!("commit {number}: {ulog} words of redo data are still to come"));
         self.undo_redo.push(tx, running.core, what, m.now());
         self.drain(m);
-        Flow::Continue
+        Stall::None
     }
 
     fn ends(&mut self, tx: Tx, first_group: u64, to_come: u32, waits: bool) -> u64 {
@@ -222,7 +222,7 @@ impl Morlog {
 
     /// Ids come round: what bears them from the last time must not be taken for the new one's.
     pub(super) fn clear_states_if_ids_come_round(&mut self, m: &mut Machine, tx: Tx) {
-        if self.owner(tx).id != 0 || self.has(Sabotage::StatesOutliveIds) {
+        if self.owner(tx).id != 0 || self.has(Mutant::StatesOutliveIds) {
             return;
         }
         self.release_states(m, tx.thread, |_| true);

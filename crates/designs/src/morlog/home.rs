@@ -7,7 +7,7 @@
 use super::buffers::{Place, Redo};
 use super::line_state::Line;
 use super::table::Holder;
-use super::{Corner, DataWrite, Meaning, Morlog, Sabotage};
+use super::{Cover, DataWrite, Meaning, Morlog, Mutant};
 use crate::force_write_back::Forced;
 use graven_base::memory::{Addr, LineAddr, WordMask};
 use graven_machine::machine::Machine;
@@ -24,15 +24,15 @@ impl Morlog {
         if !self.ordered {
             return 0;
         }
-        let stay = self.has(Sabotage::EntriesStay);
+        let stay = self.has(Mutant::EntriesStay);
         let ahead = if stay { 0 } else { self.undo_redo.ahead_of_line(line) };
         if ahead > 0 {
-            m.corner(Corner::Hurried as usize);
+            m.cover(Cover::Hurried as usize);
             m.note(|| format!("{line} leaves the caches: {ahead} entries must leave the buffer"));
             m.count().log_entries_hurried += self.send_undo_redo(m, ahead) as u64;
         }
         let reached = m.memory.shared.order.reached(self.last_undo);
-        if reached || self.has(Sabotage::DataDoesNotWait) { 0 } else { self.last_undo }
+        if reached || self.has(Mutant::DataDoesNotWait) { 0 } else { self.last_undo }
     }
 
     /// A line leaves its L1, and its states are lost with it.
@@ -41,8 +41,8 @@ impl Morlog {
         if old.ulog_words().next().is_none() {
             return;
         }
-        m.corner(Corner::UlogLeftL1 as usize);
-        if self.has(Sabotage::EvictionLogsNothing) {
+        m.cover(Cover::UlogLeftL1 as usize);
+        if self.has(Mutant::EvictionLogsNothing) {
             self.give_up_redo(&old);
         } else {
             self.save_redo(m, &old);
@@ -72,11 +72,11 @@ impl Morlog {
     ) -> Token {
         let epoch = self.data_writes.sent();
         let number = self.data_in_flight.insert(DataWrite { epoch, forced });
-        if self.has(Sabotage::DiscardLeavesNothing) {
+        if self.has(Mutant::DiscardLeavesNothing) {
             self.discard_silently(m, line, mask);
         }
         let sent =
-            if self.has(Sabotage::HomeWhenSent) { Place::Home } else { Place::Leaving(number) };
+            if self.has(Mutant::HomeWhenSent) { Place::Home } else { Place::Leaving(number) };
         let goes = |r: &&mut Redo| r.place == Place::Here && is_among(r.addr, line, mask);
         for redo in self.redo.iter_mut().filter(goes) {
             redo.place = sent;
@@ -105,7 +105,7 @@ impl Morlog {
         for redo in self.redo.iter_mut().filter(|r| r.place == Place::Leaving(number)) {
             redo.place = Place::Home;
             m.count().redo_discarded_at_home += 1;
-            m.corner(Corner::RedoAtHome as usize);
+            m.cover(Cover::RedoAtHome as usize);
             m.note(|| format!("{} is at home: its redo data need not be logged", redo.addr));
         }
         self.last_seen = m.now();
@@ -126,7 +126,7 @@ impl Morlog {
             let Some(states) = self.states.get(core, line).copied() else { continue };
             let is_late = self.transaction_of(states.owner).is_some_and(|(_, late)| late);
             if is_late && states.ulog_words().next().is_some() {
-                m.corner(Corner::LateByScan as usize);
+                m.cover(Cover::LateByScan as usize);
                 self.states.remove(core, line);
                 self.save_redo(m, &states);
             }
@@ -164,7 +164,7 @@ impl Morlog {
         if let Some(table) = &mut self.table {
             let number = Meaning::of(token).1 as usize;
             table.leaves(Holder::Cached(line), number);
-            if self.sabotages.has(Sabotage::TableCountsSent) {
+            if self.mutants.has(Mutant::TableCountsSent) {
                 table.durable(number);
             }
         }

@@ -3,12 +3,12 @@
 use super::buffers::{Place, Redo, UndoRedo, Waiting};
 use super::line_state::{Line, Owner, State};
 use super::table::Holder;
-use super::{Corner, DRAIN, InFlight, Meaning, Morlog, Running, Sabotage};
+use super::{Cover, DRAIN, InFlight, Meaning, Morlog, Mutant, Running};
 use crate::packed_log::{Kind, RECORDS_PER_GROUP, Record, dirty_bytes};
 use graven_base::ids::Tx;
 use graven_base::memory::LineAddr;
 use graven_base::time::{Cycle, NEVER};
-use graven_machine::design::{Flow, Store};
+use graven_machine::design::{Stall, Store};
 use graven_machine::machine::Machine;
 use graven_machine::request::OrderSeq;
 
@@ -16,10 +16,10 @@ use graven_machine::request::OrderSeq;
 const TOGETHER: usize = RECORDS_PER_GROUP;
 
 impl Morlog {
-    pub(super) fn log_store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    pub(super) fn log_store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         if self.dirty_flags && store.old == store.new {
             m.count().log_entries_ignored += 1;
-            return Flow::Continue;
+            return Stall::None;
         }
         if self.parking.holds(store.tx, store.addr) {
             return self.park(m, store);
@@ -28,7 +28,7 @@ impl Morlog {
         let owner = self.owner(store.tx);
         self.take_over_line(m, store.core, line, owner);
         if self.merge(m, store) {
-            return Flow::Continue;
+            return Stall::None;
         }
         let state = self.states.get(store.core, line).map_or(State::Clean, |l| l.states[word]);
         match state {
@@ -37,7 +37,7 @@ impl Morlog {
                 if !self.has_space(store.tx, 1) {
                     return self.wait_for_space(m, store.tx.thread);
                 }
-                m.corner(Corner::Ulog as usize);
+                m.cover(Cover::Ulog as usize);
                 m.note(|| format!("{} is ULog: its redo data stays in the L1", store.addr));
                 self.logs.end(store.tx.thread).redo += 1;
                 self.running_of(store).ulog += 1;
@@ -45,13 +45,13 @@ impl Morlog {
             }
             State::Clean | State::Dirty => return self.new_entry(m, store),
         }
-        Flow::Continue
+        Stall::None
     }
 
     /// The L1 word takes the redo data in place.
     fn update_in_l1(&mut self, store: &Store, word: usize) {
         let changed = self.changed(store.old, store.new);
-        let replaces = self.has(Sabotage::FlagOfLastStore);
+        let replaces = self.has(Mutant::FlagOfLastStore);
         let line = self.states.get(store.core, store.addr.line()).expect("it has states");
         if line.states[word] == State::URLog || replaces {
             line.dirty[word] = 0;
@@ -68,7 +68,7 @@ impl Morlog {
 
     /// Puts a store into the undo+redo entry that its transaction has in the buffer for the word.
     fn merge(&mut self, m: &mut Machine, store: &Store) -> bool {
-        let takes_undo = self.has(Sabotage::MergeTakesUndo);
+        let takes_undo = self.has(Mutant::MergeTakesUndo);
         let Some(entry) = self.undo_redo.find(store.addr, store.tx) else {
             return false;
         };
@@ -79,7 +79,7 @@ impl Morlog {
         }
         self.touched(store.tx, Holder::Cached(store.addr.line()));
         m.count().log_entries_merged += 1;
-        m.corner(Corner::Merged as usize);
+        m.cover(Cover::Merged as usize);
         m.note(|| {
             format!("a store of {:#x} is merged into the entry of {}", store.new, store.addr)
         });
@@ -87,15 +87,15 @@ impl Morlog {
     }
 
     /// The first store to a word, or the first since its states were lost: an undo+redo entry.
-    fn new_entry(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn new_entry(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let Store { tx, core, addr, old, new } = *store;
         if !self.has_space_for_first(tx) {
             return self.wait_for_space(m, tx.thread);
         }
         if !self.has_place(m, tx.thread) {
-            return Flow::Retry;
+            return Stall::Retry;
         }
-        let owes = self.discard_stored_again(m, store) && !self.has(Sabotage::DebtIsForgotten);
+        let owes = self.discard_stored_again(m, store) && !self.has(Mutant::DebtIsForgotten);
         self.core_of[tx.thread as usize] = core;
         self.running_of(store);
         self.logs.end(tx.thread).undo_redo += 1;
@@ -113,7 +113,7 @@ impl Morlog {
         let max = &mut m.count().log_buffer_max;
         *max = (*max).max(self.undo_redo.len() as u64);
         self.drain(m);
-        Flow::Continue
+        Stall::None
     }
 
     /// The store's transaction, which has records from now on.
@@ -133,14 +133,14 @@ impl Morlog {
 
     /// Redo data of the word in the redo buffer is superseded (§III-B). Returns whether there was any.
     pub(super) fn discard_stored_again(&mut self, m: &mut Machine, store: &Store) -> bool {
-        if self.has(Sabotage::RedoOutlivesStore) {
+        if self.has(Mutant::RedoOutlivesStore) {
             return false;
         }
         let dropped = self.redo.discard(|r| r.tx == store.tx && r.addr == store.addr);
         if dropped > 0 {
             self.logs.end(store.tx.thread).redo -= dropped as u64;
             m.count().redo_discarded_stored_again += dropped as u64;
-            m.corner(Corner::RedoStoredAgain as usize);
+            m.cover(Cover::RedoStoredAgain as usize);
             m.note(|| format!("{} is stored to again: its redo entry is dropped", store.addr));
         }
         dropped > 0
@@ -150,11 +150,11 @@ impl Morlog {
     /// that only the L1 has is saved first.
     fn take_over_line(&mut self, m: &mut Machine, core: u32, line: LineAddr, owner: Owner) {
         let Some(states) = self.states.get(core, line) else { return };
-        if states.owner == owner || self.sabotages.has(Sabotage::OwnersAreNotCompared) {
+        if states.owner == owner || self.mutants.has(Mutant::OwnersAreNotCompared) {
             return;
         }
         let old = self.states.remove(core, line).expect("just seen");
-        m.corner(Corner::OwnerChanged as usize);
+        m.cover(Cover::OwnerChanged as usize);
         self.save_redo(m, &old);
     }
 
@@ -188,7 +188,7 @@ impl Morlog {
     /// Whether an entry finds a place in the undo+redo buffer; if not, the thread waits for one.
     pub(super) fn has_place(&mut self, m: &mut Machine, thread: u32) -> bool {
         if self.undo_redo.is_full() {
-            m.corner(Corner::BufferFull as usize);
+            m.cover(Cover::BufferFull as usize);
             self.drain(m);
         }
         let full = self.undo_redo.is_full();
@@ -268,7 +268,7 @@ impl Morlog {
                 }
                 Waiting::Commit { ulog, number } => {
                     self.pack_commit(tx, number, ulog);
-                    if self.logs.ends.len() > 1 && !self.has(Sabotage::RecordsPassCommits) {
+                    if self.logs.ends.len() > 1 && !self.has(Mutant::RecordsPassCommits) {
                         return left;
                     }
                 }
@@ -292,7 +292,7 @@ impl Morlog {
     pub(super) fn send_batches(&mut self, m: &mut Machine) {
         let silent = std::mem::take(&mut self.silent_dropped);
         if silent > 0 {
-            m.corner(Corner::Silent as usize);
+            m.cover(Cover::Silent as usize);
             m.count().log_entries_ignored += silent;
         }
         let mut undo_order = 0;
@@ -324,7 +324,7 @@ impl Morlog {
         let sent = packer.send(m, batch, |order| Meaning::Log.token(order));
         debug_assert!(packer.tail() - head <= packer.log().groups, "room was kept");
         if sent.group > 0 && sent.group.is_multiple_of(packer.log().groups) {
-            m.corner(Corner::LogWrapped as usize);
+            m.cover(Cover::LogWrapped as usize);
         }
         for record in batch {
             m.note(|| format!("log {log}, group {}: {record}", sent.group));
@@ -338,7 +338,7 @@ impl Morlog {
                 }
                 _ => continue,
             };
-            m.corner(Corner::LateRedo as usize);
+            m.cover(Cover::LateRedo as usize);
             self.late_sent(owner, words, sent.order);
         }
         sent.order
@@ -349,7 +349,7 @@ impl Morlog {
         if !self.redo.is_full() {
             return;
         }
-        m.corner(Corner::RedoBufferFull as usize);
+        m.cover(Cover::RedoBufferFull as usize);
         let mut taken = std::mem::take(&mut self.taken);
         self.redo.take_oldest(TOGETHER, &mut taken);
         self.send_redo(m, &mut taken);

@@ -7,19 +7,19 @@
 //! and must not be redone, whatever is left of it in its log. It moves before the heads do. A second such
 //! word, the *void* flag (word 2), is for recovery: once it is set, all logs are empty.
 
-use super::{LogType, MorlogConfig, Sabotage};
+use super::{LogType, MorlogConfig, Mutant};
 use crate::force_write_back::log_bytes_for;
 use crate::packed_log::{Faults, GROUP_BYTES, Log, Packer};
 use graven_base::config::{Config, ConfigError, Size};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_machine::config::PmConfig;
-use graven_machine::design::Site;
+use graven_machine::design::DesignContext;
 
 /// Fewest groups per thread for which a log is worth its name.
 const GROUPS_PER_THREAD_MIN: u64 = 6;
 
-/// Where the logs of a site lie.
+/// Where the logs of a context lie.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub logs: Vec<Log>,
@@ -47,27 +47,28 @@ pub fn lines(config: &Config) -> u64 {
     bytes(config) / LINE_BYTES
 }
 
-fn faults(site: &Site) -> Faults {
-    let has = |sabotage| site.sabotages.has(sabotage);
+fn faults(context: &DesignContext) -> Faults {
+    let has = |mutant| context.mutants.has(mutant);
     Faults {
-        torn_bit_stays: has(Sabotage::TornBitStays),
-        one_torn_bit: has(Sabotage::OneTornBit),
-        not_cleared: has(Sabotage::LogNotCleared),
-        metadata_first: has(Sabotage::MetadataFirst),
-        holes_are_skipped: has(Sabotage::HolesAreSkipped),
-        both_differential: has(Sabotage::BothDifferential),
+        torn_bit_stays: has(Mutant::TornBitStays),
+        one_torn_bit: has(Mutant::OneTornBit),
+        not_cleared: has(Mutant::LogNotCleared),
+        metadata_first: has(Mutant::MetadataFirst),
+        holes_are_skipped: has(Mutant::HolesAreSkipped),
+        both_differential: has(Mutant::BothDifferential),
     }
 }
 
 impl Places {
-    pub fn of(site: &Site) -> Places {
-        let (start, bytes) = (site.log_start, bytes(&site.config));
-        let logs = match site.config.get::<MorlogConfig>().log_type {
-            LogType::Centralised => vec![Log::new(start, bytes, faults(site))],
+    pub fn of(context: &DesignContext) -> Places {
+        let (start, bytes) = (context.log_start, bytes(&context.config));
+        let logs = match context.config.get::<MorlogConfig>().log_type {
+            LogType::Centralised => vec![Log::new(start, bytes, faults(context))],
             LogType::PerThread => {
-                let share = per_thread(bytes, site);
-                let area = |thread| Log::new(site.thread_area(thread, share), share, faults(site));
-                (0..site.threads).map(area).collect()
+                let share = per_thread(bytes, context);
+                let area =
+                    |thread| Log::new(context.thread_area(thread, share), share, faults(context));
+                (0..context.threads).map(area).collect()
             }
         };
         Places { logs, horizon: start.plus(WORD_BYTES), void: start.plus(2 * WORD_BYTES) }
@@ -76,25 +77,25 @@ impl Places {
 
 /// What each thread gets of so many bytes for all. (If the size is derived, the gaps between the logs are
 /// taken off it.)
-fn per_thread(bytes: u64, site: &Site) -> u64 {
-    let is_derived = site.config.get::<MorlogConfig>().log_bytes.0 == 0;
-    let gap = site.thread_area(1, 0).0 - site.log_start.0 + MEDIA_LINE_BYTES;
-    let share = bytes / u64::from(site.threads);
+fn per_thread(bytes: u64, context: &DesignContext) -> u64 {
+    let is_derived = context.config.get::<MorlogConfig>().log_bytes.0 == 0;
+    let gap = context.thread_area(1, 0).0 - context.log_start.0 + MEDIA_LINE_BYTES;
+    let share = bytes / u64::from(context.threads);
     let share = if is_derived { share.saturating_sub(gap) } else { share };
     share / LINE_BYTES * LINE_BYTES
 }
 
-pub fn check(site: &Site) -> Result<(), ConfigError> {
-    let (config, bytes) = (&site.config, bytes(&site.config));
+pub fn check(context: &DesignContext) -> Result<(), ConfigError> {
+    let (config, bytes) = (&context.config, bytes(&context.config));
     if config.get::<MorlogConfig>().log_type == LogType::PerThread {
-        site.check_thread_areas("morlog.log_bytes", per_thread(bytes, site))?;
-    } else if bytes > site.log_bytes() {
-        let region = Size(site.log_bytes());
+        context.check_thread_areas("morlog.log_bytes", per_thread(bytes, context))?;
+    } else if bytes > context.log_bytes() {
+        let region = Size(context.log_bytes());
         let why = format!("morlog.log_bytes must fit into pm.log_region_bytes = {region}");
         return Err(config.inconsistent(&["morlog.log_bytes", "pm.log_region_bytes"], why));
     }
-    let places = Places::of(site);
-    let threads_per_log = u64::from(site.threads) / places.logs.len() as u64;
+    let places = Places::of(context);
+    let threads_per_log = u64::from(context.threads) / places.logs.len() as u64;
     let (needed, groups) = (GROUPS_PER_THREAD_MIN * threads_per_log, places.logs[0].groups);
     if groups < needed {
         let why = format!(
@@ -144,9 +145,9 @@ pub struct Logs {
 }
 
 impl Logs {
-    pub fn new(site: &Site) -> Logs {
-        let places = Places::of(site);
-        let slde = site.config.get::<PmConfig>().codec.has_dldc();
+    pub fn new(context: &DesignContext) -> Logs {
+        let places = Places::of(context);
+        let slde = context.config.get::<PmConfig>().codec.has_dldc();
         let ends = places.logs.into_iter().map(|log| LogEnd::new(log, slde)).collect();
         Logs { ends, horizon: places.horizon, commits: 0 }
     }

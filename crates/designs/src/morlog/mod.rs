@@ -2,7 +2,7 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | the design's state and events; sabotages | §III-A |
+//! | `mod` | the design's state and events; mutants | §III-A |
 //! | `line_state` | the L1 extension: owners and word states | §III-B, Fig. 7, Fig. 8 |
 //! | `buffers` | the undo+redo and the redo buffer | §III-B |
 //! | `logging` | stores; entries into buffers, out of them, into the log | §III-B |
@@ -14,7 +14,7 @@
 //! | `table` | truncation by a transaction table | §III-F |
 //! | `recovery` | recovery | §III-E |
 //! | `cost` | what the hardware costs | §III-D, §IV-C |
-//! | `corners` | states worth reaching | |
+//! | `cover` | states worth reaching | |
 //!
 //! The first store to a word in a transaction makes an undo+redo entry, which goes to the log soon (*eager
 //! undo*); stores after that leave their value in the L1, and a redo entry is made when the line leaves
@@ -28,9 +28,9 @@
 //! second undo+redo entry, whose undo value is one of the transaction's own: newest-first undo makes that harmless.
 //!
 //! **As published, and repaired.** Taken at its word, the text loses data in the places below. `morlog-literal` is
-//! the design without these repairs, each is a sabotage by itself, and `docs/findings.md` has the counterexamples.
+//! the design without these repairs, each is a mutant by itself, and `docs/findings.md` has the counterexamples.
 //!
-//! | the text | `morlog` | sabotage |
+//! | the text | `morlog` | mutant |
 //! |---|---|---|
 //! | a redo entry is discarded when its line is evicted by the LLC (§III-B) | when the line is durable at home, and a record remains (*in place*: the line, and which words) that voids the older redo data of the undo+redo entry in the log | `discard-leaves-nothing` |
 //! | a word's dirty flag is set from the old and the new value of the write (§IV-A, §V) | flags add up until they are logged | `flag-of-last-store` |
@@ -54,8 +54,8 @@
 
 mod buffers;
 mod commit;
-mod corners;
 mod cost;
+mod cover;
 mod home;
 mod line_state;
 mod logging;
@@ -77,15 +77,15 @@ use graven_base::{choice, section};
 use graven_machine::config::L1Config;
 use graven_machine::config::traversal_cycles;
 use graven_machine::design::{
-    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
-use graven_machine::sabotages;
 
 use buffers::{Redo, RedoBuffer, UndoRedoBuffer};
 use commit::Ended;
-use corners::{CORNERS, Corner};
+use cover::{COVER_POINTS, Cover};
 use line_state::{LineStates, Owner};
 use logs::Logs;
 use non_temporal::Parking;
@@ -145,17 +145,17 @@ section! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "morlog",
     summary: "oldest undo and newest redo data only: redo data stays in the L1 until it must be logged",
     paper: "MorLog (ISCA'20) §III, §IV",
-    promise,
+    guarantee,
     section: Some(|| Box::new(MorlogConfig::default())),
-    build: |site| Ok(Box::new(Morlog::new(site)?)),
+    build: |context| Ok(Box::new(Morlog::new(context)?)),
     format: recovery::format,
     recover: recovery::recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("morlog.log_bytes", &["3 KB", "4 KB", "8 KB", "16 KB", "64 KB"]),
         ("morlog.log_type", &["centralised", "per-thread"]),
@@ -172,7 +172,7 @@ pub const ENTRY: Entry = Entry {
         ("morlog.transaction_id_bits", &["2", "8", "16"]),
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// Parameters under stress where a parameter set says the rest.
@@ -186,7 +186,7 @@ const STRESS: &[(&str, &[&str])] = &[
     ("morlog.transaction_id_bits", &["2", "8", "16"]),
 ];
 
-sabotages! {
+mutants! {
     /// A redo entry is discarded when its line leaves the LLC, and nothing tells that (literal, §III-B).
     DiscardLeavesNothing = "discard-leaves-nothing";
     /// A word's dirty flag is that of its last store (literal, §IV-A, §V).
@@ -266,32 +266,32 @@ sabotages! {
     RecoveryMovesHeadFirst = "recovery-moves-head-first";
 }
 
-fn promise(config: &Config) -> Promise {
+fn guarantee(config: &Config) -> Guarantee {
     let morlog = config.get::<MorlogConfig>();
     if morlog.undo_redo_entries >= traversal_cycles(config) {
-        Promise::Nothing
+        Guarantee::None
     } else if morlog.delay_persistence {
-        Promise::CommitOrder
+        Guarantee::Prefix
     } else {
-        Promise::Durable
+        Guarantee::Durable
     }
 }
 
 /// The design as the paper's text has it, where that loses data (`docs/findings.md`).
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "morlog-literal",
     summary: "morlog as its text literally reads (unsafe: loses data)",
     default: false,
-    inherent: Sabotage::all(&[
-        Sabotage::DiscardLeavesNothing,
-        Sabotage::FlagOfLastStore,
-        Sabotage::DebtIsForgotten,
-        Sabotage::UndoInDirtyBytes,
-        Sabotage::LinesAreCounted,
-        Sabotage::RecordsPassCommits,
-        Sabotage::StatesOutliveIds,
+    inherent: Mutant::all(&[
+        Mutant::DiscardLeavesNothing,
+        Mutant::FlagOfLastStore,
+        Mutant::DebtIsForgotten,
+        Mutant::UndoInDirtyBytes,
+        Mutant::LinesAreCounted,
+        Mutant::RecordsPassCommits,
+        Mutant::StatesOutliveIds,
     ]),
-    ..ENTRY
+    ..INFO
 };
 
 /// `morlog` in a parameter set of the paper's evaluation (§VI-A).
@@ -299,20 +299,20 @@ const fn evaluated(
     name: &'static str,
     summary: &'static str,
     settings: &'static [(&'static str, &'static str)],
-) -> Entry {
-    Entry {
+) -> DesignInfo {
+    DesignInfo {
         name,
         summary,
         paper: "MorLog (ISCA'20) §VI-A",
         default: false,
         settings,
         stress: STRESS,
-        ..ENTRY
+        ..INFO
     }
 }
 
 /// MorLog-CRADE.
-pub const CRADE: Entry = evaluated(
+pub const CRADE: DesignInfo = evaluated(
     "morlog-crade",
     "morlog with CRADE's codec",
     &[
@@ -326,7 +326,7 @@ pub const CRADE: Entry = evaluated(
 );
 
 /// MorLog-SLDE.
-pub const SLDE: Entry = evaluated(
+pub const SLDE: DesignInfo = evaluated(
     "morlog-slde",
     "morlog with selective log data encoding",
     &[
@@ -340,7 +340,7 @@ pub const SLDE: Entry = evaluated(
 );
 
 /// MorLog-DP.
-pub const DP: Entry = evaluated(
+pub const DP: DesignInfo = evaluated(
     "morlog-dp",
     "morlog with selective log data encoding and delay-persistence commit",
     &[
@@ -353,9 +353,9 @@ pub const DP: Entry = evaluated(
     ],
 );
 
-fn check(site: &Site) -> Result<(), ConfigError> {
-    let (config, morlog) = (&site.config, site.config.get::<MorlogConfig>());
-    logs::check(site)?;
+fn check(context: &DesignContext) -> Result<(), ConfigError> {
+    let (config, morlog) = (&context.config, context.config.get::<MorlogConfig>());
+    logs::check(context)?;
     let bound = traversal_cycles(config);
     if morlog.undo_redo_entries >= bound && !morlog.allow_unsafe_buffer {
         let why = format!(
@@ -469,7 +469,7 @@ struct Morlog {
     data_in_flight: slab::Slab<DataWrite>,
     truncation: Option<Truncation>,
     table: Option<TransactionTable>,
-    sabotages: Sabotages,
+    mutants: Mutants,
     cores: u32,
     /// Per thread, the core on which it was last seen to store.
     core_of: Vec<u32>,
@@ -481,25 +481,25 @@ struct Morlog {
 }
 
 impl Morlog {
-    fn new(site: &Site) -> Result<Morlog, ConfigError> {
-        check(site)?;
-        let config = &site.config;
+    fn new(context: &DesignContext) -> Result<Morlog, ConfigError> {
+        check(context)?;
+        let config = &context.config;
         let morlog = config.get::<MorlogConfig>();
         let interval = match morlog.scan_interval_cycles {
             0 => force_write_back::interval_for(logs::lines(config), config),
             given => given,
         };
-        let has = |sabotage| site.sabotages.has(sabotage);
+        let has = |mutant| context.mutants.has(mutant);
         let faults = force_write_back::Faults {
-            nothing_is_forced: has(Sabotage::NothingIsForced),
+            nothing_is_forced: has(Mutant::NothingIsForced),
             ..Default::default()
         };
         let cores = config.get::<graven_machine::config::CoreConfig>().count;
         let states = LineStates::new(config, cores);
-        let logs = Logs::new(site);
+        let logs = Logs::new(context);
         let cut = truncation::Cut::first(&logs);
         let table = (morlog.truncation == Truncate::Table).then(|| {
-            let in_order = logs.ends.len() > 1 && !has(Sabotage::TableInAnyOrder);
+            let in_order = logs.ends.len() > 1 && !has(Mutant::TableInAnyOrder);
             TransactionTable::new(morlog.transaction_table_entries, in_order)
         });
         Ok(Morlog {
@@ -513,7 +513,7 @@ impl Morlog {
             redo: RedoBuffer::new(morlog.redo_entries),
             batches: vec![Vec::new(); logs.ends.len()],
             logs,
-            running: (0..site.threads).map(|_| None).collect(),
+            running: (0..context.threads).map(|_| None).collect(),
             ended: VecDeque::new(),
             in_flight: VecDeque::new(),
             last_undo: 0,
@@ -528,16 +528,16 @@ impl Morlog {
             data_in_flight: slab::Slab::new(),
             truncation: None,
             table,
-            sabotages: site.sabotages,
+            mutants: context.mutants,
             cores,
-            core_of: vec![0; site.threads as usize],
+            core_of: vec![0; context.threads as usize],
             taken: Vec::new(),
             silent_dropped: 0,
         })
     }
 
-    fn has(&self, sabotage: Sabotage) -> bool {
-        self.sabotages.has(sabotage)
+    fn has(&self, mutant: Mutant) -> bool {
+        self.mutants.has(mutant)
     }
 
     fn owner(&self, tx: Tx) -> Owner {
@@ -552,32 +552,32 @@ impl Design for Morlog {
         }
     }
 
-    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         self.last_seen = m.now();
         self.clear_states_if_ids_come_round(m, tx);
         // What is running goes first: it may need room to end.
         let log = &self.logs.ends[self.logs.of(tx.thread)];
         if self.waiting_for_space.is_empty() && log.free_groups() > log.packer.log().groups / 8 {
-            return Flow::Continue;
+            return Stall::None;
         }
         self.wait_for_space(m, tx.thread)
     }
 
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         self.last_seen = m.now();
         self.log_store(m, store)
     }
 
-    fn takes_non_temporal(&mut self, _m: &mut Machine, tx: Tx, line: LineAddr) -> bool {
+    fn accepts_non_temporal(&mut self, _m: &mut Machine, tx: Tx, line: LineAddr) -> bool {
         self.can_park(tx, line)
     }
 
-    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall {
         self.last_seen = m.now();
         self.park(m, store)
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         self.last_seen = m.now();
         if self.delay_persistence { self.commit_at_once(m, tx) } else { self.begin_commit(m, tx) }
     }
@@ -590,20 +590,25 @@ impl Design for Morlog {
         self.line_leaves_l1(m, core, line);
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        content: &LineData,
+    ) -> WritebackAction {
         let after = self.order_before(m, line);
         let mask = !self.parking.mask(line);
         if mask == 0 {
-            return Eviction::Keep;
+            return WritebackAction::Absorb;
         }
         let token = self.data_leaves(m, line, mask, false);
         self.cached_leaves(line, token);
-        if mask != WordMask::MAX && !self.has(Sabotage::ParkedWordsLeave) {
+        if mask != WordMask::MAX && !self.has(Mutant::ParkedWordsLeave) {
             let write = Write::line(WriteClass::Data, line, *content);
             m.write(Write { mask, after, token, ..write }, 0);
-            return Eviction::Keep;
+            return WritebackAction::Absorb;
         }
-        Eviction::WriteBack { after, token }
+        WritebackAction::Send { after, token }
     }
 
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
@@ -613,7 +618,7 @@ impl Design for Morlog {
         }
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         match Meaning::of(token) {
             (Meaning::Log, _) => self.records_durable(m),
             (Meaning::Head, log) => self.head_durable(m, log as usize),
@@ -633,7 +638,7 @@ impl Design for Morlog {
         }
     }
 
-    fn background(&mut self, m: &mut Machine) {
+    fn start_maintenance(&mut self, m: &mut Machine) {
         match self.table {
             Some(_) => self.press(m),
             None => self.scanner.hasten(m),

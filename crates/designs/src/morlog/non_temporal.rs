@@ -13,14 +13,14 @@
 
 use super::buffers::{Place, Redo};
 use super::table::Holder;
-use super::{Corner, Meaning, Morlog};
+use super::{Cover, Meaning, Morlog};
 use graven_base::config::Config;
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::time::Cycle;
 use graven_base::time::cycles;
 use graven_machine::config::{CoreConfig, DramConfig, PmConfig};
-use graven_machine::design::{Flow, Store};
+use graven_machine::design::{Stall, Store};
 use graven_machine::machine::Machine;
 use graven_machine::media::overlay;
 use graven_machine::request::{Write, WriteClass};
@@ -89,7 +89,7 @@ impl Morlog {
     }
 
     /// Parks a word, and makes its redo entry.
-    pub(super) fn park(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    pub(super) fn park(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let Store { tx, addr, new, .. } = *store;
         if !self.has_space_for_first(tx) {
             return self.wait_for_space(m, tx.thread);
@@ -103,7 +103,7 @@ impl Morlog {
         parked.data[addr.word_in_line()] = new;
         let place = m.memory.dram_start().plus(at as u64 * LINE_BYTES);
         let place = place.plus(addr.word_in_line() as u64 * 8);
-        m.write(Write::words(WriteClass::Data, place, &[new]), m.path());
+        m.write(Write::words(WriteClass::Data, place, &[new]), m.bypass_cycles());
 
         self.running_of(store);
         self.touched(tx, Holder::Parked(line, tx.thread));
@@ -112,11 +112,11 @@ impl Morlog {
         let owner = self.owner(tx);
         self.logs.end(tx.thread).redo += 1;
         m.count().log_redo_entries += 1;
-        m.corner(Corner::Parked as usize);
+        m.cover(Cover::Parked as usize);
         m.note(|| format!("{addr} is parked in DRAM; redo entry of {new:#x}"));
         let (dirty, place, late, value) = (0xff, Place::Here, false, new);
         self.redo.push(Redo { tx, owner, addr, value, dirty, late, place });
-        Flow::Continue
+        Stall::None
     }
 
     /// What is read of a line of which words are parked, and how long that takes.
@@ -148,7 +148,7 @@ impl Morlog {
                 table.leaves(holder, Meaning::of(token).1 as usize);
             }
             let write = Write::line(WriteClass::Data, parked.line, parked.data);
-            m.write(Write { mask: parked.mask, token, ..write }, m.path());
+            m.write(Write { mask: parked.mask, token, ..write }, m.bypass_cycles());
         }
     }
 }

@@ -14,18 +14,18 @@
 use std::collections::BTreeMap;
 
 use super::logs::Places;
-use super::{MorlogConfig, Sabotage};
+use super::{MorlogConfig, Mutant};
 use crate::packed_log::{Kind, Record, bytes_of};
 use graven_base::memory::{Addr, words_in};
-use graven_base::surviving::Medium;
-use graven_machine::design::{RecoveryReport, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Makes empty logs of whatever the region holds.
-pub fn format(site: &Site, medium: &mut Medium) {
-    let places = Places::of(site);
-    places.logs.iter().for_each(|log| log.create(medium));
-    medium.store(places.horizon, 0);
-    medium.store(places.void, 0);
+pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    let places = Places::of(context);
+    places.logs.iter().for_each(|log| log.create(image));
+    image.store(places.horizon, 0);
+    image.store(places.void, 0);
 }
 
 /// A transaction, as its records tell.
@@ -40,83 +40,87 @@ struct Transaction {
     late: u32,
 }
 
-pub fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
-    let has = |sabotage| site.sabotages.has(sabotage);
-    let places = Places::of(site);
+pub fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
+    let has = |mutant| context.mutants.has(mutant);
+    let places = Places::of(context);
     let mut report = RecoveryReport::default();
     let several = places.logs.len() > 1;
-    let is_void = several && medium.load(places.void) != 0;
-    let scans: Vec<_> = places.logs.iter().map(|log| log.scan(medium)).collect();
+    let is_void = several && image.load(places.void) != 0;
+    let scans: Vec<_> = places.logs.iter().map(|log| log.scan(image)).collect();
     report.records_scanned = scans.iter().map(|s| s.records.len() as u64).sum();
-    let move_heads = |medium: &mut Medium| {
+    let move_heads = |image: &mut SurvivingImage| {
         if several && report.records_scanned > 0 {
-            medium.store(places.void, 1);
+            image.store(places.void, 1);
         }
         for (log, scan) in places.logs.iter().zip(&scans) {
-            if medium.load(log.head()) != scan.end {
-                log.seal(medium, scan.end);
-                medium.store(log.head(), scan.end);
+            if image.load(log.head()) != scan.end {
+                log.seal(image, scan.end);
+                image.store(log.head(), scan.end);
             }
         }
         if several && (is_void || report.records_scanned > 0) {
-            medium.store(places.void, 0);
+            image.store(places.void, 0);
         }
     };
     if is_void || report.records_scanned == 0 {
-        move_heads(medium);
+        move_heads(image);
         return report;
     }
-    if has(Sabotage::RecoveryMovesHeadFirst) {
-        move_heads(medium);
+    if has(Mutant::RecoveryMovesHeadFirst) {
+        move_heads(image);
     }
     let mut transactions = Vec::new();
     for (log, scan) in scans.iter().enumerate() {
         for (group, record) in &scan.records {
-            medium.note(|| format!("log {log}, group {group}: {record}"));
+            image.note(|| format!("log {log}, group {group}: {record}"));
         }
         collect(several, scan.records.iter().map(|&(_, record)| record), &mut transactions);
     }
-    if !has(Sabotage::RedoByThread) {
+    if !has(Mutant::RedoByThread) {
         transactions.sort_by_key(|t| t.commit.map_or(u64::MAX, |(number, _)| number));
     }
-    let delayed = site.config.get::<MorlogConfig>().delay_persistence;
-    let horizon = if several { medium.load(places.horizon) } else { 0 };
-    let counts = whole(&transactions, delayed, several.then_some(horizon), site);
+    let delayed = context.config.get::<MorlogConfig>().delay_persistence;
+    let horizon = if several { image.load(places.horizon) } else { 0 };
+    let counts = whole(&transactions, delayed, several.then_some(horizon), context);
 
     let mut redo = BTreeMap::new();
     for (transaction, _) in transactions.iter().zip(&counts).filter(|(_, counts)| **counts) {
         if transaction.commit.is_some_and(|(number, _)| several && number <= horizon) {
             continue;
         }
-        lay(&transaction.records, &mut redo, medium);
+        lay(&transaction.records, &mut redo, image);
     }
     for (addr, value) in redo {
-        medium.store(addr, value);
+        image.store(addr, value);
         report.words_redone += 1;
     }
     let undone = transactions.iter().zip(&counts).filter(|(_, counts)| !**counts).map(|(t, _)| t);
     let mut undo: Vec<&Record> =
         undone.flat_map(|t| &t.records).filter(|r| r.kind == Kind::UndoRedo).collect();
-    if !has(Sabotage::UndoOldestFirst) {
+    if !has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
     for record in undo {
-        let value = undo_value(record, site, medium);
-        medium.store(record.addr, value);
+        let value = undo_value(record, context, image);
+        image.store(record.addr, value);
         report.words_undone += 1;
     }
-    if !has(Sabotage::RecoveryMovesHeadFirst) {
-        move_heads(medium);
+    if !has(Mutant::RecoveryMovesHeadFirst) {
+        move_heads(image);
     }
     report
 }
 
-fn undo_value(record: &Record, site: &Site, medium: &mut Medium) -> u64 {
-    if !site.sabotages.has(Sabotage::UndoInDirtyBytes) {
+fn undo_value(record: &Record, context: &DesignContext, image: &mut SurvivingImage) -> u64 {
+    if !context.mutants.has(Mutant::UndoInDirtyBytes) {
         return record.undo;
     }
     let mask = bytes_of(record.dirty);
-    medium.load(record.addr) & !mask | record.undo & mask
+    image.load(record.addr) & !mask | record.undo & mask
 }
 
 /// Deals a log's records out to transactions, in their order.
@@ -167,9 +171,9 @@ fn whole(
     transactions: &[Transaction],
     delayed: bool,
     horizon: Option<u64>,
-    site: &Site,
+    context: &DesignContext,
 ) -> Vec<bool> {
-    let has = |sabotage| site.sabotages.has(sabotage);
+    let has = |mutant| context.mutants.has(mutant);
     let mut all_before = true;
     let mut expected = None;
     let mut counts = Vec::new();
@@ -185,19 +189,18 @@ fn whole(
         }
         // A number that is missing is a transaction that committed and whose record is not there.
         if let Some(horizon) = horizon {
-            all_before &=
-                number == expected.unwrap_or(horizon + 1) || has(Sabotage::PrefixIsIgnored);
+            all_before &= number == expected.unwrap_or(horizon + 1) || has(Mutant::PrefixIsIgnored);
             expected = Some(number + 1);
         }
-        let is_whole = transaction.late == u32::from(ulog) || has(Sabotage::CounterIsIgnored);
+        let is_whole = transaction.late == u32::from(ulog) || has(Mutant::CounterIsIgnored);
         counts.push(is_whole && all_before);
-        all_before &= is_whole || has(Sabotage::PrefixIsIgnored);
+        all_before &= is_whole || has(Mutant::PrefixIsIgnored);
     }
     counts
 }
 
 /// Lays a transaction's redo data over that of those before it.
-fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, medium: &mut Medium) {
+fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, image: &mut SurvivingImage) {
     for record in records {
         match record.kind {
             Kind::UndoRedo => _ = redo.insert(record.addr, record.redo),
@@ -205,7 +208,7 @@ fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, medium: &mut Medium) 
                 let mask = if record.partial { bytes_of(record.dirty) } else { u64::MAX };
                 let below = match redo.get(&record.addr) {
                     Some(&value) => value,
-                    None if record.partial => medium.load(record.addr),
+                    None if record.partial => image.load(record.addr),
                     None => 0,
                 };
                 redo.insert(record.addr, below & !mask | record.redo & mask);

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Corner, Morlog};
+use super::{Cover, Morlog};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::LineAddr;
 use graven_machine::machine::Machine;
@@ -168,7 +168,7 @@ impl Morlog {
         let lines = self.table.as_ref().map(TransactionTable::lines_of_oldest).unwrap_or_default();
         for line in lines {
             if m.caches.is_dirty(line) {
-                m.corner(Corner::PressedHome as usize);
+                m.cover(Cover::PressedHome as usize);
                 self.write_line_back(m, line, false);
             }
         }

@@ -8,11 +8,11 @@
 
 use super::commit::Ended;
 use super::logs::Logs;
-use super::{Corner, Meaning, Morlog, Sabotage};
+use super::{Cover, Meaning, Morlog, Mutant};
 use crate::force_write_back::Progress;
 use graven_base::ids::ThreadId;
 use graven_base::time::Cycle;
-use graven_machine::design::Flow;
+use graven_machine::design::Stall;
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
 
@@ -75,7 +75,7 @@ impl Morlog {
         // Late redo data in lines that were forced home before the commit: no scan will see them again.
         self.send_late_redo(m, self.cuts[0].commits);
         let after_epoch = self.data_writes.close();
-        let cut = &self.cuts[usize::from(self.has(Sabotage::OneScanIsEnough))];
+        let cut = &self.cuts[usize::from(self.has(Mutant::OneScanIsEnough))];
         let unfinished = |log| self.oldest_unfinished(log).unwrap_or(u64::MAX);
         let heads: Vec<u64> =
             cut.tails.iter().enumerate().map(|(log, &tail)| tail.min(unfinished(log))).collect();
@@ -123,26 +123,26 @@ impl Morlog {
 
     /// The first group of the oldest transaction of a log that is not persistent.
     fn oldest_unfinished(&self, log: usize) -> Option<u64> {
-        let counts = |sabotage| !self.has(sabotage);
+        let counts = |mutant| !self.has(mutant);
         let running = self.running.iter().flatten();
         let running = running.filter(|r| self.logs.of(r.tx.thread) == log).map(|r| r.first_group);
         let ended = self.ended.iter().filter(|e| self.logs.of(e.tx.thread) == log);
         running
-            .filter(|_| counts(Sabotage::HeadPassesRunning))
-            .chain(ended.map(|e| e.first_group).filter(|_| counts(Sabotage::HeadPassesEnding)))
+            .filter(|_| counts(Mutant::HeadPassesRunning))
+            .chain(ended.map(|e| e.first_group).filter(|_| counts(Mutant::HeadPassesEnding)))
             .min()
     }
 
     /// Sends the new heads if nothing is in their way any more.
     pub(super) fn try_to_truncate(&mut self, m: &mut Machine) {
-        let does_not_wait = self.has(Sabotage::HeadDoesNotWait);
+        let does_not_wait = self.has(Mutant::HeadDoesNotWait);
         let Some(truncation) = &mut self.truncation else { return };
         if truncation.sent {
             return;
         }
         let is_durable = |epoch| self.data_writes.all_durable(epoch);
         if !truncation.after_epoch.is_none_or(is_durable) && !does_not_wait {
-            m.corner(Corner::TruncationWaits as usize);
+            m.cover(Cover::TruncationWaits as usize);
             return;
         }
         truncation.sent = true;
@@ -152,7 +152,7 @@ impl Morlog {
             let mut write = Write::words(WriteClass::Metadata, self.logs.horizon, &[horizon]);
             after = m.order();
             (write.order, write.token) = (after, Meaning::Log.token(after));
-            m.write(write, m.path());
+            m.write(write, m.bypass_cycles());
         }
         for (log, &head) in heads.iter().enumerate() {
             let end = &mut self.logs.ends[log];
@@ -161,8 +161,8 @@ impl Morlog {
             }
             let mut write = Write::words(WriteClass::Metadata, end.packer.log().head(), &[head]);
             (write.after, write.token) = (after, Meaning::Head.token(log as u64));
-            m.write(write, m.path());
-            if self.sabotages.has(Sabotage::GroupsFreeEarly) {
+            m.write(write, m.bypass_cycles());
+            if self.mutants.has(Mutant::GroupsFreeEarly) {
                 self.free_before(m, log, head);
             }
         }
@@ -173,7 +173,7 @@ impl Morlog {
         let truncation = self.truncation.as_mut().expect("a head was on its way");
         truncation.left -= 1;
         let (head, done) = (truncation.heads[log], truncation.left == 0);
-        m.corner(Corner::HeadMoved as usize);
+        m.cover(Cover::HeadMoved as usize);
         m.note(|| format!("the head of log {log} has moved to group {head}"));
         if done {
             self.truncation = None;
@@ -197,10 +197,10 @@ impl Morlog {
     }
 
     /// The thread waits until its log's head moves, which scans bring about.
-    pub(super) fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Flow {
+    pub(super) fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Stall {
         if self.waiting_for_space.is_empty() {
             m.count().log_overflows += 1;
-            m.corner(Corner::LogFull as usize);
+            m.cover(Cover::LogFull as usize);
         }
         m.note(|| format!("thread {thread} waits for room in its log"));
         self.waiting_for_space.push(thread);
@@ -211,7 +211,7 @@ impl Morlog {
         } else {
             self.scanner.hasten(m);
         }
-        Flow::Retry
+        Stall::Retry
     }
 
     /// Ends the run if no truncation can ever make room.

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::record::{Kind, Metadata};
-use super::{About, Committed, Hold, OptRedo, Phase, Sabotage, Thread};
+use super::{About, Committed, Hold, Mutant, OptRedo, Phase, Thread};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_machine::machine::Machine;
@@ -59,7 +59,7 @@ impl OptRedo {
         if self.batch.is_some() {
             return;
         }
-        let early = self.sabotages.has(Sabotage::CheckpointBeforeCommit);
+        let early = self.mutants.has(Mutant::CheckpointBeforeCommit);
         let most = self.config.checkpoint_transactions as usize;
         // Those before a commit record that is not durable: they are the first in commit order.
         let durable = self.committed.iter().take_while(|c| early || c.due.is_some());
@@ -73,11 +73,11 @@ impl OptRedo {
             return;
         }
         if !full && !due {
-            m.corner(Corner::Pressed as usize);
+            m.cover(Cover::Pressed as usize);
         }
         let transactions: Vec<Committed> = self.committed.drain(..ready).collect();
         if transactions.iter().any(|c| c.thread != transactions[0].thread) {
-            m.corner(Corner::BatchOfThreads as usize);
+            m.cover(Cover::BatchOfThreads as usize);
         }
         let mut records = Vec::new();
         for (of, c) in transactions.iter().enumerate() {
@@ -116,7 +116,7 @@ impl OptRedo {
             return self.ask(m);
         }
         self.combine(m);
-        if self.sabotages.has(Sabotage::TruncatedAtSending) {
+        if self.mutants.has(Mutant::TruncatedAtSending) {
             self.truncate(m);
         }
         self.send_updates(m);
@@ -125,7 +125,7 @@ impl OptRedo {
     /// All records are there: the newest update of each word is what goes home.
     fn combine(&mut self, m: &mut Machine) {
         let batch = self.batch.as_mut().expect("it has read a batch");
-        if self.sabotages.has(Sabotage::OldestUpdateWins) {
+        if self.mutants.has(Mutant::OldestUpdateWins) {
             batch.records.reverse();
         }
         let mut lines: BTreeMap<LineAddr, (usize, WordMask, LineData)> = BTreeMap::new();
@@ -133,10 +133,10 @@ impl OptRedo {
         for record in &batch.records {
             let kind = record.metadata.map(|metadata| metadata.kind);
             let Some(Kind::Update { home, mut words }) = kind else {
-                // Only a sabotage reads what is not there yet.
+                // Only a mutant reads what is not there yet.
                 continue;
             };
-            if self.sabotages.has(Sabotage::WholeLinesCheckpointed) {
+            if self.mutants.has(Mutant::WholeLinesCheckpointed) {
                 words = WordMask::MAX;
             }
             let first = (record.of, 0, record.data);
@@ -147,7 +147,7 @@ impl OptRedo {
             updated += u64::from(words.count_ones());
         }
         if shared {
-            m.corner(Corner::Combined as usize);
+            m.cover(Cover::Combined as usize);
         }
         let update = |(line, (_, words, data))| Update { line, words, data };
         batch.updates = lines.into_iter().map(update).collect();
@@ -156,7 +156,7 @@ impl OptRedo {
         m.count().log_words_combined += updated - words;
         let stores_to = |line| self.threads.iter().any(|t| t.updates > 0 && t.last == Some(line));
         if batch.updates.iter().any(|u| stores_to(u.line)) {
-            m.corner(Corner::OpenLineUpdated as usize);
+            m.cover(Cover::OpenLineUpdated as usize);
         }
     }
 
@@ -188,7 +188,7 @@ impl OptRedo {
         self.retired = newest;
         m.count().ordering_points += 1;
         self.victims.retired(newest);
-        if self.sabotages.has(Sabotage::TruncatedAtSending) {
+        if self.mutants.has(Mutant::TruncatedAtSending) {
             if batch.truncations == 0 {
                 self.finish(m);
             }
@@ -202,7 +202,7 @@ impl OptRedo {
         let batch = self.batch.as_mut().expect("it truncates for a batch");
         let newest = batch.transactions.last().expect("a batch is not empty").sequence;
         let mut threads: Vec<ThreadId> = vec![0];
-        if self.sabotages.has(Sabotage::TruncatedThreadByThread) {
+        if self.mutants.has(Mutant::TruncatedThreadByThread) {
             threads = batch.transactions.iter().map(|c| c.thread).collect();
             threads.sort_unstable();
             threads.dedup();
@@ -214,7 +214,7 @@ impl OptRedo {
             let write = Write::words(WriteClass::Metadata, header, &[newest]);
             m.write(Write { token: About::Truncation.of(0), ..write }, 0);
         }
-        if self.sabotages.has(Sabotage::SlotsFreedEarly) {
+        if self.mutants.has(Mutant::SlotsFreedEarly) {
             self.free_slots(m);
         }
     }

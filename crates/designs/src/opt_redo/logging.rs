@@ -1,8 +1,8 @@
 //! The front end: update records from stores, and commit records.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::record::{Kind, Metadata};
-use super::{About, Committed, Hold, OptRedo, Phase, Sabotage};
+use super::{About, Committed, Hold, Mutant, OptRedo, Phase};
 use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_base::time::Cycle;
@@ -42,7 +42,7 @@ impl OptRedo {
         let word = store.addr.word_in_line();
         open.data[word] = store.new;
         open.words |= 1 << word;
-        m.corner(Corner::UpdateMerged as usize);
+        m.cover(Cover::UpdateMerged as usize);
         m.count().log_entries_merged += 1;
         true
     }
@@ -87,7 +87,7 @@ impl OptRedo {
         thread.lines_on_their_way += 2;
         let used = thread.entries.iter().filter(|entry| !entry.is_free()).count();
         if number >= thread.area.slots {
-            m.corner(Corner::AreaWrapped as usize);
+            m.cover(Cover::AreaWrapped as usize);
         }
         let c = m.count();
         c.log_entries += 1;
@@ -118,9 +118,9 @@ impl OptRedo {
             format!("thread {t} logs words {words:#010b} of {} (record {number})", home.addr())
         });
         let data = Write::line(WriteClass::Log, thread.area.data(number), data);
-        m.write(Write { token, ..data }, m.path());
+        m.write(Write { token, ..data }, m.bypass_cycles());
         let metadata = Write::line(WriteClass::Metadata, thread.area.metadata(number), metadata);
-        m.write(Write { token, ..metadata }, m.path());
+        m.write(Write { token, ..metadata }, m.bypass_cycles());
         true
     }
 
@@ -140,7 +140,7 @@ impl OptRedo {
     pub(super) fn ended(&mut self, m: &mut Machine, t: usize) {
         self.threads[t].phase = Phase::Ended;
         if self.threads[t].lines_on_their_way > 0 {
-            m.corner(Corner::CommitWaits as usize);
+            m.cover(Cover::CommitWaits as usize);
         }
         self.commit_if_durable(m, t);
     }
@@ -148,7 +148,7 @@ impl OptRedo {
     /// When all records of an ending transaction are durable, its commit record is sent.
     fn commit_if_durable(&mut self, m: &mut Machine, t: usize) {
         let thread = &mut self.threads[t];
-        let durable = thread.lines_on_their_way == 0 || self.sabotages.has(Sabotage::LogNotAwaited);
+        let durable = thread.lines_on_their_way == 0 || self.mutants.has(Mutant::LogNotAwaited);
         if thread.phase != Phase::Ended || !durable {
             return;
         }
@@ -165,17 +165,17 @@ impl OptRedo {
         m.count().ordering_points += 1;
         m.note(|| format!("thread {t}: {updates} records are durable, sends commit {sequence}"));
         self.victims.committed(t as u32, sequence);
-        if self.sabotages.has(Sabotage::VictimsDroppedAtCommit) {
+        if self.mutants.has(Mutant::VictimsDroppedAtCommit) {
             self.victims.retired(sequence);
         }
         let (thread, first) = (t as u32, number - updates);
         self.committed.push_back(Committed { sequence, thread, first, updates, due: None });
-        if self.sabotages.has(Sabotage::CommitRecordMissing) {
+        if self.mutants.has(Mutant::CommitRecordMissing) {
             return self.commit_durable(m, t);
         }
         m.write(Write { token: About::Commit.of(t), ..write }, 0);
-        if self.sabotages.has(Sabotage::CommitNotAwaited) {
-            m.set_timer(m.now() + m.path(), About::Acknowledgement.of(t));
+        if self.mutants.has(Mutant::CommitNotAwaited) {
+            m.set_timer(m.now() + m.bypass_cycles(), About::Acknowledgement.of(t));
         }
     }
 
@@ -183,17 +183,17 @@ impl OptRedo {
         let due = m.now() + Cycle::from(self.config.checkpoint_delay_cycles);
         let mut earlier = self.committed.iter_mut();
         let mine = earlier.find(|c| c.thread == t as u32 && c.due.is_none());
-        // A sabotage takes transactions earlier than that.
+        // A mutant takes transactions earlier than that.
         if let Some(mine) = mine {
             mine.due = Some(due);
             let sequence = mine.sequence;
             if self.committed.iter().any(|c| c.sequence < sequence && c.due.is_none()) {
-                m.corner(Corner::CommitsOutOfOrder as usize);
+                m.cover(Cover::CommitsOutOfOrder as usize);
             }
         }
         m.set_timer(due, About::Due.of(0));
-        if !self.sabotages.has(Sabotage::CommitNotAwaited) {
-            m.set_timer(m.now() + m.path(), About::Acknowledgement.of(t));
+        if !self.mutants.has(Mutant::CommitNotAwaited) {
+            m.set_timer(m.now() + m.bypass_cycles(), About::Acknowledgement.of(t));
         }
         self.begin_checkpoint_if_due(m);
     }

@@ -74,11 +74,11 @@
 //! | `back_end` | reading, combining, updating in place, truncation |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
 //! | `cost` | what the hardware costs |
-//! | `corners` | states worth reaching |
+//! | `cover` | states worth reaching |
 
 mod back_end;
-mod corners;
 mod cost;
+mod cover;
 mod logging;
 mod record;
 mod recovery;
@@ -86,7 +86,7 @@ mod recovery;
 use std::collections::VecDeque;
 
 use back_end::Batch;
-use corners::{CORNERS, Corner};
+use cover::{COVER_POINTS, Cover};
 use logging::LogEntry;
 use record::Area;
 use recovery::{format, recover};
@@ -99,11 +99,11 @@ use graven_base::section;
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::request::Token;
-use graven_machine::sabotages;
 
 section! {
     /// Redo logging in hardware: records stream to PM, a back end updates data in place from them.
@@ -129,7 +129,7 @@ section! {
     }
 }
 
-sabotages! {
+mutants! {
     /// The commit record does not wait for the update records.
     LogNotAwaited = "log-not-awaited";
     /// A commit is acknowledged when its record is sent.
@@ -171,17 +171,17 @@ sabotages! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "opt-redo",
     summary: "redo records of two lines per store; a back end updates data in place from the log",
     paper: "WrAP (HPCA'16) as Opt-Redo in HOOP (ISCA'20) §IV",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(OptRedoConfig::default())),
-    build: |site| Ok(Box::new(OptRedo::new(site)?)),
+    build: |context| Ok(Box::new(OptRedo::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("opt-redo.log_bytes_per_thread", &["13 KB", "16 KB", "32 KB"]),
         ("opt-redo.log_buffer_entries", &["1", "2", "8"]),
@@ -193,16 +193,16 @@ pub const ENTRY: Entry = Entry {
         ("opt-redo.checkpoint_writes", &["1", "2", "8"]),
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// The same with lines as the unit of what is written home.
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "opt-redo-literal",
     summary: "opt-redo with whole lines written home and replayed, as published (loses data)",
     default: false,
-    inherent: Sabotage::all(&[Sabotage::WholeLinesCheckpointed, Sabotage::WholeLinesReplayed]),
-    ..ENTRY
+    inherent: Mutant::all(&[Mutant::WholeLinesCheckpointed, Mutant::WholeLinesReplayed]),
+    ..INFO
 };
 
 /// What a thread's store waits for.
@@ -281,7 +281,7 @@ impl About {
 
 struct OptRedo {
     config: OptRedoConfig,
-    sabotages: Sabotages,
+    mutants: Mutants,
     threads: Vec<Thread>,
     victims: Victims,
     /// Commit sequence number of the newest transaction.
@@ -296,11 +296,12 @@ struct OptRedo {
 }
 
 impl OptRedo {
-    fn new(site: &Site) -> Result<OptRedo, ConfigError> {
-        let config = site.config.get::<OptRedoConfig>().clone();
-        site.check_thread_areas("opt-redo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
+    fn new(context: &DesignContext) -> Result<OptRedo, ConfigError> {
+        let config = context.config.get::<OptRedoConfig>().clone();
+        context
+            .check_thread_areas("opt-redo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
         let thread = |t| Thread {
-            area: Area::of(site, t),
+            area: Area::of(context, t),
             number: 0,
             head: 0,
             tx: 0,
@@ -312,8 +313,8 @@ impl OptRedo {
             held: None,
         };
         Ok(OptRedo {
-            sabotages: site.sabotages,
-            threads: (0..site.threads).map(thread).collect(),
+            mutants: context.mutants,
+            threads: (0..context.threads).map(thread).collect(),
             victims: Victims::new(config.victim_cache_lines),
             sequence: 0,
             retired: 0,
@@ -331,33 +332,33 @@ impl OptRedo {
     }
 
     /// A line is parked for all transactions that might have stored to it.
-    fn park(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> Eviction {
+    fn park(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> WritebackAction {
         if victim.open != 0 {
-            m.corner(Corner::VictimUncommitted as usize);
+            m.cover(Cover::VictimUncommitted as usize);
         }
-        if self.sabotages.has(Sabotage::OlderVictimStays)
+        if self.mutants.has(Mutant::OlderVictimStays)
             && let Some(older) = self.victims.find_mut(line)
         {
             *older = Victim { data: older.data, ..victim };
-            return Eviction::Keep;
+            return WritebackAction::Absorb;
         }
         let parked = self.victims.park(line, victim);
         match parked {
             Parked::Here => {}
-            Parked::Replaced => m.corner(Corner::VictimReplaced as usize),
-            Parked::Waits if self.sabotages.has(Sabotage::OverflowGoesHome) => {
+            Parked::Replaced => m.cover(Cover::VictimReplaced as usize),
+            Parked::Waits if self.mutants.has(Mutant::OverflowGoesHome) => {
                 self.victims.give_up_newest();
-                return Eviction::WriteBack { after: 0, token: 0 };
+                return WritebackAction::Send { after: 0, token: 0 };
             }
             Parked::Waits => {
-                m.corner(Corner::VictimWaits as usize);
+                m.cover(Cover::VictimWaits as usize);
                 m.note(|| format!("line {} finds the victim cache full", line.addr()));
                 self.begin_checkpoint_if_due(m);
                 self.fail_if_victims_wait_for_ever(m);
             }
         }
         self.victims.count(m, parked);
-        Eviction::Keep
+        WritebackAction::Absorb
     }
 
     /// Only transactions that have ended make room.
@@ -372,44 +373,49 @@ impl OptRedo {
 }
 
 impl Design for OptRedo {
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let t = store.tx.thread as usize;
         if self.merge(m, store) {
-            return Flow::Continue;
+            return Stall::None;
         }
         let Some(hold) = self.must_wait(m, store.tx) else {
             self.threads[t].last = Some(store.addr.line());
             self.log(m, store);
-            return Flow::Continue;
+            return Stall::None;
         };
         self.threads[t].held = Some(hold);
-        m.corner(match hold {
-            Hold::Buffer => Corner::LogBufferFull,
-            Hold::Area => Corner::AreaFull,
-            Hold::Victims => Corner::StoreWaitsForVictims,
+        m.cover(match hold {
+            Hold::Buffer => Cover::LogBufferFull,
+            Hold::Area => Cover::AreaFull,
+            Hold::Victims => Cover::StoreWaitsForVictims,
         } as usize);
         m.count().log_overflows += u64::from(hold != Hold::Victims);
         self.begin_checkpoint_if_due(m);
-        Flow::Retry
+        Stall::Retry
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         let t = tx.thread as usize;
         if self.threads[t].updates == 0 {
-            return Flow::Continue;
+            return Stall::None;
         }
         self.send_all(m, t);
         self.threads[t].phase = Phase::Ending;
-        m.set_timer(m.now() + m.path(), About::End.of(t));
-        Flow::Wait
+        m.set_timer(m.now() + m.bypass_cycles(), About::End.of(t));
+        Stall::UntilReleased
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        content: &LineData,
+    ) -> WritebackAction {
         let open = self.open_threads();
-        let unaware = self.sabotages.has(Sabotage::CommittedNotParked);
+        let unaware = self.mutants.has(Mutant::CommittedNotParked);
         let newest = if unaware { self.retired } else { self.sequence };
-        if open == 0 && newest <= self.retired || self.sabotages.has(Sabotage::EvictionsGoHome) {
-            return Eviction::WriteBack { after: 0, token: 0 };
+        if open == 0 && newest <= self.retired || self.mutants.has(Mutant::EvictionsGoHome) {
+            return WritebackAction::Send { after: 0, token: 0 };
         }
         self.park(m, line, Victim { data: *content, open, newest })
     }
@@ -417,11 +423,11 @@ impl Design for OptRedo {
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
         let Some(victim) = self.victims.find(line) else { return Fill::Home };
         let data = victim.data;
-        m.corner(Corner::VictimServed as usize);
+        m.cover(Cover::VictimServed as usize);
         Fill::Buffer(data, self.config.victim_read_cycles.into())
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         let number = (token >> 4) as usize;
         match token & 0xf {
             t if t == About::Record as u64 => self.record_durable(m, number >> 16, number & 0xffff),
@@ -436,7 +442,7 @@ impl Design for OptRedo {
         self.record_read(m, (token >> 4) as usize, content);
     }
 
-    fn background(&mut self, m: &mut Machine) {
+    fn start_maintenance(&mut self, m: &mut Machine) {
         self.requested = self.sequence;
         self.begin_checkpoint_if_due(m);
     }

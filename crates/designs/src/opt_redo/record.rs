@@ -1,12 +1,12 @@
 //! What lies in a slot of a log area, and where: update records and commit records.
 
-use super::{OptRedoConfig, Sabotage};
+use super::{Mutant, OptRedoConfig};
 use crate::torn;
 use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
-use graven_base::surviving::Medium;
-use graven_machine::design::{Sabotages, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, Mutants};
 
 /// One line of data, one of metadata.
 pub(super) const SLOT_BYTES: u64 = 2 * LINE_BYTES;
@@ -84,15 +84,15 @@ impl Metadata {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl Area {
-    pub(super) fn of(site: &Site, thread: ThreadId) -> Area {
-        let bytes = site.config.get::<OptRedoConfig>().log_bytes_per_thread.0;
-        let start = site.thread_area(thread, bytes);
+    pub(super) fn of(context: &DesignContext, thread: ThreadId) -> Area {
+        let bytes = context.config.get::<OptRedoConfig>().log_bytes_per_thread.0;
+        let start = context.thread_area(thread, bytes);
         let slots = (bytes - HEADER_BYTES) / SLOT_BYTES;
-        Area { start, slots, sabotages: site.sabotages }
+        Area { start, slots, mutants: context.mutants }
     }
 
     /// The word that truncates: everything up to the commit sequence number in it is at home.
@@ -115,28 +115,28 @@ impl Area {
     }
 
     /// Reads the metadata in a slot, whatever its record's number.
-    pub(super) fn read(&self, medium: &mut Medium, slot: u64) -> Option<Metadata> {
+    pub(super) fn read(&self, image: &mut SurvivingImage, slot: u64) -> Option<Metadata> {
         let line = self.metadata(slot);
-        let mut words = [medium.load(line.word(0)), 0, 0, 0];
+        let mut words = [image.load(line.word(0)), 0, 0, 0];
         if words[0] & KIND_MASK == 0 {
             return None;
         }
         for (at, word) in words.iter_mut().enumerate().skip(1) {
-            *word = medium.load(line.word(at));
+            *word = image.load(line.word(at));
         }
-        if self.sabotages.has(Sabotage::TornBitsIgnored) {
+        if self.mutants.has(Mutant::TornBitsIgnored) {
             words = torn::as_the_first(words);
         }
         Metadata::parse(words)
     }
 
     /// Makes an area of unknown content one without records, of which nothing is at home.
-    pub(super) fn clear(&self, medium: &mut Medium) {
-        medium.store(self.header(), 0);
+    pub(super) fn clear(&self, image: &mut SurvivingImage) {
+        image.store(self.header(), 0);
         for slot in 0..self.slots {
             let first = self.metadata(slot).addr();
             let words = (0..METADATA_WORDS as u64).map(|at| first.plus(at * WORD_BYTES));
-            words.for_each(|word| medium.store(word, 0));
+            words.for_each(|word| image.store(word, 0));
         }
     }
 }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn slots_come_round_behind_the_header_and_passes_alternate() {
-        let area = Area { start: Addr(4096), slots: 2, sabotages: Sabotages::NONE };
+        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::NONE };
         let places: Vec<(u64, bool)> =
             (0..5).map(|n| (area.data(n).addr().0 - 4096, area.torn(n))).collect();
         assert_eq!(places, [(128, true), (256, true), (128, false), (256, false), (128, true)]);

@@ -1,11 +1,11 @@
 //! Recovery: committed transactions that are not known to be at home are replayed in commit order.
 
-use super::Sabotage;
+use super::Mutant;
 use super::record::{Area, Kind, Metadata};
 use graven_base::ids::ThreadId;
 use graven_base::memory::WordMask;
-use graven_base::surviving::Medium;
-use graven_machine::design::{RecoveryReport, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// A commit record that was found.
 struct Commit {
@@ -17,28 +17,32 @@ struct Commit {
 }
 
 /// Clears the log areas, so that what is written there first can be told from what was there.
-pub(super) fn format(site: &Site, medium: &mut Medium) {
-    if site.sabotages.has(Sabotage::LogNotCleared) {
+pub(super) fn format(context: &DesignContext, surviving: &mut SurvivingImage) {
+    if context.mutants.has(Mutant::LogNotCleared) {
         return;
     }
-    (0..site.threads).for_each(|thread| Area::of(site, thread).clear(medium));
+    (0..context.threads).for_each(|thread| Area::of(context, thread).clear(surviving));
 }
 
-pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+pub(super) fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    surviving: &mut SurvivingImage,
+) -> RecoveryReport {
     let mut report = RecoveryReport::default();
     let mut commits = Vec::new();
-    for thread in 0..site.threads {
-        find_commits(site, thread, medium, &mut commits);
-        report.records_scanned += Area::of(site, thread).slots;
+    for thread in 0..context.threads {
+        find_commits(context, thread, surviving, &mut commits);
+        report.records_scanned += Area::of(context, thread).slots;
     }
-    if !site.sabotages.has(Sabotage::ReplayedThreadByThread) {
+    if !context.mutants.has(Mutant::ReplayedThreadByThread) {
         commits.sort_unstable_by_key(|commit| commit.sequence);
     }
     for Commit { sequence, thread, number, updates } in commits {
-        let area = Area::of(site, thread);
-        medium.note(|| format!("log area {thread}: commit {sequence}, {updates} updates"));
+        let area = Area::of(context, thread);
+        surviving.note(|| format!("log area {thread}: commit {sequence}, {updates} updates"));
         for number in number.saturating_sub(updates.min(area.slots))..number {
-            report.words_redone += replay(site, &area, number, medium);
+            report.words_redone += replay(context, &area, number, surviving);
         }
     }
     report
@@ -46,23 +50,28 @@ pub(super) fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> R
 
 /// The commit records of an area that the truncation word has not passed. All slots are looked at: which of them
 /// are in use is in no durable pointer.
-fn find_commits(site: &Site, thread: ThreadId, medium: &mut Medium, commits: &mut Vec<Commit>) {
-    let area = Area::of(site, thread);
-    let whose = if site.sabotages.has(Sabotage::TruncatedThreadByThread) { thread } else { 0 };
-    let retired = medium.load(Area::of(site, whose).header());
+fn find_commits(
+    context: &DesignContext,
+    thread: ThreadId,
+    surviving: &mut SurvivingImage,
+    commits: &mut Vec<Commit>,
+) {
+    let area = Area::of(context, thread);
+    let whose = if context.mutants.has(Mutant::TruncatedThreadByThread) { thread } else { 0 };
+    let retired = surviving.load(Area::of(context, whose).header());
     let mut newest = None;
     for slot in 0..area.slots {
-        let Some(Metadata { kind, number, .. }) = area.read(medium, slot) else { continue };
+        let Some(Metadata { kind, number, .. }) = area.read(surviving, slot) else { continue };
         let Kind::Commit { sequence, updates } = kind else { continue };
         newest = newest.max(Some(number));
         if sequence > retired {
             commits.push(Commit { sequence, thread, number, updates });
         }
     }
-    if site.sabotages.has(Sabotage::UncommittedReplayed) {
+    if context.mutants.has(Mutant::UncommittedReplayed) {
         let first = newest.map_or(0, |newest| newest + 1);
         let open = (first..first + area.slots).take_while(|&number| {
-            area.read(medium, number).is_some_and(|metadata| metadata.number == number)
+            area.read(surviving, number).is_some_and(|metadata| metadata.number == number)
         });
         let updates = open.count() as u64;
         commits.push(Commit { sequence: u64::MAX, thread, number: first + updates, updates });
@@ -70,12 +79,17 @@ fn find_commits(site: &Site, thread: ThreadId, medium: &mut Medium, commits: &mu
 }
 
 /// Writes the words of an update record home; returns how many.
-fn replay(site: &Site, area: &Area, number: u64, medium: &mut Medium) -> u64 {
-    let metadata = area.read(medium, number).filter(|metadata| metadata.number == number);
+fn replay(
+    context: &DesignContext,
+    area: &Area,
+    number: u64,
+    surviving: &mut SurvivingImage,
+) -> u64 {
+    let metadata = area.read(surviving, number).filter(|metadata| metadata.number == number);
     let Some(Metadata { kind: Kind::Update { home, words }, .. }) = metadata else { return 0 };
-    let whole = site.sabotages.has(Sabotage::WholeLinesReplayed);
+    let whole = context.mutants.has(Mutant::WholeLinesReplayed);
     let words = if whole { WordMask::MAX } else { words };
-    medium.copy_words(area.data(number), home, words)
+    surviving.copy_words(area.data(number), home, words)
 }
 
 #[cfg(test)]
@@ -83,15 +97,15 @@ mod tests {
     use super::*;
     use graven_base::memory::{Addr, Image, LineAddr, LineData};
 
-    fn site() -> Site {
+    fn context() -> DesignContext {
         let mut config = crate::testing::defaults();
         config.set("opt-redo.log_bytes_per_thread", "640").expect("a valid size");
-        Site::new(config, 2, Addr(1 << 20), Addr(2 << 20))
+        DesignContext::new(config, 2, Addr(1 << 20), Addr(2 << 20))
     }
 
     /// Writes a record, and its line of data if it is an update.
     fn put(image: &mut Image, thread: ThreadId, number: u64, kind: Kind, data: &LineData) {
-        let area = Area::of(&site(), thread);
+        let area = Area::of(&context(), thread);
         let metadata = Metadata { kind, thread: thread as u8, tx: 0, number };
         image.store_line(area.metadata(number), &metadata.line(area.torn(number)));
         if let Kind::Update { .. } = kind {
@@ -115,15 +129,15 @@ mod tests {
         put(&mut image, 1, 0, update(0b0110), &[20; 8]);
         put(&mut image, 1, 1, Kind::Commit { sequence: 2, updates: 1 }, &[0; 8]);
         put(&mut image, 1, 2, update(0b1000), &[77; 8]);
-        image.store(Area::of(&site(), 0).header(), 1);
-        let mut medium = Medium::new(image);
-        let report = recover(&site(), &[], &mut medium);
+        image.store(Area::of(&context(), 0).header(), 1);
+        let mut surviving = SurvivingImage::new(image);
+        let report = recover(&context(), &[], &mut surviving);
         assert_eq!((report.records_scanned, report.words_redone), (8, 4));
-        let home: Vec<u64> = (0..5).map(|word| medium.peek(LineAddr(4).word(word))).collect();
+        let home: Vec<u64> = (0..5).map(|word| surviving.peek(LineAddr(4).word(word))).collect();
         assert_eq!(home, [31, 31, 20, 0, 0]);
-        let once = medium.newest(0);
-        recover(&site(), &[], &mut medium);
-        assert_eq!(medium.newest(0), once);
+        let once = surviving.newest(0);
+        recover(&context(), &[], &mut surviving);
+        assert_eq!(surviving.newest(0), once);
     }
 
     #[test]
@@ -131,10 +145,10 @@ mod tests {
         let mut image = Image::new();
         put(&mut image, 1, 0, update(0xff), &[91; 8]);
         put(&mut image, 1, 1, Kind::Commit { sequence: 9, updates: 1 }, &[0; 8]);
-        image.store(Area::of(&site(), 0).header(), 1 << 50);
-        let mut medium = Medium::new(image);
-        format(&site(), &mut medium);
-        assert_eq!(recover(&site(), &[], &mut medium).words_redone, 0);
-        assert_eq!(medium.peek(Area::of(&site(), 0).header()), 0);
+        image.store(Area::of(&context(), 0).header(), 1 << 50);
+        let mut surviving = SurvivingImage::new(image);
+        format(&context(), &mut surviving);
+        assert_eq!(recover(&context(), &[], &mut surviving).words_redone, 0);
+        assert_eq!(surviving.peek(Area::of(&context(), 0).header()), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a transaction: its lines go home, then its log is removed.
 
-use super::corners::Corner;
-use super::{OptUndo, Sabotage};
+use super::cover::Cover;
+use super::{Mutant, OptUndo};
 use graven_base::ids::ThreadId;
 use graven_base::memory::LineAddr;
 use graven_base::thread_set::{ThreadSet, threads_in};
@@ -56,8 +56,8 @@ impl OptUndo {
 
     /// All stores of a transaction are performed: the core writes its lines back.
     pub(super) fn end(&mut self, m: &mut Machine, t: usize) {
-        self.threads[t].asked = m.now() + m.path();
-        self.write_header(m, t, m.path());
+        self.threads[t].asked = m.now() + m.bypass_cycles();
+        self.write_header(m, t, m.bypass_cycles());
         m.note(|| format!("thread {t} writes its lines back"));
         for at in 0..self.threads[t].lines.lines.len() {
             let line = self.threads[t].lines.lines[at].line;
@@ -67,7 +67,7 @@ impl OptUndo {
             }
             self.wait_for(m, t, line, written);
         }
-        if self.sabotages.has(Sabotage::LogRemovedEarly) {
+        if self.mutants.has(Mutant::LogRemovedEarly) {
             self.move_register(m, t);
         }
         if self.threads[t].awaited == 0 {
@@ -77,10 +77,10 @@ impl OptUndo {
 
     fn write_back(&mut self, m: &mut Machine, t: usize, line: LineAddr) {
         let mut after = self.headers_of(m, line);
-        if self.sabotages.has(Sabotage::NeighbourOvertaken) {
+        if self.mutants.has(Mutant::NeighbourOvertaken) {
             after = self.threads[t].lines.find(line).expect("it was stored to").header;
         }
-        if self.sabotages.has(Sabotage::WriteBackOvertakesHeader) {
+        if self.mutants.has(Mutant::WriteBackOvertakesHeader) {
             after = 0;
         }
         let token = self.departs(line, false);
@@ -91,7 +91,7 @@ impl OptUndo {
     /// The commit waits for the newest content of a line that is on its way, if there is any.
     fn wait_for(&mut self, m: &mut Machine, t: usize, line: LineAddr, written: bool) {
         let mut of_line = self.flights.iter_mut().filter(|f| f.line == line);
-        let flight = if self.sabotages.has(Sabotage::OldestContentAwaited) {
+        let flight = if self.mutants.has(Mutant::OldestContentAwaited) {
             of_line.next()
         } else {
             of_line.next_back()
@@ -99,14 +99,14 @@ impl OptUndo {
         let Some(flight) = flight else { return };
         if !written {
             let evicted = flight.evicted;
-            let corner =
-                if evicted { Corner::EvictedLineAwaited } else { Corner::NeighboursContentAwaited };
-            m.corner(corner as usize);
-            if evicted && self.sabotages.has(Sabotage::EvictedLineNotAwaited) {
+            let cover =
+                if evicted { Cover::EvictedLineAwaited } else { Cover::NeighboursContentAwaited };
+            m.cover(cover as usize);
+            if evicted && self.mutants.has(Mutant::EvictedLineNotAwaited) {
                 return;
             }
         }
-        if !self.sabotages.has(Sabotage::LinesNotAwaited) {
+        if !self.mutants.has(Mutant::LinesNotAwaited) {
             flight.waiting |= 1 << t;
             self.threads[t].awaited += 1;
         }
@@ -126,9 +126,9 @@ impl OptUndo {
 
     /// The controller answers the core, which orders the log to be removed.
     fn lines_are_durable(&mut self, m: &mut Machine, t: usize) {
-        let answered = m.now().max(self.threads[t].asked) + m.path();
+        let answered = m.now().max(self.threads[t].asked) + m.bypass_cycles();
         m.note(|| format!("all lines of thread {t} are durable"));
-        m.set_timer(answered + m.path(), Step::Removal.token(t));
+        m.set_timer(answered + m.bypass_cycles(), Step::Removal.token(t));
     }
 
     /// The commit point.
@@ -138,7 +138,7 @@ impl OptUndo {
         let thread = &mut self.threads[t];
         m.count().log_records_truncated += std::mem::take(&mut thread.records_of_tx);
         thread.lines.clear();
-        m.set_timer(m.now() + m.path(), Step::Acknowledgement.token(t));
+        m.set_timer(m.now() + m.bypass_cycles(), Step::Acknowledgement.token(t));
     }
 
     /// Of the thread's transactions, the current one and all before have committed.

@@ -1,8 +1,8 @@
 //! Log entries, their headers, and what lines wait for.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::record::{Header, Logged};
-use super::{OptUndo, Sabotage};
+use super::{Mutant, OptUndo};
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::design::Store;
@@ -14,33 +14,33 @@ impl OptUndo {
     /// logged, as it is before the store.
     pub(super) fn log(&mut self, m: &mut Machine, store: &Store) {
         let (t, line) = (store.tx.thread as usize, store.addr.line());
-        if self.own(t, line) && self.sabotages.has(Sabotage::OwnerIgnored) {
+        if self.own(t, line) && self.mutants.has(Mutant::OwnerIgnored) {
             return;
         }
         let mut words: WordMask = store.addr.word_mask();
-        if self.sabotages.has(Sabotage::LinesLoggedWhole) {
+        if self.mutants.has(Mutant::LinesLoggedWhole) {
             words = WordMask::MAX;
         }
         let thread = &mut self.threads[t];
-        thread.told = m.now() + m.path();
+        thread.told = m.now() + m.bypass_cycles();
         let stored = thread.lines.take_in(line);
         let (remembered, logged_before) = (stored.known != 0, stored.header != 0);
         stored.known |= words;
         if remembered {
             if let Some(place) = stored.entry {
                 m.count().log_entries_merged += 1;
-                m.corner(Corner::WordJoined as usize);
-                if !self.sabotages.has(Sabotage::JoinedWordNotMasked) {
+                m.cover(Cover::WordJoined as usize);
+                if !self.mutants.has(Mutant::JoinedWordNotMasked) {
                     thread.collected.join(place, words);
                 }
                 return;
             }
-            m.corner(Corner::ClosedRecord as usize);
-            if self.sabotages.has(Sabotage::ClosedRecordJoined) {
+            m.cover(Cover::ClosedRecord as usize);
+            if self.mutants.has(Mutant::ClosedRecordJoined) {
                 return;
             }
         } else if logged_before || stored.entry.is_some() {
-            m.corner(Corner::LoggedAgain as usize);
+            m.cover(Cover::LoggedAgain as usize);
         }
         self.append(m, t, Logged { home: line, words });
     }
@@ -58,8 +58,8 @@ impl OptUndo {
 
     fn append(&mut self, m: &mut Machine, t: usize, logged: Logged) {
         if self.threads[t].collected.entries().len() == self.entries_per_record {
-            m.corner(Corner::RecordFull as usize);
-            self.write_header(m, t, m.path());
+            m.cover(Cover::RecordFull as usize);
+            self.write_header(m, t, m.bypass_cycles());
         }
         let thread = &mut self.threads[t];
         if thread.collected.entries().is_empty() {
@@ -71,7 +71,7 @@ impl OptUndo {
             }
             thread.records_of_tx += 1;
             if thread.record >= thread.area.slots {
-                m.corner(Corner::LogWrapped as usize);
+                m.cover(Cover::LogWrapped as usize);
             }
         }
         let place = thread.collected.push(logged);
@@ -86,7 +86,7 @@ impl OptUndo {
             let (home, number) = (logged.home.addr(), thread.record);
             format!("thread {t} logs line {home} (entry {place} of record {number})")
         });
-        m.write(Write { order: thread.last_entry, ..write }, m.path());
+        m.write(Write { order: thread.last_entry, ..write }, m.bypass_cycles());
     }
 
     /// The record that a thread collects is closed: its header is written, after its entries.
@@ -105,7 +105,7 @@ impl OptUndo {
         let (number, after) = (thread.record, thread.last_entry);
         thread.record += 1;
         let (line, words) = (thread.area.header(number), header.words(thread.area.torn(number)));
-        let after = if self.sabotages.has(Sabotage::HeaderOvertakesEntries) { 0 } else { after };
+        let after = if self.mutants.has(Mutant::HeaderOvertakesEntries) { 0 } else { after };
         m.note(|| {
             let entries = collected.entries().len();
             format!("the header of record {number} of thread {t} is sent ({entries} entries)")
@@ -120,20 +120,20 @@ impl OptUndo {
         for t in 0..self.threads.len() {
             let Some(stored) = self.threads[t].lines.find(line) else { continue };
             open += 1;
-            if stored.entry.is_some() && !self.sabotages.has(Sabotage::HeaderNotForced) {
+            if stored.entry.is_some() && !self.mutants.has(Mutant::HeaderNotForced) {
                 self.force_header(m, t);
             }
             let stored = self.threads[t].lines.find(line).expect("it was just found");
             newest = newest.max(stored.header);
         }
         if open > 1 {
-            m.corner(Corner::SeveralHeadersAwaited as usize);
+            m.cover(Cover::SeveralHeadersAwaited as usize);
         }
         newest
     }
 
     fn force_header(&mut self, m: &mut Machine, t: usize) {
-        m.corner(Corner::HeaderForced as usize);
+        m.cover(Cover::HeaderForced as usize);
         let thread = &self.threads[t];
         let (entries, delay) =
             (thread.collected.entries().len(), thread.told.saturating_sub(m.now()));

@@ -64,18 +64,18 @@
 //! | `record` | headers and log areas, byte by byte |
 //! | `recovery` | undoing |
 //! | `cost` | what the hardware costs |
-//! | `corners` | states worth reaching |
+//! | `cover` | states worth reaching |
 
 mod commit;
-mod corners;
 mod cost;
+mod cover;
 mod lines;
 mod logging;
 mod record;
 mod recovery;
 
 use commit::{Flight, Step};
-use corners::CORNERS;
+use cover::COVER_POINTS;
 use lines::Lines;
 use record::{Area, Collected, ENTRIES_MAX};
 use recovery::{format, recover};
@@ -86,11 +86,11 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::section;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    Design, Entry, Eviction, Flow, PLAIN, Promise, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Guarantee, Mutants, Stall, Store, WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::request::{OrderSeq, Token};
-use graven_machine::sabotages;
 
 section! {
     /// Hardware undo logging after ATOM, as HOOP compares with it.
@@ -102,7 +102,7 @@ section! {
     }
 }
 
-sabotages! {
+mutants! {
     /// Lines are logged and undone whole, whoever else has words in them.
     LinesLoggedWhole = "lines-logged-whole";
     /// An evicted line does not wait for headers.
@@ -144,32 +144,32 @@ sabotages! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "opt-undo",
     summary: "logs the old line of each first store; the controller keeps log before data; a commit waits for the lines",
     paper: "HOOP §IV-A (Opt-Undo: ATOM), LALEA §II-B",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(OptUndoConfig::default())),
-    build: |site| Ok(Box::new(OptUndo::new(site)?)),
+    build: |context| Ok(Box::new(OptUndo::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[(
         "opt-undo.entries_per_record+opt-undo.log_bytes_per_thread",
         &["1+1 KB", "1+4 KB", "2+3 KB", "3+2 KB", "7+2 KB", "7+4 KB", "7+8 KB"],
     )],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// The same with the granularity of its sources.
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "opt-undo-literal",
     summary: "opt-undo with lines logged and undone whole, as published (loses data)",
     default: false,
-    inherent: Sabotage::all(&[Sabotage::LinesLoggedWhole]),
-    ..ENTRY
+    inherent: Mutant::all(&[Mutant::LinesLoggedWhole]),
+    ..INFO
 };
 
 #[derive(Clone, Debug)]
@@ -204,18 +204,19 @@ struct OptUndo {
     /// Lines of open transactions on their way home, oldest first.
     flights: Vec<Flight>,
     entries_per_record: usize,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl OptUndo {
-    fn new(site: &Site) -> Result<OptUndo, ConfigError> {
-        let config = site.config.get::<OptUndoConfig>();
-        site.check_thread_areas("opt-undo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
+    fn new(context: &DesignContext) -> Result<OptUndo, ConfigError> {
+        let config = context.config.get::<OptUndoConfig>();
+        context
+            .check_thread_areas("opt-undo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
         let thread = |t| Thread {
             core: 0,
             lines: Lines::default(),
             tx: 0,
-            area: Area::of(site, t),
+            area: Area::of(context, t),
             record: 0,
             records_of_tx: 0,
             collected: Collected::default(),
@@ -223,40 +224,40 @@ impl OptUndo {
             told: 0,
             awaited: 0,
             asked: 0,
-            uncommitted: site.first_transaction,
-            number: site.first_transaction,
+            uncommitted: context.first_transaction,
+            number: context.first_transaction,
         };
         Ok(OptUndo {
-            threads: (0..site.threads).map(thread).collect(),
+            threads: (0..context.threads).map(thread).collect(),
             flights: Vec::new(),
             entries_per_record: config.entries_per_record as usize,
-            sabotages: site.sabotages,
+            mutants: context.mutants,
         })
     }
 }
 
 impl Design for OptUndo {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].tx = tx.number;
-        Flow::Continue
+        Stall::None
     }
 
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let thread = &mut self.threads[store.tx.thread as usize];
         let known = thread.lines.take_in(store.addr.line()).known;
         if known >> store.addr.word_in_line() & 1 == 0 {
             thread.core = store.core;
             self.log(m, store);
         }
-        Flow::Continue
+        Stall::None
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         if self.threads[tx.thread as usize].lines.lines.is_empty() {
-            return Flow::Continue;
+            return Stall::None;
         }
         self.end(m, tx.thread as usize);
-        Flow::Wait
+        Stall::UntilReleased
     }
 
     fn wants_l1_evictions(&self) -> bool {
@@ -269,18 +270,23 @@ impl Design for OptUndo {
         }
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        _content: &LineData,
+    ) -> WritebackAction {
         if self.threads.iter().all(|t| t.lines.find(line).is_none()) {
-            return Eviction::WriteBack { after: 0, token: 0 };
+            return WritebackAction::Send { after: 0, token: 0 };
         }
         let mut after = self.headers_of(m, line);
-        if self.sabotages.has(Sabotage::EvictionOvertakesHeader) {
+        if self.mutants.has(Mutant::EvictionOvertakesHeader) {
             after = 0;
         }
-        Eviction::WriteBack { after, token: self.departs(line, true) }
+        WritebackAction::Send { after, token: self.departs(line, true) }
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         self.arrived(m, commit::line_of(token));
     }
 

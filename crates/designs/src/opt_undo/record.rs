@@ -1,10 +1,10 @@
 //! Log records: a header with the home addresses of up to seven lines, and these lines as they were.
 
-use super::{OptUndoConfig, Sabotage};
+use super::{Mutant, OptUndoConfig};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use graven_machine::design::{Sabotages, Site};
+use graven_machine::design::{DesignContext, Mutants};
 
 /// Addresses that a header of one line has room for.
 pub(super) const ENTRIES_MAX: usize = WORDS_PER_LINE - 1;
@@ -100,16 +100,16 @@ pub(super) struct Area {
     record_bytes: u64,
     /// Records that it holds.
     pub(super) slots: u64,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl Area {
-    pub(super) fn of(site: &Site, thread: ThreadId) -> Area {
-        let config = site.config.get::<OptUndoConfig>();
+    pub(super) fn of(context: &DesignContext, thread: ThreadId) -> Area {
+        let config = context.config.get::<OptUndoConfig>();
         let record_bytes = (1 + u64::from(config.entries_per_record)) * LINE_BYTES;
         let slots = config.log_bytes_per_thread.0 / record_bytes;
-        let start = site.thread_area(thread, config.log_bytes_per_thread.0);
-        Area { start, record_bytes, slots, sabotages: site.sabotages }
+        let start = context.thread_area(thread, config.log_bytes_per_thread.0);
+        Area { start, record_bytes, slots, mutants: context.mutants }
     }
 
     /// Where the header of a record lies; records are numbered from 0 over all passes.
@@ -123,7 +123,7 @@ impl Area {
     }
 
     pub(super) fn torn(&self, number: u64) -> bool {
-        torn::of_pass(number, self.slots) || self.sabotages.has(Sabotage::TornBitNeverFlips)
+        torn::of_pass(number, self.slots) || self.mutants.has(Mutant::TornBitNeverFlips)
     }
 }
 
@@ -161,8 +161,7 @@ mod tests {
 
     #[test]
     fn a_record_is_eight_lines_and_slots_come_round() {
-        let area =
-            Area { start: Addr(4096), record_bytes: 512, slots: 2, sabotages: Sabotages::NONE };
+        let area = Area { start: Addr(4096), record_bytes: 512, slots: 2, mutants: Mutants::NONE };
         let headers: Vec<(u64, bool)> =
             (0..5).map(|n| (area.header(n).addr().0, area.torn(n))).collect();
         let [a, b] = [4096, 4096 + 512];

@@ -1,9 +1,9 @@
 //! Commit: the transaction's lines go to PM, each to its own place, then the record of their pages.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::layout::{Physical, Slot};
 use super::write_set::Written;
-use super::{About, Osp, Sabotage, Shootdown};
+use super::{About, Mutant, Osp, Shootdown};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask};
 use graven_base::time::Cycle;
@@ -89,9 +89,7 @@ impl Osp {
         for at in 0..self.threads[t].writes.lines.len() {
             let Written { line, slot, committed_read, current_read, .. } =
                 self.threads[t].writes.lines[at];
-            if self.sabotages.has(Sabotage::WholeLinesCommitted)
-                || self.words_of_others(t, line) == 0
-            {
+            if self.mutants.has(Mutant::WholeLinesCommitted) || self.words_of_others(t, line) == 0 {
                 continue;
             }
             let current = self.pages.is_current_in_shadow(slot, line);
@@ -99,7 +97,7 @@ impl Osp {
             for (wanted, in_shadow) in [(!committed_read, !current), (read_current, current)] {
                 if wanted {
                     let place = self.pages.place(slot, line, in_shadow);
-                    m.read(place, About::Shared.number(t as u64), m.path());
+                    m.read(place, About::Shared.number(t as u64), m.bypass_cycles());
                     reads += 1;
                 }
             }
@@ -131,7 +129,7 @@ impl Osp {
         for at in 0..self.threads[t].writes.lines.len() {
             let Written { line, slot, .. } = self.threads[t].writes.lines[at];
             let others = self.words_of_others(t, line);
-            if others == 0 || self.sabotages.has(Sabotage::WholeLinesCommitted) {
+            if others == 0 || self.mutants.has(Mutant::WholeLinesCommitted) {
                 self.flush(m, &mut commit, key, (line, slot), &mut wait);
             } else {
                 self.flush_shared(m, &mut commit, key, (line, slot, others), &mut wait);
@@ -182,7 +180,7 @@ impl Osp {
         (line, slot, others): (LineAddr, Slot, WordMask),
         wait: &mut Cycle,
     ) {
-        m.corner(Corner::SharedLineCommitted as usize);
+        m.cover(Cover::SharedLineCommitted as usize);
         let in_shadow = self.pages.is_current_in_shadow(slot, line);
         let place = self.pages.place(slot, line, in_shadow);
         let other_place = self.pages.place(slot, line, !in_shadow);
@@ -191,15 +189,15 @@ impl Osp {
         overlay(&mut content, &before, others);
         let after = self.flush_barrier(line, slot);
         let is_dirty = m.caches.is_dirty(line);
-        let fall = if is_dirty { m.caches.traversal() } else { 0 };
+        let fall = if is_dirty { m.caches.miss_path_cycles() } else { 0 };
         self.send_flush(m, commit, key, (place, content, after), *wait + fall);
         if is_dirty {
             m.count().forced_writebacks += 1;
             *wait += Cycle::from(self.config.flush_interval_cycles);
         } else {
-            m.corner(Corner::SharedLineInMemory as usize);
+            m.cover(Cover::SharedLineInMemory as usize);
             self.leaving.add(other_place);
-            let overtakes = self.sabotages.has(Sabotage::SharedLineOvertakesRecord);
+            let overtakes = self.mutants.has(Mutant::SharedLineOvertakesRecord);
             let after = if overtakes { 0 } else { commit.order };
             let token = About::Leaving.line(other_place);
             let write = Write::line(WriteClass::Data, other_place, current);
@@ -220,7 +218,7 @@ impl Osp {
     }
 
     fn flush_barrier(&self, line: LineAddr, slot: Slot) -> OrderSeq {
-        let overtakes = self.sabotages.has(Sabotage::FlushOvertakesRecord);
+        let overtakes = self.mutants.has(Mutant::FlushOvertakesRecord);
         if overtakes { 0 } else { self.barrier(line, slot) }
     }
 
@@ -233,7 +231,7 @@ impl Osp {
         delay: Cycle,
     ) {
         let mut token = About::Flush.number(key as u64);
-        if self.sabotages.has(Sabotage::FlushNotAwaited) {
+        if self.mutants.has(Mutant::FlushNotAwaited) {
             token = 0;
         } else {
             commit.flushes += 1;
@@ -248,8 +246,8 @@ impl Osp {
         if on_their_way == 0 {
             return;
         }
-        m.corner(Corner::CommitWaitsForEviction as usize);
-        if !self.sabotages.has(Sabotage::EvictionNotAwaited) {
+        m.cover(Cover::CommitWaitsForEviction as usize);
+        if !self.mutants.has(Mutant::EvictionNotAwaited) {
             commit.evictions.push((place, on_their_way));
         }
     }
@@ -281,7 +279,7 @@ impl Osp {
     fn send_if_flushed(&mut self, m: &mut Machine, key: usize) {
         let commit = &self.commits[key];
         if commit.flushes == 0 && commit.evictions.is_empty() {
-            m.set_timer(m.now() + 2 * m.path(), About::Record.number(key as u64));
+            m.set_timer(m.now() + 2 * m.bypass_cycles(), About::Record.number(key as u64));
         }
     }
 
@@ -309,14 +307,17 @@ impl Osp {
         self.spare.push(commit.lines);
         self.spare.last_mut().expect("it was just put there").clear();
         m.note(|| format!("the record of thread {thread}'s commit is durable"));
-        if !self.sabotages.has(Sabotage::RecordNotAwaited) {
+        if !self.mutants.has(Mutant::RecordNotAwaited) {
             self.acknowledge(m, thread, wait);
         }
         self.consolidate_next(m);
     }
 
     pub(super) fn acknowledge(&mut self, m: &mut Machine, thread: usize, wait: Cycle) {
-        m.set_timer(m.now() + m.path() + wait, About::Acknowledgement.number(thread as u64));
+        m.set_timer(
+            m.now() + m.bypass_cycles() + wait,
+            About::Acknowledgement.number(thread as u64),
+        );
     }
 
     /// The bits of a page's committed lines that are in the shadow, and of all of them.

@@ -1,12 +1,12 @@
 //! Page consolidation: what is committed in a shadow page is copied home, and the page is free.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::journal::Of;
 use super::layout::Slot;
-use super::{About, Osp, Sabotage};
+use super::{About, Mutant, Osp};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE};
-use graven_machine::design::Flow;
+use graven_machine::design::Stall;
 use graven_machine::machine::Machine;
 use graven_machine::request::{OrderSeq, Write, WriteClass};
 
@@ -42,7 +42,7 @@ impl Osp {
             let Some(slot) = self.next_page() else { return self.give_up_if_stuck(m) };
             let page = self.pages.get(slot);
             if page.committed == 0 {
-                m.corner(Corner::FreedUncopied as usize);
+                m.cover(Cover::FreedUncopied as usize);
                 self.release_page(m, slot);
                 continue;
             }
@@ -95,7 +95,7 @@ impl Osp {
         m.count().gc_words_found += WORDS_PER_LINE as u64;
         m.count().gc_words_migrated += WORDS_PER_LINE as u64;
         let mut token = About::Copied.number(generation);
-        if self.sabotages.has(Sabotage::CopiesNotAwaited) {
+        if self.mutants.has(Mutant::CopiesNotAwaited) {
             token = 0;
         } else {
             copying.writes += 1;
@@ -117,7 +117,7 @@ impl Osp {
     fn copied(&mut self, m: &mut Machine) {
         self.copy_lines(m);
         let Some(Copying { slot, left: 0, reads: 0, writes: 0 }) = self.copying else { return };
-        if self.sabotages.has(Sabotage::ConsolidationNotRecorded) {
+        if self.mutants.has(Mutant::ConsolidationNotRecorded) {
             self.copying = None;
             self.release_page(m, slot);
             return self.consolidate_next(m);
@@ -138,8 +138,8 @@ impl Osp {
 
     /// The record is durable: the shadow page is free, unless the page has been stored to again.
     pub(super) fn consolidated(&mut self, m: &mut Machine, slot: Slot) {
-        m.corner(Corner::Consolidated as usize);
-        if !self.sabotages.has(Sabotage::PageReusedEarly) {
+        m.cover(Cover::Consolidated as usize);
+        if !self.mutants.has(Mutant::PageReusedEarly) {
             let page = self.pages.get_mut(slot);
             (page.durable, page.pending, page.consolidating) = (0, false, 0);
             if page.is_quiet() && page.committed == 0 {
@@ -166,8 +166,8 @@ impl Osp {
         if self.copying.is_none_or(|c| c.slot != slot) {
             return;
         }
-        m.corner(Corner::ConsolidationStopped as usize);
-        if self.sabotages.has(Sabotage::ConsolidationGoesOn) {
+        m.cover(Cover::ConsolidationStopped as usize);
+        if self.mutants.has(Mutant::ConsolidationGoesOn) {
             return;
         }
         self.journal.give_up(Of::Consolidation(slot));
@@ -176,12 +176,12 @@ impl Osp {
     }
 
     /// No shadow page is free: the store is tried again when one is.
-    pub(super) fn wait_for_page(&mut self, m: &mut Machine, thread: ThreadId) -> Flow {
-        m.corner(Corner::StoreWaitsForPage as usize);
+    pub(super) fn wait_for_page(&mut self, m: &mut Machine, thread: ThreadId) -> Stall {
+        m.cover(Cover::StoreWaitsForPage as usize);
         self.threads[thread as usize].waits_since = m.now();
         self.waiting.push(thread);
         self.consolidate_next(m);
-        Flow::Retry
+        Stall::Retry
     }
 
     /// All pages have lines of open transactions, and each of these waits for another page.

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::layout::{ENTRIES_PER_LINE, ENTRY_BYTES, JournalEntry, Layout, Slot, home_word};
-use super::{About, Osp, Sabotage};
+use super::{About, Mutant, Osp};
 use graven_machine::machine::Machine;
 use graven_machine::media::overlay;
 use graven_machine::request::{OrderSeq, Write, WriteClass};
@@ -117,7 +117,7 @@ impl Osp {
                 }
                 Sent::NotYet => at += 1,
                 Sent::NoRoom => {
-                    m.corner(Corner::JournalFull as usize);
+                    m.cover(Cover::JournalFull as usize);
                     if let Of::Commit(key) = of {
                         let since = &mut self.commits[key].full_since;
                         *since = (*since).min(m.now());
@@ -137,8 +137,8 @@ impl Osp {
                 for of_page in commit.lines.chunk_by(|a, b| a.slot == b.slot) {
                     let (slot, (set, mask)) = (of_page[0].slot, self.bits(of_page));
                     let page = self.pages.get(slot);
-                    if page.pending && !self.sabotages.has(Sabotage::RecordsOfAPageTogether) {
-                        m.corner(Corner::RecordWaitsForPage as usize);
+                    if page.pending && !self.mutants.has(Mutant::RecordsOfAPageTogether) {
+                        m.cover(Cover::RecordWaitsForPage as usize);
                         return Sent::NotYet;
                     }
                     self.journal.entries.push((slot, page.durable & !mask | set));
@@ -199,7 +199,7 @@ impl Osp {
             }
         }
         if first + entries > layout.entries {
-            m.corner(Corner::JournalWrapped as usize);
+            m.cover(Cover::JournalWrapped as usize);
         }
         m.count().log_entries += entries;
         m.note(|| format!("{of:?}: journal entries {first} to {}", first + entries - 1));
@@ -207,8 +207,8 @@ impl Osp {
         last.order = order;
         let mut marker = None;
         if writes.len() > 1 {
-            m.corner(Corner::RecordOfLines as usize);
-            if !self.sabotages.has(Sabotage::MarkerOvertakesRecord) {
+            m.cover(Cover::RecordOfLines as usize);
+            if !self.mutants.has(Mutant::MarkerOvertakesRecord) {
                 marker = writes.pop();
             }
         }
@@ -217,12 +217,12 @@ impl Osp {
         self.journal.records_underway += 1;
         writes.into_iter().for_each(|write| m.write(write, 0));
         if let Of::Consolidation(slot) = of
-            && self.sabotages.has(Sabotage::PageReusedEarly)
+            && self.mutants.has(Mutant::PageReusedEarly)
         {
             self.release_page(m, slot);
         }
         if let Of::Commit(key) = of
-            && self.sabotages.has(Sabotage::RecordNotAwaited)
+            && self.mutants.has(Mutant::RecordNotAwaited)
         {
             self.acknowledge(m, self.commits[key].thread as usize, 0);
         }
@@ -267,7 +267,7 @@ impl Osp {
         let mut slots: Vec<Slot> = (journal.head..upto).map(|n| journal.slots[place(n)]).collect();
         slots.sort_unstable();
         slots.dedup();
-        m.corner(Corner::Checkpoint as usize);
+        m.cover(Cover::Checkpoint as usize);
         m.count().gc_passes += 1;
         m.count().gc_on_demand += u64::from(on_demand);
         m.note(|| format!("checkpoint of the journal up to entry {upto}"));
@@ -281,7 +281,7 @@ impl Osp {
             let mut write = Write { mask: 0, token, ..Write::line(WriteClass::Gc, line, [0; 8]) };
             for &slot in of_line {
                 // A page that has lost its shadow page has nothing in it.
-                let ahead = self.sabotages.has(Sabotage::CheckpointAhead);
+                let ahead = self.mutants.has(Mutant::CheckpointAhead);
                 let bits = |p: &super::pages::Page| if ahead { p.committed } else { p.durable };
                 let word = journal.layout.table_bitmap(slot).word_in_line();
                 write.data[word] = self.pages.find(slot).map_or(0, bits);
@@ -291,7 +291,7 @@ impl Osp {
             m.write(write, 0);
         }
         journal.checkpoint = Some(Checkpoint { upto, writes });
-        if self.sabotages.has(Sabotage::CheckpointNotAwaited) {
+        if self.mutants.has(Mutant::CheckpointNotAwaited) {
             self.truncate(m, upto);
         }
     }
@@ -306,7 +306,7 @@ impl Osp {
         let (upto, layout) = (checkpoint.upto, self.journal.layout);
         let write = Write::words(WriteClass::Gc, layout.head, &[upto]);
         m.write(Write { token: About::Head.number(0), ..write }, 0);
-        if self.sabotages.has(Sabotage::HeadNotAwaited) {
+        if self.mutants.has(Mutant::HeadNotAwaited) {
             self.truncate(m, upto);
         }
     }
@@ -334,17 +334,17 @@ impl Osp {
         let addr = layout.table_home(slot);
         let write = Write::words(WriteClass::Metadata, addr, &[home_word(page.home)]);
         let token = About::HomeWord.number(slot.into());
-        if self.sabotages.has(Sabotage::HomeWordNotAwaited) {
+        if self.mutants.has(Mutant::HomeWordNotAwaited) {
             page.pending = false;
         }
         self.journal.home_words += 1;
-        m.write(Write { token, ..write }, m.path());
+        m.write(Write { token, ..write }, m.bypass_cycles());
     }
 
     /// The table knows it.
     pub(super) fn home_word_durable(&mut self, m: &mut Machine, slot: Slot) {
         self.journal.home_words -= 1;
-        if !self.sabotages.has(Sabotage::HomeWordNotAwaited) {
+        if !self.mutants.has(Mutant::HomeWordNotAwaited) {
             self.pages.get_mut(slot).pending = false;
         }
         self.send_records(m);

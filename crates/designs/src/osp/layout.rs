@@ -4,7 +4,7 @@ use super::OspConfig;
 use crate::torn;
 use graven_base::config::{ConfigError, Size};
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES};
-use graven_machine::design::Site;
+use graven_machine::design::DesignContext;
 
 /// Bytes of a journal entry and of a table entry: 128 bits.
 pub(super) const ENTRY_BYTES: u64 = 16;
@@ -91,11 +91,11 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(site: &Site) -> Layout {
-        let config = site.config.get::<OspConfig>();
+    pub(super) fn of(context: &DesignContext) -> Layout {
+        let config = context.config.get::<OspConfig>();
         let (page_bytes, pages) = (config.page_bytes.0, config.shadow_pages);
         let entries = config.journal_bytes.0 / LINE_BYTES * ENTRIES_PER_LINE;
-        let (head, journal) = (site.log_start, site.log_start.plus(LINE_BYTES));
+        let (head, journal) = (context.log_start, context.log_start.plus(LINE_BYTES));
         let table = journal.plus(entries * ENTRY_BYTES);
         let end = table.plus(u64::from(pages) * ENTRY_BYTES);
         let shadow = Addr(end.0.next_multiple_of(page_bytes));
@@ -103,24 +103,24 @@ impl Layout {
     }
 
     /// Checks that it is one, and fits.
-    pub(super) fn check(&self, site: &Site) -> Result<(), ConfigError> {
+    pub(super) fn check(&self, context: &DesignContext) -> Result<(), ConfigError> {
         if !self.page_bytes.is_power_of_two() {
             let why = "a page must be a power of two".into();
-            return Err(site.config.inconsistent(&["osp.page_bytes"], why));
+            return Err(context.config.inconsistent(&["osp.page_bytes"], why));
         }
         let end = self.shadow.0 + u64::from(self.pages) * self.page_bytes;
-        if end <= site.log_end.0 {
+        if end <= context.log_end.0 {
             return Ok(());
         }
         let why = format!(
             "header, journal, table and {} shadow pages need {} of pm.log_region_bytes = {}",
             self.pages,
-            Size(end - site.log_start.0),
-            Size(site.log_bytes())
+            Size(end - context.log_start.0),
+            Size(context.log_bytes())
         );
         let keys =
             ["osp.shadow_pages", "osp.page_bytes", "osp.journal_bytes", "pm.log_region_bytes"];
-        Err(site.config.inconsistent(&keys, why))
+        Err(context.config.inconsistent(&keys, why))
     }
 
     pub(super) fn lines_per_page(&self) -> u64 {

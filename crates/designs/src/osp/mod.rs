@@ -82,12 +82,12 @@
 //! | `consolidation` | copies home, free pages |
 //! | `layout`, `recovery` | the log region and its bits; recovery |
 //! | `cost` | what the hardware costs |
-//! | `corners` | states worth reaching |
+//! | `cover` | states worth reaching |
 
 mod commit;
 mod consolidation;
-mod corners;
 mod cost;
+mod cover;
 mod journal;
 mod layout;
 mod pages;
@@ -99,7 +99,7 @@ use std::collections::VecDeque;
 
 use commit::{Commit, Committed, Leaving};
 use consolidation::Copying;
-use corners::{CORNERS, Corner};
+use cover::{COVER_POINTS, Cover};
 use journal::{JOURNAL_BYTES_MIN, Journal, Of};
 use layout::{Layout, SHADOW_PAGES_MAX, Slot};
 use pages::Pages;
@@ -114,11 +114,11 @@ use graven_base::time::Cycle;
 use graven_base::{choice, section};
 use graven_machine::config::CoreConfig;
 use graven_machine::design::{
-    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::request::{Token, Write, WriteClass};
-use graven_machine::sabotages;
 
 choice! {
     /// When TLBs of other cores are shot down.
@@ -174,7 +174,7 @@ section! {
     }
 }
 
-sabotages! {
+mutants! {
     /// A commit takes whole lines, whoever else has words in them.
     WholeLinesCommitted = "whole-lines-committed";
     /// The record of a commit is sent while its lines are on their way.
@@ -226,17 +226,17 @@ sabotages! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "osp",
     summary: "two places for each line; a commit flips bits that say which is committed",
     paper: "SSP as in HOOP §II-B, §III-C, §IV-A (OSP)",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(OspConfig::default())),
-    build: |site| Ok(Box::new(Osp::new(site)?)),
+    build: |context| Ok(Box::new(Osp::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("osp.page_bytes", &["128 B", "256 B", "4 KB"]),
         ("osp.shadow_pages", &["2", "3", "4", "64"]),
@@ -249,16 +249,16 @@ pub const ENTRY: Entry = Entry {
         ("osp.copies_in_flight", &["1", "8"]),
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// The same with the papers' granularity.
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "osp-literal",
     summary: "osp with whole lines committed, as published (loses data)",
     default: false,
-    inherent: Sabotage::all(&[Sabotage::WholeLinesCommitted]),
-    ..ENTRY
+    inherent: Mutant::all(&[Mutant::WholeLinesCommitted]),
+    ..INFO
 };
 
 #[derive(Clone, Debug, Default)]
@@ -335,7 +335,7 @@ impl About {
 
 struct Osp {
     config: OspConfig,
-    sabotages: Sabotages,
+    mutants: Mutants,
     threads: Vec<Thread>,
     tlbs: Vec<Tlb>,
     pages: Pages,
@@ -358,14 +358,14 @@ struct Osp {
 }
 
 impl Osp {
-    fn new(site: &Site) -> Result<Osp, ConfigError> {
-        let layout = Layout::of(site);
-        layout.check(site)?;
-        let cores = site.config.get::<CoreConfig>().count as usize;
+    fn new(context: &DesignContext) -> Result<Osp, ConfigError> {
+        let layout = Layout::of(context);
+        layout.check(context)?;
+        let cores = context.config.get::<CoreConfig>().count as usize;
         Ok(Osp {
-            config: site.config.get::<OspConfig>().clone(),
-            sabotages: site.sabotages,
-            threads: vec![Thread::default(); site.threads as usize],
+            config: context.config.get::<OspConfig>().clone(),
+            mutants: context.mutants,
+            threads: vec![Thread::default(); context.threads as usize],
             tlbs: vec![Tlb::default(); cores],
             pages: Pages::new(layout),
             allotted: 0,
@@ -386,7 +386,7 @@ impl Osp {
         let slot = self.pages.allot(line)?;
         self.allotted += 1;
         if self.allotted > self.config.shadow_pages.into() {
-            m.corner(Corner::ShadowPageReused as usize);
+            m.cover(Cover::ShadowPageReused as usize);
         }
         let max = &mut m.count().mapping_entries_max;
         *max = (*max).max(self.pages.in_use() as u64);
@@ -407,7 +407,7 @@ impl Osp {
         let page = self.pages.get_mut(slot);
         page.open += 1;
         if page.consolidating != 0 {
-            m.corner(Corner::StoreWhileRecorded as usize);
+            m.cover(Cover::StoreWhileRecorded as usize);
         }
         if self.words_of_others(store.tx.thread as usize, line) != 0 {
             return 0;
@@ -419,12 +419,12 @@ impl Osp {
 }
 
 impl Design for Osp {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].in_transaction = true;
-        Flow::Continue
+        Stall::None
     }
 
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let line = store.addr.line();
         let slot = self.pages.slot_of(line).or_else(|| self.allot(m, line));
         let Some(slot) = slot else { return self.wait_for_page(m, store.tx.thread) };
@@ -437,48 +437,53 @@ impl Design for Osp {
         self.stores += 1;
         self.pages.get_mut(slot).stored = self.stores;
         cost += self.translate(m, store.core, slot);
-        if cost == 0 { Flow::Continue } else { Flow::After(cost) }
+        if cost == 0 { Stall::None } else { Stall::For(cost) }
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         let t = tx.thread as usize;
         if self.threads[t].writes.lines.is_empty() {
             self.ended(m, t);
-            return Flow::Continue;
+            return Stall::None;
         }
         self.prepare(m, t);
-        Flow::Wait
+        Stall::UntilReleased
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        content: &LineData,
+    ) -> WritebackAction {
         let Some(slot) = self.pages.slot_of(line) else {
-            return Eviction::WriteBack { after: 0, token: 0 };
+            return WritebackAction::Send { after: 0, token: 0 };
         };
         self.stop_consolidation(m, slot);
         let (mut after, mut token) = (self.barrier(line, slot), 0);
         let mut in_shadow = self.pages.is_current_in_shadow(slot, line);
-        if self.sabotages.has(Sabotage::EvictedOverCommitted) {
+        if self.mutants.has(Mutant::EvictedOverCommitted) {
             in_shadow = self.pages.is_committed_in_shadow(slot, line);
         }
         if after != 0 {
-            m.corner(Corner::EvictionHeld as usize);
+            m.cover(Cover::EvictionHeld as usize);
         }
-        if self.sabotages.has(Sabotage::EvictionOvertakesRecord) {
+        if self.mutants.has(Mutant::EvictionOvertakesRecord) {
             after = 0;
         }
         let place = self.pages.place(slot, line, in_shadow);
         if self.threads.iter().any(|thread| thread.writes.find(line).is_some()) {
-            m.corner(Corner::EvictedBeforeCommit as usize);
+            m.cover(Cover::EvictedBeforeCommit as usize);
             self.leaving.add(place);
             token = About::Leaving.line(place);
         }
         if !in_shadow {
-            return Eviction::WriteBack { after, token };
+            return WritebackAction::Send { after, token };
         }
         m.note(|| format!("line {} goes to shadow page {slot}", line.addr()));
         let write = Write::line(WriteClass::Data, place, *content);
         m.write(Write { after, token, ..write }, 0);
-        Eviction::Keep
+        WritebackAction::Absorb
     }
 
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
@@ -489,7 +494,7 @@ impl Design for Osp {
             return Fill::Home;
         }
         if in_shadow {
-            m.corner(Corner::ReadFromShadow as usize);
+            m.cover(Cover::ReadFromShadow as usize);
         }
         m.count().fill_reads += 1;
         m.read(self.pages.place(slot, line, in_shadow), About::Fill.line(line), delay);
@@ -505,7 +510,7 @@ impl Design for Osp {
                 if current == place {
                     return m.deliver(line, *content, 0);
                 }
-                m.corner(Corner::ReadAgain as usize);
+                m.cover(Cover::ReadAgain as usize);
                 m.count().fill_reads += 1;
                 m.read(current, token, 0);
             }
@@ -521,7 +526,7 @@ impl Design for Osp {
         }
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         let (about, number) = About::of(token);
         match about {
             About::Flush => self.flushed(m, number as usize),
@@ -535,7 +540,7 @@ impl Design for Osp {
         }
     }
 
-    fn background(&mut self, m: &mut Machine) {
+    fn start_maintenance(&mut self, m: &mut Machine) {
         self.checkpoint(m, false);
         let inactive = |(slot, page): (Slot, &pages::Page)| {
             (page.cores == 0 && page.is_quiet()).then_some(slot)

@@ -1,6 +1,6 @@
 //! Translations: the extended TLBs, and what it costs to change what they say.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::layout::Slot;
 use super::{Consolidation, Osp, Shootdown};
 use graven_base::ids::ThreadId;
@@ -74,7 +74,7 @@ impl Osp {
         if others == 0 {
             return 0;
         }
-        m.corner(Corner::ShotDown as usize);
+        m.cover(Cover::ShotDown as usize);
         m.note(|| format!("shadow page {slot}: translations of cores {others:#b} are shot down"));
         for (core, tlb) in self.tlbs.iter_mut().enumerate() {
             if others >> core & 1 != 0 {

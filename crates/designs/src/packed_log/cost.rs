@@ -1,5 +1,5 @@
 //! Entries of the buffers before a packed log (MorLog §III-B, Fig. 7; §IV-C), as FWB and MorLog have them there. The torn
-//! bit is the medium's alone.
+//! bit is the image's alone.
 
 use super::record::TYPE_BITS;
 use crate::fields::{ADDR_BITS, THREAD_BITS, TX_BITS};

@@ -10,7 +10,7 @@
 //! | `read` | records from the bytes that survived |
 //! | `cost` | entries of the buffers before it |
 //!
-//! **On the medium.** A header line, whose word 0 is the head pointer: the number of the first group that
+//! **On the image.** A header line, whose word 0 is the head pointer: the number of the first group that
 //! matters. Then groups, numbered from 0 over all passes; number / groups is the pass, number mod groups the
 //! place. A group is a metadata block of four records of two words, and a data block of eight words. A
 //! batch of records takes as many groups as its records fill; its words lie one after the other in the
@@ -59,7 +59,7 @@ pub use send::Packer;
 use crate::torn;
 use crate::torn::TORN;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 
 /// Bytes of a group: a metadata block and a data block.
 pub const GROUP_BYTES: u64 = 2 * LINE_BYTES;
@@ -124,16 +124,16 @@ impl Log {
 
     /// Makes an empty log of whatever the region holds: the head is 0, and no metadata block has a word
     /// that could belong to the first pass, so that nothing there completes a torn record.
-    pub fn create(&self, medium: &mut Medium) {
-        medium.store(self.head(), 0);
+    pub fn create(&self, image: &mut SurvivingImage) {
+        image.store(self.head(), 0);
         if self.faults.not_cleared {
             return;
         }
         for group in 0..self.groups {
             for word in 0..WORDS_PER_BLOCK {
                 let addr = self.metadata(group).plus(word * WORD_BYTES);
-                if medium.load(addr) & TORN != 0 {
-                    medium.store(addr, 0);
+                if image.load(addr) & TORN != 0 {
+                    image.store(addr, 0);
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::torn;
 use graven_base::codecs::Coding;
 use graven_base::codecs::slde::{pair_of_flag, redo_of_flag};
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 
 /// What a log holds.
 #[derive(Clone, Debug, Default)]
@@ -37,14 +37,14 @@ pub fn bytes_of(dirty: u8) -> u64 {
 
 impl Log {
     /// Reads from the head on, until a block is not there or not whole.
-    pub fn scan(&self, medium: &mut Medium) -> Scan {
-        let head = medium.load(self.head());
+    pub fn scan(&self, image: &mut SurvivingImage) -> Scan {
+        let head = image.load(self.head());
         let mut scan = Scan { records: Vec::new(), end: head, blocks: 0 };
         let mut next_word = 0;
         for group in head..head + self.groups {
             scan.blocks += 1;
             let before = scan.records.len();
-            let whole = self.read_block(medium, group, &mut next_word, &mut scan.records);
+            let whole = self.read_block(image, group, &mut next_word, &mut scan.records);
             if scan.records.len() > before {
                 scan.end = group + 1;
             }
@@ -57,11 +57,11 @@ impl Log {
 
     /// Makes sure that nothing is there from a group on to which the head is about to move, behind what was
     /// read. The first hole may lie in the middle of a block, and the blocks behind that one may be whole.
-    pub fn seal(&self, medium: &mut Medium, group: u64) {
+    pub fn seal(&self, image: &mut SurvivingImage, group: u64) {
         let at = self.metadata(group);
-        let word = medium.load(at);
+        let word = image.load(at);
         if word & TORN == self.torn(group) {
-            medium.store(at, word ^ TORN);
+            image.store(at, word ^ TORN);
         }
     }
 
@@ -69,7 +69,7 @@ impl Log {
     /// `next_word`: where the next data word of the batch lies, counted from group 0.
     fn read_block(
         &self,
-        medium: &mut Medium,
+        image: &mut SurvivingImage,
         group: u64,
         next_word: &mut u64,
         records: &mut Vec<(u64, Record)>,
@@ -79,7 +79,7 @@ impl Log {
             if place >= count {
                 return true;
             }
-            let Some(metadata) = self.read_metadata(medium, group, place) else { return false };
+            let Some(metadata) = self.read_metadata(image, group, place) else { return false };
             if place == 0 {
                 count = metadata.count;
                 if !metadata.continues {
@@ -89,7 +89,7 @@ impl Log {
             let mut next = || {
                 let addr = self.data_word(*next_word);
                 *next_word += 1;
-                medium.load(addr)
+                image.load(addr)
             };
             let mut record = metadata.record;
             match record.kind {
@@ -113,9 +113,14 @@ impl Log {
         self.data(word / WORDS_PER_BLOCK).plus(word % WORDS_PER_BLOCK * WORD_BYTES)
     }
 
-    fn read_metadata(&self, medium: &mut Medium, group: u64, place: usize) -> Option<Metadata> {
+    fn read_metadata(
+        &self,
+        image: &mut SurvivingImage,
+        group: u64,
+        place: usize,
+    ) -> Option<Metadata> {
         let at = self.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
-        let mut words = [medium.load(at), medium.load(at.plus(WORD_BYTES))];
+        let mut words = [image.load(at), image.load(at.plus(WORD_BYTES))];
         if self.faults.one_torn_bit {
             words = torn::as_the_first(words);
         }
@@ -131,13 +136,13 @@ mod tests {
     const LOG_BYTES: u64 = LINE_BYTES + 4 * super::super::GROUP_BYTES;
 
     /// Writes a block of commit records.
-    fn write_block(log: &Log, medium: &mut Medium, group: u64, count: usize) {
+    fn write_block(log: &Log, image: &mut SurvivingImage, group: u64, count: usize) {
         for place in 0..count {
             let record = Record { kind: Kind::Commit, thread: place as u8, ..Record::BLANK };
             let metadata = Metadata { record, encoding: 0, count, continues: false };
             let at = log.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
             for (word, value) in (0..).zip(metadata.words(log.torn(group))) {
-                medium.store(at.plus(word * WORD_BYTES), value);
+                image.store(at.plus(word * WORD_BYTES), value);
             }
         }
     }
@@ -147,29 +152,29 @@ mod tests {
     #[test]
     fn a_whole_block_behind_a_torn_one_is_never_read() {
         let log = Log::new(Addr(4096), LOG_BYTES, Faults::default());
-        let mut medium = Medium::default();
-        log.create(&mut medium);
-        write_block(&log, &mut medium, 0, 4);
-        write_block(&log, &mut medium, 1, 2);
-        medium.store(log.metadata(0).plus(4 * WORD_BYTES), 0);
-        let scan = log.scan(&mut medium);
+        let mut image = SurvivingImage::default();
+        log.create(&mut image);
+        write_block(&log, &mut image, 0, 4);
+        write_block(&log, &mut image, 1, 2);
+        image.store(log.metadata(0).plus(4 * WORD_BYTES), 0);
+        let scan = log.scan(&mut image);
         assert_eq!((scan.records.len(), scan.end, scan.blocks), (2, 1, 1));
-        log.seal(&mut medium, scan.end);
-        assert_eq!(log.scan(&mut medium).records, scan.records, "until the head moves");
-        medium.store(log.head(), scan.end);
-        assert_eq!(log.scan(&mut medium).records, []);
+        log.seal(&mut image, scan.end);
+        assert_eq!(log.scan(&mut image).records, scan.records, "until the head moves");
+        image.store(log.head(), scan.end);
+        assert_eq!(log.scan(&mut image).records, []);
     }
 
     #[test]
     fn what_is_a_hole_already_is_not_written() {
         let log = Log::new(Addr(4096), LOG_BYTES, Faults::default());
-        let mut medium = Medium::default();
-        log.create(&mut medium);
-        (0..4).for_each(|group| write_block(&log, &mut medium, group, 4));
-        let written = medium.written().len();
-        let scan = log.scan(&mut medium);
+        let mut image = SurvivingImage::default();
+        log.create(&mut image);
+        (0..4).for_each(|group| write_block(&log, &mut image, group, 4));
+        let written = image.written().len();
+        let scan = log.scan(&mut image);
         assert_eq!((scan.records.len(), scan.end), (16, 4), "the log is full");
-        log.seal(&mut medium, scan.end);
-        assert_eq!(medium.written().len(), written);
+        log.seal(&mut image, scan.end);
+        assert_eq!(image.written().len(), written);
     }
 }

@@ -74,7 +74,7 @@ impl Packer {
             let mut write = Write::line(WriteClass::Metadata, at, line);
             order = m.order();
             (write.order, write.after, write.token) = (order, after, token(order));
-            m.write(write, m.path());
+            m.write(write, m.bypass_cycles());
             self.tail += 1;
         }
         Sent { group, order }
@@ -94,7 +94,7 @@ impl Packer {
             let mut write = Write::line(WriteClass::Log, self.log.data(group).line(), block.line);
             order = m.order();
             (write.order, write.token, write.codings) = (order, token(order), block.codings);
-            m.write(write, m.path());
+            m.write(write, m.bypass_cycles());
             *block = DataBlock { line: [0; WORDS_PER_LINE], codings: Codings::FPC, used: 0 };
             group += 1;
         };

@@ -7,7 +7,7 @@ use super::{
     Faults, GROUP_BYTES, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of, dirty_bytes,
 };
 use graven_base::memory::{Addr, Image};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_machine::machine::Machine;
 
 const START: Addr = Addr(1 << 20);
@@ -19,10 +19,10 @@ fn machine(codec: &str) -> Machine {
 }
 
 /// What is durable once everything has been accepted.
-fn durable(m: &mut Machine) -> Medium {
+fn durable(m: &mut Machine) -> SurvivingImage {
     m.memory.run_until_idle();
     m.memory.flush_buffers();
-    Medium::new(m.memory.shared.media.clone())
+    SurvivingImage::new(m.memory.shared.media.clone())
 }
 
 fn log(groups: u64) -> Log {
@@ -111,7 +111,7 @@ proptest! {
         let log = log(9);
         let mut m = machine(if slde { "slde" } else { "none" });
         if let Some(seed) = garbage {
-            let mut region = Medium::new(std::mem::take(&mut m.memory.shared.media));
+            let mut region = SurvivingImage::new(std::mem::take(&mut m.memory.shared.media));
             (0..9 * 16 + 8).for_each(|i| region.store(START.plus(i * 8), (seed | 1).wrapping_mul(i | 1)));
             log.create(&mut region);
             m.memory.shared.media = region.into_image();
@@ -132,8 +132,8 @@ proptest! {
             let group = packer.send(&mut m, batch, |_| 0).group;
             sent.extend(batch.iter().map(|&record| (group, record)));
         }
-        let mut medium = durable(&mut m);
-        let scan = log.scan(&mut medium);
+        let mut image = durable(&mut m);
+        let scan = log.scan(&mut image);
         prop_assert_eq!(scan.end, packer.tail());
         prop_assert_eq!(scan.records.len(), sent.len());
         for ((_, read), (_, sent)) in scan.records.iter().zip(&sent) {
@@ -157,11 +157,11 @@ proptest! {
         Packer::new(log, false).send(&mut m, &batch, |_| 0);
         m.memory.run_until_idle();
         let writes = m.memory.shared.durable_writes.take().expect("they are kept");
-        let mut medium = Medium::default();
+        let mut image = SurvivingImage::default();
         for (i, (line, mask, data)) in writes.into_iter().enumerate().take(accepted + 1) {
-            medium.store_line(line, if i < accepted { mask } else { mask & torn }, &data);
+            image.store_line(line, if i < accepted { mask } else { mask & torn }, &data);
         }
-        let scan = log.scan(&mut medium);
+        let scan = log.scan(&mut image);
         prop_assert!(scan.records.len() <= batch.len());
         for ((_, read), sent) in scan.records.iter().zip(&batch) {
             prop_assert_eq!(read, sent);
@@ -179,6 +179,6 @@ fn a_dirty_flag_has_a_bit_per_changed_byte() {
 
 #[test]
 fn an_empty_log_and_zeroes_hold_nothing() {
-    let scan = log(4).scan(&mut Medium::default());
+    let scan = log(4).scan(&mut SurvivingImage::default());
     assert_eq!((scan.records.len(), scan.end, scan.blocks), (0, 0, 1));
 }

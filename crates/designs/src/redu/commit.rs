@@ -1,8 +1,8 @@
 //! The end of a transaction, and the instant at which it commits.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::transaction::{Phase, TxId, Written};
-use super::{About, Redu, Sabotage};
+use super::{About, Mutant, Redu};
 use crate::lalea::Lr;
 use graven_machine::machine::Machine;
 
@@ -13,9 +13,9 @@ impl Redu {
         let transaction = self.transactions.get_mut(&id).expect("the current one");
         transaction.phase = Phase::Ended;
         if transaction.durable < transaction.made {
-            m.corner(Corner::CommitWaits as usize);
+            m.cover(Cover::CommitWaits as usize);
         }
-        if self.sabotages.has(Sabotage::UpdatedBeforeCommit) {
+        if self.mutants.has(Mutant::UpdatedBeforeCommit) {
             self.send_updates(m, id);
         }
         if let Some(last) = self.transactions[&id].records.len().checked_sub(1) {
@@ -39,15 +39,15 @@ impl Redu {
         let others_safe = others.iter().all(|record| record.is_safe());
         if self.blocks.is_some() {
             let all_safe = others_safe && last.is_safe();
-            if !all_safe && !self.sabotages.has(Sabotage::LrBeforeHeaders) {
+            if !all_safe && !self.mutants.has(Mutant::LrBeforeHeaders) {
                 return;
             }
             if self.threads[thread].chain.len() >= self.lalea.chained_transactions as usize {
-                return m.corner(Corner::ChainFull as usize);
+                return m.cover(Cover::ChainFull as usize);
             }
             return self.commit(m, id);
         }
-        if !others_safe && !self.sabotages.has(Sabotage::LastHeaderOvertakes) {
+        if !others_safe && !self.mutants.has(Mutant::LastHeaderOvertakes) {
             return;
         }
         match last.written {
@@ -56,10 +56,10 @@ impl Redu {
                 self.transactions.get_mut(&id).expect("it was found").phase = Phase::Deciding;
                 m.durable_state_changed();
                 if buffered {
-                    m.corner(Corner::LastHeaderUnbuffered as usize);
+                    m.cover(Cover::LastHeaderUnbuffered as usize);
                 }
                 self.write_header(m, id, last_record);
-                if self.sabotages.has(Sabotage::CommitNotAwaited) {
+                if self.mutants.has(Mutant::CommitNotAwaited) {
                     self.commit(m, id);
                 }
             }
@@ -71,11 +71,11 @@ impl Redu {
     fn has_durable_entries(&self, id: TxId) -> bool {
         let transaction = &self.transactions[&id];
         let not_awaited = if self.config.buffered_headers {
-            Sabotage::EntriesNotAwaited
+            Mutant::EntriesNotAwaited
         } else {
-            Sabotage::HeaderOvertakesEntries
+            Mutant::HeaderOvertakesEntries
         };
-        transaction.durable == transaction.made || self.sabotages.has(not_awaited)
+        transaction.durable == transaction.made || self.mutants.has(not_awaited)
     }
 
     /// Gives a transaction its place in commit order, when its last header is made or counts, whichever is first.
@@ -88,7 +88,7 @@ impl Redu {
         transaction.sequence = self.sequence;
         self.ordered.push_back(id);
         let before = self.threads[transaction.thread as usize].chain.back();
-        if !self.sabotages.has(Sabotage::BeforeNotLinked) {
+        if !self.mutants.has(Mutant::BeforeNotLinked) {
             let first = before.and_then(|before| self.transactions[before].records[0].place);
             let transaction = self.transactions.get_mut(&id).expect("the caller has it");
             transaction.before = first.unwrap_or_default();
@@ -102,10 +102,10 @@ impl Redu {
         let (t, sequence) = (transaction.thread as usize, transaction.sequence);
         transaction.phase = Phase::Committed;
         if transaction.records.iter().all(|record| record.buffered) {
-            m.corner(Corner::HeaderBuffered as usize);
+            m.cover(Cover::HeaderBuffered as usize);
         }
         if transaction.records.len() > 1 {
-            m.corner(Corner::SeveralRecords as usize);
+            m.cover(Cover::SeveralRecords as usize);
         }
         let (number, records) = (transaction.number, transaction.records.len() as u64);
         m.note(|| {
@@ -113,11 +113,11 @@ impl Redu {
         });
         let thread = &mut self.threads[t];
         if !thread.chain.is_empty() {
-            m.corner(Corner::Chained as usize);
+            m.cover(Cover::Chained as usize);
         }
         thread.chain.push_back(id);
         thread.current = None;
-        if !self.sabotages.has(Sabotage::LrAtAcknowledgement) {
+        if !self.mutants.has(Mutant::LrAtAcknowledgement) {
             self.move_lr(m, t);
         }
         m.durable_state_changed();
@@ -125,14 +125,14 @@ impl Redu {
         c.log_headers += records;
         c.ordering_points += 1;
         self.victims.committed(t as u32, sequence);
-        if self.sabotages.has(Sabotage::BlocksFreedAtCommit) {
+        if self.mutants.has(Mutant::BlocksFreedAtCommit) {
             self.free_blocks(id);
         }
-        if self.sabotages.has(Sabotage::HeadersDiscardedAtCommit) {
+        if self.mutants.has(Mutant::HeadersDiscardedAtCommit) {
             self.discard_headers(m, id);
         }
-        m.set_timer(m.now() + m.path(), About::Acknowledgement.of(0, t));
-        if !self.sabotages.has(Sabotage::UpdatedBeforeCommit) {
+        m.set_timer(m.now() + m.bypass_cycles(), About::Acknowledgement.of(0, t));
+        if !self.mutants.has(Mutant::UpdatedBeforeCommit) {
             self.send_updates(m, id);
         }
         self.at_home_if_durable(m, id);
@@ -154,7 +154,7 @@ impl Redu {
 
     /// The core hears of the commit.
     pub(super) fn acknowledge(&mut self, m: &mut Machine, t: usize) {
-        if self.sabotages.has(Sabotage::LrAtAcknowledgement) {
+        if self.mutants.has(Mutant::LrAtAcknowledgement) {
             self.move_lr(m, t);
         }
         m.release(t as u32);

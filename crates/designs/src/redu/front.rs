@@ -1,9 +1,9 @@
 //! Log buffers at the L1: stores to a line share an entry until it is sent.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::record::RECORDS_MAX;
 use super::transaction::{LogEntry, Transaction, TxId};
-use super::{About, Hold, Redu, Sabotage};
+use super::{About, Hold, Mutant, Redu};
 use crate::lalea::ENTRIES;
 use graven_base::ids::{ThreadId, Tx};
 use graven_machine::design::Store;
@@ -22,11 +22,11 @@ impl Redu {
         let buffer = &mut self.threads[store.tx.thread as usize].buffer;
         let mut of_line = buffer.iter_mut().filter(|entry| entry.home == store.addr.line());
         let Some(entry) = of_line.next() else { return false };
-        if !self.sabotages.has(Sabotage::MergedWordForgotten) {
+        if !self.mutants.has(Mutant::MergedWordForgotten) {
             entry.words |= store.addr.word_mask();
         }
         entry.data[store.addr.word_in_line()] = store.new;
-        m.corner(Corner::StoreMerged as usize);
+        m.cover(Cover::StoreMerged as usize);
         m.count().log_entries_merged += 1;
         true
     }
@@ -74,7 +74,7 @@ impl Redu {
     pub(super) fn log(&mut self, m: &mut Machine, store: &Store) {
         let t = store.tx.thread as usize;
         if self.threads[t].buffer.len() == self.config.log_buffer_entries as usize {
-            m.corner(Corner::EntryEvicted as usize);
+            m.cover(Cover::EntryEvicted as usize);
             self.send_oldest(m, t);
         }
         let id = self.threads[t].current.unwrap_or_else(|| self.begin(store.tx));
@@ -87,7 +87,7 @@ impl Redu {
             self.reserved_entries += 1;
             self.reserved_headers += usize::from(opens);
         } else if opens && thread.reserved > thread.area.slots {
-            m.corner(Corner::AreaWrapped as usize);
+            m.cover(Cover::AreaWrapped as usize);
         }
         let home = store.addr.line();
         let mut data = m.line(home);
@@ -114,7 +114,7 @@ impl Redu {
         let entry = thread.buffer.pop_front().expect("the caller saw one");
         m.note(|| format!("thread {t} sends words {:#010b} of {}", entry.words, entry.home));
         self.travelling.push_back(Message { id, entry });
-        m.set_timer(m.now() + m.path(), About::Arrival.of(0, 0));
+        m.set_timer(m.now() + m.bypass_cycles(), About::Arrival.of(0, 0));
     }
 
     /// The oldest message has reached the controller.

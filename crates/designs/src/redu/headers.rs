@@ -1,12 +1,12 @@
 //! Headers: where they are kept, and when they are written to PM; BLOM's ADR entries.
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::queue::Request;
 use super::record::SEQUENCE_MAX;
 use super::transaction::{Phase, Transaction, TxId, Written};
-use super::{Redu, Sabotage};
+use super::{Mutant, Redu};
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 use graven_machine::machine::Machine;
 
@@ -45,7 +45,7 @@ impl Redu {
         if !self.config.buffered_headers || self.buffer_header(m, id, record) {
             return;
         }
-        m.corner(Corner::HeaderOverflows as usize);
+        m.cover(Cover::HeaderOverflows as usize);
         m.count().adr_overflows += 1;
         self.unbuffered.push_back((id, record));
         self.write_headers_of_somebody(m);
@@ -92,7 +92,7 @@ impl Redu {
                 if !self.buffer_header(m, id, record) {
                     return;
                 }
-                m.corner(Corner::HeaderPlacedLate as usize);
+                m.cover(Cover::HeaderPlacedLate as usize);
                 self.unbuffered.pop_front();
                 self.commit_if_ready(m, id);
             } else {
@@ -132,14 +132,14 @@ impl Redu {
             found.map(|(&id, _)| id)
         };
         let Some(id) = committed.or_else(open) else { return };
-        m.corner(match committed {
-            Some(_) => Corner::CommittedWritten,
-            None => Corner::OpenWritten,
+        m.cover(match committed {
+            Some(_) => Cover::CommittedWritten,
+            None => Cover::OpenWritten,
         } as usize);
         for record in 0..self.transactions[&id].records.len() {
             if may(&self.transactions[&id], record) {
                 self.write_header(m, id, record);
-                if self.sabotages.has(Sabotage::AdrFreedAtSending) {
+                if self.mutants.has(Mutant::AdrFreedAtSending) {
                     let transaction = self.transactions.get_mut(&id).expect("it was chosen");
                     transaction.records[record].buffered = false;
                     self.free_adr_entries(m, 1);
@@ -155,7 +155,7 @@ impl Redu {
         let transaction = &self.transactions[&id];
         let of = &transaction.records[record];
         let decides = self.blocks.is_none() && transaction.is_last(record);
-        let early = self.sabotages.has(Sabotage::HeaderOvertakesEntries);
+        let early = self.mutants.has(Mutant::HeaderOvertakesEntries);
         let ready = transaction.is_sealed(record) && (of.durable == of.len || early);
         if ready && !decides && !of.buffered && of.written == Written::No {
             self.write_header(m, id, record);
@@ -194,16 +194,16 @@ impl Redu {
     }
 
     /// ADR writes the headers of transactions that have committed, or are about to by a header in PM.
-    pub(super) fn save_headers(&self, medium: &mut Medium) {
+    pub(super) fn save_headers(&self, image: &mut SurvivingImage) {
         for transaction in self.transactions.values() {
             let open = transaction.phase <= Phase::Ended;
-            if open && !self.sabotages.has(Sabotage::OpenHeadersSaved) {
+            if open && !self.mutants.has(Mutant::OpenHeadersSaved) {
                 continue;
             }
             for record in 0..transaction.records.len() {
-                let first = record == 0 && self.sabotages.has(Sabotage::FirstHeaderNotSaved);
+                let first = record == 0 && self.mutants.has(Mutant::FirstHeaderNotSaved);
                 if transaction.records[record].buffered && !first {
-                    self.save_header(medium, transaction, record, open);
+                    self.save_header(image, transaction, record, open);
                 }
             }
         }
@@ -211,7 +211,7 @@ impl Redu {
 
     fn save_header(
         &self,
-        medium: &mut Medium,
+        image: &mut SurvivingImage,
         transaction: &Transaction,
         record: usize,
         open: bool,
@@ -225,9 +225,9 @@ impl Redu {
         let torn =
             self.blocks.is_none() && !thread.torn[(header.number % thread.area.slots) as usize];
         let place = transaction.records[record].place.expect("a buffered header has its place");
-        medium.note(|| format!("ADR saves header {record} of thread {}", transaction.thread));
+        image.note(|| format!("ADR saves header {record} of thread {}", transaction.thread));
         let mut save = |line: LineAddr, data: &LineData| {
-            medium.store_line(line, WordMask::MAX, data);
+            image.store_line(line, WordMask::MAX, data);
         };
         save(place, &header.line(torn));
         if let Some(blocks) = &self.blocks {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::transaction::{Phase, Record, TxId, Written};
-use super::{About, Hold, Redu, Sabotage};
+use super::{About, Hold, Mutant, Redu};
 use graven_base::memory::{LineAddr, WordMask};
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
@@ -17,7 +17,7 @@ impl Redu {
             for logged in &record.logged[..record.len] {
                 let words = lines.entry(logged.home).or_default();
                 if *words != 0 {
-                    m.corner(Corner::LineLoggedAgain as usize);
+                    m.cover(Cover::LineLoggedAgain as usize);
                 }
                 *words |= logged.words;
             }
@@ -26,9 +26,9 @@ impl Redu {
         transaction.updates = lines.len();
         for (line, mut words) in lines {
             if self.threads.iter().any(|t| t.buffer.iter().any(|entry| entry.home == line)) {
-                m.corner(Corner::SharedLineUpdated as usize);
+                m.cover(Cover::SharedLineUpdated as usize);
             }
-            if self.sabotages.has(Sabotage::WholeLinesUpdated) {
+            if self.mutants.has(Mutant::WholeLinesUpdated) {
                 words = WordMask::MAX;
             }
             m.count().in_place_updates += u64::from(words.count_ones());
@@ -47,13 +47,13 @@ impl Redu {
 
     pub(super) fn at_home_if_durable(&mut self, m: &mut Machine, id: TxId) {
         let transaction = self.transactions.get_mut(&id).expect("the caller has it");
-        let durable = transaction.updates == 0 || self.sabotages.has(Sabotage::RetiredAtSending);
+        let durable = transaction.updates == 0 || self.mutants.has(Mutant::RetiredAtSending);
         if transaction.phase != Phase::Committed || !durable {
             return;
         }
         transaction.phase = Phase::Home;
         if self.ordered.front() != Some(&id) {
-            m.corner(Corner::RetiredLate as usize);
+            m.cover(Cover::RetiredLate as usize);
         }
         self.retire(m);
     }
@@ -73,7 +73,7 @@ impl Redu {
             let transaction = &self.transactions[id];
             transaction.phase == Phase::Home && !transaction.is_written()
         };
-        if self.sabotages.has(Sabotage::RetiredInAnyOrder) {
+        if self.mutants.has(Mutant::RetiredInAnyOrder) {
             let oldest = |id: &TxId| {
                 self.threads[self.transactions[id].thread as usize].chain.front() == Some(id)
             };
@@ -96,10 +96,10 @@ impl Redu {
         self.retired = next.map_or(self.sequence, |next| next - 1);
         m.durable_state_changed();
         self.threads[t].chain.pop_front();
-        if !self.sabotages.has(Sabotage::LrLoweredLate) {
+        if !self.mutants.has(Mutant::LrLoweredLate) {
             self.move_lr(m, t);
         }
-        if !self.sabotages.has(Sabotage::BlocksFreedAtCommit) {
+        if !self.mutants.has(Mutant::BlocksFreedAtCommit) {
             self.free_blocks(id);
         }
         self.discard_headers(m, id);

@@ -3,7 +3,7 @@
 //!
 //! - **Log buffer** (Table I: 8 entries at each L1). A transactional store goes into the entry of its line, which says
 //!   which words are the transaction's; without one it takes a new entry. A full buffer sends its oldest, and the end of the
-//!   transaction sends all. Messages take `controller.path_cycles` to the controller.
+//!   transaction sends all. Messages take `controller.bypass_cycles` to the controller.
 //! - **Log queue** (Table I: 32 entries, over all cores). A request holds a place until its write is durable; it is issued to
 //!   memory as soon as it has one ("REDU can immediately initiate log requests as soon as they arrive", §IV-B).
 //!   What finds it full waits outside in order of arrival, and as long as a thread's entries wait there, its log buffer
@@ -82,11 +82,11 @@
 //! | `transaction` | a transaction and its records |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
 //! | `cost` | what the hardware costs |
-//! | `corners` | states worth reaching |
+//! | `cover` | states worth reaching |
 
 mod commit;
-mod corners;
 mod cost;
+mod cover;
 mod front;
 mod headers;
 mod home;
@@ -97,7 +97,7 @@ mod transaction;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use corners::{CORNERS, Corner};
+use cover::{COVER_POINTS, Cover};
 use front::Message;
 use headers::Adr;
 use queue::LogQueue;
@@ -111,16 +111,16 @@ use graven_base::config::{ConfigError, Size};
 use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::section;
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    Design, Entry, Eviction, Fill, Flow, PLAIN, Promise, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::request::Token;
-use graven_machine::sabotages;
 
 section! {
     /// Redo logging in hardware, and what LALEA and BLOM make of it.
@@ -142,7 +142,7 @@ section! {
     }
 }
 
-sabotages! {
+mutants! {
     /// A word that is merged into an entry of the log buffer is not marked there.
     MergedWordForgotten = "merged-word-forgotten";
     /// The end of a transaction leaves the newest entry in the log buffer.
@@ -222,17 +222,17 @@ const STRESS: &[(&str, &[&str])] = &[
 ];
 
 /// Redo logging alone.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "redu",
     summary: "redo log of lines; updates in place after the commit",
     paper: "ReDU (MICRO'18) as REDU in LALEA §II, §IV",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(ReduConfig::default())),
-    build: |site| Ok(Box::new(Redu::new(site)?)),
+    build: |context| Ok(Box::new(Redu::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("redu.load_aware_allocation", &["true"]),
         ("redu.buffered_headers", &["true"]),
@@ -246,46 +246,46 @@ pub const ENTRY: Entry = Entry {
         STRESS[7],
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// The same with lines as the unit of what is written home.
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "redu-literal",
     summary: "redu with whole lines updated and redone, as published (loses data)",
     default: false,
-    inherent: Sabotage::all(&[Sabotage::WholeLinesUpdated, Sabotage::WholeLinesRedone]),
-    ..ENTRY
+    inherent: Mutant::all(&[Mutant::WholeLinesUpdated, Mutant::WholeLinesRedone]),
+    ..INFO
 };
 
 /// Log blocks where memory has the least to do.
-pub const LALEA: Entry = Entry {
+pub const LALEA: DesignInfo = DesignInfo {
     name: "lalea",
     summary: "redu with log blocks in the bank that has the fewest pending operations",
     paper: "LALEA §III-A",
     settings: &[("redu.load_aware_allocation", "true")],
     stress: STRESS,
-    ..ENTRY
+    ..INFO
 };
 
 /// Headers in ADR entries.
-pub const BLOM: Entry = Entry {
+pub const BLOM: DesignInfo = DesignInfo {
     name: "blom",
     summary: "redu with headers in ADR entries until they are not needed",
     paper: "LALEA §III-B",
     settings: &[("redu.buffered_headers", "true")],
     stress: STRESS,
-    ..ENTRY
+    ..INFO
 };
 
 /// Both.
-pub const LALEA_BLOM: Entry = Entry {
+pub const LALEA_BLOM: DesignInfo = DesignInfo {
     name: "lalea-blom",
     summary: "redu with both: least-loaded banks for log blocks, ADR entries for headers",
     paper: "LALEA §III, §IV",
     settings: &[("redu.load_aware_allocation", "true"), ("redu.buffered_headers", "true")],
     stress: STRESS,
-    ..ENTRY
+    ..INFO
 };
 
 /// What a thread's store waits for.
@@ -344,7 +344,7 @@ const fn parts(token: Token) -> (TxId, usize) {
 struct Redu {
     config: ReduConfig,
     lalea: LaleaConfig,
-    sabotages: Sabotages,
+    mutants: Mutants,
     threads: Vec<Thread>,
     /// Those that are not known to be at home, in the order in which they began.
     transactions: BTreeMap<TxId, Transaction>,
@@ -354,7 +354,7 @@ struct Redu {
     queue: LogQueue,
     /// Free log blocks, if they are allocated by load.
     blocks: Option<BankTable>,
-    /// Blocks that stores have been promised.
+    /// Blocks that stores have been guaranteed.
     reserved_entries: usize,
     reserved_headers: usize,
     adr: Adr,
@@ -370,16 +370,17 @@ struct Redu {
 }
 
 impl Redu {
-    fn new(site: &Site) -> Result<Redu, ConfigError> {
-        let config = site.config.get::<ReduConfig>().clone();
+    fn new(context: &DesignContext) -> Result<Redu, ConfigError> {
+        let config = context.config.get::<ReduConfig>().clone();
         let blocks = if config.load_aware_allocation {
-            Some(BankTable::new(site)?)
+            Some(BankTable::new(context)?)
         } else {
-            site.check_thread_areas("redu.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
+            context
+                .check_thread_areas("redu.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
             None
         };
         let thread = |t| {
-            let area = Area::of(site, t);
+            let area = Area::of(context, t);
             Thread {
                 torn: vec![false; area.slots as usize],
                 area,
@@ -395,9 +396,9 @@ impl Redu {
             }
         };
         Ok(Redu {
-            lalea: site.config.get::<LaleaConfig>().clone(),
-            sabotages: site.sabotages,
-            threads: (0..site.threads).map(thread).collect(),
+            lalea: context.config.get::<LaleaConfig>().clone(),
+            mutants: context.mutants,
+            threads: (0..context.threads).map(thread).collect(),
             transactions: BTreeMap::new(),
             last_id: 0,
             travelling: VecDeque::new(),
@@ -405,7 +406,7 @@ impl Redu {
             blocks,
             reserved_entries: 0,
             reserved_headers: 0,
-            adr: Adr::new(site.config.get::<ControllerConfig>().adr_entries as usize),
+            adr: Adr::new(context.config.get::<ControllerConfig>().adr_entries as usize),
             unbuffered: VecDeque::new(),
             ordered: VecDeque::new(),
             sequence: 0,
@@ -427,32 +428,32 @@ impl Redu {
     }
 
     /// A line is held for all transactions that might have stored to it.
-    fn hold(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> Eviction {
+    fn hold(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> WritebackAction {
         if victim.open != 0 {
-            m.corner(Corner::VictimUncommitted as usize);
+            m.cover(Cover::VictimUncommitted as usize);
         }
-        if self.sabotages.has(Sabotage::OlderVictimStays)
+        if self.mutants.has(Mutant::OlderVictimStays)
             && let Some(older) = self.victims.find_mut(line)
         {
             *older = Victim { data: older.data, ..victim };
-            return Eviction::Keep;
+            return WritebackAction::Absorb;
         }
         let parked = self.victims.park(line, victim);
         match parked {
             Parked::Here => {}
-            Parked::Replaced => m.corner(Corner::VictimReplaced as usize),
-            Parked::Waits if self.sabotages.has(Sabotage::OverflowGoesHome) => {
+            Parked::Replaced => m.cover(Cover::VictimReplaced as usize),
+            Parked::Waits if self.mutants.has(Mutant::OverflowGoesHome) => {
                 self.victims.give_up_newest();
-                return Eviction::WriteBack { after: 0, token: 0 };
+                return WritebackAction::Send { after: 0, token: 0 };
             }
             Parked::Waits => {
-                m.corner(Corner::VictimWaits as usize);
+                m.cover(Cover::VictimWaits as usize);
                 m.note(|| format!("{line} finds the victim area full"));
                 self.fail_if_victims_wait_for_ever(m);
             }
         }
         self.victims.count(m, parked);
-        Eviction::Keep
+        WritebackAction::Absorb
     }
 
     /// Only transactions that have ended make room.
@@ -467,53 +468,58 @@ impl Redu {
 }
 
 impl Design for Redu {
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         if self.merge(m, store) {
-            return Flow::Continue;
+            return Stall::None;
         }
         let t = store.tx.thread as usize;
         let Some(hold) = self.must_wait(m, store.tx) else {
             self.threads[t].held = None;
             self.log(m, store);
-            return Flow::Continue;
+            return Stall::None;
         };
         let thread = &mut self.threads[t];
         thread.asleep = true;
         if thread.held.replace(hold) != Some(hold) {
             match hold {
-                Hold::Queue => m.corner(Corner::StoreWaitsForQueue as usize),
+                Hold::Queue => m.cover(Cover::StoreWaitsForQueue as usize),
                 Hold::Space => {
-                    m.corner(Corner::StoreWaitsForSpace as usize);
+                    m.cover(Cover::StoreWaitsForSpace as usize);
                     m.count().log_space_waits += 1;
                 }
                 Hold::Victims => {}
             }
             m.count().log_overflows += u64::from(hold != Hold::Victims);
         }
-        Flow::Retry
+        Stall::Retry
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         let t = tx.thread as usize;
-        let Some(id) = self.threads[t].current else { return Flow::Continue };
+        let Some(id) = self.threads[t].current else { return Stall::None };
         let transaction = self.transactions.get_mut(&id).expect("the current one");
-        if self.sabotages.has(Sabotage::EntryNotSent) && transaction.made > 1 {
+        if self.mutants.has(Mutant::EntryNotSent) && transaction.made > 1 {
             transaction.made -= 1;
             self.threads[t].buffer.pop_back();
         }
         while !self.threads[t].buffer.is_empty() {
             self.send_oldest(m, t);
         }
-        m.set_timer(m.now() + m.path(), About::End.of(0, t));
-        Flow::Wait
+        m.set_timer(m.now() + m.bypass_cycles(), About::End.of(0, t));
+        Stall::UntilReleased
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> Eviction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        content: &LineData,
+    ) -> WritebackAction {
         let open = self.open_threads();
-        let unaware = self.sabotages.has(Sabotage::CommittedNotHeld);
+        let unaware = self.mutants.has(Mutant::CommittedNotHeld);
         let newest = if unaware { self.retired } else { self.sequence };
-        if open == 0 && newest <= self.retired || self.sabotages.has(Sabotage::EvictionsGoHome) {
-            return Eviction::WriteBack { after: 0, token: 0 };
+        if open == 0 && newest <= self.retired || self.mutants.has(Mutant::EvictionsGoHome) {
+            return WritebackAction::Send { after: 0, token: 0 };
         }
         self.hold(m, line, Victim { data: *content, open, newest })
     }
@@ -521,11 +527,11 @@ impl Design for Redu {
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
         let Some(victim) = self.victims.find(line) else { return Fill::Home };
         let data = victim.data;
-        m.corner(Corner::VictimServed as usize);
+        m.cover(Cover::VictimServed as usize);
         Fill::Buffer(data, self.config.victim_read_cycles.into())
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         let (id, record) = parts(token);
         match token & 0xf {
             t if t == About::Entry as u64 => self.entry_durable(m, id, record),
@@ -549,8 +555,8 @@ impl Design for Redu {
         !self.finishes_something()
     }
 
-    fn power_failure(&self, medium: &mut Medium) {
-        self.save_headers(medium);
+    fn power_failure(&self, image: &mut SurvivingImage) {
+        self.save_headers(image);
     }
 
     fn registers(&self) -> Vec<u64> {

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::corners::Corner;
+use super::cover::Cover;
 use super::front::Message;
 use super::record::Logged;
 use super::transaction::{Record, TxId, Written};
-use super::{About, Hold, Redu, Sabotage};
+use super::{About, Hold, Mutant, Redu};
 use crate::lalea::ENTRIES;
 use graven_base::memory::{LineAddr, LineData};
 use graven_machine::machine::Machine;
@@ -38,7 +38,7 @@ impl LogQueue {
 impl Redu {
     pub(super) fn request(&mut self, m: &mut Machine, request: Request) {
         if self.queue.used == self.queue.places || !self.queue.outside.is_empty() {
-            m.corner(Corner::QueueFull as usize);
+            m.cover(Cover::QueueFull as usize);
             m.count().log_queue_full += 1;
         }
         self.queue.outside.push_back(request);
@@ -81,9 +81,9 @@ impl Redu {
         } else if let Some(blocks) = &self.blocks {
             let before = transaction.records[record].entries[index - 1];
             if blocks.regions().bank_of(before) != blocks.regions().bank_of(at) {
-                m.corner(Corner::SeveralBanks as usize);
+                m.cover(Cover::SeveralBanks as usize);
             }
-            if self.sabotages.has(Sabotage::BlockAllocatedTwice) {
+            if self.mutants.has(Mutant::BlockAllocatedTwice) {
                 at = before;
             }
         }
@@ -110,7 +110,7 @@ impl Redu {
     pub(super) fn entry_durable(&mut self, m: &mut Machine, id: TxId, record: usize) {
         self.queue.used -= 1;
         self.admit(m);
-        // Only a sabotage does not wait for it.
+        // Only a mutant does not wait for it.
         let Some(transaction) = self.transactions.get_mut(&id) else { return };
         transaction.durable += 1;
         transaction.records[record].durable += 1;

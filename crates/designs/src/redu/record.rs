@@ -1,14 +1,14 @@
 //! Headers of log records: ATOM's of one line, LALEA's of two, and where they and their entries lie.
 
-use super::{ReduConfig, Sabotage};
+use super::{Mutant, ReduConfig};
 use crate::fields::ADDR_BITS;
 use crate::lalea::{ENTRIES, line_at};
 use crate::torn;
 use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WordMask};
-use graven_base::surviving::Medium;
-use graven_machine::design::{Sabotages, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, Mutants};
 
 /// Bytes of a record in the log area of a thread: a header, and its entries after it.
 pub(super) const RECORD_BYTES: u64 = (1 + ENTRIES as u64) * LINE_BYTES;
@@ -98,14 +98,14 @@ impl Header {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl Area {
-    pub(super) fn of(site: &Site, thread: ThreadId) -> Area {
-        let bytes = site.config.get::<ReduConfig>().log_bytes_per_thread.0;
-        let start = site.thread_area(thread, bytes);
-        Area { start, slots: bytes / RECORD_BYTES, sabotages: site.sabotages }
+    pub(super) fn of(context: &DesignContext, thread: ThreadId) -> Area {
+        let bytes = context.config.get::<ReduConfig>().log_bytes_per_thread.0;
+        let start = context.thread_area(thread, bytes);
+        Area { start, slots: bytes / RECORD_BYTES, mutants: context.mutants }
     }
 
     /// Where the header of a record lies.
@@ -119,26 +119,26 @@ impl Area {
     }
 
     /// Reads the header in a slot, whatever its record's number.
-    pub(super) fn read(&self, medium: &mut Medium, slot: u64) -> Option<Header> {
+    pub(super) fn read(&self, image: &mut SurvivingImage, slot: u64) -> Option<Header> {
         let line = self.header(slot);
         let mut words = [0; ENTRIES + 1];
         // The word that says whether there is one comes first.
         for word in (0..words.len()).rev() {
-            words[word] = medium.load(line.word(word));
+            words[word] = image.load(line.word(word));
             if word == ENTRIES && words[word] & VALID_MASK == 0 {
                 return None;
             }
         }
-        if self.sabotages.has(Sabotage::TornBitsIgnored) {
+        if self.mutants.has(Mutant::TornBitsIgnored) {
             words = torn::as_the_first(words);
         }
         Header::parse(words)
     }
 
     /// Makes an area of unknown content one without headers.
-    pub(super) fn clear(&self, medium: &mut Medium) {
+    pub(super) fn clear(&self, image: &mut SurvivingImage) {
         for slot in 0..self.slots {
-            medium.store_line(self.header(slot), WordMask::MAX, &[0; 8]);
+            image.store_line(self.header(slot), WordMask::MAX, &[0; 8]);
         }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn slots_come_round() {
-        let area = Area { start: Addr(4096), slots: 2, sabotages: Sabotages::NONE };
+        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::NONE };
         let places: Vec<u64> = (0..3).map(|n| area.header(n).addr().0 - 4096).collect();
         assert_eq!(places, [0, 512, 0]);
         assert_eq!(area.entry(3, 6).addr(), Addr(4096 + 512 + 7 * 64));

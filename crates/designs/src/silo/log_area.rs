@@ -1,9 +1,9 @@
 //! The log area in PM: records of 18 B in media lines, one circular area for each thread.
 
-use super::{SiloConfig, Site};
+use super::{DesignContext, SiloConfig};
 use crate::fields::{ADDR_BITS, THREAD_BITS, TX_BITS};
 use graven_base::memory::{Addr, MEDIA_LINE_BYTES, WORD_BYTES};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 
 /// Bytes of one record in the log area (§III-F: "each undo log entry is only 18B").
 pub const RECORD_BYTES: u64 = (HEAD_BITS as u64).div_ceil(8) + WORD_BYTES;
@@ -78,9 +78,10 @@ pub struct Area {
 }
 
 impl Area {
-    pub fn of(site: &Site, thread: u32) -> Area {
-        let media_lines = site.config.get::<SiloConfig>().log_bytes_per_thread.0 / MEDIA_LINE_BYTES;
-        let start = site.thread_area(thread, media_lines * MEDIA_LINE_BYTES);
+    pub fn of(context: &DesignContext, thread: u32) -> Area {
+        let media_lines =
+            context.config.get::<SiloConfig>().log_bytes_per_thread.0 / MEDIA_LINE_BYTES;
+        let start = context.thread_area(thread, media_lines * MEDIA_LINE_BYTES);
         Area { start, media_lines }
     }
 
@@ -102,10 +103,10 @@ pub fn media_line(records: &[Record]) -> ([u8; MEDIA_LINE_BYTES as usize], usize
 }
 
 /// The records of one media line, up to its zero record.
-pub fn read_media_line(at: Addr, medium: &mut Medium, records: &mut Vec<Record>) {
+pub fn read_media_line(at: Addr, image: &mut SurvivingImage, records: &mut Vec<Record>) {
     for i in 0..RECORDS_PER_BATCH {
         let mut bytes = [0; RECORD_BYTES as usize];
-        medium.read_bytes(at.plus(i * RECORD_BYTES), &mut bytes);
+        image.read_bytes(at.plus(i * RECORD_BYTES), &mut bytes);
         let record = Record::parse(&bytes);
         if record.addr == 0 {
             return;
@@ -126,7 +127,7 @@ mod tests {
     fn sizes_are_the_papers() {
         assert_eq!(RECORD_BYTES, 18, "§III-F");
         assert_eq!(RECORDS_PER_BATCH, 14, "§III-F: S = 256");
-        let items = (crate::silo::ENTRY.cost.items)(&crate::testing::defaults());
+        let items = (crate::silo::INFO.cost.items)(&crate::testing::defaults());
         let cost = |name| items.iter().find(|item| item.name == name).map(Item::value);
         assert_eq!(cost("undo-record"), Some(RECORD_BYTES as f64));
         assert_eq!(cost("overflow-batch"), Some(RECORDS_PER_BATCH as f64));
@@ -146,11 +147,11 @@ mod tests {
             let mut cells = Image::new();
             // What an earlier lap left behind must not be read.
             cells.write_bytes(Addr(512), &media_line(&(0..14).map(record).collect::<Vec<_>>()).0);
-            let mut medium = Medium::new(cells);
+            let mut image = SurvivingImage::new(cells);
             let (bytes, words) = media_line(&records);
-            medium.write_bytes(Addr(512), &bytes[..words * 8]);
+            image.write_bytes(Addr(512), &bytes[..words * 8]);
             let mut read = Vec::new();
-            read_media_line(Addr(512), &mut medium, &mut read);
+            read_media_line(Addr(512), &mut image, &mut read);
             assert_eq!(read, records);
         }
     }

@@ -2,11 +2,11 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | log buffers, commit, in-place updates, overflow; sabotages | §III-B to §III-F |
+//! | `mod` | log buffers, commit, in-place updates, overflow; mutants | §III-B to §III-F |
 //! | `log_area` | records in PM | §III-B, §III-F, Table I |
 //! | `recovery` | recovery | §III-G |
 //! | `cost` | what the hardware costs | Table I, Table IV |
-//! | `corners` | states worth reaching | |
+//! | `cover` | states worth reaching | |
 //!
 //! Undo+redo entries stay in a small battery-backed log buffer per thread (§III-B). A store that does
 //! not change its word makes no entry (*log ignorance*); a store to a word that has an entry of the same
@@ -47,8 +47,8 @@
 //! - Entries of the previous transaction may still be on their way home when the next begins. New entries
 //!   take free places; with none free they wait for the committed ones, and do not overflow.
 
-mod corners;
 mod cost;
+mod cover;
 mod log_area;
 mod recovery;
 
@@ -56,17 +56,17 @@ use graven_base::config::{ConfigError, Size};
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::section;
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    Design, Entry as Registered, Eviction, Flow, PLAIN, Promise, RecoveryReport, Sabotages, Site,
-    Store,
+    Design, DesignContext, DesignInfo, Guarantee, Mutants, RecoveryReport, Stall, Store,
+    WritebackAction,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::request::{Token, Write, WriteClass};
-use graven_machine::sabotages;
 
-use corners::{CORNERS, Corner};
+use cover::{COVER_POINTS, Cover};
 use log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, media_line};
 use recovery::recover;
 
@@ -85,16 +85,16 @@ section! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Registered = Registered {
+pub const INFO: DesignInfo = DesignInfo {
     name: "silo",
     summary: "speculative logging: on-chip logs are written home as data after the commit",
     paper: "Silo, HPCA'23, §III",
-    promise: |_| Promise::Durable,
+    guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(SiloConfig::default())),
-    build: |site| Ok(Box::new(Silo::new(site)?)),
+    build: |context| Ok(Box::new(Silo::new(context)?)),
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("silo.log_buffer_entries", &["1", "2", "3", "5", "20"]),
         ("silo.overflow_batch_entries", &["0", "1", "3"]),
@@ -102,23 +102,23 @@ pub const ENTRY: Registered = Registered {
         ("silo.log_buffer_latency_cycles", &["1", "8", "500"]),
     ],
     cost: cost::COSTS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// The design as the paper's text has it, where that loses data (`docs/findings.md`).
-pub const LITERAL: Registered = Registered {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "silo-literal",
     summary: "silo as its text literally reads (unsafe: loses data)",
     default: false,
-    inherent: Sabotage::all(&[
-        Sabotage::MergeKeepsFlushBit,
-        Sabotage::TwinsStay,
-        Sabotage::UndoOldestFirst,
+    inherent: Mutant::all(&[
+        Mutant::MergeKeepsFlushBit,
+        Mutant::TwinsStay,
+        Mutant::UndoOldestFirst,
     ]),
-    ..ENTRY
+    ..INFO
 };
 
-sabotages! {
+mutants! {
     /// A merge leaves the flush-bit as it was (literal, §III-C).
     MergeKeepsFlushBit = "merge-keeps-flush-bit";
     /// A new entry leaves committed entries of the same word in other buffers alone (literal, §III-C).
@@ -188,7 +188,7 @@ struct Silo {
     capacity: usize,
     buffers: Vec<LogBuffer>,
     next_id: u64,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 /// Tokens: what became durable, in the low bits; then the thread; then a number.
@@ -222,10 +222,10 @@ impl Durable {
 }
 
 impl Silo {
-    fn new(site: &Site) -> Result<Silo, ConfigError> {
-        let config = site.config.get::<SiloConfig>().clone();
+    fn new(context: &DesignContext) -> Result<Silo, ConfigError> {
+        let config = context.config.get::<SiloConfig>().clone();
         let key = "silo.log_bytes_per_thread";
-        site.check_thread_areas(key, config.log_bytes_per_thread.0)?;
+        context.check_thread_areas(key, config.log_bytes_per_thread.0)?;
         let media_lines = failure_lines_max(&config) + 1;
         if media_lines * MEDIA_LINE_BYTES > config.log_bytes_per_thread.0 {
             let why = format!(
@@ -233,59 +233,59 @@ impl Silo {
                 config.log_buffer_entries,
                 media_lines * MEDIA_LINE_BYTES
             );
-            return Err(site.config.inconsistent(&[key, "silo.log_buffer_entries"], why));
+            return Err(context.config.inconsistent(&[key, "silo.log_buffer_entries"], why));
         }
         let capacity = config.log_buffer_entries as usize;
         let buffer = |thread| LogBuffer {
             entries: Vec::with_capacity(capacity),
-            area: Area::of(site, thread),
+            area: Area::of(context, thread),
             head: 0,
             tail: 0,
             batch_parts: 0,
             store_waits: false,
             overflowed: Vec::new(),
         };
-        let buffers = (0..site.threads).map(buffer).collect();
-        Ok(Silo { buffers, capacity, config, next_id: 0, sabotages: site.sabotages })
+        let buffers = (0..context.threads).map(buffer).collect();
+        Ok(Silo { buffers, capacity, config, next_id: 0, mutants: context.mutants })
     }
 
     /// The log controller looks for an entry to merge with; if there is none it appends one.
-    fn log(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn log(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let thread = store.tx.thread as usize;
         let buffer = &mut self.buffers[thread];
-        let has = |sabotage| self.sabotages.has(sabotage);
+        let has = |mutant| self.mutants.has(mutant);
         let mergeable = |e: &&mut LogEntry| {
             e.addr == store.addr
-                && (!e.committed || has(Sabotage::MergesAcrossCommit))
-                && (!e.overflowing || has(Sabotage::MergesOverflowing))
+                && (!e.committed || has(Mutant::MergesAcrossCommit))
+                && (!e.overflowing || has(Mutant::MergesOverflowing))
         };
         if let Some(entry) = buffer.entries.iter_mut().find(mergeable) {
             entry.new = store.new;
             let under_line = entry.covered_by != 0;
             let after_flush = entry.flushed;
-            if !has(Sabotage::MergeKeepsFlushBit) {
+            if !has(Mutant::MergeKeepsFlushBit) {
                 entry.flushed = false;
                 entry.covered_by = 0;
             }
             m.durable_state_changed();
             m.count().log_entries_merged += 1;
             if after_flush {
-                m.corner(Corner::MergeAfterFlush as usize);
+                m.cover(Cover::MergeAfterFlush as usize);
             }
             if under_line {
-                m.corner(Corner::MergeUnderLine as usize);
+                m.cover(Cover::MergeUnderLine as usize);
             }
             m.note(|| format!("buffer {thread}: entry of {} merged, {:#x}", store.addr, store.new));
-            return Flow::Continue;
+            return Stall::None;
         }
         if buffer.entries.len() == self.capacity {
             buffer.store_waits = true;
             if buffer.entries.iter().all(|e| !e.committed && !e.overflowing) {
                 self.overflow(m, thread);
             } else if buffer.entries.iter().any(|e| e.committed) {
-                m.corner(Corner::WaitsForCommitted as usize);
+                m.cover(Cover::WaitsForCommitted as usize);
             }
-            return Flow::Retry;
+            return Stall::Retry;
         }
         self.drop_committed(m, store.addr);
         self.next_id += 1;
@@ -304,7 +304,7 @@ impl Silo {
         });
         let occupied = buffer.entries.len() as u64;
         if buffer.overflowed.contains(&store.addr) {
-            m.corner(Corner::AgainAfterOverflow as usize);
+            m.cover(Cover::AgainAfterOverflow as usize);
         }
         m.durable_state_changed();
         m.note(|| {
@@ -316,13 +316,13 @@ impl Silo {
         let c = m.count();
         c.log_entries += 1;
         c.log_buffer_max = c.log_buffer_max.max(occupied);
-        Flow::Continue
+        Stall::None
     }
 
     /// A new entry of a word has the committed value as its old word: committed entries of that word
     /// are not needed any more. (One that is on its way home arrives before anything newer of its line.)
     fn drop_committed(&mut self, m: &mut Machine, addr: Addr) {
-        if self.sabotages.has(Sabotage::TwinsStay) {
+        if self.mutants.has(Mutant::TwinsStay) {
             return;
         }
         for thread in 0..self.buffers.len() {
@@ -333,7 +333,7 @@ impl Silo {
             if dropped > 0 {
                 m.count().log_entries_discarded += dropped as u64;
                 m.durable_state_changed();
-                m.corner(Corner::TwinDropped as usize);
+                m.cover(Cover::TwinDropped as usize);
                 m.note(|| format!("buffer {thread}: committed entry of {addr} dropped"));
                 self.let_store_go_on(m, thread);
             }
@@ -351,7 +351,7 @@ impl Silo {
         let buffer = &mut self.buffers[thread];
         let count = buffer.entries.len().min(limit as usize);
         m.count().log_overflows += 1;
-        m.corner(Corner::Overflow as usize);
+        m.cover(Cover::Overflow as usize);
         m.note(|| format!("buffer {thread}: {count} entries overflow"));
         if buffer.tail - buffer.head + failure_lines_max(&self.config) >= buffer.area.media_lines {
             m.fail(format!(
@@ -378,9 +378,9 @@ impl Silo {
             .map(|word| u64::from_le_bytes(word.try_into().expect("chunks are words")))
             .collect();
         if buffer.tail > 0 && buffer.tail.is_multiple_of(buffer.area.media_lines) {
-            m.corner(Corner::AreaWrapped as usize);
+            m.cover(Cover::AreaWrapped as usize);
         }
-        if self.sabotages.has(Sabotage::OverflowWithoutUndo) {
+        if self.mutants.has(Mutant::OverflowWithoutUndo) {
             return self.write_home(m, thread);
         }
         let start = buffer.area.line(buffer.tail);
@@ -415,8 +415,7 @@ impl Silo {
     /// Frees entries that nobody needs any more: committed and at home, or overflowed and at home.
     fn free(&mut self, m: &mut Machine, thread: usize) {
         let buffer = &mut self.buffers[thread];
-        let batch_durable =
-            buffer.batch_parts == 0 || self.sabotages.has(Sabotage::FreedBeforeUndo);
+        let batch_durable = buffer.batch_parts == 0 || self.mutants.has(Mutant::FreedBeforeUndo);
         let before = buffer.entries.len();
         buffer
             .entries
@@ -452,14 +451,14 @@ impl Silo {
         let to_redo = |e: &&LogEntry| e.committed && !e.flushed;
         let redo = entries.iter().filter(to_redo);
         records.extend(redo.clone().map(|e| record(false, e.tx, e.addr.0, e.new)));
-        if !self.sabotages.has(Sabotage::NoTuple) {
+        if !self.mutants.has(Mutant::NoTuple) {
             let mut last = None;
             let first_of_tx = redo.filter(|e| last.replace(e.tx) != Some(e.tx));
             records.extend(first_of_tx.map(|e| record(false, e.tx, TUPLE, 0)));
         }
         let open = entries.iter().filter(|e| !e.committed);
         records.extend(open.map(|e| record(e.flushed, e.tx, e.addr.0, e.old)));
-        if self.sabotages.has(Sabotage::BatteryTooSmall) {
+        if self.mutants.has(Mutant::BatteryTooSmall) {
             records.pop();
         }
         records
@@ -467,18 +466,18 @@ impl Silo {
 }
 
 impl Design for Silo {
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         if store.old == store.new {
             m.count().log_entries_ignored += 1;
-            return Flow::Continue;
+            return Stall::None;
         }
         self.log(m, store)
     }
 
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         let thread = tx.thread as usize;
         let buffer = &mut self.buffers[thread];
-        let mark = !self.sabotages.has(Sabotage::CommitNotMarked);
+        let mark = !self.mutants.has(Mutant::CommitNotMarked);
         for entry in buffer.entries.iter_mut().filter(|e| e.tx == tx.number && mark) {
             m.count().log_entries_discarded += u64::from(entry.flushed);
             entry.committed = true;
@@ -486,15 +485,20 @@ impl Design for Silo {
         buffer.overflowed.clear();
         m.durable_state_changed();
         m.note(|| format!("buffer {thread}: entries of transaction {} are committed", tx.number));
-        if !self.sabotages.has(Sabotage::HeadStays) {
+        if !self.mutants.has(Mutant::HeadStays) {
             buffer.head = buffer.tail;
         }
         self.write_home(m, thread);
         self.free(m, thread);
-        Flow::After(2 * m.path() + self.latency())
+        Stall::For(2 * m.bypass_cycles() + self.latency())
     }
 
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> Eviction {
+    fn llc_evict(
+        &mut self,
+        m: &mut Machine,
+        line: LineAddr,
+        _content: &LineData,
+    ) -> WritebackAction {
         self.next_id += 1;
         let token = self.next_id << 2 | Durable::Line.token();
         let mut covers = false;
@@ -503,18 +507,18 @@ impl Design for Silo {
                 entry.covered_by = token;
                 covers = true;
                 if entry.committed {
-                    m.corner(Corner::LineSettlesCommitted as usize);
+                    m.cover(Cover::LineSettlesCommitted as usize);
                 }
-                if self.sabotages.has(Sabotage::FlushBitAtEviction) {
+                if self.mutants.has(Mutant::FlushBitAtEviction) {
                     entry.flushed = true;
                     m.durable_state_changed();
                 }
             }
         }
-        Eviction::WriteBack { after: 0, token: if covers { token } else { 0 } }
+        WritebackAction::Send { after: 0, token: if covers { token } else { 0 } }
     }
 
-    fn persisted(&mut self, m: &mut Machine, token: Token) {
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
         match Durable::parse(token) {
             Durable::Home { thread, id } => {
                 if let Some(entry) = self.buffers[thread].entries.iter_mut().find(|e| e.id == id) {
@@ -528,7 +532,7 @@ impl Design for Silo {
                 let buffer = &mut self.buffers[thread];
                 buffer.batch_parts -= 1;
                 // The store that brought it about waits for it, so its transaction is still open.
-                if buffer.batch_parts == 0 && !self.sabotages.has(Sabotage::TailStays) {
+                if buffer.batch_parts == 0 && !self.mutants.has(Mutant::TailStays) {
                     buffer.tail += 1;
                     m.durable_state_changed();
                     m.note(|| format!("buffer {thread}: its overflow batch is in the log area"));
@@ -555,17 +559,17 @@ impl Design for Silo {
         self.buffers.iter().all(|b| b.entries.iter().all(|e| !e.committed))
     }
 
-    fn power_failure(&self, medium: &mut Medium) {
+    fn power_failure(&self, image: &mut SurvivingImage) {
         for (thread, buffer) in self.buffers.iter().enumerate() {
             let records = self.failure_records(thread);
             for record in &records {
-                medium.note(|| format!("battery, buffer {thread}: {}", record.describe()));
+                image.note(|| format!("battery, buffer {thread}: {}", record.describe()));
             }
             for (number, records) in (buffer.tail..).zip(records.chunks(RECORDS_PER_BATCH as usize))
             {
                 let (bytes, words) = media_line(records);
                 let used = &bytes[..words * WORD_BYTES as usize];
-                medium.write_bytes(buffer.area.line(number), used);
+                image.write_bytes(buffer.area.line(number), used);
             }
         }
     }

@@ -1,23 +1,27 @@
 //! Recovery (§III-G), from the registers and the bytes of the log areas.
 
 use super::log_area::{Area, TUPLE, read_media_line};
-use super::{RecoveryReport, Sabotage, Site};
+use super::{DesignContext, Mutant, RecoveryReport};
 use graven_base::memory::Addr;
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 
 /// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
 /// is 0; one without a tuple is undone, newest first.
-pub fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+pub fn recover(
+    context: &DesignContext,
+    registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
     let mut report = RecoveryReport::default();
     let (mut records, mut redo, mut undo) = (Vec::new(), Vec::new(), Vec::new());
-    for thread in 0..site.threads {
+    for thread in 0..context.threads {
         let [head, tail] = [0, 1].map(|i| registers[thread as usize * 2 + i]);
-        let area = Area::of(site, thread);
+        let area = Area::of(context, thread);
         records.clear();
-        (head..tail).for_each(|number| read_media_line(area.line(number), medium, &mut records));
+        (head..tail).for_each(|number| read_media_line(area.line(number), image, &mut records));
         report.records_scanned += records.len() as u64;
         for record in &records {
-            medium.note(|| format!("log area {thread}: {}", record.describe()));
+            image.note(|| format!("log area {thread}: {}", record.describe()));
         }
         let tuples: Vec<u16> = records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx).collect();
         for record in records.iter().filter(|r| r.addr != TUPLE) {
@@ -29,14 +33,14 @@ pub fn recover(site: &Site, registers: &[u64], medium: &mut Medium) -> RecoveryR
         }
     }
     for record in redo {
-        medium.store(Addr(record.addr), record.data);
+        image.store(Addr(record.addr), record.data);
         report.words_redone += 1;
     }
-    if !site.sabotages.has(Sabotage::UndoOldestFirst) {
+    if !context.mutants.has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
     for record in undo {
-        medium.store(Addr(record.addr), record.data);
+        image.store(Addr(record.addr), record.data);
         report.words_undone += 1;
     }
     report
@@ -54,7 +58,7 @@ mod tests {
     fn tuples_decide_and_undo_goes_newest_first() {
         let mut config = crate::testing::defaults();
         config.set("silo.log_bytes_per_thread", "4 KB").expect("a valid size");
-        let site = Site::new(config, 1, Addr(1 << 20), Addr(2 << 20));
+        let context = DesignContext::new(config, 1, Addr(1 << 20), Addr(2 << 20));
         let record = |flush_bit, tx, addr, data| Record { flush_bit, thread: 0, tx, addr, data };
         let overflowed = [record(true, 6, 64, 100)];
         let added = [
@@ -63,15 +67,15 @@ mod tests {
             record(false, 5, TUPLE, 0),
             record(false, 6, 64, 101),
         ];
-        let area = Area::of(&site, 0);
+        let area = Area::of(&context, 0);
         // The area's last line and its first: the records wrap.
         let last = area.media_lines - 1;
         let mut cells = Image::new();
         cells.write_bytes(area.line(last), &media_line(&overflowed).0);
         cells.write_bytes(area.line(last + 1), &media_line(&added).0);
-        let mut medium = Medium::new(cells);
-        let report = recover(&site, &[last, last + 2], &mut medium);
+        let mut image = SurvivingImage::new(cells);
+        let report = recover(&context, &[last, last + 2], &mut image);
         assert_eq!((report.records_scanned, report.words_redone, report.words_undone), (5, 1, 2));
-        assert_eq!([8, 16, 64].map(|addr| medium.peek(Addr(addr))), [51, 0, 100]);
+        assert_eq!([8, 16, 64].map(|addr| image.peek(Addr(addr))), [51, 0, 100]);
     }
 }

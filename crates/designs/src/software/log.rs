@@ -1,13 +1,13 @@
 //! A thread's log: its bytes, and the code that writes it.
 
 use super::SoftwareLogConfig;
-use super::corners::Corner;
+use super::cover::Cover;
 use crate::torn;
 use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
-use graven_base::surviving::Medium;
-use graven_machine::design::{Code, Site};
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{Code, DesignContext};
 use graven_machine::machine::Machine;
 use graven_machine::request::WriteClass;
 
@@ -75,19 +75,19 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// That of a thread; `sabotages`: the design's names of the faults, in their order.
-    pub fn of(site: &Site, thread: ThreadId, sabotages: [impl Into<usize>; 4]) -> Area {
+    /// That of a thread; `mutants`: the design's names of the faults, in their order.
+    pub fn of(context: &DesignContext, thread: ThreadId, mutants: [impl Into<usize>; 4]) -> Area {
         let [first_word_only, never_flips, not_cleared, head_ignored] =
-            sabotages.map(|sabotage| site.sabotages.has(sabotage));
+            mutants.map(|mutant| context.mutants.has(mutant));
         let faults = Faults {
             torn_bit_in_first_word_only: first_word_only,
             torn_bit_never_flips: never_flips,
             log_not_cleared: not_cleared,
             head_ignored,
         };
-        let bytes = site.config.get::<SoftwareLogConfig>().log_bytes_per_thread.0;
+        let bytes = context.config.get::<SoftwareLogConfig>().log_bytes_per_thread.0;
         let bytes = bytes / LINE_BYTES * LINE_BYTES;
-        let head = site.thread_area(thread, bytes);
+        let head = context.thread_area(thread, bytes);
         let slots = (bytes - LINE_BYTES) / RECORD_BYTES;
         Area { head, start: head.plus(LINE_BYTES), slots, faults }
     }
@@ -101,19 +101,19 @@ impl Area {
     }
 
     /// Clears it, so that what is written there first can be told from what was there.
-    pub fn format(&self, medium: &mut Medium) {
+    pub fn format(&self, image: &mut SurvivingImage) {
         if !self.faults.log_not_cleared {
-            medium.clear(self.head, self.slot(self.slots - 1).plus(RECORD_BYTES));
+            image.clear(self.head, self.slot(self.slots - 1).plus(RECORD_BYTES));
         }
     }
 
     /// The records from the head on until the first that is not there, oldest first.
-    pub fn read(&self, medium: &mut Medium) -> Vec<Record> {
-        let head = if self.faults.head_ignored { 0 } else { medium.load(self.head) };
+    pub fn read(&self, image: &mut SurvivingImage) -> Vec<Record> {
+        let head = if self.faults.head_ignored { 0 } else { image.load(self.head) };
         let mut records = Vec::new();
         for number in head..head.saturating_add(self.slots) {
             let slot = self.slot(number);
-            let mut words = [slot, slot.plus(WORD_BYTES)].map(|word| medium.load(word));
+            let mut words = [slot, slot.plus(WORD_BYTES)].map(|word| image.load(word));
             if self.faults.torn_bit_in_first_word_only {
                 words = torn::as_the_first(words);
             }
@@ -165,7 +165,7 @@ impl Log {
             Record::Commit(_) => WriteClass::Metadata,
         };
         if self.next >= self.area.slots {
-            m.corner(Corner::LogWrapped as usize);
+            m.cover(Cover::LogWrapped as usize);
         }
         let slot = self.area.slot(self.next);
         let [head, value] = record.words(self.area.torn(self.next));

@@ -12,7 +12,7 @@
 //! | `undo`, `redo` | the two ways of logging, with their recovery |
 //! | `log` | a thread's log: its bytes, and the code that writes it |
 //! | `write_set` | the table in DRAM of the words that a transaction has stored to |
-//! | `corners` | states worth reaching |
+//! | `cover` | states worth reaching |
 //!
 //! **The log.** Each thread appends to a circular log of its own, which begins with a line for its head. Records are
 //! numbered from 0 over all passes: record `n` lies in slot `n mod slots`. A record takes 16 B, two uncacheable
@@ -58,7 +58,7 @@
 //! words came, a line again if another came between; that a transaction which stores nothing logs nothing.
 //! Mechanisms and orders: see `undo` and `redo`.
 
-mod corners;
+mod cover;
 mod log;
 pub mod redo;
 pub mod undo;
@@ -69,7 +69,7 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::LineAddr;
 use graven_base::section;
 use graven_machine::config::DramConfig;
-use graven_machine::design::{Code, Site};
+use graven_machine::design::{Code, DesignContext};
 
 use log::{Area, Log};
 use write_set::WriteSet;
@@ -121,15 +121,15 @@ impl Logging {
     /// # Errors
     /// They do not fit.
     fn new(
-        site: &Site,
+        context: &DesignContext,
         forcing: Forcing,
-        area: fn(&Site, ThreadId) -> Area,
+        area: fn(&DesignContext, ThreadId) -> Area,
     ) -> Result<(Logging, Vec<(Log, WriteSet)>), ConfigError> {
-        let config = site.config.get::<SoftwareLogConfig>().clone();
+        let config = context.config.get::<SoftwareLogConfig>().clone();
         let bytes = config.log_bytes_per_thread.0;
-        site.check_thread_areas("software_log.log_bytes_per_thread", bytes)?;
-        let logs = (0..site.threads).map(|thread| Log::new(area(site, thread)));
-        let threads = logs.zip(write_sets(site, &config)?).collect();
+        context.check_thread_areas("software_log.log_bytes_per_thread", bytes)?;
+        let logs = (0..context.threads).map(|thread| Log::new(area(context, thread)));
+        let threads = logs.zip(write_sets(context, &config)?).collect();
         Ok((Logging { config, forcing }, threads))
     }
 
@@ -158,20 +158,23 @@ impl Logging {
 }
 
 /// The write sets of all threads, or why they do not fit.
-fn write_sets(site: &Site, config: &SoftwareLogConfig) -> Result<Vec<WriteSet>, ConfigError> {
-    let heap = site.config.get::<DramConfig>().capacity_bytes.0 / 2;
+fn write_sets(
+    context: &DesignContext,
+    config: &SoftwareLogConfig,
+) -> Result<Vec<WriteSet>, ConfigError> {
+    let heap = context.config.get::<DramConfig>().capacity_bytes.0 / 2;
     let each = WriteSet::bytes(config.write_set_words);
-    let needed = u64::from(site.threads) * each;
+    let needed = u64::from(context.threads) * each;
     if needed > heap {
         let why = format!(
             "write sets of {} threads need {}, and the DRAM has {} for designs",
-            site.threads,
+            context.threads,
             Size(needed),
             Size(heap)
         );
         let keys = ["software_log.write_set_words", "dram.capacity_bytes"];
-        return Err(site.config.inconsistent(&keys, why));
+        return Err(context.config.inconsistent(&keys, why));
     }
     let of = |thread| WriteSet::new(config.write_set_words, u64::from(thread) * each);
-    Ok((0..site.threads).map(of).collect())
+    Ok((0..context.threads).map(of).collect())
 }

@@ -16,22 +16,22 @@
 //! **Recovery** reads each log from the head on and writes the words of transactions whose commit record is there,
 //! oldest first.
 
-use super::corners::{CORNERS, Corner};
+use super::cover::{COVER_POINTS, Cover};
 use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    Code, Design, Entry, PLAIN, Promise, RecoveryReport, Sabotages, Site, Turn,
+    Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::program::{Disturbance, Op};
-use graven_machine::sabotages;
 
-sabotages! {
+mutants! {
     /// Stores in place do not wait for the log.
     LogNotAwaited = "log-not-awaited";
     /// A commit leaves no record.
@@ -67,35 +67,35 @@ sabotages! {
 }
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "redo-clwb",
     summary: "software redo logging: write set in DRAM, uncacheable log, stores in place and clwb after it",
     paper: "FWB §II, §VI",
-    promise: |_: &Config| Promise::Durable,
+    guarantee: |_: &Config| Guarantee::Durable,
     section: Some(|| Box::new(SoftwareLogConfig::default())),
-    build: |site| Ok(Box::new(Redo::new(site, Forcing::Forced)?)),
+    build: |context| Ok(Box::new(Redo::new(context, Forcing::Forced)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    corners: CORNERS,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
     stress: &[
         ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB"]),
         ("software_log.write_set_words", &["128", "256"]),
         ("core.write_combining_lines", &["1", "2", "4", "6"]),
     ],
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// Without write-backs and fences.
-pub const UNSAFE: Entry = Entry {
+pub const UNSAFE: DesignInfo = DesignInfo {
     name: "unsafe-redo",
     summary: "software redo logging with nothing forced to PM",
     paper: "FWB §VI (unsafe-base)",
-    promise: |_: &Config| Promise::Nothing,
+    guarantee: |_: &Config| Guarantee::None,
     default: false,
-    build: |site| Ok(Box::new(Redo::new(site, Forcing::Unforced)?)),
-    sabotages: &[],
-    ..ENTRY
+    build: |context| Ok(Box::new(Redo::new(context, Forcing::Unforced)?)),
+    mutants: &[],
+    ..INFO
 };
 
 struct Thread {
@@ -113,31 +113,31 @@ struct Thread {
 struct Redo {
     logging: Logging,
     threads: Vec<Thread>,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl Redo {
-    fn new(site: &Site, forcing: Forcing) -> Result<Redo, ConfigError> {
-        let (logging, threads) = Logging::new(site, forcing, area)?;
+    fn new(context: &DesignContext, forcing: Forcing) -> Result<Redo, ConfigError> {
+        let (logging, threads) = Logging::new(context, forcing, area)?;
         let thread = |(log, words)| Thread {
             log,
             words,
             in_transaction: false,
-            number: site.first_transaction,
+            number: context.first_transaction,
             committed: 0,
             owes: false,
         };
         let threads = threads.into_iter().map(thread).collect();
-        Ok(Redo { logging, threads, sabotages: site.sabotages })
+        Ok(Redo { logging, threads, mutants: context.mutants })
     }
 
     /// What the thread has committed leaves the log.
     fn truncate(&mut self, m: &mut Machine, thread: usize, awaited: bool, code: &mut Code) {
-        if !self.sabotages.has(Sabotage::WriteBacksNotAwaited) {
+        if !self.mutants.has(Mutant::WriteBacksNotAwaited) {
             self.logging.fence(code);
         }
         let t = &self.threads[thread];
-        if !self.sabotages.has(Sabotage::HeadStays) {
+        if !self.mutants.has(Mutant::HeadStays) {
             m.note(|| format!("thread {thread} moves its head to record {}", t.committed));
             t.log.move_head(&self.logging.config, t.committed, code);
         }
@@ -151,8 +151,8 @@ impl Redo {
 
     fn append(&mut self, m: &mut Machine, thread: usize, record: Record, code: &mut Code) {
         if !self.threads[thread].log.has_room() && self.threads[thread].owes {
-            m.corner(Corner::TruncatedForRoom as usize);
-            let awaited = !self.sabotages.has(Sabotage::SlotsUsedBeforeHead);
+            m.cover(Cover::TruncatedForRoom as usize);
+            let awaited = !self.mutants.has(Mutant::SlotsUsedBeforeHead);
             self.truncate(m, thread, awaited, code);
         }
         let t = &mut self.threads[thread];
@@ -169,15 +169,15 @@ impl Redo {
     }
 
     /// In the place of a load of the transaction, if it has stored to the word.
-    fn load(&self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) -> Turn {
+    fn load(&self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) -> OpAction {
         let t = &self.threads[thread];
         // A transaction that has stored nothing knows it.
-        if t.words.is_empty() || self.sabotages.has(Sabotage::WriteSetIgnored) {
-            return Turn::Executes;
+        if t.words.is_empty() || self.mutants.has(Mutant::WriteSetIgnored) {
+            return OpAction::Execute;
         }
         match t.words.search(m, &self.logging.config, home, code) {
-            Found::Entry(entry) => Turn::Returns(t.words.load(entry, code)),
-            Found::Empty(_) => Turn::Executes,
+            Found::Entry(entry) => OpAction::Return(t.words.load(entry, code)),
+            Found::Empty(_) => OpAction::Execute,
         }
     }
 
@@ -188,14 +188,14 @@ impl Redo {
         thread: usize,
         (home, value): (Addr, u64),
         code: &mut Code,
-    ) -> Turn {
+    ) -> OpAction {
         let t = &mut self.threads[thread];
         if !t.in_transaction {
             m.fail(format!("thread {thread} stores to {home} outside a transaction"));
-            return Turn::Executes;
+            return OpAction::Execute;
         }
         match t.words.search(m, &self.logging.config, home, code) {
-            Found::Entry(_) if self.sabotages.has(Sabotage::OldestValueStored) => {}
+            Found::Entry(_) if self.mutants.has(Mutant::OldestValueStored) => {}
             Found::Entry(entry) => t.words.update(entry, value, code),
             Found::Empty(_) if t.words.is_full() => m.fail(format!(
                 "transaction {} of thread {thread} stores to more words than \
@@ -207,7 +207,7 @@ impl Redo {
             }
         }
         self.append(m, thread, Record::Word(home, value), code);
-        Turn::Defers
+        OpAction::Defer
     }
 
     /// At the end of a transaction.
@@ -220,10 +220,10 @@ impl Redo {
             return;
         }
         code.end();
-        if !self.sabotages.has(Sabotage::CommitRecordMissing) {
+        if !self.mutants.has(Mutant::CommitRecordMissing) {
             self.append(m, thread, Record::Commit(number), code);
         }
-        if !self.sabotages.has(Sabotage::LogNotAwaited) {
+        if !self.mutants.has(Mutant::LogNotAwaited) {
             self.logging.fence(code);
         }
         let t = &mut self.threads[thread];
@@ -233,7 +233,7 @@ impl Redo {
             code.compute(self.logging.config.home_instructions);
             code.store(home, value);
         }
-        if self.logging.is_forced() && !self.sabotages.has(Sabotage::WriteBackMissing) {
+        if self.logging.is_forced() && !self.mutants.has(Mutant::WriteBackMissing) {
             self.logging.write_back(&t.words, code);
         }
         t.committed = t.log.next;
@@ -243,11 +243,11 @@ impl Redo {
     /// Before the thread lets go of what others may store to.
     fn let_go(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
         let t = &self.threads[thread];
-        if !t.owes || t.in_transaction || self.sabotages.has(Sabotage::NotTruncatedForLock) {
+        if !t.owes || t.in_transaction || self.mutants.has(Mutant::NotTruncatedForLock) {
             return;
         }
-        m.corner(Corner::TruncatedForLock as usize);
-        let awaited = !self.sabotages.has(Sabotage::HeadNotAwaitedForLock);
+        m.cover(Cover::TruncatedForLock as usize);
+        let awaited = !self.mutants.has(Mutant::HeadNotAwaitedForLock);
         self.truncate(m, thread, awaited, code);
     }
 }
@@ -262,7 +262,13 @@ impl Design for Redo {
         true
     }
 
-    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+    fn software(
+        &mut self,
+        m: &mut Machine,
+        thread: ThreadId,
+        op: &Op,
+        code: &mut Code,
+    ) -> OpAction {
         let thread = thread as usize;
         match *op {
             Op::TxBegin => {
@@ -284,43 +290,47 @@ impl Design for Redo {
             }
             _ => {}
         }
-        Turn::Executes
+        OpAction::Execute
     }
 }
 
-fn area(site: &Site, thread: ThreadId) -> Area {
+fn area(context: &DesignContext, thread: ThreadId) -> Area {
     Area::of(
-        site,
+        context,
         thread,
         [
-            Sabotage::TornBitInFirstWordOnly,
-            Sabotage::TornBitNeverFlips,
-            Sabotage::LogNotCleared,
-            Sabotage::HeadIgnored,
+            Mutant::TornBitInFirstWordOnly,
+            Mutant::TornBitNeverFlips,
+            Mutant::LogNotCleared,
+            Mutant::HeadIgnored,
         ],
     )
 }
 
-fn format(site: &Site, medium: &mut Medium) {
-    (0..site.threads).for_each(|thread| area(site, thread).format(medium));
+fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    (0..context.threads).for_each(|thread| area(context, thread).format(image));
 }
 
-fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    for thread in 0..site.threads {
-        let mut records = area(site, thread).read(medium);
+    for thread in 0..context.threads {
+        let mut records = area(context, thread).read(image);
         report.records_scanned += records.len() as u64 + 1;
-        if !site.sabotages.has(Sabotage::UncommittedRedone) {
+        if !context.mutants.has(Mutant::UncommittedRedone) {
             let commit = records.iter().rposition(|r| matches!(r, Record::Commit(_)));
             records.truncate(commit.unwrap_or(0));
         }
-        if site.sabotages.has(Sabotage::RedoNewestFirst) {
+        if context.mutants.has(Mutant::RedoNewestFirst) {
             records.reverse();
         }
         for record in records {
             let Record::Word(home, new) = record else { continue };
-            medium.note(|| format!("log of thread {thread}: {home} redone"));
-            medium.store(home, new);
+            image.note(|| format!("log of thread {thread}: {home} redone"));
+            image.store(home, new);
             report.words_redone += 1;
         }
     }

@@ -15,22 +15,22 @@
 //! **Recovery** writes the old words of the records from the head on back, newest first. Open transactions have no word
 //! in common, so the order of threads does not matter.
 
-use super::corners::CORNERS;
+use super::cover::COVER_POINTS;
 use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::ids::ThreadId;
 use graven_base::memory::Addr;
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    Code, Design, Entry, PLAIN, Promise, RecoveryReport, Sabotages, Site, Turn,
+    Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
 };
 use graven_machine::machine::Machine;
+use graven_machine::mutants;
 use graven_machine::program::Op;
-use graven_machine::sabotages;
 
-sabotages! {
+mutants! {
     /// A store does not wait for its record.
     RecordNotAwaited = "record-not-awaited";
     /// A store has no record.
@@ -69,41 +69,41 @@ const STRESS: &[(&str, &[&str])] = &[
 ];
 
 /// The design's entry in the registry.
-pub const ENTRY: Entry = Entry {
+pub const INFO: DesignInfo = DesignInfo {
     name: "undo-clwb",
     summary: "software undo logging: uncacheable log, fences, clwb of written lines at the end",
     paper: "FWB §II, §VI",
-    promise: |_: &Config| Promise::Durable,
+    guarantee: |_: &Config| Guarantee::Durable,
     section: Some(|| Box::new(SoftwareLogConfig::default())),
-    build: |site| Ok(Box::new(Undo::new(site, Forcing::Forced)?)),
+    build: |context| Ok(Box::new(Undo::new(context, Forcing::Forced)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
+    mutants: Mutant::NAMED,
     // The others are states of a redo log.
-    corners: CORNERS.split_at(3).0,
+    cover_points: COVER_POINTS.split_at(3).0,
     stress: STRESS,
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 /// As published: nothing keeps a store's line behind its record.
-pub const LITERAL: Entry = Entry {
+pub const LITERAL: DesignInfo = DesignInfo {
     name: "undo-clwb-literal",
     summary: "undo-clwb as published: no fence between a record and its store",
     default: false,
-    inherent: Sabotages::only(Sabotage::RecordNotAwaited as usize),
-    ..ENTRY
+    inherent: Mutants::only(Mutant::RecordNotAwaited as usize),
+    ..INFO
 };
 
 /// Without write-backs and fences.
-pub const UNSAFE: Entry = Entry {
+pub const UNSAFE: DesignInfo = DesignInfo {
     name: "unsafe-undo",
     summary: "software undo logging with nothing forced to PM",
     paper: "FWB §VI (unsafe-base)",
-    promise: |_: &Config| Promise::Nothing,
+    guarantee: |_: &Config| Guarantee::None,
     default: false,
-    build: |site| Ok(Box::new(Undo::new(site, Forcing::Unforced)?)),
-    sabotages: &[],
-    ..ENTRY
+    build: |context| Ok(Box::new(Undo::new(context, Forcing::Unforced)?)),
+    mutants: &[],
+    ..INFO
 };
 
 struct Thread {
@@ -115,15 +115,15 @@ struct Thread {
 struct Undo {
     logging: Logging,
     threads: Vec<Thread>,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 impl Undo {
-    fn new(site: &Site, forcing: Forcing) -> Result<Undo, ConfigError> {
-        let (logging, threads) = Logging::new(site, forcing, area)?;
+    fn new(context: &DesignContext, forcing: Forcing) -> Result<Undo, ConfigError> {
+        let (logging, threads) = Logging::new(context, forcing, area)?;
         let thread = |(log, words)| Thread { log, words, in_transaction: false };
         let threads = threads.into_iter().map(thread).collect();
-        Ok(Undo { logging, threads, sabotages: site.sabotages })
+        Ok(Undo { logging, threads, mutants: context.mutants })
     }
 
     /// Before a transactional store: the old word is logged, unless it is already.
@@ -140,21 +140,21 @@ impl Undo {
             return;
         }
         t.words.insert(&self.logging.config, bucket, home, None, code);
-        if self.sabotages.has(Sabotage::RecordMissing) {
+        if self.mutants.has(Mutant::RecordMissing) {
             return;
         }
-        code.load_beside(home);
+        code.load_independent(home);
         let old = m.load(home);
         m.note(|| format!("thread {thread} logs {home}: {old:#x} (record {})", t.log.next));
         t.log.append(m, &self.logging.config, Record::Word(home, old), code);
-        if !self.sabotages.has(Sabotage::RecordNotAwaited) {
+        if !self.mutants.has(Mutant::RecordNotAwaited) {
             self.logging.fence(code);
         }
     }
 
     /// At the end of a transaction.
     fn commit(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
-        let early = self.sabotages.has(Sabotage::CommitBeforeWriteBacks);
+        let early = self.mutants.has(Mutant::CommitBeforeWriteBacks);
         let t = &mut self.threads[thread];
         t.in_transaction = false;
         if t.words.is_empty() {
@@ -166,20 +166,20 @@ impl Undo {
             code.end();
             t.log.move_head(&self.logging.config, t.log.next, code);
         }
-        if self.logging.is_forced() && !self.sabotages.has(Sabotage::WriteBackMissing) {
+        if self.logging.is_forced() && !self.mutants.has(Mutant::WriteBackMissing) {
             self.logging.write_back(&t.words, code);
         }
-        if !self.sabotages.has(Sabotage::WriteBacksNotAwaited) {
+        if !self.mutants.has(Mutant::WriteBacksNotAwaited) {
             self.logging.fence(code);
         }
         if !early {
             code.end();
-            if !self.sabotages.has(Sabotage::CommitRecordMissing) {
+            if !self.mutants.has(Mutant::CommitRecordMissing) {
                 m.note(|| format!("thread {thread} moves its head to record {}", t.log.next));
                 t.log.move_head(&self.logging.config, t.log.next, code);
             }
         }
-        if !self.sabotages.has(Sabotage::CommitNotAwaited) {
+        if !self.mutants.has(Mutant::CommitNotAwaited) {
             self.logging.fence(code);
         }
     }
@@ -195,13 +195,19 @@ impl Design for Undo {
         true
     }
 
-    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+    fn software(
+        &mut self,
+        m: &mut Machine,
+        thread: ThreadId,
+        op: &Op,
+        code: &mut Code,
+    ) -> OpAction {
         let thread = thread as usize;
         match *op {
             Op::TxBegin => {
                 let t = &mut self.threads[thread];
                 t.in_transaction = true;
-                if !self.sabotages.has(Sabotage::WriteSetNotEmptied) {
+                if !self.mutants.has(Mutant::WriteSetNotEmptied) {
                     t.words.begin();
                 }
             }
@@ -213,41 +219,45 @@ impl Design for Undo {
             Op::TxEnd => self.commit(m, thread, code),
             _ => {}
         }
-        Turn::Executes
+        OpAction::Execute
     }
 }
 
-fn area(site: &Site, thread: ThreadId) -> Area {
+fn area(context: &DesignContext, thread: ThreadId) -> Area {
     Area::of(
-        site,
+        context,
         thread,
         [
-            Sabotage::TornBitInFirstWordOnly,
-            Sabotage::TornBitNeverFlips,
-            Sabotage::LogNotCleared,
-            Sabotage::HeadIgnored,
+            Mutant::TornBitInFirstWordOnly,
+            Mutant::TornBitNeverFlips,
+            Mutant::LogNotCleared,
+            Mutant::HeadIgnored,
         ],
     )
 }
 
-fn format(site: &Site, medium: &mut Medium) {
-    (0..site.threads).for_each(|thread| area(site, thread).format(medium));
+fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    (0..context.threads).for_each(|thread| area(context, thread).format(image));
 }
 
-fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    for thread in 0..site.threads {
-        let mut records = area(site, thread).read(medium);
+    for thread in 0..context.threads {
+        let mut records = area(context, thread).read(image);
         report.records_scanned += records.len() as u64 + 1;
-        if site.sabotages.has(Sabotage::NewestNotUndone) {
+        if context.mutants.has(Mutant::NewestNotUndone) {
             records.pop();
         }
-        let skipped = usize::from(site.sabotages.has(Sabotage::OldestNotUndone));
+        let skipped = usize::from(context.mutants.has(Mutant::OldestNotUndone));
         for record in records.into_iter().skip(skipped).rev() {
             // Another kind is not written, and is noise.
             let Record::Word(home, old) = record else { continue };
-            medium.note(|| format!("log of thread {thread}: {home} undone"));
-            medium.store(home, old);
+            image.note(|| format!("log of thread {thread}: {home} undone"));
+            image.store(home, old);
             report.words_undone += 1;
         }
     }

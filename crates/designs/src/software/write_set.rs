@@ -1,7 +1,7 @@
 //! The table in DRAM of the words that a transaction has stored to.
 
 use super::SoftwareLogConfig;
-use super::corners::Corner;
+use super::cover::Cover;
 use graven_base::memory::{Addr, WORD_BYTES, mix};
 use graven_machine::design::Code;
 use graven_machine::machine::Machine;
@@ -106,19 +106,19 @@ impl WriteSet {
         let mut index = first;
         loop {
             if index != first {
-                m.corner(Corner::Collision as usize);
+                m.cover(Cover::Collision as usize);
             }
-            code.load_beside(self.bucket(index));
+            code.load_independent(self.bucket(index));
             code.compute(config.bucket_instructions);
             let bucket = self.buckets[index];
             if bucket.transaction != self.transaction {
                 return Found::Empty(index);
             }
             let entry = bucket.entry as usize;
-            code.load_beside(self.entry(entry));
+            code.load_independent(self.entry(entry));
             code.compute(config.entry_instructions);
             if self.words[entry].0 == home {
-                m.corner(Corner::FoundAgain as usize);
+                m.cover(Cover::FoundAgain as usize);
                 return Found::Entry(entry);
             }
             index = (index + 1) & mask;
@@ -154,7 +154,7 @@ impl WriteSet {
 
     /// Loads the value of a word that was found.
     pub fn load(&self, entry: usize, code: &mut Code) -> u64 {
-        code.load_beside(self.entry(entry).plus(WORD_BYTES));
+        code.load_independent(self.entry(entry).plus(WORD_BYTES));
         self.words[entry].1
     }
 }

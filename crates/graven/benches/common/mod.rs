@@ -11,7 +11,7 @@ use graven::memory::{Addr, Image, LineAddr, LineData};
 use graven::program::{Op, Program, Ptr};
 use graven::sim::{Simulation, Spec};
 use graven::trace::requests::{Content, Request, Writer};
-use graven::workload::{Entry, Violation, Workload};
+use graven::workload::{BrokenInvariant, Workload, WorkloadInfo};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -68,7 +68,7 @@ pub fn trace(requests: u64, pattern: Pattern, gap: u64) -> Vec<u8> {
 }
 
 /// Each thread goes through 16 KB of its own, in 70% loads and 30% stores: all L1 hits.
-pub static FRIENDLY: Entry = Entry {
+pub static FRIENDLY: WorkloadInfo = WorkloadInfo {
     name: "friendly",
     group: "bench",
     sections: &[],
@@ -78,7 +78,7 @@ pub static FRIENDLY: Entry = Entry {
 };
 
 /// Each thread goes through 64 MB of its own, a line at a time: all misses.
-pub static MISSING: Entry = Entry {
+pub static MISSING: WorkloadInfo = WorkloadInfo {
     name: "missing",
     group: "bench",
     sections: &[],
@@ -128,7 +128,7 @@ impl Workload for Stream {
         Box::new(Walk { left: self.operations, base, step, at: 0, bytes: self.bytes })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
@@ -137,7 +137,7 @@ impl Workload for Stream {
 pub fn spec(
     config: &Config,
     design: &str,
-    workload: &'static Entry,
+    workload: &'static WorkloadInfo,
     threads: u32,
     transactions: u64,
 ) -> Spec {
@@ -152,7 +152,7 @@ pub fn spec(
 pub fn simulation(
     config: &Config,
     design: &str,
-    workload: &'static Entry,
+    workload: &'static WorkloadInfo,
     threads: u32,
     transactions: u64,
 ) -> Simulation {

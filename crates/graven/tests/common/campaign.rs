@@ -4,12 +4,12 @@ use super::registry;
 use graven::config::validate;
 use std::collections::BTreeSet;
 
-use graven::design::Sabotages;
+use graven::design::Mutants;
 use graven::lab::case::{Case, designs_of};
-use graven::lab::explorer::{Conviction, Exhaustion, Outcome, Tally, Thoroughness};
+use graven::lab::explorer::{CrashRun, Outcome, Tally, Thoroughness, Violation};
 use graven::lab::litmus::{Litmus, parse};
-use graven::sim::{Spec, Trial};
-use graven::workload::Entry;
+use graven::sim::{CrashOptions, Spec};
+use graven::workload::WorkloadInfo;
 
 use super::shared_lines::SHARED_LINES;
 use super::tiny_config;
@@ -18,7 +18,7 @@ use super::tiny_config;
 /// and that of the bytes which the log region holds at first.
 pub struct Campaign {
     /// What runs.
-    pub workload: &'static Entry,
+    pub workload: &'static WorkloadInfo,
     /// On the tiny machine with these settings.
     pub settings: &'static [(&'static str, &'static str)],
     /// Transactions of a run, over four threads.
@@ -32,43 +32,45 @@ pub struct Campaign {
 /// What a campaign came to.
 #[derive(Default)]
 pub struct Found {
-    /// The first broken promise, with which the campaign ends.
-    pub conviction: Option<Conviction>,
+    /// The first broken guarantee, with which the campaign ends.
+    pub violation: Option<Violation>,
     /// What was judged until then.
     pub tally: Tally,
-    /// How often each corner of the design was reached.
-    pub corners: Vec<u64>,
+    /// How often each cover of the design was reached.
+    pub cover_points: Vec<u64>,
 }
 
 impl Found {
-    /// The broken promise, in words.
+    /// The broken guarantee, in words.
     pub fn what(&self) -> Option<&str> {
-        self.conviction.as_ref().map(|c| c.what.as_str())
+        self.violation.as_ref().map(|c| c.what.as_str())
     }
 }
 
 impl Campaign {
     /// Examines a design.
-    pub fn examine(&self, design: &'static graven::design::Entry, sabotages: Sabotages) -> Found {
-        let mut found = Found { corners: vec![0; design.corners.len()], ..Found::default() };
+    pub fn examine(&self, design: &'static graven::design::DesignInfo, mutants: Mutants) -> Found {
+        let mut found =
+            Found { cover_points: vec![0; design.cover_points.len()], ..Found::default() };
         for seed in 1..=self.runs {
             let config = design.configured(tiny_config(self.settings));
             validate(&config).unwrap_or_else(|e| panic!("{e}"));
             let (threads, transactions, workload) = (4, self.transactions, self.workload);
-            let trial = Trial {
-                sabotages,
+            let crash_options = CrashOptions {
+                mutants,
                 first_transaction: self.first_transaction,
                 garbage: Some(seed),
                 adversary: Some(seed),
             };
-            let spec = Spec { config, design, workload, threads, transactions, seed, trial };
-            let run = Exhaustion::new(&spec, None, Thoroughness::LONG);
+            let spec =
+                Spec { config, design, workload, threads, transactions, seed, crash_options };
+            let run = CrashRun::new(&spec, None, Thoroughness::LONG);
             let outcome = run.unwrap_or_else(|e| panic!("{e}")).run(None).expect("not cancelled");
             assert_eq!(outcome.refused, None, "{}", design.name);
             found.tally.add(&outcome.tally);
-            found.corners.iter_mut().zip(&outcome.corners).for_each(|(sum, n)| *sum += n);
-            found.conviction = outcome.convictions.into_iter().next();
-            if found.conviction.is_some() {
+            found.cover_points.iter_mut().zip(&outcome.cover_points).for_each(|(sum, n)| *sum += n);
+            found.violation = outcome.violations.into_iter().next();
+            if found.violation.is_some() {
                 break;
             }
         }
@@ -76,62 +78,62 @@ impl Campaign {
     }
 }
 
-/// Demands that each campaign convicts the sabotages at its side within so many crash points, and the
-/// design itself never; that all sabotages of the design are among them, or each in one of the litmus
-/// programs, of which the same is demanded; and that all of these together, with nothing sabotaged, reach all its corners.
+/// Demands that each campaign violates the mutants at its side within so many crash points, and the
+/// design itself never; that all mutants of the design are among them, or each in one of the litmus
+/// programs, of which the same is demanded; and that all of these together, with nothing mutated, reach all its cover_points.
 pub fn demand(design: &str, campaigns: &[(Campaign, &[(&str, u64)])], programs: &[&str]) {
     let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
-    let (mut convicted, mut corners) = (BTreeSet::new(), vec![0; design.corners.len()]);
-    for (number, (campaign, sabotages)) in campaigns.iter().enumerate() {
-        let intact = campaign.examine(design, Sabotages::NONE);
+    let (mut violated, mut cover_points) = (BTreeSet::new(), vec![0; design.cover_points.len()]);
+    for (number, (campaign, mutants)) in campaigns.iter().enumerate() {
+        let intact = campaign.examine(design, Mutants::NONE);
         assert_eq!(intact.what(), None, "{}, campaign {number}", design.name);
-        corners.iter_mut().zip(&intact.corners).for_each(|(sum, n)| *sum += n);
-        for &(name, points_max) in *sabotages {
-            let sabotage = design.sabotage(name).unwrap_or_else(|e| panic!("{e}"));
-            let found = campaign.examine(design, sabotage);
+        cover_points.iter_mut().zip(&intact.cover_points).for_each(|(sum, n)| *sum += n);
+        for &(name, points_max) in *mutants {
+            let mutant = design.mutant(name).unwrap_or_else(|e| panic!("{e}"));
+            let found = campaign.examine(design, mutant);
             let points = found.tally.crash_points;
+            assert!(found.violation.is_some(), "{name} was not violated in {points} crash points");
             assert!(
-                found.conviction.is_some(),
-                "{name} was not convicted in {points} crash points"
+                points <= points_max,
+                "{name} violated its guarantee after {points} crash points"
             );
-            assert!(points <= points_max, "{name} was convicted after {points} crash points");
-            convicted.insert(name.to_owned());
+            violated.insert(name.to_owned());
         }
     }
     for text in programs {
         let mut litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
-        assert!(is_convicted(&litmus, design), "{:?} was not convicted", litmus.sabotage);
-        convicted.extend(litmus.sabotage.take());
+        assert!(violates(&litmus, design), "{:?} was not violated", litmus.mutant);
+        violated.extend(litmus.mutant.take());
         let intact = outcome(&litmus, design);
-        assert!(intact.convictions.is_empty(), "{}", litmus.title);
-        corners.iter_mut().zip(&intact.corners).for_each(|(sum, n)| *sum += n);
+        assert!(intact.violations.is_empty(), "{}", litmus.title);
+        cover_points.iter_mut().zip(&intact.cover_points).for_each(|(sum, n)| *sum += n);
     }
-    let named: BTreeSet<String> = design.sabotages.iter().map(|s| s.name.to_owned()).collect();
-    assert_eq!(convicted, named, "each sabotage has its place in some campaign");
-    let missed = design.corners.iter().zip(&corners).filter(|&(_, &n)| n == 0);
-    let missed: Vec<&str> = missed.map(|(corner, _)| corner.name).collect();
+    let named: BTreeSet<String> = design.mutants.iter().map(|s| s.name.to_owned()).collect();
+    assert_eq!(violated, named, "each mutant has its place in some campaign");
+    let missed = design.cover_points.iter().zip(&cover_points).filter(|&(_, &n)| n == 0);
+    let missed: Vec<&str> = missed.map(|(cover, _)| cover.name).collect();
     assert!(missed.is_empty(), "the campaigns and programs never reach {missed:?}");
 }
 
-/// Whether a program convicts a design.
-pub fn is_convicted(litmus: &Litmus, design: &'static graven::design::Entry) -> bool {
-    !outcome(litmus, design).convictions.is_empty()
+/// Whether a program violates a design.
+pub fn violates(litmus: &Litmus, design: &'static graven::design::DesignInfo) -> bool {
+    !outcome(litmus, design).violations.is_empty()
 }
 
-fn outcome(litmus: &Litmus, design: &'static graven::design::Entry) -> Outcome {
+fn outcome(litmus: &Litmus, design: &'static graven::design::DesignInfo) -> Outcome {
     let case = Case::new(registry(), litmus, design).unwrap_or_else(|e| panic!("{e}"));
     let outcome = case.examined(Thoroughness::SHORT).run().expect("not cancelled");
     assert_eq!(outcome.refused, None, "{}", litmus.title);
     outcome
 }
 
-/// Demands of programs that they convict exactly those designs of which they say so.
+/// Demands of programs that they violate exactly those designs of which they say so.
 pub fn demand_of_programs(texts: &[&str]) {
     for text in texts {
         let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
-        for (design, convicts) in designs_of(registry(), &litmus).expect("known designs") {
-            let convicted = is_convicted(&litmus, design);
-            assert_eq!(convicted, convicts, "{}: {}", design.name, litmus.title);
+        for (design, must_violate) in designs_of(registry(), &litmus).expect("known designs") {
+            let violated = violates(&litmus, design);
+            assert_eq!(violated, must_violate, "{}: {}", design.name, litmus.title);
         }
     }
 }
@@ -153,15 +155,16 @@ pub fn demand_enough_room(
         let spec = registry().spec(config, design, "array", Some(4), Some(56), 1);
         let mut spec = spec.expect("known names");
         spec.workload = &SHARED_LINES;
-        spec.trial = Trial { garbage: Some(1), adversary: Some(1), ..Trial::default() };
-        let run = Exhaustion::new(&spec, None, Thoroughness::LONG).expect("the areas fit");
+        spec.crash_options =
+            CrashOptions { garbage: Some(1), adversary: Some(1), ..CrashOptions::default() };
+        let run = CrashRun::new(&spec, None, Thoroughness::LONG).expect("the areas fit");
         run.run(None).expect("not cancelled")
     };
     let is_enough = |records: &u64| with_room_for(*records).refused.is_none();
     let enough = search.find(is_enough).expect("some are enough");
-    assert!(with_room_for(enough).convictions.is_empty());
+    assert!(with_room_for(enough).violations.is_empty());
     let refused = with_room_for(enough - 1);
-    assert!(refused.convictions.is_empty(), "nothing is overwritten before it gives up");
+    assert!(refused.violations.is_empty(), "nothing is overwritten before it gives up");
     let why = refused.refused.expect("one too few");
     assert!(why.contains(&format!("log_bytes_per_thread holds ({})", enough - 1)), "{why}");
     enough

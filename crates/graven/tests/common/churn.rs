@@ -3,14 +3,14 @@
 use graven::config::ConfigError;
 use graven::memory::Image;
 use graven::program::{Load, Memory, Program, Ptr, spawn};
-use graven::workload::{Entry, Request, Violation, Workload};
+use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 /// Few words that are stored again and again: each thread has sixteen lines of its own and stores to two
 /// words of each, sometimes twice in a row, mostly values that the word has held before; it reads lines
 /// further away, so that its own leave the caches. Some transactions are large, some stay open for long.
-pub static CHURN: Entry = Entry {
+pub static CHURN: WorkloadInfo = WorkloadInfo {
     name: "churn",
     group: "test",
     sections: &[],
@@ -20,7 +20,7 @@ pub static CHURN: Entry = Entry {
 };
 
 /// The same, but the values lie in any of four bytes of their words.
-pub static WIDE_CHURN: Entry = Entry {
+pub static WIDE_CHURN: WorkloadInfo = WorkloadInfo {
     name: "wide-churn",
     summary: "few words, stored often, byte by byte",
     build: |request| Ok(Box::new(Churn { request: request.clone(), bytes: 4, streams: false })),
@@ -28,7 +28,7 @@ pub static WIDE_CHURN: Entry = Entry {
 };
 
 /// The same as [`CHURN`], with non-temporal stores among others.
-pub static STREAMING_CHURN: Entry = Entry {
+pub static STREAMING_CHURN: WorkloadInfo = WorkloadInfo {
     name: "streaming-churn",
     summary: "few words, stored often, some beside the caches",
     build: |request| Ok(Box::new(Churn { request: request.clone(), bytes: 1, streams: true })),
@@ -87,7 +87,7 @@ impl Workload for Churn {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }

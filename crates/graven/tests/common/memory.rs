@@ -93,7 +93,7 @@ impl Bench {
     }
 
     /// Writes in order of durability: token, cycle.
-    pub fn persisted(&self) -> Vec<(Token, Cycle)> {
+    pub fn on_durable(&self) -> Vec<(Token, Cycle)> {
         self.persisted.clone()
     }
 

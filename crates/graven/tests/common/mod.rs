@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graven::Registry;
 use graven::config::{Config, ConfigError};
-use graven::design::Entry as DesignEntry;
+use graven::design::DesignInfo;
 use graven::memory::{Addr, Image};
 use graven::program::{Load, Memory, Program, Ptr, spawn};
-use graven::sim::{Simulation, Spec, Trial};
-use graven::workload::{Entry, Request, Violation, Workload};
+use graven::sim::{CrashOptions, Simulation, Spec};
+use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -32,7 +32,7 @@ pub fn registry() -> &'static Registry {
 }
 
 /// The design of a name.
-pub fn find(name: &str) -> Result<&'static DesignEntry, ConfigError> {
+pub fn find(name: &str) -> Result<&'static DesignInfo, ConfigError> {
     registry().find_design(name)
 }
 
@@ -92,7 +92,7 @@ pub fn tiny_config(settings: &[(&str, &str)]) -> Config {
 pub fn simulation(
     config: &Config,
     design: &str,
-    workload: &'static Entry,
+    workload: &'static WorkloadInfo,
     threads: u32,
     transactions: u64,
     seed: u64,
@@ -111,7 +111,7 @@ pub fn refusal(config: &Config, design: &str) -> String {
         threads: 4,
         transactions: 1,
         seed: 0,
-        trial: Trial::default(),
+        crash_options: CrashOptions::default(),
     };
     let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };
     assert!(matches!(error, ConfigError::Inconsistent { .. }), "{error}");
@@ -122,13 +122,21 @@ fn spec(config: &Config, design: &str, threads: u32, transactions: u64, seed: u6
     let design = registry().find_design(design).expect("a registered design");
     let config = design.configured(config.clone());
     validate(&config).unwrap_or_else(|e| panic!("{e}"));
-    Spec { config, design, workload: &CELLS, threads, transactions, seed, trial: Trial::default() }
+    Spec {
+        config,
+        design,
+        workload: &CELLS,
+        threads,
+        transactions,
+        seed,
+        crash_options: CrashOptions::default(),
+    }
 }
 
 /// Transactions that add to random words of an array of 4,096 words, each thread in a part of its own;
 /// every eighth transaction is large. The sum of a part's words equals the thread's count in its first
 /// word.
-pub static CELLS: Entry = Entry {
+pub static CELLS: WorkloadInfo = WorkloadInfo {
     name: "cells",
     group: "test",
     sections: &[],
@@ -188,14 +196,14 @@ impl Workload for Cells {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         for thread in 0..self.request.threads {
             let base = self.base(thread);
             let sum: u64 = (1..WORDS_PER_THREAD).map(|w| image.load(base.plus(w * 8))).sum();
             let stored = image.load(base);
             if sum != stored {
                 let structure = format!("part {thread}");
-                return Err(Violation {
+                return Err(BrokenInvariant {
                     structure,
                     what: format!("sum is {sum}, stored {stored}"),
                 });

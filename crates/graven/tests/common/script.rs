@@ -7,15 +7,15 @@ use std::cell::RefCell;
 use graven::config::Config;
 use graven::memory::{Addr, Image};
 use graven::program::{Disturbance, Op, Program, Ptr};
-use graven::sim::{Simulation, Spec, Trial};
-use graven::workload::{Entry, Violation, Workload};
+use graven::sim::{CrashOptions, Simulation, Spec};
+use graven::workload::{BrokenInvariant, Workload, WorkloadInfo};
 
 thread_local! {
     /// What the next script that is built will do: an entry has no room for parameters of its own.
     static OPERATIONS: RefCell<Vec<Vec<Op>>> = const { RefCell::new(Vec::new()) };
 }
 
-static SCRIPT: Entry = Entry {
+static SCRIPT: WorkloadInfo = WorkloadInfo {
     name: "script",
     group: "test",
     sections: &[],
@@ -43,7 +43,7 @@ impl Workload for Script {
         Box::new(Run(self.threads[thread as usize].clone().into_iter()))
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
@@ -62,14 +62,15 @@ pub fn script_on(config: &Config, design: &str, threads: &[&[Op]]) -> Simulation
 /// The same under a design that need not be registered.
 pub fn script_with(
     config: &Config,
-    design: &'static graven::design::Entry,
+    design: &'static graven::design::DesignInfo,
     threads: &[&[Op]],
 ) -> Simulation {
     let config = design.configured(config.clone());
     validate(&config).unwrap_or_else(|e| panic!("{e}"));
     OPERATIONS.set(threads.iter().map(|ops| ops.to_vec()).collect());
-    let (workload, threads, trial) = (&SCRIPT, threads.len() as u32, Trial::default());
-    let spec = Spec { config, design, workload, threads, transactions: 1, seed: 0, trial };
+    let (workload, threads, crash_options) =
+        (&SCRIPT, threads.len() as u32, CrashOptions::default());
+    let spec = Spec { config, design, workload, threads, transactions: 1, seed: 0, crash_options };
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 

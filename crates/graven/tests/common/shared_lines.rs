@@ -2,14 +2,14 @@
 
 use graven::memory::{Addr, Image, LINE_BYTES};
 use graven::program::{Load, Memory, Program, Ptr, Thread, spawn};
-use graven::workload::{Entry, Request, Violation, Workload};
+use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 /// Lines of which each thread stores to words of its own (the lower four) and, under a lock per word, to
 /// words of all (the upper four). Every transaction leaves the sum of all words as it was; every fifth
 /// stores nothing; every seventh stores to each line.
-pub static SHARED_LINES: Entry = Entry {
+pub static SHARED_LINES: WorkloadInfo = WorkloadInfo {
     name: "shared lines",
     group: "test",
     sections: &[],
@@ -79,11 +79,11 @@ impl Workload for SharedLines {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         let words = (0..LINES * 8).map(|at| image.load(self.request.start.plus(at * 8)));
         let (sum, expected): (u64, u64) = (words.fold(0, u64::wrapping_add), (0..LINES * 8).sum());
         let what = format!("words add up to {sum}, not {expected}");
         let structure = "shared lines".into();
-        if sum == expected { Ok(()) } else { Err(Violation { structure, what }) }
+        if sum == expected { Ok(()) } else { Err(BrokenInvariant { structure, what }) }
     }
 }

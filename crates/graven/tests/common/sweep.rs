@@ -5,14 +5,14 @@ use graven::config::Config;
 use graven::memory::Image;
 use graven::program::{Load, Memory, Program, spawn};
 use graven::stats::Stats;
-use graven::workload::{Entry, Request, Violation, Workload};
+use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 
 use super::shared_lines::word;
 use super::simulation;
 
 /// One transaction that stores to `workload.operations_per_transaction` lines, one after the other, and
 /// then to the first again if that is an odd number; all lines are in the L1 before.
-static SWEEP: Entry = Entry {
+static SWEEP: WorkloadInfo = WorkloadInfo {
     name: "sweep",
     group: "test",
     sections: &[],
@@ -48,7 +48,7 @@ impl Workload for Sweep {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }

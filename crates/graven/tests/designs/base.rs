@@ -10,7 +10,7 @@ use crate::common::registry;
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, simulation};
 use graven::config::ControllerConfig;
-use graven::design::Sabotages;
+use graven::design::Mutants;
 
 use graven::stats::Value;
 
@@ -33,8 +33,8 @@ const CRAMPED: Campaign = Campaign {
 };
 
 #[test]
-fn every_sabotage_is_convicted_and_the_design_is_not() {
-    let sabotages = [
+fn every_mutant_is_killed_and_the_design_is_not() {
+    let mutants = [
         ("flush-overtakes-record", 500),
         ("eviction-overtakes-record", 500),
         ("flush-not-awaited", 500),
@@ -49,7 +49,7 @@ fn every_sabotage_is_convicted_and_the_design_is_not() {
         ("torn-bit-never-flips", 2000),
         ("log-not-cleared", 50),
     ];
-    demand("base", &[(CRAMPED, &sabotages)], &[]);
+    demand("base", &[(CRAMPED, &mutants)], &[]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn no_line_overtakes_a_record_of_any_thread() {
     for workload in [&SHARED_LINES, &CELLS] {
         for settings in [WITHOUT_ADR, FOUR_CHANNELS] {
             let campaign = Campaign { workload, settings, ..CRAMPED };
-            let found = campaign.examine(find("base").expect("registered"), Sabotages::NONE);
+            let found = campaign.examine(find("base").expect("registered"), Mutants::NONE);
             assert_eq!(found.what(), None, "{} on {settings:?}", workload.name);
             assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
         }
@@ -87,7 +87,7 @@ fn each_store_costs_a_record_and_a_line_and_a_commit_takes_the_path() {
     let config = registry().machine("silo").expect("the preset loads");
     let mut simulation = simulation(&config, "base", &SHARED_LINES, 1, 28, 1);
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    let (stats, path) = (simulation.stats(), config.get::<ControllerConfig>().path_cycles);
+    let (stats, path) = (simulation.stats(), config.get::<ControllerConfig>().bypass_cycles);
     let c = &stats.counters;
     assert_eq!(c.log_entries, c.transactional_stores);
     assert_eq!(c.log_bytes_written, 32 * (c.transactional_stores + 28));
@@ -110,7 +110,7 @@ fn each_store_costs_a_record_and_a_line_and_a_commit_takes_the_path() {
 
 /// No design at all, on caches that evict: the laboratory need not look far.
 #[test]
-fn ideal_is_convicted_within_a_hundred_crash_points() {
+fn ideal_violates_within_a_hundred_crash_points() {
     for workload in registry().programs().chain([&CELLS, &SHARED_LINES]) {
         let campaign = Campaign {
             workload,
@@ -119,8 +119,8 @@ fn ideal_is_convicted_within_a_hundred_crash_points() {
             first_transaction: 0,
             runs: 1,
         };
-        let found = campaign.examine(find("ideal").expect("registered"), Sabotages::NONE);
-        assert!(found.conviction.is_some(), "not in {}", workload.name);
+        let found = campaign.examine(find("ideal").expect("registered"), Mutants::NONE);
+        assert!(found.violation.is_some(), "not in {}", workload.name);
         assert!(found.tally.crash_points <= 100, "{}: {:?}", workload.name, found.tally);
     }
 }

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 
 use crate::common::{CELLS, simulation, tiny_config, with_each};
 use graven::config::Config;
-use graven::design::Sabotages;
+use graven::design::Mutants;
 
 use graven::memory::Addr;
-use graven::sim::{SimError, Simulation, Watch};
+use graven::sim::{Observer, SimError, Simulation};
 use graven::time::NEVER;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 /// Crashes a simulation at random cycles on its way, recovers each time, judges, and goes on. Returns
-/// the number of crashes that broke a promise, with the first.
+/// the number of crashes that broke a guarantee, with the first.
 fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> (u32, Vec<String>) {
     graven::lab::checker::attach(simulation);
     let mut random = Pcg64::seed_from_u64(seed);
@@ -36,9 +36,9 @@ fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> (u32, V
             broken.push(format!("cycle {cycle}: {violation}"));
         }
         // Recovery must be repeatable on its own result.
-        let once = crash.medium.newest(0);
+        let once = crash.image.newest(0);
         crash.recover();
-        if crash.medium.newest(0) != once {
+        if crash.image.newest(0) != once {
             broken.push(format!("cycle {cycle}: a second recovery changed the image"));
         }
     }
@@ -159,7 +159,7 @@ type Left = (BTreeMap<Addr, u64>, Vec<u64>);
 
 fn left(simulation: &mut Simulation) -> Left {
     let crash = simulation.crash();
-    (crash.medium.newest(0), crash.registers.clone())
+    (crash.image.newest(0), crash.registers.clone())
 }
 
 /// Looks for changes of it that are not announced.
@@ -170,8 +170,8 @@ struct Announced {
     unannounced: u64,
 }
 
-impl Watch for Announced {
-    fn look(&mut self, simulation: &mut Simulation) {
+impl Observer for Announced {
+    fn after_action(&mut self, simulation: &mut Simulation) {
         let announced = simulation.machine().memory.shared.durable_changes;
         let left = left(simulation);
         self.unannounced += u64::from(announced == self.announced && left != self.left);
@@ -189,8 +189,8 @@ fn what_a_power_failure_leaves_changes_at_crash_points_only() {
             graven::lab::checker::attach(&mut simulation);
             let left = left(&mut simulation);
             let mut watch = Announced { announced: 0, left, looks: 0, unannounced: 0 };
-            simulation.advance_watched(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
-            simulation.finish_watched(&mut watch).unwrap_or_else(|e| panic!("{e}"));
+            simulation.advance_observed(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
+            simulation.finish_observed(&mut watch).unwrap_or_else(|e| panic!("{e}"));
             assert!(watch.looks > 1000, "{} on {name}: {} looks", design.name, watch.looks);
             assert_eq!(watch.unannounced, 0, "{} on {name}", design.name);
         }
@@ -198,7 +198,7 @@ fn what_a_power_failure_leaves_changes_at_crash_points_only() {
 }
 
 #[test]
-fn unsafe_designs_are_convicted() {
+fn unsafe_designs_violate() {
     for design in registry().designs().iter().filter(|d| !d.is_safe(&registry().defaults())) {
         // On some machine: a line that overtakes its record does so for a few cycles only.
         let is_caught = |(_, config): (&str, Config)| {
@@ -223,7 +223,7 @@ fn every_design_leaves_the_same_data_and_the_same_run_twice_is_the_same() {
             let (digest, counters) = match first {
                 Ok(left) => left,
                 // What is published may lose data in any run.
-                Err(SimError::ReadCheck { .. }) if design.inherent != Sabotages::NONE => continue,
+                Err(SimError::ReadCheck { .. }) if design.inherent != Mutants::NONE => continue,
                 Err(error) => panic!("{} on {name}: {error}", design.name),
             };
             assert_eq!(counters.committed_transactions, 80, "{} on {name}", design.name);

@@ -6,7 +6,7 @@ use crate::common::registry;
 use std::collections::BTreeSet;
 
 use graven::cost::{Place, Role, Sheet, Verdict};
-use graven::design::Entry;
+use graven::design::DesignInfo;
 
 use graven::quantities::parameter;
 
@@ -20,7 +20,7 @@ fn sheet_with(design: &str, machine: &str, settings: &[(&str, &str)]) -> Sheet {
 }
 
 /// On the machine of its own paper.
-fn sheet(entry: &Entry) -> Sheet {
+fn sheet(entry: &DesignInfo) -> Sheet {
     sheet_with(entry.name, entry.cost.machine, &[])
 }
 

@@ -9,16 +9,16 @@ use std::collections::BTreeSet;
 use crate::common::churn::{CHURN, WIDE_CHURN};
 use crate::common::{CELLS, refusal, tiny_config};
 use graven::config::{Config, ConfigError};
-use graven::design::{Promise, RecoveryReport, Sabotages};
+use graven::design::{Guarantee, Mutants, RecoveryReport};
 
 use graven::lab::case::Case;
-use graven::lab::explorer::{Exhaustion, Outcome, Thoroughness};
+use graven::lab::explorer::{CrashRun, Outcome, Thoroughness};
 use graven::lab::litmus::parse;
 use graven::memory::{Addr, Image};
 use graven::program::{Load, Memory, Program, Ptr, spawn};
-use graven::sim::{SimError, Simulation, Spec, Trial};
+use graven::sim::{CrashOptions, SimError, Simulation, Spec};
 use graven::stats::Counters;
-use graven::workload::{Entry, Request, Violation, Workload};
+use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -32,7 +32,7 @@ fn small(settings: &[(&str, &str)]) -> Config {
 
 fn simulation(
     config: &Config,
-    workload: &'static Entry,
+    workload: &'static WorkloadInfo,
     transactions: u64,
     seed: u64,
 ) -> Simulation {
@@ -42,7 +42,7 @@ fn simulation(
 fn simulation_of(
     design: &str,
     config: &Config,
-    workload: &'static Entry,
+    workload: &'static WorkloadInfo,
     transactions: u64,
     seed: u64,
 ) -> Simulation {
@@ -50,8 +50,15 @@ fn simulation_of(
     let config = design.configured(config.clone());
     validate(&config).unwrap_or_else(|e| panic!("{e}"));
     let threads = if workload.name == CELLS.name { 4 } else { 1 };
-    let spec =
-        Spec { config, design, workload, threads, transactions, seed, trial: Trial::default() };
+    let spec = Spec {
+        config,
+        design,
+        workload,
+        threads,
+        transactions,
+        seed,
+        crash_options: CrashOptions::default(),
+    };
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -59,9 +66,9 @@ fn simulation_of(
 fn crash(simulation: &mut Simulation) -> (Result<(), String>, Result<(), String>) {
     let mut crash = simulation.crash();
     crash.recover();
-    let once = crash.medium.newest(0);
+    let once = crash.image.newest(0);
     let again = crash.recover();
-    assert_eq!(crash.medium.newest(0), once, "recovery is not idempotent");
+    assert_eq!(crash.image.newest(0), once, "recovery is not idempotent");
     assert_eq!((again.words_redone, again.words_undone), (0, 0), "the log is empty after recovery");
     let judged = graven::lab::checker::judge(&crash).map_err(|v| v.to_string());
     (judged, crash.check_structures().map_err(|v| v.to_string()))
@@ -130,7 +137,7 @@ const HOSTILE: [(&str, &[(&str, &str)]); 8] = [
     ),
     ("no log buffer", &[("fwb.log_buffer_entries", "0")]),
     ("largest log buffer", &[("fwb.log_buffer_entries", "44")]),
-    ("a long way to the controller", &[("controller.path_cycles", "500")]),
+    ("a long way to the controller", &[("controller.bypass_cycles", "500")]),
 ];
 
 #[test]
@@ -216,15 +223,15 @@ fn a_transaction_that_the_log_cannot_hold_ends_the_run() {
 #[test]
 fn an_instant_commit_keeps_commit_order_and_promises_no_more() {
     let config = small(&[("fwb.instant_commit", "true"), ("controller.adr", "false")]);
-    let promise = find("fwb").expect("registered").promise;
-    assert_eq!(promise(&config), Promise::CommitOrder);
+    let guarantee = find("fwb").expect("registered").guarantee;
+    assert_eq!(guarantee(&config), Guarantee::Prefix);
     for seed in 0..3 {
         assert_eq!(crash_often(&config, 200, seed, 300).1, [""; 0]);
     }
 }
 
 #[test]
-fn an_unsafe_buffer_is_refused_unless_asked_for_and_then_convicted() {
+fn an_unsafe_buffer_is_refused_unless_asked_for_and_then_violated() {
     let unsafe_buffer = [("fwb.log_buffer_entries", "256")];
     let allowed = small(&[unsafe_buffer[0], ("fwb.allow_unsafe_buffer", "true")]);
     let broken: usize = (0..3).map(|seed| crash_often(&allowed, 200, seed, 300).1.len()).sum();
@@ -261,7 +268,7 @@ fn the_bound_of_the_log_buffer_is_the_way_through_the_caches() {
         };
         assert!(refusal(&entries(bound + 1), "fwb").contains(&format!("in {bound} cycles")));
         let simulation = simulation(&entries(bound), &CELLS, 1, 0);
-        assert_eq!(simulation.machine().caches.traversal(), u64::from(bound));
+        assert_eq!(simulation.machine().caches.miss_path_cycles(), u64::from(bound));
     }
 }
 
@@ -308,7 +315,7 @@ fn it_runs_on_its_own_machine() {
 
 /// One thread: a transaction stores 11, 12, 13 over 1, 2, 3 in three lines, reads many others between
 /// its stores and its end, and then nothing happens for long.
-static BY_HAND: Entry = Entry {
+static BY_HAND: WorkloadInfo = WorkloadInfo {
     name: "by-hand",
     group: "test",
     sections: &[],
@@ -352,7 +359,7 @@ impl Workload for ByHand {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
@@ -376,10 +383,10 @@ fn crash_when(
         assert!(!simulation.advance(cycle).expect("it runs"), "the moment never came");
     }
     let mut crash = simulation.crash();
-    let before = homes(|addr| crash.medium.peek(addr));
+    let before = homes(|addr| crash.image.peek(addr));
     let report = crash.recover();
     graven::lab::checker::judge(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
-    (before, homes(|addr| crash.medium.peek(addr)), report)
+    (before, homes(|addr| crash.image.peek(addr)), report)
 }
 
 #[test]
@@ -431,7 +438,7 @@ fn two_scans_bring_lines_home_and_a_third_is_not_needed() {
 
 /// Two threads. The first stores a word in a transaction, then wants the lock that the second holds while
 /// that one stores a thousand words.
-static CROSSED: Entry = Entry {
+static CROSSED: WorkloadInfo = WorkloadInfo {
     name: "crossed",
     group: "test",
     sections: &[],
@@ -480,7 +487,7 @@ impl Workload for Crossed {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
@@ -493,7 +500,7 @@ fn run_crossed(transactions: u64) -> SimError {
         threads: 2,
         transactions,
         seed: 0,
-        trial: Trial::default(),
+        crash_options: CrashOptions::default(),
     };
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     simulation.run().expect_err("it cannot end")
@@ -541,7 +548,7 @@ fn slow_cells_are_not_taken_for_a_standstill() {
 
 /// A run that is crashed wherever it can be, on a machine that is smaller still. Settings are `KEY=VALUE`
 /// with keys of the configuration, `adversary`, `garbage`, and `wide` values.
-fn exhaust(design: &str, sabotages: Sabotages, settings: &str, seed: u64) -> Outcome {
+fn exhaust(design: &str, mutants: Mutants, settings: &str, seed: u64) -> Outcome {
     let mut config = tiny_config(&[
         ("l1.bytes", "512"),
         ("l2.bytes", "1 KB"),
@@ -550,13 +557,14 @@ fn exhaust(design: &str, sabotages: Sabotages, settings: &str, seed: u64) -> Out
         ("pm.buffer_lines", "2"),
         ("pm.log_region_bytes", "256 KB"),
     ]);
-    let (mut trial, mut workload) = (Trial { sabotages, ..Trial::default() }, &CHURN);
+    let (mut crash_options, mut workload) =
+        (CrashOptions { mutants, ..CrashOptions::default() }, &CHURN);
     for setting in settings.split_whitespace() {
         let (key, value) = setting.split_once('=').expect("KEY=VALUE");
         match key {
             "wide" => workload = &WIDE_CHURN,
-            "adversary" => trial.adversary = Some(value.parse().expect("a seed")),
-            "garbage" => trial.garbage = Some(value.parse().expect("a seed")),
+            "adversary" => crash_options.adversary = Some(value.parse().expect("a seed")),
+            "garbage" => crash_options.garbage = Some(value.parse().expect("a seed")),
             _ => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),
         }
     }
@@ -564,10 +572,10 @@ fn exhaust(design: &str, sabotages: Sabotages, settings: &str, seed: u64) -> Out
     let design = find(design).expect("registered");
     let config = design.configured(config);
     let (threads, transactions) = (4, 200);
-    let spec = Spec { config, design, workload, threads, transactions, seed, trial };
-    // Plain and torn crash points are enough to convict whom there is to convict.
+    let spec = Spec { config, design, workload, threads, transactions, seed, crash_options };
+    // Plain and torn crash points are enough to violate whom there is to violate.
     let how = Thoroughness { in_flight_every: 0, ..Thoroughness::LONG };
-    let run = Exhaustion::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
+    let run = CrashRun::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
     run.run(None).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -620,7 +628,7 @@ const CLWB_DELAYS: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_
 const CLWB_EVICTED: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB llc.bytes=1KB l2.bytes=512 core.count=4 adversary=1 controller.adr=false";
 const CLWB_FULL: &str = "fwb.write_back=clwb fwb.truncation_percent=90 fwb.log_bytes=6KB controller.adr=false adversary=1";
 
-/// Sabotages, in which campaign they are convicted, and after how many crash points at most.
+/// Mutants, in which campaign they violate their guarantees, and after how many crash points at most.
 const CONVICTED: &[(&str, &str, u64)] = &[
     ("whole-means-committed", SMALL, 10),
     ("bit-stays-behind", SMALL, 500),
@@ -687,13 +695,13 @@ const CONVICTED_PACKED: &[(&str, &str, u64)] = &[
     ("merge-takes-undo", FLAGS, 100),
 ];
 
-/// Crash points up to the first conviction, over the seeds.
-fn points_to_conviction(design: &str, sabotages: Sabotages, settings: &str) -> Option<u64> {
+/// Crash points up to the first violation, over the seeds.
+fn points_to_conviction(design: &str, mutants: Mutants, settings: &str) -> Option<u64> {
     let mut points = 0;
     for seed in SEEDS {
-        let outcome = exhaust(design, sabotages, settings, seed);
+        let outcome = exhaust(design, mutants, settings, seed);
         points += outcome.tally.crash_points;
-        if !outcome.convictions.is_empty() {
+        if !outcome.violations.is_empty() {
             return Some(points);
         }
     }
@@ -701,16 +709,16 @@ fn points_to_conviction(design: &str, sabotages: Sabotages, settings: &str) -> O
 }
 
 #[test]
-fn every_sabotage_is_convicted() {
+fn every_mutant_is_killed() {
     let entry = find("fwb").expect("registered");
     let tried: Vec<&str> = CONVICTED.iter().map(|&(name, ..)| name).collect();
-    let declared: Vec<&str> = entry.sabotages.iter().map(|s| s.name).collect();
+    let declared: Vec<&str> = entry.mutants.iter().map(|s| s.name).collect();
     assert_eq!(tried, declared, "each has its campaign");
     let mut late = Vec::new();
     let all = CONVICTED.iter().chain(CONVICTED_PACKED).chain(CONVICTED_CLWB);
     for &(name, settings, points_max) in all {
-        let sabotage = entry.sabotage(name).expect("it was just compared");
-        let points = points_to_conviction("fwb", sabotage, settings);
+        let mutant = entry.mutant(name).expect("it was just compared");
+        let points = points_to_conviction("fwb", mutant, settings);
         if points.is_none_or(|n| n > points_max) {
             late.push(format!("{name}: {points:?} of {points_max}, {settings}"));
         }
@@ -719,23 +727,23 @@ fn every_sabotage_is_convicted() {
 }
 
 #[test]
-fn without_sabotage_the_same_campaigns_convict_nobody_and_reach_every_corner() {
-    let corners = find("fwb").expect("registered").corners;
-    let mut reached = vec![0; corners.len()];
+fn without_mutant_the_same_campaigns_convict_nobody_and_reach_every_corner() {
+    let cover_points = find("fwb").expect("registered").cover_points;
+    let mut reached = vec![0; cover_points.len()];
     let rows = CONVICTED.iter().chain(CONVICTED_PACKED).chain(CONVICTED_CLWB);
     let settings: BTreeSet<&str> = rows.map(|&(_, settings, _)| settings).collect();
     for settings in settings {
         for seed in SEEDS {
-            let outcome = exhaust("fwb", Sabotages::NONE, settings, seed);
-            let found = outcome.convictions.first();
+            let outcome = exhaust("fwb", Mutants::NONE, settings, seed);
+            let found = outcome.violations.first();
             assert!(found.is_none(), "{settings}, seed {seed}: {found:#?}");
             assert_eq!(outcome.refused, None, "{settings}, seed {seed}");
             assert!(outcome.tally.crash_points > 1000, "{settings}: {:?}", outcome.tally);
-            reached.iter_mut().zip(outcome.corners).for_each(|(sum, n)| *sum += n);
+            reached.iter_mut().zip(outcome.cover_points).for_each(|(sum, n)| *sum += n);
         }
     }
-    for (corner, count) in corners.iter().zip(reached) {
-        assert!(count > 0, "never reached: {}", corner.name);
+    for (cover, count) in cover_points.iter().zip(reached) {
+        assert!(count > 0, "never reached: {}", cover.name);
     }
 }
 
@@ -753,25 +761,25 @@ fn a_log_is_created_in_a_region_of_unknown_content() {
             "fwb.log_bytes=16KB fwb.slot_bytes={slot_bytes} controller.adr={adr} {channels} \
              garbage={garbage} {delays}"
         );
-        let outcome = exhaust("fwb", Sabotages::NONE, &settings, garbage);
-        let found = outcome.convictions.first();
+        let outcome = exhaust("fwb", Mutants::NONE, &settings, garbage);
+        let found = outcome.violations.first();
         assert!(found.is_none(), "{settings}: {found:#?}");
         assert!(outcome.tally.crash_points > 1000 && outcome.refused.is_none(), "{settings}");
     }
 }
 
 #[test]
-fn the_text_taken_literally_is_convicted() {
+fn the_text_taken_literally_violates() {
     let entry = find("fwb-literal").expect("registered");
     assert!(!entry.default && !entry.is_sound(&registry().defaults()));
     for settings in [SMALL, NO_ADR, DERIVED] {
-        let points = points_to_conviction("fwb-literal", Sabotages::NONE, settings);
+        let points = points_to_conviction("fwb-literal", Mutants::NONE, settings);
         assert!(points.is_some_and(|n| n <= 20), "{settings}: {points:?}");
     }
 }
 
 /// Each thread stores to lines that all lie in one set of the last cache.
-static ONE_SET: Entry = Entry {
+static ONE_SET: WorkloadInfo = WorkloadInfo {
     name: "one-set",
     group: "test",
     sections: &[],
@@ -801,7 +809,7 @@ impl Workload for OneSet {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
@@ -813,25 +821,27 @@ fn the_longer_way_of_data_is_no_order() {
     let mut config = registry().machine("fwb").expect("the preset loads");
     config.set("fwb.slot_bytes", "64").expect("a valid size");
     let design = find("fwb").expect("registered");
-    let run = |sabotages| {
-        let trial = Trial { sabotages, ..Trial::default() };
+    let run = |mutants| {
+        let crash_options = CrashOptions { mutants, ..CrashOptions::default() };
         let (config, workload) = (config.clone(), &ONE_SET);
-        let spec = Spec { config, design, workload, threads: 8, transactions: 8, seed: 0, trial };
+        let spec =
+            Spec { config, design, workload, threads: 8, transactions: 8, seed: 0, crash_options };
         let how = Thoroughness {
             torn_every: 0,
             in_flight_every: 0,
             recovery_every: 0,
             ..Thoroughness::LONG
         };
-        let run = Exhaustion::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
+        let run = CrashRun::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
         run.run(None).unwrap_or_else(|e| panic!("{e}"))
     };
-    let hurried = design.corners.iter().position(|c| c.name == "hurried-entry").expect("named so");
-    let sabotaged = run(design.sabotage("data-does-not-wait").expect("named so"));
-    assert_eq!(sabotaged.convictions.len(), 1);
-    let faithful = run(Sabotages::NONE);
-    assert_eq!(faithful.convictions, []);
-    assert_eq!([sabotaged.corners[hurried], faithful.corners[hurried]], [0, 0]);
+    let hurried =
+        design.cover_points.iter().position(|c| c.name == "hurried-entry").expect("named so");
+    let mutated = run(design.mutant("data-does-not-wait").expect("named so"));
+    assert_eq!(mutated.violations.len(), 1);
+    let faithful = run(Mutants::NONE);
+    assert_eq!(faithful.violations, []);
+    assert_eq!([mutated.cover_points[hurried], faithful.cover_points[hurried]], [0, 0]);
 }
 
 #[test]
@@ -842,5 +852,5 @@ fn the_laboratory_can_ask_for_a_scan() {
     let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
     let case = Case::new(registry(), &litmus, find("fwb").expect("registered"));
     let outcome = case.unwrap_or_else(|e| panic!("{e}")).run().unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(outcome.convictions, []);
+    assert_eq!(outcome.violations, []);
 }

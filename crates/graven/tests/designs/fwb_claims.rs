@@ -17,13 +17,13 @@ use graven::config::{
     Config, ControllerConfig, CoreConfig, CoreModel, L1Config, L2Config, LlcConfig, PmConfig, Size,
 };
 use graven::cost::Sheet;
-use graven::design::Promise;
+use graven::design::Guarantee;
 
-use graven::happening::Happening;
 use graven::memory::{Addr, Image, words_in};
 use graven::program::{Load, Memory, Program, Ptr, spawn};
 use graven::sim::Simulation;
-use graven::workload::{Entry, Request, Violation, Workload};
+use graven::trace_event::TraceEvent;
+use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 
 fn machine() -> Config {
     registry().machine("fwb").expect("the preset loads")
@@ -93,22 +93,22 @@ fn a_bit_per_line_of_the_caches_is_more_than_table_i_says() {
 #[test]
 fn the_baselines_are_what_the_paper_says_they_are() {
     let expected = [
-        ("fwb", "both", "scan", [Promise::CommitOrder, Promise::Durable]),
-        ("hwl", "both", "clwb", [Promise::CommitOrder, Promise::Durable]),
-        ("hw-rlog", "redo", "none", [Promise::Nothing; 2]),
-        ("hw-ulog", "undo", "none", [Promise::Nothing; 2]),
+        ("fwb", "both", "scan", [Guarantee::Prefix, Guarantee::Durable]),
+        ("hwl", "both", "clwb", [Guarantee::Prefix, Guarantee::Durable]),
+        ("hw-rlog", "redo", "none", [Guarantee::None; 2]),
+        ("hw-ulog", "undo", "none", [Guarantee::None; 2]),
     ];
     let mut strict = machine();
     strict.set("fwb.instant_commit", "false").unwrap_or_else(|e| panic!("{e}"));
-    for (name, values, write_back, promises) in expected {
+    for (name, values, write_back, guarantees) in expected {
         let design = find(name).expect("registered");
         let annotations = design.configured(machine()).annotations();
         let of = |key: &str| annotations.iter().find(|a| a.key == key).map(|a| a.value.as_str());
         assert_eq!(of("fwb.log_values"), Some(values), "{name}");
         assert_eq!(of("fwb.write_back"), Some(write_back), "{name}");
         assert_eq!(of("fwb.log_buffer_entries"), Some("15"), "{name}");
-        let promised = [machine(), strict.clone()].map(|config| design.promise_in(&config));
-        assert_eq!(promised, promises, "{name}");
+        let guaranteed = [machine(), strict.clone()].map(|config| design.guarantee_in(&config));
+        assert_eq!(guaranteed, guarantees, "{name}");
     }
 }
 
@@ -146,7 +146,7 @@ fn records_of_one_value_are_half_as_long() {
 
 /// Each thread stores ascending values to words of its own in lines that all share, and now and then has many
 /// others displace them.
-static ASCENDING: Entry = Entry {
+static ASCENDING: WorkloadInfo = WorkloadInfo {
     name: "ascending",
     group: "test",
     sections: &[],
@@ -181,7 +181,7 @@ impl Workload for Ascending {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
@@ -189,21 +189,21 @@ impl Workload for Ascending {
 const LOG_BYTES: u64 = 64 << 10;
 
 /// Runs it, and returns what happened, where the log begins, and the simulation.
-fn ascending(design: &str, settings: &[(&str, &str)]) -> (Vec<Happening>, Addr, Simulation) {
+fn ascending(design: &str, settings: &[(&str, &str)]) -> (Vec<TraceEvent>, Addr, Simulation) {
     let log = ("fwb.log_bytes", "64 KB");
     let config = tiny_config(&[&[log, ("fwb.scan_interval_cycles", "2000")], settings].concat());
     let mut run = simulation(&config, design, &ASCENDING, 4, 200, 1);
     graven::lab::checker::attach(&mut run);
-    run.keep_happenings();
-    let mut happenings = Vec::new();
+    run.keep_trace();
+    let mut trace = Vec::new();
     let mut cycle = 0;
     while !run.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
-        happenings.extend(run.take_happenings().into_iter().map(|(_, what)| what));
+        trace.extend(run.take_trace().into_iter().map(|(_, what)| what));
         cycle += 1000;
     }
-    happenings.extend(run.take_happenings().into_iter().map(|(_, what)| what));
+    trace.extend(run.take_trace().into_iter().map(|(_, what)| what));
     let log = run.data_region().1;
-    (happenings, log, run)
+    (trace, log, run)
 }
 
 const LOW_63: u64 = !0 >> 1;
@@ -222,12 +222,12 @@ const MACHINES: [&[(&str, &str)]; 4] = [
 fn a_record_is_durable_before_its_data() {
     for design in ["fwb", "hwl"] {
         for settings in MACHINES {
-            let (happenings, log, run) = ascending(design, settings);
+            let (trace, log, run) = ascending(design, settings);
             let end = log.plus(LOG_BYTES);
             let mut image = Image::default();
             let (mut in_log, mut at_home) = (BTreeSet::new(), 0);
-            for what in happenings {
-                let Happening::Durable { line, mask, new, .. } = what else { continue };
+            for what in trace {
+                let TraceEvent::Durable { line, mask, new, .. } = what else { continue };
                 for word in words_in(mask) {
                     image.store(line.word(word), new[word]);
                 }
@@ -256,14 +256,14 @@ fn records_lie_in_the_order_of_the_stores() {
     for design in ["fwb", "hwl"] {
         for settings in MACHINES {
             let no_merges = [settings, &[("fwb.log_buffer_entries", "0")]].concat();
-            let (happenings, log, _) = ascending(design, &no_merges);
-            let stores = happenings.iter().filter_map(|what| match what {
-                Happening::Store { addr, new, .. } => Some((addr.0, *new)),
+            let (trace, log, _) = ascending(design, &no_merges);
+            let stores = trace.iter().filter_map(|what| match what {
+                TraceEvent::Store { addr, new, .. } => Some((addr.0, *new)),
                 _ => None,
             });
             let mut image = Image::default();
-            for what in &happenings {
-                let Happening::Durable { line, mask, new, .. } = what else { continue };
+            for what in &trace {
+                let TraceEvent::Durable { line, mask, new, .. } = what else { continue };
                 for word in words_in(*mask) {
                     image.store(line.word(word), new[word]);
                 }
@@ -281,7 +281,7 @@ fn records_lie_in_the_order_of_the_stores() {
 }
 
 /// Three transactions of a store each.
-static THREE: Entry = Entry {
+static THREE: WorkloadInfo = WorkloadInfo {
     name: "three",
     group: "test",
     sections: &[],
@@ -307,7 +307,7 @@ impl Workload for Three {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
@@ -327,9 +327,9 @@ fn the_third_transaction_waits_until_the_first_is_home() {
         while !run.advance(cycle).unwrap_or_else(|e| panic!("{design}: {e}")) {
             cycle += 1;
             let crash = run.crash();
-            if crash.medium.peek(log.plus(64 + 8)) & LOW_48 == home.plus(128).0 {
+            if crash.image.peek(log.plus(64 + 8)) & LOW_48 == home.plus(128).0 {
                 overwritten = true;
-                assert_eq!(crash.medium.peek(home), 1, "{design}, cycle {cycle}: A is home");
+                assert_eq!(crash.image.peek(home), 1, "{design}, cycle {cycle}: A is home");
             }
         }
         assert!(overwritten, "{design}: the third transaction's record is in the first slot");

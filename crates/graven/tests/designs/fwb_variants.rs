@@ -6,14 +6,14 @@ use crate::common::find;
 use crate::common::registry;
 use crate::common::{CELLS, simulation, tiny_config};
 use graven::config::ConfigError;
-use graven::design::Promise;
+use graven::design::Guarantee;
 
 use graven::memory::{Addr, Image};
 
 use graven::program::{Load, Memory, Program, Ptr, spawn};
-use graven::sim::{Simulation, Spec, Trial};
+use graven::sim::{CrashOptions, Simulation, Spec};
 use graven::stats::Counters;
-use graven::workload::{Entry, Request, Violation, Workload};
+use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 
 const VARIANTS: [&str; 3] = ["fwb-crade", "fwb-unsafe", "fwb-slde"];
 
@@ -50,13 +50,13 @@ impl Workload for Steps {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
 
 /// A word, so many others, and the word again, each with a new value.
-static AT_A_DISTANCE: Entry = Entry {
+static AT_A_DISTANCE: WorkloadInfo = WorkloadInfo {
     name: "at-a-distance",
     group: "test",
     sections: &[],
@@ -66,7 +66,7 @@ static AT_A_DISTANCE: Entry = Entry {
 };
 
 /// Every word is stored what it holds.
-static SILENT: Entry = Entry {
+static SILENT: WorkloadInfo = WorkloadInfo {
     name: "silent",
     group: "test",
     sections: &[],
@@ -76,7 +76,7 @@ static SILENT: Entry = Entry {
 };
 
 /// Every word is stored something else, and at once what it held.
-static THERE_AND_BACK: Entry = Entry {
+static THERE_AND_BACK: WorkloadInfo = WorkloadInfo {
     name: "there-and-back",
     group: "test",
     sections: &[],
@@ -95,15 +95,20 @@ fn distance(between: u64) -> Vec<(u64, u64)> {
 }
 
 /// What a run of one transaction counts on MorLog's machine.
-fn count(design: &str, workload: &'static Entry, seed: u64, settings: &[(&str, &str)]) -> Counters {
+fn count(
+    design: &str,
+    workload: &'static WorkloadInfo,
+    seed: u64,
+    settings: &[(&str, &str)],
+) -> Counters {
     let mut config = registry().machine("morlog").expect("the preset loads");
     for (key, value) in settings {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
     let design = find(design).expect("registered");
     let config = design.configured(config);
-    let trial = Trial::default();
-    let spec = Spec { config, design, workload, threads: 1, transactions: 1, seed, trial };
+    let crash_options = CrashOptions::default();
+    let spec = Spec { config, design, workload, threads: 1, transactions: 1, seed, crash_options };
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
     simulation.stats().counters.clone()
@@ -170,7 +175,7 @@ fn the_buffer_of_fwb_unsafe_is_too_large_on_every_machine() {
     let design = find("fwb-unsafe").expect("registered");
     for preset in registry().presets() {
         let config = registry().machine(preset.name).expect("the preset loads");
-        assert_eq!(design.promise_in(&config), Promise::Nothing, "{}", preset.name);
+        assert_eq!(design.guarantee_in(&config), Guarantee::None, "{}", preset.name);
     }
     let mut config = registry().machine("morlog").expect("the preset loads");
     for setting in [("fwb.log_buffer_entries", "48"), ("fwb.log_packing", "true")] {
@@ -199,7 +204,7 @@ fn they_are_what_the_paper_says_unless_told_otherwise() {
         assert_eq!(of(design, "fwb.scan_interval_cycles"), "3000000", "{design}");
         assert_eq!(of(design, "fwb.instant_commit"), "false", "{design}");
     }
-    assert_eq!(find("fwb-slde").expect("registered").promise_in(&config), Promise::Durable);
+    assert_eq!(find("fwb-slde").expect("registered").guarantee_in(&config), Guarantee::Durable);
 }
 
 /// Recovery reads the same records out of either format.

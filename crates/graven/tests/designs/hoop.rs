@@ -13,7 +13,7 @@ use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{refusal, tiny_config};
 use graven::config::{CoreConfig, L1Config, L2Config, LlcConfig, PmConfig, Size};
 use graven::cost::{Item, Sheet};
-use graven::design::Sabotages;
+use graven::design::Mutants;
 
 use graven::designs::hoop::HoopConfig;
 use graven::program::{Disturbance, Op};
@@ -45,7 +45,7 @@ fn in_turn(parts: &[&[Op]]) -> Vec<Op> {
     parts.concat()
 }
 
-const BACKGROUND: Op = Op::Disturb(Disturbance::Background);
+const BACKGROUND: Op = Op::Disturb(Disturbance::Maintenance);
 
 /// Blocks of two slices of data.
 const SMALL_BLOCKS: (&str, &str) = ("hoop.block_bytes", "512 B");
@@ -354,15 +354,15 @@ const CHURNING: Campaign = Campaign {
 #[test]
 fn no_crash_point_breaks_a_promise_and_every_corner_is_reached() {
     let design = find("hoop").expect("registered");
-    let mut corners = vec![0; design.corners.len()];
+    let mut cover_points = vec![0; design.cover_points.len()];
     for campaign in [CRAMPED, CONTROLLERS, CHURNING] {
-        let Found { conviction, tally, corners: reached } =
-            campaign.examine(design, Sabotages::NONE);
-        assert_eq!(conviction.map(|c| c.what), None);
+        let Found { violation, tally, cover_points: reached } =
+            campaign.examine(design, Mutants::NONE);
+        assert_eq!(violation.map(|c| c.what), None);
         assert!(tally.crash_points > 3000 && tally.recovery > 300, "{tally:?}");
-        corners.iter_mut().zip(&reached).for_each(|(sum, n)| *sum += n);
+        cover_points.iter_mut().zip(&reached).for_each(|(sum, n)| *sum += n);
     }
-    let missed = design.corners.iter().zip(&corners).filter(|&(_, &n)| n == 0);
-    let missed: Vec<&str> = missed.map(|(corner, _)| corner.name).collect();
+    let missed = design.cover_points.iter().zip(&cover_points).filter(|&(_, &n)| n == 0);
+    let missed: Vec<&str> = missed.map(|(cover, _)| cover.name).collect();
     assert!(missed.is_empty(), "never reached: {missed:?}");
 }

@@ -4,7 +4,7 @@
 
 use crate::common::registry;
 use crate::common::{CELLS, tiny_config};
-use graven::design::{Design, Entry, Flow, PLAIN, Promise};
+use graven::design::{Design, DesignInfo, Guarantee, Stall};
 use graven::ids::Tx;
 use graven::machine::Machine;
 use graven::sim::Simulation;
@@ -12,36 +12,36 @@ use graven::sim::Simulation;
 struct Hasty;
 
 impl Design for Hasty {
-    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         m.release(tx.thread);
-        Flow::Continue
+        Stall::None
     }
 }
 
-static HASTY: Entry = Entry {
+static HASTY: DesignInfo = DesignInfo {
     name: "hasty",
     summary: "releases threads that do not wait for it",
-    promise: |_| Promise::Nothing,
+    guarantee: |_| Guarantee::None,
     build: |_| Ok(Box::new(Hasty)),
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 struct Forgetful;
 
 impl Design for Forgetful {
-    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Flow {
-        Flow::Wait
+    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
+        Stall::UntilReleased
     }
 }
 
-static FORGETFUL: Entry = Entry {
+static FORGETFUL: DesignInfo = DesignInfo {
     name: "forgetful",
     summary: "makes threads wait and never releases them",
     build: |_| Ok(Box::new(Forgetful)),
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
-fn run(design: &'static Entry) -> Result<u64, graven::sim::SimError> {
+fn run(design: &'static DesignInfo) -> Result<u64, graven::sim::SimError> {
     let config = tiny_config(&[]);
     let mut spec = registry().spec(config, "ideal", "array", Some(2), Some(4), 0).expect("it fits");
     (spec.design, spec.workload) = (design, &CELLS);

@@ -10,13 +10,13 @@ use crate::common::shared_lines::{LINES, SHARED_LINES, THREADS};
 use crate::common::sweep::sweep;
 use crate::common::{CELLS, simulation, tiny_config};
 use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
-use graven::design::Sabotages;
+use graven::design::Mutants;
 use graven::sim::{SimError, Simulation};
 use graven::stats::Stats;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// Crashes on the way at random cycles, recovers twice, judges; panics at the first broken promise.
+/// Crashes on the way at random cycles, recovers twice, judges; panics at the first broken guarantee.
 fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Stats {
     graven::lab::checker::attach(&mut simulation);
     let mut random = Pcg64::seed_from_u64(seed);
@@ -34,9 +34,9 @@ fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Stats 
         if crashes % 32 == 1 {
             crash.check_structures().unwrap_or_else(|e| panic!("{what}, cycle {cycle}: {e}"));
         }
-        let once = crash.medium.newest(0);
+        let once = crash.image.newest(0);
         crash.recover();
-        assert_eq!(crash.medium.newest(0), once, "{what}: recovery is not repeatable");
+        assert_eq!(crash.image.newest(0), once, "{what}: recovery is not repeatable");
     }
     assert!(crashes > 50, "{what}: only {crashes} crashes");
     simulation.run().unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -115,7 +115,7 @@ const CHAINS: Campaign = Campaign {
 };
 
 #[test]
-fn every_sabotage_is_convicted_and_the_design_is_not() {
+fn every_mutant_is_killed_and_the_design_is_not() {
     let overflowing = [
         ("whole-lines-committed", 500),
         ("whole-lines-undone", 500),
@@ -186,7 +186,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     let lad = registry().find_design("lad").expect("registered");
     for settings in MACHINES {
         let campaign = Campaign { settings, ..OVERFLOWING };
-        let found = campaign.examine(lad, Sabotages::NONE);
+        let found = campaign.examine(lad, Mutants::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
     }
@@ -197,12 +197,12 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared_or_logged_twice() {
     let literal = registry().find_design("lad-literal").expect("registered");
-    let shared = DRAINING.examine(literal, Sabotages::NONE);
-    assert!(shared.conviction.is_some(), "lines are shared");
+    let shared = DRAINING.examine(literal, Mutants::NONE);
+    assert!(shared.violation.is_some(), "lines are shared");
     assert!(shared.tally.crash_points < 1000, "{:?}", shared.tally);
     let own_lines = |settings| {
         let campaign = Campaign { workload: &CELLS, settings, runs: 4, ..OVERFLOWING };
-        campaign.examine(literal, Sabotages::NONE).what().map(str::to_owned)
+        campaign.examine(literal, Mutants::NONE).what().map(str::to_owned)
     };
     let few = own_lines(&[("controller.adr_entries", "4"), ("lad.log_bytes_per_thread", "16 KB")]);
     assert!(few.is_some(), "lines are logged twice");
@@ -299,7 +299,7 @@ fn commit_of_one_line(config: &Config) -> u64 {
     let caches = config.get::<L1Config>().latency_cycles
         + config.get::<L2Config>().latency_cycles
         + config.get::<LlcConfig>().latency_cycles;
-    u64::from(caches + 3 * config.get::<ControllerConfig>().path_cycles)
+    u64::from(caches + 3 * config.get::<ControllerConfig>().bypass_cycles)
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn a_commit_takes_the_traversal_and_three_messages() {
 #[test]
 fn a_place_is_in_use_until_its_line_drains() {
     let (config, stats) = sweep("lad", "1", &[]);
-    let path = u64::from(config.get::<ControllerConfig>().path_cycles);
+    let path = u64::from(config.get::<ControllerConfig>().bypass_cycles);
     assert_eq!((stats.counters.adr_entries_max, stats.counters.adr_entry_cycles), (1, 2 * path));
     assert_eq!(stats.counters.adr_overflows, 0);
 }

@@ -8,7 +8,7 @@ use crate::common::registry;
 use crate::common::shared_lines::{SHARED_LINES, THREADS};
 use crate::common::sweep::sweep;
 use crate::common::{refusal, simulation, tiny_config};
-use graven::design::Sabotages;
+use graven::design::Mutants;
 use graven::sim::SimError;
 
 const LATE: (&str, &str) = ("lad.proactive_flush", "false");
@@ -64,7 +64,7 @@ fn a_commit_that_overflows_is_faster_where_banks_share_the_log() {
     assert!(lalea < lad, "{lalea} against {lad} cycles");
 }
 
-/// Other machines than the campaign of all sabotages has.
+/// Other machines than the campaign of all mutants has.
 #[test]
 fn no_crash_point_of_any_machine_breaks_a_promise() {
     const MACHINES: [&[(&str, &str)]; 3] = [
@@ -95,7 +95,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
             first_transaction: 0,
             runs: 6,
         };
-        let found = campaign.examine(design, Sabotages::NONE);
+        let found = campaign.examine(design, Mutants::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 500 && found.tally.in_flight > 500, "{:?}", found.tally);
     }

@@ -10,13 +10,13 @@ use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{refusal, tiny_config};
 use graven::config::{Config, ControllerConfig};
-use graven::design::{Entry, Sabotages};
+use graven::design::{DesignInfo, Mutants};
 use graven::memory::{Addr, LineAddr};
 use graven::program::{Disturbance, Op};
 use graven::sim::{SimError, Simulation};
 use graven::stats::Counters;
 
-fn lsm() -> &'static Entry {
+fn lsm() -> &'static DesignInfo {
     registry().find_design("lsm").expect("registered")
 }
 
@@ -46,7 +46,7 @@ fn added<T>(config: &Config, program: &[Op], from: usize, of: impl Fn(&Counters)
 
 const A: u64 = 8192;
 const EVICT: Op = Op::Disturb(Disturbance::Evict(LineAddr(A / 64), 3));
-const COLLECT: Op = Op::Disturb(Disturbance::Background);
+const COLLECT: Op = Op::Disturb(Disturbance::Maintenance);
 const SETTLE: Op = Op::Disturb(Disturbance::Settle);
 
 /// One transaction.
@@ -167,7 +167,7 @@ fn a_commit_takes_two_messages_and_writes_each_word_once() {
         let config = roomy(&[("lsm.entry_words_max", "512")]);
         let simulation = simulate(&config, &[&commit(&stored)]);
         let (stats, path) =
-            (simulation.stats(), u64::from(config.get::<ControllerConfig>().path_cycles));
+            (simulation.stats(), u64::from(config.get::<ControllerConfig>().bypass_cycles));
         // The entries' last line is accepted after one message, the record after another.
         assert_eq!(stats.commit_latency.max(), 2 * path, "{words} words");
         // The words, one header, the commit record.
@@ -351,7 +351,7 @@ const BUSY: Campaign = Campaign {
 };
 
 #[test]
-fn every_sabotage_is_convicted_and_the_design_is_not() {
+fn every_mutant_is_killed_and_the_design_is_not() {
     let crowded = [
         ("record-overtakes-entries", 100),
         ("record-not-awaited", 50),
@@ -396,7 +396,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     const PERIOD: (&str, &str) = ("lsm.gc_period_us", "0.5");
     for settings in MACHINES {
         let campaign = Campaign { settings, runs: 4, ..CROWDED };
-        let found = campaign.examine(lsm(), Sabotages::NONE);
+        let found = campaign.examine(lsm(), Mutants::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 500 && found.tally.in_flight > 100, "{:?}", found.tally);
     }

@@ -16,19 +16,19 @@ use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, refusal, tiny_config};
 use graven::config::Config;
 use graven::cost::Sheet;
-use graven::design::{Promise, Sabotages};
+use graven::design::{Guarantee, Mutants};
 
 use graven::designs::morlog::{LogType, MorlogConfig};
-use graven::happening::Happening;
 use graven::lab::case::Case;
-use graven::lab::explorer::{Exhaustion, Outcome, Thoroughness};
+use graven::lab::explorer::{CrashRun, Outcome, Thoroughness};
 use graven::lab::litmus::{Litmus, parse};
 use graven::memory::{Addr, Image};
 use graven::program::{Disturbance, Op, Program, Ptr};
-use graven::sim::{SimError, Simulation, Spec, Trial, Watch};
+use graven::sim::{CrashOptions, Observer, SimError, Simulation, Spec};
 use graven::stats::Counters;
 use graven::time::{Cycle, NEVER};
-use graven::workload::{Violation, Workload};
+use graven::trace_event::TraceEvent;
+use graven::workload::{BrokenInvariant, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -71,7 +71,7 @@ fn steps(text: &str) -> Vec<Step> {
             "settle" => steps.push(disturb(Disturbance::Settle)),
             "scan" => {
                 let time = Step::Do(Op::Compute { instructions: 5000 });
-                steps.extend([disturb(Disturbance::Background), time, barrier]);
+                steps.extend([disturb(Disturbance::Maintenance), time, barrier]);
             }
             "look" => steps.push(Step::Look),
             _ => {
@@ -139,7 +139,7 @@ impl Workload for Steps {
         Box::new(Run { steps, looks: Rc::clone(&self.looks) })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
@@ -270,28 +270,28 @@ struct Looker {
 
 impl Looker {
     fn take(&mut self, simulation: &mut Simulation) {
-        for (_, happening) in simulation.take_happenings() {
-            match happening {
-                Happening::Note(note) => self.notes.push(note),
-                Happening::Acknowledged(_) => self.acknowledged += 1,
+        for (_, event) in simulation.take_trace() {
+            match event {
+                TraceEvent::Note(note) => self.notes.push(note),
+                TraceEvent::Acknowledged(_) => self.acknowledged += 1,
                 _ => {}
             }
         }
         let (config, threads) = (simulation.spec().config.clone(), simulation.spec().threads);
-        let site = simulation.spec().site();
+        let context = simulation.spec().context();
         let morlog = config.get::<MorlogConfig>();
         let share = morlog.log_bytes.0 / u64::from(threads) / 64 * 64;
         let logs: Vec<(Addr, u64)> = match morlog.log_type {
-            LogType::Centralised => vec![(site.log_start, morlog.log_bytes.0)],
+            LogType::Centralised => vec![(context.log_start, morlog.log_bytes.0)],
             LogType::PerThread => {
-                (0..threads).map(|t| (site.thread_area(t, share), share)).collect()
+                (0..threads).map(|t| (context.thread_area(t, share), share)).collect()
             }
         };
         let counters = simulation.stats().counters.clone();
         let cycle = simulation.machine().now();
         let mut crash = simulation.crash();
         let words = || (0..4).flat_map(|line| (0..8).map(move |word| at(line, word)));
-        let peek = |addr| crash.medium.peek(addr);
+        let peek = |addr| crash.image.peek(addr);
         let records = logs
             .iter()
             .enumerate()
@@ -301,7 +301,7 @@ impl Looker {
         let survives = words().map(|addr| (addr, peek(addr))).collect();
         crash.recover();
         graven::lab::checker::judge(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
-        let recovered = words().map(|addr| (addr, crash.medium.peek(addr))).collect();
+        let recovered = words().map(|addr| (addr, crash.image.peek(addr))).collect();
         drop(crash);
         let (notes, acknowledged) = (std::mem::take(&mut self.notes), self.acknowledged);
         self.seen.push(Seen {
@@ -317,8 +317,8 @@ impl Looker {
     }
 }
 
-impl Watch for Looker {
-    fn look(&mut self, simulation: &mut Simulation) {
+impl Observer for Looker {
+    fn after_action(&mut self, simulation: &mut Simulation) {
         if self.looks.get() > self.seen.len() {
             self.take(simulation);
         }
@@ -356,7 +356,7 @@ fn watch(settings: &[(&str, &str)], threads: &[&str]) -> Vec<Seen> {
         threads: threads.len() as u32,
         transactions: 1,
         seed: 0,
-        trial: Trial::default(),
+        crash_options: CrashOptions::default(),
     };
     let looks = Rc::new(Cell::new(0));
     let threads = threads.iter().map(|text| steps(text)).collect();
@@ -364,10 +364,10 @@ fn watch(settings: &[(&str, &str)], threads: &[&str]) -> Vec<Seen> {
     let mut simulation =
         Simulation::with_workload(&spec, workload).unwrap_or_else(|e| panic!("{e}"));
     graven::lab::checker::attach(&mut simulation);
-    simulation.keep_happenings();
+    simulation.keep_trace();
     simulation.keep_notes();
     let mut looker = Looker { looks, seen: Vec::new(), notes: Vec::new(), acknowledged: 0 };
-    let done = simulation.advance_watched(NEVER, &mut looker);
+    let done = simulation.advance_observed(NEVER, &mut looker);
     assert!(done.unwrap_or_else(|e| panic!("{e}")), "it runs to its end");
     looker.take(&mut simulation);
     looker.seen
@@ -746,13 +746,13 @@ fn delay_persistence_returns_at_once_and_counts_what_is_to_come() {
 
 #[test]
 fn what_it_promises_depends_on_its_configuration() {
-    let promise = |settings: &[(&str, &str)]| {
-        (find("morlog").expect("registered").promise)(&machine(settings))
+    let guarantee = |settings: &[(&str, &str)]| {
+        (find("morlog").expect("registered").guarantee)(&machine(settings))
     };
-    assert_eq!(promise(&[]), Promise::Durable);
-    assert_eq!(promise(&[DELAYED]), Promise::CommitOrder);
+    assert_eq!(guarantee(&[]), Guarantee::Durable);
+    assert_eq!(guarantee(&[DELAYED]), Guarantee::Prefix);
     let large = ("morlog.undo_redo_entries", "44");
-    assert_eq!(promise(&[large, DELAYED]), Promise::Nothing);
+    assert_eq!(guarantee(&[large, DELAYED]), Guarantee::None);
 }
 
 // ---- the log ---------------------------------------------------------------------------------------
@@ -890,14 +890,14 @@ fn a_buffer_as_deep_as_the_caches_is_refused() {
     let spec = registry().spec(config.clone(), "morlog", "array", Some(1), Some(1), 0);
     let simulation = Simulation::new(&spec.unwrap_or_else(|e| panic!("{e}")));
     let simulation = simulation.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(simulation.machine().caches.traversal(), 44);
-    // Fig. 11's is safe, too; and what is not can be asked for, and is convicted.
+    assert_eq!(simulation.machine().caches.miss_path_cycles(), 44);
+    // Fig. 11's is safe, too; and what is not can be asked for, and violates its guarantee.
     config.set("morlog.undo_redo_entries", "1").expect("in range");
-    assert_eq!((find("morlog").expect("registered").promise)(&config), Promise::Durable);
+    assert_eq!((find("morlog").expect("registered").guarantee)(&config), Guarantee::Durable);
     let unsafe_buffer = "morlog.undo_redo_entries=48 morlog.allow_unsafe_buffer=true";
-    let run = |seed| exhaust(&CHURN, Sabotages::NONE, unsafe_buffer, seed);
-    let convicted = (0..4).any(|seed| !run(seed).convictions.is_empty());
-    assert!(convicted, "data never overtook its log entry");
+    let run = |seed| exhaust(&CHURN, Mutants::NONE, unsafe_buffer, seed);
+    let violated = (0..4).any(|seed| !run(seed).violations.is_empty());
+    assert!(violated, "data never overtook its log entry");
 }
 
 #[test]
@@ -953,7 +953,7 @@ fn a_full_log_is_not_run_over_by_redo_entries() {
     let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
     let case = Case::new(registry(), &litmus, find("morlog").expect("registered"));
     let outcome = case.unwrap_or_else(|e| panic!("{e}")).run().expect("not cancelled");
-    assert_eq!(outcome.convictions, []);
+    assert_eq!(outcome.violations, []);
     assert!(outcome.refused.is_some_and(|why| why.contains("6 groups")));
 }
 
@@ -1080,18 +1080,18 @@ fn a_full_log_presses_lines_home() {
 #[test]
 fn the_six_designs_are_what_their_names_say() {
     let machine = registry().machine("morlog").expect("the preset loads");
-    for (name, codec, promise) in [
-        ("fwb-crade", "crade", Promise::Durable),
-        ("fwb-unsafe", "crade", Promise::Nothing),
-        ("fwb-slde", "slde", Promise::Durable),
-        ("morlog-crade", "crade", Promise::Durable),
-        ("morlog-slde", "slde", Promise::Durable),
-        ("morlog-dp", "slde", Promise::CommitOrder),
+    for (name, codec, guarantee) in [
+        ("fwb-crade", "crade", Guarantee::Durable),
+        ("fwb-unsafe", "crade", Guarantee::None),
+        ("fwb-slde", "slde", Guarantee::Durable),
+        ("morlog-crade", "crade", Guarantee::Durable),
+        ("morlog-slde", "slde", Guarantee::Durable),
+        ("morlog-dp", "slde", Guarantee::Prefix),
     ] {
         let design = find(name).expect("registered");
         let config = design.configured(machine.clone()).to_json();
         assert_eq!(config["pm"]["codec"], codec, "{name}");
-        assert_eq!(design.promise_in(&machine), promise, "{name}");
+        assert_eq!(design.guarantee_in(&machine), guarantee, "{name}");
         let of = if name.starts_with("fwb") { &config["fwb"] } else { &config["morlog"] };
         assert_eq!(of["scan_interval_cycles"], 3_000_000, "{name}");
         assert_eq!(of["dirty_flags"], codec == "slde", "{name}");
@@ -1114,8 +1114,8 @@ fn the_six_designs_are_what_their_names_say() {
 /// A run that is crashed wherever it can be. Settings are `KEY=VALUE` with keys of the configuration, `adversary`,
 /// `garbage` and `first` (the number of each thread's first transaction).
 fn exhaust(
-    workload: &'static graven::workload::Entry,
-    sabotages: Sabotages,
+    workload: &'static graven::workload::WorkloadInfo,
+    mutants: Mutants,
     settings: &str,
     seed: u64,
 ) -> Outcome {
@@ -1129,20 +1129,21 @@ fn exhaust(
         ("morlog.log_bytes", "16 KB"),
         ("morlog.scan_interval_cycles", "2000"),
     ]);
-    let mut trial = Trial { sabotages, ..Trial::default() };
+    let mut crash_options = CrashOptions { mutants, ..CrashOptions::default() };
     for setting in settings.split_whitespace() {
         let (key, value) = setting.split_once('=').expect("KEY=VALUE");
         match key {
-            "adversary" => trial.adversary = Some(value.parse().expect("a seed")),
-            "garbage" => trial.garbage = Some(value.parse().expect("a seed")),
-            "first" => trial.first_transaction = value.parse().expect("a number"),
+            "adversary" => crash_options.adversary = Some(value.parse().expect("a seed")),
+            "garbage" => crash_options.garbage = Some(value.parse().expect("a seed")),
+            "first" => crash_options.first_transaction = value.parse().expect("a number"),
             _ => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),
         }
     }
     validate(&config).unwrap_or_else(|e| panic!("{e}"));
     let design = find("morlog").expect("registered");
-    let spec = Spec { config, design, workload, threads: 4, transactions: 160, seed, trial };
-    let run = Exhaustion::new(&spec, None, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
+    let spec =
+        Spec { config, design, workload, threads: 4, transactions: 160, seed, crash_options };
+    let run = CrashRun::new(&spec, None, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
     run.run(None).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -1156,8 +1157,8 @@ fn all(a: [&'static str; 11], b: [&'static str; 4], c: [&'static str; 2]) -> Vec
 /// Claims `morlog-recovery-non-dp`, `morlog-dp-atomicity-only`: every crash point of every one of these machines.
 #[test]
 fn small_logs_keep_every_promise_on_hostile_machines() {
-    let corners = find("morlog").expect("registered").corners;
-    let mut reached = vec![0; corners.len()];
+    let cover_points = find("morlog").expect("registered").cover_points;
+    let mut reached = vec![0; cover_points.len()];
     let machines = [
         "",
         "controller.adr=false adversary=1",
@@ -1187,16 +1188,16 @@ fn small_logs_keep_every_promise_on_hostile_machines() {
             let size = sizes[usize::from(design.contains("per-thread"))];
             let settings = format!("{machine} {design} {codec} morlog.log_bytes={size}");
             let what = format!("{}, {settings}, seed {seed}", workload.name);
-            let outcome = exhaust(workload, Sabotages::NONE, &settings, seed);
-            let found = outcome.convictions.first();
+            let outcome = exhaust(workload, Mutants::NONE, &settings, seed);
+            let found = outcome.violations.first();
             assert!(found.is_none(), "{what}: {found:#?}");
             assert_eq!(outcome.refused, None, "{what}");
             assert!(outcome.tally.crash_points > 500, "{what}: {:?}", outcome.tally);
-            reached.iter_mut().zip(outcome.corners).for_each(|(sum, n)| *sum += n);
+            reached.iter_mut().zip(outcome.cover_points).for_each(|(sum, n)| *sum += n);
         }
     }
-    for (corner, count) in corners.iter().zip(reached) {
-        assert!(count > 0, "never reached: {}", corner.name);
+    for (cover, count) in cover_points.iter().zip(reached) {
+        assert!(count > 0, "never reached: {}", cover.name);
     }
 }
 
@@ -1224,9 +1225,9 @@ fn logs_wrap_and_are_truncated_without_losing_anything() {
             crashes += 1;
             let mut crash = simulation.crash();
             crash.recover();
-            let once = crash.medium.newest(0);
+            let once = crash.image.newest(0);
             let again = crash.recover();
-            assert_eq!(crash.medium.newest(0), once, "{name}: recovery is not idempotent");
+            assert_eq!(crash.image.newest(0), once, "{name}: recovery is not idempotent");
             assert_eq!((again.words_redone, again.words_undone), (0, 0), "{name}");
             graven::lab::checker::judge(&crash)
                 .unwrap_or_else(|e| panic!("{name}, cycle {cycle}: {e}"));
@@ -1247,27 +1248,27 @@ fn program(name: &str) -> Litmus {
     parse(&text).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-fn convicts(program: &Litmus, design: &str, sabotage: Option<&str>) -> bool {
-    let program = Litmus { sabotage: sabotage.map(str::to_owned), ..program.clone() };
+fn violates(program: &Litmus, design: &str, mutant: Option<&str>) -> bool {
+    let program = Litmus { mutant: mutant.map(str::to_owned), ..program.clone() };
     let case = Case::new(registry(), &program, find(design).expect("registered"));
     let outcome = case.unwrap_or_else(|e| panic!("{e}")).run().expect("not cancelled");
     assert_eq!(outcome.refused, None, "{}", program.title);
-    !outcome.convictions.is_empty()
+    !outcome.violations.is_empty()
 }
 
-/// Each program for a place of the text convicts that literal reading, and (but where two meet) no other.
+/// Each program for a place of the text violates that literal reading, and (but where two meet) no other.
 #[test]
-fn each_literal_reading_is_convicted_by_its_own_program() {
-    let literal: BTreeSet<&str> = LITERAL.iter().map(|&(_, sabotage)| sabotage).collect();
+fn each_literal_reading_violates_by_its_own_program() {
+    let literal: BTreeSet<&str> = LITERAL.iter().map(|&(_, mutant)| mutant).collect();
     for &(name, own) in LITERAL {
         let program = program(name);
-        assert!(convicts(&program, "morlog-literal", None), "{name}");
-        assert!(!convicts(&program, "morlog", None), "{name}");
-        assert!(convicts(&program, "morlog", Some(own)), "{name} is not convicted by {own}");
+        assert!(violates(&program, "morlog-literal", None), "{name}");
+        assert!(!violates(&program, "morlog", None), "{name}");
+        assert!(violates(&program, "morlog", Some(own)), "{name} is not violated by {own}");
         for other in literal.iter().filter(|&&other| other != own) {
             // The undo program leaves the line's redo entry to be dropped when it commits.
             let both = (name, *other) == ("undo-in-dirty-bytes", "discard-leaves-nothing");
-            assert_eq!(convicts(&program, "morlog", Some(other)), both, "{name}, {other}");
+            assert_eq!(violates(&program, "morlog", Some(other)), both, "{name}, {other}");
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::common::registry;
 use crate::common::script::{compute, evict, script_on, settle, store};
 use graven::catalogue;
 use graven::comparison::MachineFile;
-use graven::happening::Happening;
 use graven::memory::Addr;
 use graven::program::Op;
+use graven::trace_event::TraceEvent;
 use graven::workload::{Request, WorkloadConfig};
 use serde_json::json;
 
@@ -37,16 +37,16 @@ fn figure_2_recovers_one_side_or_the_other() {
             let program = [&before[..], &begin, &end].concat();
             let mut run = script_on(&config, design, &[&program]);
             graven::lab::checker::attach(&mut run);
-            run.keep_happenings();
+            run.keep_trace();
             let (mut begun, mut ended, mut committed) = (0, 0, 0);
             let (mut undone, mut redone, mut cycle) = (0, 0, 0);
             while !run.advance(cycle).unwrap_or_else(|e| panic!("{e}")) {
                 cycle += 1;
-                for (_, happening) in run.take_happenings() {
-                    match happening {
-                        Happening::Begin { .. } => begun += 1,
-                        Happening::Ending(_) => ended += 1,
-                        Happening::Acknowledged(_) => committed += 1,
+                for (_, event) in run.take_trace() {
+                    match event {
+                        TraceEvent::Begin { .. } => begun += 1,
+                        TraceEvent::Ending(_) => ended += 1,
+                        TraceEvent::Acknowledged(_) => committed += 1,
                         _ => {}
                     }
                 }
@@ -55,7 +55,7 @@ fn figure_2_recovers_one_side_or_the_other() {
                 }
                 let mut crash = run.crash();
                 crash.recover();
-                let found = [A, B].map(|addr| crash.medium.peek(Addr(addr)));
+                let found = [A, B].map(|addr| crash.image.peek(Addr(addr)));
                 let what = format!("{design}, cycle {cycle}, stolen {stolen}: {found:x?}");
                 assert!(found == [a0, b0] || found == [a2, b1], "{what}");
                 assert!(ended == 2 || found == [a0, b0], "{what}: before the end");

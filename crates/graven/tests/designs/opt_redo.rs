@@ -11,7 +11,7 @@ use crate::common::script::{compute, evict, load, script_on, settle, store, tran
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, preset, refusal, simulation, tiny_config};
 use graven::config::{Config, ControllerConfig};
-use graven::design::Sabotages;
+use graven::design::Mutants;
 use graven::program::{Disturbance, Op};
 use graven::sim::SimError;
 use graven::stats::{Counters, Stats};
@@ -73,7 +73,7 @@ const FULL: Campaign = Campaign {
 };
 
 #[test]
-fn every_sabotage_is_convicted_and_the_design_is_not() {
+fn every_mutant_is_killed_and_the_design_is_not() {
     let evicting = [
         ("log-not-awaited", 100),
         ("commit-not-awaited", 100),
@@ -126,7 +126,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     let opt_redo = registry().find_design("opt-redo").expect("registered");
     for settings in machines {
         let found = Campaign { settings: settings.to_vec().leak(), ..EVICTING }
-            .examine(opt_redo, Sabotages::NONE);
+            .examine(opt_redo, Mutants::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
     }
@@ -136,11 +136,11 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared() {
     let literal = registry().find_design("opt-redo-literal").expect("registered");
-    let shared = EVICTING.examine(literal, Sabotages::NONE);
-    assert!(shared.conviction.is_some(), "lines are shared");
+    let shared = EVICTING.examine(literal, Mutants::NONE);
+    assert!(shared.violation.is_some(), "lines are shared");
     assert!(shared.tally.crash_points < 1000, "{:?}", shared.tally);
     let own_lines = Campaign { workload: &CELLS, settings: FULL.settings, runs: 2, ..EVICTING };
-    assert_eq!(own_lines.examine(literal, Sabotages::NONE).what(), None);
+    assert_eq!(own_lines.examine(literal, Mutants::NONE).what(), None);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_transaction_has_two_ordering_points() {
 #[test]
 fn a_commit_takes_two_messages_when_its_records_are_durable() {
     let config = machine(&[]);
-    let path = u64::from(config.get::<ControllerConfig>().path_cycles);
+    let path = u64::from(config.get::<ControllerConfig>().bypass_cycles);
     let mut program = transaction(&[(at(0, 0), 1), (at(1, 0), 2)]);
     program.insert(3, compute(5000));
     let stats = stats("opt-redo", &NEVER_DUE, &[&program]);
@@ -257,7 +257,7 @@ fn a_commit_waits_for_its_records_and_not_for_its_data() {
     let settings = [NEVER_DUE[0], NEVER_DUE[1], queue[0], queue[1]];
     let lines: Vec<(u64, u64)> = (0..4).map(|line| (at(line, 0), line + 1)).collect();
     let stats = stats("opt-redo", &settings, &[&transaction(&lines)]);
-    let path = u64::from(machine(&[]).get::<ControllerConfig>().path_cycles);
+    let path = u64::from(machine(&[]).get::<ControllerConfig>().bypass_cycles);
     assert!(stats.commit_latency.max() > 2 * path + 100, "eight lines and four places");
     let c = &stats.counters;
     assert_eq!(c.committed_transactions, 1);
@@ -339,7 +339,7 @@ fn a_transaction_waits_for_company_only_so_long() {
     let difference = delayed("50000") - delayed("10000");
     assert!((39_990..=40_010).contains(&difference), "{difference}");
     let mut program = transaction(&[(at(0, 0), 1)]);
-    program.extend([Op::Disturb(Disturbance::Background), settle()]);
+    program.extend([Op::Disturb(Disturbance::Maintenance), settle()]);
     assert!(counters(&NEVER_DUE, &[&program]).cycles < 10_000, "asked for, it begins at once");
 }
 
@@ -355,7 +355,7 @@ fn lines_that_leave_early_are_served_from_the_victim_cache_until_they_are_at_hom
     assert_eq!((c.victim_cache_lines, c.fills_from_buffer, c.victim_cache_max), (1, 2, 1));
     assert_eq!((c.controller_write_requests_data, c.controller_read_requests), (0, 1));
     program.extend([
-        Op::Disturb(Disturbance::Background),
+        Op::Disturb(Disturbance::Maintenance),
         settle(),
         evict(at(0, 0)),
         load(at(0, 0)),

@@ -12,7 +12,7 @@ use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, preset, refusal, tiny_config};
 use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig, PmConfig};
-use graven::design::Sabotages;
+use graven::design::Mutants;
 
 use graven::designs::opt_undo::OptUndoConfig;
 use graven::memory::Addr;
@@ -72,7 +72,7 @@ const SETTLED: [&str; 2] = [
 ];
 
 #[test]
-fn every_sabotage_is_convicted_and_the_design_is_not() {
+fn every_mutant_is_killed_and_the_design_is_not() {
     let cramped = [
         ("lines-logged-whole", 500),
         ("eviction-overtakes-header", 500),
@@ -127,7 +127,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     for workload in [&SHARED_LINES, &CELLS] {
         for settings in MACHINES {
             let campaign = Campaign { workload, settings, ..CRAMPED };
-            let found = campaign.examine(find("opt-undo").expect("registered"), Sabotages::NONE);
+            let found = campaign.examine(find("opt-undo").expect("registered"), Mutants::NONE);
             assert_eq!(found.what(), None, "{} on {settings:?}", workload.name);
             assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
         }
@@ -138,11 +138,11 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared() {
     let literal = find("opt-undo-literal").expect("registered");
-    let shared = ROOMY.examine(literal, Sabotages::NONE);
-    assert!(shared.conviction.is_some(), "lines are shared");
+    let shared = ROOMY.examine(literal, Mutants::NONE);
+    assert!(shared.violation.is_some(), "lines are shared");
     assert!(shared.tally.crash_points < 500, "{:?}", shared.tally);
     let own_lines = Campaign { workload: &CELLS, runs: 2, ..ROOMY };
-    assert_eq!(own_lines.examine(literal, Sabotages::NONE).what(), None);
+    assert_eq!(own_lines.examine(literal, Mutants::NONE).what(), None);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn ways(config: &Config) -> (u64, u64) {
     let caches = config.get::<L1Config>().latency_cycles
         + config.get::<L2Config>().latency_cycles
         + config.get::<LlcConfig>().latency_cycles;
-    (caches.into(), config.get::<ControllerConfig>().path_cycles.into())
+    (caches.into(), config.get::<ControllerConfig>().bypass_cycles.into())
 }
 
 /// Claim `hoop-fig4-flush-counts`: undo logging has one ordering point per update. The data of each updated line is
@@ -341,7 +341,7 @@ fn a_transaction_without_stores_ends_at_once() {
 }
 
 /// Claim `hoop-tab1-atom`: read latency low, on the critical path, no flush and fence by the program, write traffic
-/// medium: reads are those of no persistence at all, commits wait, and a record adds an eighth to log and data.
+/// image: reads are those of no persistence at all, commits wait, and a record adds an eighth to log and data.
 #[test]
 fn the_row_of_hoops_table_one() {
     let ops = sweep(14);

@@ -10,7 +10,7 @@ use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, preset, refusal, tiny_config};
 use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
-use graven::design::Sabotages;
+use graven::design::Mutants;
 
 use graven::memory::Addr;
 use graven::program::{Disturbance, Op};
@@ -44,10 +44,10 @@ fn stats(settings: &[(&str, &str)], threads: &[&[Op]]) -> Stats {
 }
 
 /// How often a state was reached.
-fn reached(simulation: &Simulation, corner: &str) -> u64 {
-    let corners = find("osp").expect("registered").corners;
-    let at = corners.iter().position(|c| c.name == corner).expect("a corner of osp");
-    simulation.machine().corners()[at]
+fn reached(simulation: &Simulation, cover: &str) -> u64 {
+    let cover_points = find("osp").expect("registered").cover_points;
+    let at = cover_points.iter().position(|c| c.name == cover).expect("a cover point of osp");
+    simulation.machine().cover_points()[at]
 }
 
 /// Claim `hoop-tab1-ssp`: on the critical path, with flushes; low write traffic: one line and 128 bits.
@@ -66,7 +66,7 @@ fn a_commit_flushes_its_line_to_the_other_place_and_nothing_is_copied() {
     let caches = config.get::<L1Config>().latency_cycles
         + config.get::<L2Config>().latency_cycles
         + config.get::<LlcConfig>().latency_cycles;
-    let messages = 3 * config.get::<ControllerConfig>().path_cycles;
+    let messages = 3 * config.get::<ControllerConfig>().bypass_cycles;
     assert_eq!(simulation.stats().commit_latency.max(), u64::from(caches + messages));
 }
 
@@ -377,12 +377,12 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
         ],
     ];
     let osp = find("osp").expect("registered");
-    let mut reached = vec![0; osp.corners.len()];
+    let mut reached = vec![0; osp.cover_points.len()];
     for settings in MACHINES {
-        let found = Campaign { settings, ..CAMPAIGN }.examine(osp, Sabotages::NONE);
+        let found = Campaign { settings, ..CAMPAIGN }.examine(osp, Mutants::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 1000 && found.tally.in_flight > 400, "{:?}", found.tally);
-        reached.iter_mut().zip(&found.corners).for_each(|(sum, n)| *sum += n);
+        reached.iter_mut().zip(&found.cover_points).for_each(|(sum, n)| *sum += n);
     }
     // Swaps all over an array of more pages than there are shadow pages.
     let settings = &[
@@ -391,11 +391,11 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
         ("osp.consolidation", "demand"),
     ];
     let workload = registry().find_workload("sps").expect("registered");
-    let found = Campaign { workload, settings, ..CAMPAIGN }.examine(osp, Sabotages::NONE);
+    let found = Campaign { workload, settings, ..CAMPAIGN }.examine(osp, Mutants::NONE);
     assert_eq!(found.what(), None, "{settings:?}");
-    reached.iter_mut().zip(&found.corners).for_each(|(sum, n)| *sum += n);
-    let missed = osp.corners.iter().zip(&reached).filter(|&(_, &n)| n == 0);
-    let missed: Vec<&str> = missed.map(|(corner, _)| corner.name).collect();
+    reached.iter_mut().zip(&found.cover_points).for_each(|(sum, n)| *sum += n);
+    let missed = osp.cover_points.iter().zip(&reached).filter(|&(_, &n)| n == 0);
+    let missed: Vec<&str> = missed.map(|(cover, _)| cover.name).collect();
     assert!(missed.is_empty(), "never reached: {missed:?}");
 }
 
@@ -403,8 +403,8 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared() {
     let literal = find("osp-literal").expect("registered");
-    assert!(CAMPAIGN.examine(literal, Sabotages::NONE).conviction.is_some(), "lines are shared");
+    assert!(CAMPAIGN.examine(literal, Mutants::NONE).violation.is_some(), "lines are shared");
     let settings = &[("osp.tlb_entries", "2"), ("osp.journal_bytes", "1 KB")];
     let own_lines = Campaign { workload: &CELLS, settings, runs: 2, ..CAMPAIGN };
-    assert_eq!(own_lines.examine(literal, Sabotages::NONE).what(), None);
+    assert_eq!(own_lines.examine(literal, Mutants::NONE).what(), None);
 }

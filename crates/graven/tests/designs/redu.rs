@@ -13,14 +13,14 @@ use graven::config::{
     Config, ControllerConfig, CoreConfig, CoreModel, Interleave, L1Config, L2Config, LlcConfig,
     PmConfig, Size,
 };
-use graven::design::Sabotages;
+use graven::design::Mutants;
 use graven::designs::lalea::{LaleaConfig, Lr};
 use graven::designs::redu::ReduConfig;
-use graven::happening::Happening;
 use graven::program::Op;
-use graven::sim::{SimError, Simulation, Watch};
+use graven::sim::{Observer, SimError, Simulation};
 use graven::stats::{Counters, Stats};
 use graven::time::NEVER;
+use graven::trace_event::TraceEvent;
 
 const DESIGNS: [&str; 4] = ["redu", "lalea", "blom", "lalea-blom"];
 
@@ -74,21 +74,21 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
             log[1],
         ],
     ];
-    let mut corners = [0; 64];
+    let mut cover_points = [0; 64];
     for settings in machines {
         for name in DESIGNS {
             let design = registry().find_design(name).expect("registered");
             let campaign = Campaign { settings: settings.to_vec().leak(), ..EVICTING };
-            let found = campaign.examine(design, Sabotages::NONE);
+            let found = campaign.examine(design, Mutants::NONE);
             assert_eq!(found.what(), None, "{name}, {settings:?}");
             assert!(found.tally.in_flight > 300, "{name}: {:?}", found.tally);
-            corners.iter_mut().zip(&found.corners).for_each(|(sum, n)| *sum += n);
+            cover_points.iter_mut().zip(&found.cover_points).for_each(|(sum, n)| *sum += n);
         }
     }
     // A full victim area ends such runs, or nearly; the laboratory's schedules have it.
-    let named = registry().find_design("redu").expect("registered").corners;
+    let named = registry().find_design("redu").expect("registered").cover_points;
     let missed: Vec<&str> =
-        named.iter().zip(corners).filter(|c| c.1 == 0).map(|c| c.0.name).collect();
+        named.iter().zip(cover_points).filter(|c| c.1 == 0).map(|c| c.0.name).collect();
     assert_eq!(missed, ["victim-waits"]);
 }
 
@@ -96,11 +96,11 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared() {
     let literal = registry().find_design("redu-literal").expect("registered");
-    let shared = EVICTING.examine(literal, Sabotages::NONE);
-    assert!(shared.conviction.is_some(), "lines are shared");
+    let shared = EVICTING.examine(literal, Mutants::NONE);
+    assert!(shared.violation.is_some(), "lines are shared");
     assert!(shared.tally.crash_points < 1000, "{:?}", shared.tally);
     let own_lines = Campaign { workload: &CELLS, settings: &[], runs: 1, ..EVICTING };
-    assert_eq!(own_lines.examine(literal, Sabotages::NONE).what(), None);
+    assert_eq!(own_lines.examine(literal, Mutants::NONE).what(), None);
 }
 
 #[test]
@@ -259,19 +259,19 @@ struct Teller {
     blocks: Vec<String>,
 }
 
-impl Watch for Teller {
-    fn look(&mut self, simulation: &mut Simulation) {
+impl Observer for Teller {
+    fn after_action(&mut self, simulation: &mut Simulation) {
         let (now, log_start) = (simulation.machine().now(), simulation.data_region().1);
         let durable = simulation.durable_changes();
-        for (cycle, what) in simulation.take_happenings() {
+        for (cycle, what) in simulation.take_trace() {
             match what {
-                Happening::Note(note) if note.starts_with("the log queue takes") => {
+                TraceEvent::Note(note) if note.starts_with("the log queue takes") => {
                     self.blocks.push(note.rsplit(": ").next().expect("its block").to_owned());
                 }
-                Happening::Note(note) if note.contains(" commits transaction ") => {
+                TraceEvent::Note(note) if note.contains(" commits transaction ") => {
                     self.story.commits.push(cycle);
                 }
-                Happening::Acknowledged(_) => self.story.told.push(cycle),
+                TraceEvent::Acknowledged(_) => self.story.told.push(cycle),
                 _ => {}
             }
         }
@@ -292,10 +292,10 @@ fn story(design: &str, program: &[Op]) -> Story {
     let program = [program, &[settle()]].concat();
     let mut simulation = script_on(&machine(&[]), design, &[&program]);
     graven::lab::checker::attach(&mut simulation);
-    simulation.keep_happenings();
+    simulation.keep_trace();
     simulation.keep_notes();
     let mut teller = Teller { story: Story::default(), blocks: Vec::new() };
-    let ended = simulation.advance_watched(NEVER, &mut teller);
+    let ended = simulation.advance_observed(NEVER, &mut teller);
     assert!(ended.unwrap_or_else(|e| panic!("{e}")));
     teller.story
 }
@@ -311,7 +311,7 @@ fn a_commit_waits_for_entries_then_headers_and_updates_follow() {
         let first = |times: &[u64]| *times.iter().min().expect("not empty");
         assert!(last(&story.entries) + write_cycles() <= first(&story.headers), "{story:?}");
         assert_eq!(story.commits, [last(&story.headers)], "{design}");
-        let path = u64::from(machine(&[]).get::<ControllerConfig>().path_cycles);
+        let path = u64::from(machine(&[]).get::<ControllerConfig>().bypass_cycles);
         assert_eq!(story.told, [story.commits[0] + path]);
         assert!(story.commits[0] + write_cycles() <= first(&story.homes), "{story:?}");
     }
@@ -332,7 +332,7 @@ fn blom_shortens_a_commit_by_the_writing_of_its_header() {
 /// The message of the end, and the acknowledgement.
 #[test]
 fn a_commit_takes_two_messages_when_nothing_has_to_be_awaited() {
-    let path = u64::from(machine(&[]).get::<ControllerConfig>().path_cycles);
+    let path = u64::from(machine(&[]).get::<ControllerConfig>().bypass_cycles);
     // With a log buffer of one entry, all but the last line were sent before.
     let adr = [("controller.adr", "true")];
     for design in DESIGNS {

@@ -12,12 +12,12 @@ use crate::common::script::{compute, evict, script_on, settle, store, transactio
 use crate::common::{CELLS, preset, simulation, tiny_config};
 use graven::comparison::MachineFile;
 use graven::config::Config;
-use graven::design::Site;
-use graven::happening::Happening;
+use graven::design::DesignContext;
 use graven::memory::{Addr, LineAddr};
 use graven::program::{Disturbance, Op};
 use graven::sim::Simulation;
 use graven::stats::Counters;
+use graven::trace_event::TraceEvent;
 use graven::workload::WorkloadConfig;
 
 /// Words of lines of 64 B, each in a media line of its own.
@@ -79,13 +79,13 @@ fn words(peek: impl Fn(Addr) -> u64) -> [u64; 7] {
 
 /// Between its registers, the records of a thread's log area, media line by media line.
 fn log_area(
-    site: &Site,
+    context: &DesignContext,
     thread: u32,
     registers: &[u64],
     peek: impl Fn(Addr) -> u64,
 ) -> Vec<Record> {
     let bytes = 256 << 10;
-    let start = site.thread_area(thread, bytes);
+    let start = context.thread_area(thread, bytes);
     let mut records = Vec::new();
     for line in registers[0]..registers[1] {
         let at = start.plus(line % (bytes / 256) * 256);
@@ -108,19 +108,19 @@ fn log_area(
 
 /// Power fails now.
 fn look(simulation: &mut Simulation) -> Seen {
-    let (site, threads) = (simulation.spec().site(), simulation.spec().threads);
+    let (context, threads) = (simulation.spec().context(), simulation.spec().threads);
     let counters = simulation.stats().counters.clone();
     let stored = words(|addr| simulation.machine().architectural().load(addr));
     let mut crash = simulation.crash();
-    let survives = words(|addr| crash.medium.peek(addr));
+    let survives = words(|addr| crash.image.peek(addr));
     let area = |thread: u32| {
         let registers = &crash.registers[thread as usize * 2..][..2];
-        log_area(&site, thread, registers, |addr| crash.medium.peek(addr))
+        log_area(&context, thread, registers, |addr| crash.image.peek(addr))
     };
     let records = (0..threads).map(area).collect();
     crash.recover();
     graven::lab::checker::judge(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
-    let recovered = words(|addr| crash.medium.peek(addr));
+    let recovered = words(|addr| crash.image.peek(addr));
     drop(crash);
     Seen { records, survives, recovered, stored, counters }
 }
@@ -283,20 +283,20 @@ fn a_line_evicted_during_the_commit_meets_its_words_in_the_on_pm_buffer() {
         let settings = [latency, ("pm.buffer_lines", "4")];
         let mut simulation = script_on(&machine(&settings), "silo", &[&commits, &evicts]);
         graven::lab::checker::attach(&mut simulation);
-        simulation.keep_happenings();
+        simulation.keep_trace();
         simulation.run().unwrap_or_else(|e| panic!("{e}"));
-        let happenings = simulation.take_happenings();
-        let when = |what: &dyn Fn(&Happening) -> bool| {
-            happenings.iter().find(|(_, h)| what(h)).map(|&(cycle, _)| cycle)
+        let trace = simulation.take_trace();
+        let when = |what: &dyn Fn(&TraceEvent) -> bool| {
+            trace.iter().find(|(_, h)| what(h)).map(|&(cycle, _)| cycle)
         };
         let line = Addr(A).line();
         let times = [
-            when(&|h| matches!(h, Happening::Ending(_))),
-            when(&|h| *h == Happening::Evicted(line)),
-            when(&|h| matches!(h, Happening::Acknowledged(_))),
+            when(&|h| matches!(h, TraceEvent::Ending(_))),
+            when(&|h| *h == TraceEvent::Evicted(line)),
+            when(&|h| matches!(h, TraceEvent::Acknowledged(_))),
         ];
         let home = when(
-            &|h| matches!(h, Happening::Durable { line: at, new, .. } if *at == line && new[..2] == [1, 2]),
+            &|h| matches!(h, TraceEvent::Durable { line: at, new, .. } if *at == line && new[..2] == [1, 2]),
         );
         assert!(home.is_some(), "both words come home");
         (simulation.stats().counters.media_write_requests, times)
@@ -325,13 +325,13 @@ fn no_eviction_waits_for_a_log() {
     let evicted = |design: &str| -> Vec<LineAddr> {
         let mut run = simulation(&tiny_config(&[]), design, &CELLS, 1, 120, 1);
         graven::lab::checker::attach(&mut run);
-        run.keep_happenings();
+        run.keep_trace();
         while !run.advance(run.machine().now() + 1000).unwrap_or_else(|e| panic!("{e}")) {}
-        let line = |happening| match happening {
-            Happening::Evicted(line) => Some(line),
+        let line = |event| match event {
+            TraceEvent::Evicted(line) => Some(line),
             _ => None,
         };
-        run.take_happenings().into_iter().filter_map(|(_, what)| line(what)).collect()
+        run.take_trace().into_iter().filter_map(|(_, what)| line(what)).collect()
     };
     let (silo, ideal) = (evicted("silo"), evicted("ideal"));
     assert!(silo == ideal && silo.len() > 100, "{} and {} lines", silo.len(), ideal.len());
@@ -339,14 +339,14 @@ fn no_eviction_waits_for_a_log() {
         let operations = [Op::TxBegin, store(A, 1), evict(A), compute(5000), Op::TxEnd];
         let mut run = script_on(&machine(&[]), design, &[&operations]);
         graven::lab::checker::attach(&mut run);
-        run.keep_happenings();
+        run.keep_trace();
         let (line, mut left) = (Addr(A).line(), None);
         for cycle in 0..5000 {
             run.advance(cycle).unwrap_or_else(|e| panic!("{e}"));
-            for (_, happening) in run.take_happenings() {
-                match happening {
-                    Happening::Evicted(at) if at == line => left = Some(cycle),
-                    Happening::Durable { line: at, .. } if at == line => {
+            for (_, event) in run.take_trace() {
+                match event {
+                    TraceEvent::Evicted(at) if at == line => left = Some(cycle),
+                    TraceEvent::Durable { line: at, .. } if at == line => {
                         return cycle - left.expect("it leaves before");
                     }
                     _ => {}
@@ -385,17 +385,15 @@ fn figure_10_step_by_step() {
         let new = || {
             let mut run = script_on(&machine(&settings), "silo", &[&first, &second]);
             graven::lab::checker::attach(&mut run);
-            run.keep_happenings();
+            run.keep_trace();
             run
         };
         let mut run = new();
         run.advance(100_000).unwrap_or_else(|e| panic!("{e}"));
         if at_end {
             // The instant of the last commit, when nothing of it is home.
-            let mut ended = run
-                .take_happenings()
-                .into_iter()
-                .filter(|(_, h)| matches!(h, Happening::Ending(_)));
+            let mut ended =
+                run.take_trace().into_iter().filter(|(_, h)| matches!(h, TraceEvent::Ending(_)));
             let cycle = ended.next_back().expect("a transaction has ended").0;
             run = new();
             run.advance(cycle).unwrap_or_else(|e| panic!("{e}"));

@@ -10,15 +10,15 @@ use std::cell::RefCell;
 use crate::common::script::{cycles_of, load, load_after, run, script_with, store};
 use crate::common::tiny_config;
 use graven::config::Config;
-use graven::design::{Code, Design, Entry, Fill, PLAIN, Turn};
+use graven::design::{Code, Design, DesignInfo, Fill, OpAction};
 use graven::ids::ThreadId;
 use graven::machine::Machine;
 use graven::memory::{Addr, Image, LineAddr, LineData};
 use graven::program::{Load, Memory, Op, Program, Ptr, spawn};
 use graven::request::Token;
-use graven::sim::{SimError, Simulation, Spec, Trial};
+use graven::sim::{CrashOptions, SimError, Simulation, Spec};
 use graven::time::Cycle;
-use graven::workload::{Violation, Workload};
+use graven::workload::{BrokenInvariant, Workload};
 
 /// A step of the code.
 #[derive(Clone, Copy)]
@@ -36,12 +36,12 @@ thread_local! {
 }
 
 /// A design that persists nothing and has code.
-static WITH_CODE: Entry = Entry {
+static WITH_CODE: DesignInfo = DesignInfo {
     name: "with-code",
     summary: "code before each load of PM",
     paper: "none",
     build: |_| Ok(Box::new(WithCode)),
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 struct WithCode;
@@ -51,22 +51,28 @@ impl Design for WithCode {
         true
     }
 
-    fn software(&mut self, m: &mut Machine, _thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
-        let Op::Load { at } = op else { return Turn::Executes };
+    fn software(
+        &mut self,
+        m: &mut Machine,
+        _thread: ThreadId,
+        op: &Op,
+        code: &mut Code,
+    ) -> OpAction {
+        let Op::Load { at } = op else { return OpAction::Execute };
         if !m.memory.is_pm(at.addr) {
-            return Turn::Executes;
+            return OpAction::Execute;
         }
         CODE.with_borrow(|steps| {
             for step in steps {
                 match *step {
                     Step::Compute(instructions) => code.compute(instructions),
                     Step::Load(addr) => code.load(Addr(addr)),
-                    Step::Chase(addr) => code.chase(Addr(addr)),
+                    Step::Chase(addr) => code.load_dependent(Addr(addr)),
                     Step::Store(addr, value) => code.store(Addr(addr), value),
                 }
             }
         });
-        Turn::Executes
+        OpAction::Execute
     }
 }
 
@@ -185,7 +191,7 @@ fn stores_of_the_code_are_in_memory_and_not_in_any_transaction() {
 /// A list whose nodes lie in any order; longer than a core remembers loads.
 const NODES: u64 = 600;
 
-static LIST: graven::workload::Entry = graven::workload::Entry {
+static LIST: graven::workload::WorkloadInfo = graven::workload::WorkloadInfo {
     name: "list",
     group: "test",
     sections: &[],
@@ -221,14 +227,15 @@ impl Workload for List {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }
 
-fn walk(design: &'static Entry, core: &str) -> Simulation {
-    let (config, workload, trial) = (config(core), &LIST, Trial::default());
-    let spec = Spec { config, design, workload, threads: 1, transactions: 1, seed: 0, trial };
+fn walk(design: &'static DesignInfo, core: &str) -> Simulation {
+    let (config, workload, crash_options) = (config(core), &LIST, CrashOptions::default());
+    let spec =
+        Spec { config, design, workload, threads: 1, transactions: 1, seed: 0, crash_options };
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
     simulation
@@ -250,12 +257,12 @@ fn a_program_gets_the_values_of_its_own_loads() {
 }
 
 /// A design that answers a miss with something else.
-static WRONG: Entry = Entry {
+static WRONG: DesignInfo = DesignInfo {
     name: "wrong",
     summary: "hands over another line",
     paper: "none",
     build: |_| Ok(Box::new(Wrong)),
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 struct Wrong;
@@ -294,12 +301,12 @@ thread_local! {
 }
 
 /// A design that performs the newest store to a word of each transaction at its end.
-static DEFERS: Entry = Entry {
+static DEFERS: DesignInfo = DesignInfo {
     name: "defers",
     summary: "stores at the end",
     paper: "none",
     build: |_| Ok(Box::new(Defers { newest: None })),
-    ..PLAIN
+    ..DesignInfo::DEFAULT
 };
 
 struct Defers {
@@ -311,16 +318,22 @@ impl Design for Defers {
         true
     }
 
-    fn software(&mut self, _m: &mut Machine, _thread: ThreadId, op: &Op, code: &mut Code) -> Turn {
+    fn software(
+        &mut self,
+        _m: &mut Machine,
+        _thread: ThreadId,
+        op: &Op,
+        code: &mut Code,
+    ) -> OpAction {
         match (*op, self.newest) {
             (Op::Store { at, value }, _) => {
                 self.newest = Some((at.addr, value));
-                return Turn::Defers;
+                return OpAction::Defer;
             }
             (Op::Load { at }, Some((addr, value))) if at.addr == addr => {
                 match ANSWER.with_borrow(|answer| *answer) {
-                    Answer::Newest => return Turn::Returns(value),
-                    Answer::Another => return Turn::Returns(value + 1),
+                    Answer::Newest => return OpAction::Return(value),
+                    Answer::Another => return OpAction::Return(value + 1),
                     Answer::Nothing => {}
                 }
             }
@@ -331,7 +344,7 @@ impl Design for Defers {
             }
             _ => {}
         }
-        Turn::Executes
+        OpAction::Execute
     }
 }
 

@@ -9,7 +9,7 @@ use crate::common::{CELLS, refusal, simulation, tiny_config};
 use graven::config::Config;
 use graven::memory::Addr;
 use graven::program::Op;
-use graven::sim::{Simulation, Watch};
+use graven::sim::{Observer, Simulation};
 use graven::stats::Counters;
 use graven::time::NEVER;
 
@@ -48,7 +48,7 @@ fn left<const N: usize>(design: &str, words: [u64; N], ops: &[Op]) -> [u64; N] {
     graven::lab::checker::attach(&mut simulation);
     simulation.advance(NEVER).unwrap_or_else(|e| panic!("{e}"));
     let crash = simulation.crash();
-    words.map(|word| crash.medium.peek(Addr(word)))
+    words.map(|word| crash.image.peek(Addr(word)))
 }
 
 #[test]
@@ -89,19 +89,19 @@ impl Order {
         graven::lab::checker::attach(&mut simulation);
         let mut order =
             Order { log, word, logged: None, stored: None, at_home: None, acknowledged: None };
-        simulation.advance_watched(NEVER, &mut order).unwrap_or_else(|e| panic!("{e}"));
-        simulation.finish_watched(&mut order).unwrap_or_else(|e| panic!("{e}"));
+        simulation.advance_observed(NEVER, &mut order).unwrap_or_else(|e| panic!("{e}"));
+        simulation.finish_observed(&mut order).unwrap_or_else(|e| panic!("{e}"));
         order
     }
 }
 
-impl Watch for Order {
-    fn look(&mut self, simulation: &mut Simulation) {
+impl Observer for Order {
+    fn after_action(&mut self, simulation: &mut Simulation) {
         let now = simulation.machine().now();
         let stored = simulation.machine().architectural().load(Addr(self.word)) != 0;
         let committed = simulation.stats().counters.committed_transactions > 0;
         let crash = simulation.crash();
-        let is = |word| crash.medium.peek(Addr(word)) != 0;
+        let is = |word| crash.image.peek(Addr(word)) != 0;
         let seen = [is(self.log), stored, is(self.word), committed];
         let times = [&mut self.logged, &mut self.stored, &mut self.at_home, &mut self.acknowledged];
         for (time, _) in times.into_iter().zip(seen).filter(|(_, seen)| *seen) {

@@ -10,16 +10,17 @@ use std::collections::BTreeSet;
 
 use graven::config::ConfigError;
 use graven::design::{
-    Design, Entry, Eviction, Flow, PLAIN, Promise, RecoveryReport, Sabotages, Site, Store,
+    Design, DesignContext, DesignInfo, Guarantee, Mutants, RecoveryReport, Stall, Store,
+    WritebackAction,
 };
 use graven::ids::{ThreadId, Tx};
 use graven::machine::Machine;
 use graven::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
+use graven::mutants;
 use graven::request::{OrderSeq, Token, Write, WriteClass};
-use graven::sabotages;
-use graven::surviving::Medium;
+use graven::surviving::SurvivingImage;
 
-sabotages! {
+mutants! {
     /// A line may overtake the records of its stores.
     LineOvertakes = "line-overtakes";
     /// A record's number is sent with the rest of it.
@@ -29,16 +30,16 @@ sabotages! {
 }
 
 /// The design's entry in the registry.
-static ENTRY: Entry = Entry {
+static INFO: DesignInfo = DesignInfo {
     name: "undo",
     summary: "logs the old word of each first store; writes the lines back at the commit",
     paper: "docs/designs.md",
-    promise: |_| Promise::Durable,
-    build: |site| Ok(Box::new(Undo::new(site)?)),
+    guarantee: |_| Guarantee::Durable,
+    build: |context| Ok(Box::new(Undo::new(context)?)),
     format,
     recover,
-    sabotages: Sabotage::NAMED,
-    ..PLAIN
+    mutants: Mutant::NAMED,
+    ..DesignInfo::DEFAULT
 };
 
 /// Log area of each thread: one line for the commit count, then the slots of the records.
@@ -48,8 +49,8 @@ const SLOT_BYTES: u64 = 32;
 /// Records of one transaction, at most.
 const SLOTS: u64 = (AREA_BYTES - LINE_BYTES) / SLOT_BYTES;
 
-fn area(site: &Site, thread: ThreadId) -> Addr {
-    site.log_start.plus(u64::from(thread) * AREA_BYTES)
+fn area(context: &DesignContext, thread: ThreadId) -> Addr {
+    context.log_start.plus(u64::from(thread) * AREA_BYTES)
 }
 
 fn slot(area: Addr, index: u64) -> Addr {
@@ -70,7 +71,7 @@ struct Undo {
     threads: Vec<Thread>,
     /// The newest record of any thread.
     newest: OrderSeq,
-    sabotages: Sabotages,
+    mutants: Mutants,
 }
 
 /// Tokens: which thread, and whether a line or the commit count became durable.
@@ -79,65 +80,70 @@ fn token(thread: ThreadId, commit: bool) -> Token {
 }
 
 impl Undo {
-    fn new(site: &Site) -> Result<Undo, ConfigError> {
-        if AREA_BYTES * u64::from(site.threads) > site.log_bytes() {
-            let why = format!("{} threads need {AREA_BYTES} B each", site.threads);
-            return Err(site.config.inconsistent(&["pm.log_region_bytes"], why));
+    fn new(context: &DesignContext) -> Result<Undo, ConfigError> {
+        if AREA_BYTES * u64::from(context.threads) > context.log_bytes() {
+            let why = format!("{} threads need {AREA_BYTES} B each", context.threads);
+            return Err(context.config.inconsistent(&["pm.log_region_bytes"], why));
         }
         let thread =
-            |t| Thread { area: area(site, t), words: BTreeSet::new(), under_way: 0, number: 0 };
-        let threads = (0..site.threads).map(thread).collect();
-        Ok(Undo { threads, newest: 0, sabotages: site.sabotages })
+            |t| Thread { area: area(context, t), words: BTreeSet::new(), under_way: 0, number: 0 };
+        let threads = (0..context.threads).map(thread).collect();
+        Ok(Undo { threads, newest: 0, mutants: context.mutants })
     }
 
     /// Undo before steal: what a line's write must wait for.
     fn records(&self) -> OrderSeq {
-        if self.sabotages.has(Sabotage::LineOvertakes) { 0 } else { self.newest }
+        if self.mutants.has(Mutant::LineOvertakes) { 0 } else { self.newest }
     }
 }
 
 impl Design for Undo {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         let thread = &mut self.threads[tx.thread as usize];
         thread.words.clear();
         thread.number = tx.number;
-        Flow::Continue
+        Stall::None
     }
 
     /// The first store to a word sends its old value to the log; the thread does not wait for it.
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Flow {
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let thread = &mut self.threads[store.tx.thread as usize];
         let index = thread.words.len() as u64;
         if !thread.words.insert(store.addr) {
-            return Flow::Continue;
+            return Stall::None;
         }
         if index == SLOTS {
             m.fail(format!("a transaction stores to more than {SLOTS} words"));
-            return Flow::Continue;
+            return Stall::None;
         }
         let (slot, record) =
             (slot(thread.area, index), [store.tx.number + 1, store.addr.0, store.old]);
         let mut last = Write::words(WriteClass::Log, slot, &record);
-        if !self.sabotages.has(Sabotage::NumberWithRest) {
+        if !self.mutants.has(Mutant::NumberWithRest) {
             // Power may fail with any words of a write there. The number, which makes it a record, follows
             // the rest by itself: writes of one line keep their order.
             let rest = Write::words(WriteClass::Log, slot.plus(WORD_BYTES), &record[1..]);
-            m.write(rest, m.path());
+            m.write(rest, m.bypass_cycles());
             last = Write::words(WriteClass::Log, slot, &record[..1]);
         }
         self.newest = m.order();
         m.count().log_entries += 1;
         m.note(|| format!("logs {}: {:#x}", store.addr, store.old));
-        m.write(Write { order: self.newest, ..last }, m.path());
-        Flow::Continue
+        m.write(Write { order: self.newest, ..last }, m.bypass_cycles());
+        Stall::None
     }
 
-    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
-        Eviction::WriteBack { after: self.records(), token: 0 }
+    fn llc_evict(
+        &mut self,
+        _m: &mut Machine,
+        _line: LineAddr,
+        _content: &LineData,
+    ) -> WritebackAction {
+        WritebackAction::Send { after: self.records(), token: 0 }
     }
 
     /// The transaction's lines are written back. When all are durable, the commit count follows.
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Flow {
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         let (after, token) = (self.records(), token(tx.thread, false));
         let thread = &mut self.threads[tx.thread as usize];
         let lines: BTreeSet<LineAddr> = thread.words.iter().map(|word| word.line()).collect();
@@ -146,13 +152,13 @@ impl Design for Undo {
             if !m.write_back(line, |write| (write.after, write.token) = (after, token)) {
                 // It was evicted and may still be on its way: this write follows it.
                 let write = Write::line(WriteClass::Data, line, m.line(line));
-                m.write(Write { after, token, ..write }, m.path());
+                m.write(Write { after, token, ..write }, m.bypass_cycles());
             }
         }
-        if lines.is_empty() { Flow::Continue } else { Flow::Wait }
+        if lines.is_empty() { Stall::None } else { Stall::UntilReleased }
     }
 
-    fn persisted(&mut self, m: &mut Machine, durable: Token) {
+    fn on_durable(&mut self, m: &mut Machine, durable: Token) {
         let id = (durable >> 1) as ThreadId - 1;
         let thread = &mut self.threads[id as usize];
         if durable == token(id, true) {
@@ -161,32 +167,36 @@ impl Design for Undo {
         thread.under_way -= 1;
         if thread.under_way == 0 {
             let count = Write::words(WriteClass::Metadata, thread.area, &[thread.number + 1]);
-            m.write(Write { token: token(id, true), ..count }, m.path());
+            m.write(Write { token: token(id, true), ..count }, m.bypass_cycles());
         }
     }
 }
 
 /// Before the log is put to use: nothing is committed, and no slot holds a record.
-fn format(site: &Site, medium: &mut Medium) {
-    if site.sabotages.has(Sabotage::LogNotCleared) {
+fn format(context: &DesignContext, surviving: &mut SurvivingImage) {
+    if context.mutants.has(Mutant::LogNotCleared) {
         return;
     }
-    for area in (0..site.threads).map(|thread| area(site, thread)) {
-        medium.store(area, 0);
-        (0..SLOTS).for_each(|index| medium.store(slot(area, index), 0));
+    for area in (0..context.threads).map(|thread| area(context, thread)) {
+        surviving.store(area, 0);
+        (0..SLOTS).for_each(|index| surviving.store(slot(area, index), 0));
     }
 }
 
 /// Takes back what the transaction after the last committed one has logged. A word has one record at
 /// most, so the order does not matter; a record that is missing protects a store that reached nothing.
-fn recover(site: &Site, _registers: &[u64], medium: &mut Medium) -> RecoveryReport {
+fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    surviving: &mut SurvivingImage,
+) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    for area in (0..site.threads).map(|thread| area(site, thread)) {
-        let committed = medium.load(area);
+    for area in (0..context.threads).map(|thread| area(context, thread)) {
+        let committed = surviving.load(area);
         for slot in (0..SLOTS).map(|index| slot(area, index)) {
-            let [number, addr, old] = [0, 1, 2].map(|i| medium.load(slot.plus(i * WORD_BYTES)));
+            let [number, addr, old] = [0, 1, 2].map(|i| surviving.load(slot.plus(i * WORD_BYTES)));
             if number > committed {
-                medium.store(Addr(addr), old);
+                surviving.store(Addr(addr), old);
                 report.words_undone += 1;
             }
         }
@@ -200,14 +210,14 @@ use crate::common::campaign::Campaign;
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, tiny_config};
 use graven::config::Config;
-use graven::sim::{Simulation, Spec, Trial};
+use graven::sim::{CrashOptions, Simulation, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 fn simulation(
     config: &Config,
-    design: &'static Entry,
-    workload: &'static graven::workload::Entry,
+    design: &'static DesignInfo,
+    workload: &'static graven::workload::WorkloadInfo,
     seed: u64,
 ) -> Simulation {
     validate(&config).unwrap_or_else(|e| panic!("{e}"));
@@ -219,7 +229,7 @@ fn simulation(
         threads: 4,
         transactions: 80,
         seed,
-        trial: Trial::default(),
+        crash_options: CrashOptions::default(),
     };
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -245,9 +255,9 @@ fn crash_often(new: impl Fn() -> Simulation) -> Vec<String> {
         } else if let Err(violation) = crash.check_structures() {
             broken.push(format!("cycle {cycle}: {violation}"));
         }
-        let once = crash.medium.newest(0);
+        let once = crash.image.newest(0);
         crash.recover();
-        if crash.medium.newest(0) != once {
+        if crash.image.newest(0) != once {
             broken.push(format!("cycle {cycle}: a second recovery changed the image"));
         }
     }
@@ -274,7 +284,7 @@ fn the_design_recovers_to_a_committed_state_at_any_cycle() {
             let mut config = config.clone();
             config.set("workload.sharing", sharing).expect("a known choice");
             for workload in registry().programs().chain([&CELLS]) {
-                let broken = crash_often(|| simulation(&config, &ENTRY, workload, 3));
+                let broken = crash_often(|| simulation(&config, &INFO, workload, 3));
                 let shown = &broken[..broken.len().min(3)];
                 assert!(broken.is_empty(), "machine {machine}, {}: {shown:#?}", workload.name);
             }
@@ -288,7 +298,7 @@ fn the_design_changes_nothing_but_time() {
         let ideal = registry().find_design("ideal").expect("a registered design");
         let digest =
             |design| simulation(&config, design, &CELLS, 7).run().unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(digest(&ENTRY), digest(ideal));
+        assert_eq!(digest(&INFO), digest(ideal));
     }
 }
 
@@ -310,16 +320,16 @@ const CRAMPED: Campaign = Campaign {
 
 /// Every crash point, torn and with writes on their way, over noise.
 #[test]
-fn no_crash_point_convicts_it_and_each_of_its_sabotages_is_convicted() {
+fn no_crash_point_convicts_it_and_each_of_its_mutants_is_killed() {
     for workload in [&SHARED_LINES, &CELLS] {
-        let intact = Campaign { workload, ..CRAMPED }.examine(&ENTRY, Sabotages::NONE);
+        let intact = Campaign { workload, ..CRAMPED }.examine(&INFO, Mutants::NONE);
         assert_eq!(intact.what(), None, "{}", workload.name);
         assert!(intact.tally.torn > 1000 && intact.tally.in_flight > 500, "{:?}", intact.tally);
     }
-    for sabotage in ENTRY.sabotages {
-        let found = CRAMPED.examine(&ENTRY, ENTRY.sabotage(sabotage.name).expect("its own"));
-        assert!(found.conviction.is_some(), "{} was never noticed", sabotage.name);
-        assert!(found.tally.crash_points < 500, "{}: {:?}", sabotage.name, found.tally);
+    for mutant in INFO.mutants {
+        let found = CRAMPED.examine(&INFO, INFO.mutant(mutant.name).expect("its own"));
+        assert!(found.violation.is_some(), "{} was never noticed", mutant.name);
+        assert!(found.tally.crash_points < 500, "{}: {:?}", mutant.name, found.tally);
     }
 }
 

@@ -1,39 +1,39 @@
 //! The crash laboratory itself, and every design in it.
 //!
-//! Bug class: a design breaks its promise at some crash point that nobody happened to look at; or the
-//! laboratory is blind: to a crash point, to a sabotage, to a conviction that its own replay shows.
+//! Bug class: a design breaks its guarantee at some crash point that nobody happened to look at; or the
+//! laboratory is blind: to a crash point, to a mutant, to a violation that its own replay shows.
 
 use crate::common::registry;
 use std::path::Path;
 use std::sync::Mutex;
 
 use crate::common::{CELLS, simulation, tiny_config, with_each};
-use graven::design::Entry;
+use graven::design::DesignInfo;
 
 use graven::lab::adversary::schedule;
 use graven::lab::campaign::{AdversaryCampaign, RunCampaign};
 use graven::lab::case::Case;
-use graven::lab::explorer::{Exhaustion, Tally, Thoroughness};
+use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
 use graven::lab::litmus::{CrashAt, Litmus, parse};
 use graven::memory::{Addr, Image, words_in};
-use graven::sim::{Simulation, Spec, Watch};
+use graven::sim::{Observer, Simulation, Spec};
 use graven::time::NEVER;
 
-fn sound() -> impl Iterator<Item = &'static Entry> {
+fn sound() -> impl Iterator<Item = &'static DesignInfo> {
     registry().designs().iter().copied().filter(|d| d.is_sound(&registry().defaults()))
 }
 
-fn find(name: &str) -> &'static Entry {
+fn find(name: &str) -> &'static DesignInfo {
     registry().find_design(name).expect("registered")
 }
 
 fn campaign(
-    design: &'static Entry,
-    sabotage: Option<&str>,
+    design: &'static DesignInfo,
+    mutant: Option<&str>,
     seeds: u64,
 ) -> AdversaryCampaign<'static> {
-    let sabotage = sabotage.map(str::to_owned);
-    AdversaryCampaign::new(registry(), design, sabotage, Vec::new(), (1, seeds), 1)
+    let mutant = mutant.map(str::to_owned);
+    AdversaryCampaign::new(registry(), design, mutant, Vec::new(), (1, seeds), 1)
         .unwrap_or_else(|e| panic!("{}: {e}", design.name))
 }
 
@@ -49,69 +49,69 @@ fn sound_designs_keep_their_promise_under_the_adversary() {
         }
         let refused = report.refused as f64 / SCHEDULES as f64;
         assert!(refused < 0.2, "{}: {refused}: {:?}", design.name, report.refusal);
-        let not: Vec<&str> = report.reached.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
+        let not: Vec<&str> = report.coverage.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
         println!("{}: {:?}, not reached: {not:?}", design.name, report.tally);
     });
 }
 
-/// Schedules by which each sabotage must be convicted, if no program of the library is for it.
+/// Schedules by which each mutant must violate their guarantee, if no program of the library is for it.
 const SCHEDULES_FOR_SABOTAGE: u64 = 2000;
 
-/// A program of the library that is for a sabotage of a design.
-fn program_for(design: &Entry, sabotage: &str) -> Option<Litmus> {
+/// A program of the library that is for a mutant of a design.
+fn program_for(design: &DesignInfo, mutant: &str) -> Option<Litmus> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus").join(design.name);
     let files = std::fs::read_dir(folder).ok()?.map(|f| f.expect("readable").path());
     let texts = files.map(|file| std::fs::read_to_string(file).expect("readable"));
     let programs = texts.map(|text| parse(&text).unwrap_or_else(|e| panic!("{e}")));
-    programs.into_iter().find(|p| p.sabotage.as_deref() == Some(sabotage))
+    programs.into_iter().find(|p| p.mutant.as_deref() == Some(mutant))
 }
 
-/// Parameter sets of another design share its sabotages, which are convicted there.
+/// Parameter sets of another design share its mutants, which violate their guarantees there.
 #[test]
-fn every_sabotage_is_convicted() {
+fn every_mutant_is_killed() {
     let blind = Mutex::new(Vec::new());
     let not = |what: String| blind.lock().expect("no test panics with it").push(what);
     let designs = Vec::from_iter(sound().filter(|design| design.settings.is_empty()));
     with_each(&designs, |&design| {
-        if design.sabotages.len() < 6 {
-            not(format!("{} has too few sabotages", design.name));
+        if design.mutants.len() < 6 {
+            not(format!("{} has too few mutants", design.name));
         }
-        for sabotage in design.sabotages {
-            let (points, by) = match program_for(design, sabotage.name) {
+        for mutant in design.mutants {
+            let (points, by) = match program_for(design, mutant.name) {
                 Some(program) => {
                     let case =
                         Case::new(registry(), &program, design).unwrap_or_else(|e| panic!("{e}"));
                     let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
-                    let convicted = !outcome.convictions.is_empty();
-                    (convicted.then_some(outcome.tally.crash_points), program.title)
+                    let violated = !outcome.violations.is_empty();
+                    (violated.then_some(outcome.tally.crash_points), program.title)
                 }
                 None => {
-                    let campaign = campaign(design, Some(sabotage.name), SCHEDULES_FOR_SABOTAGE);
+                    let campaign = campaign(design, Some(mutant.name), SCHEDULES_FOR_SABOTAGE);
                     let report = campaign.run().unwrap_or_else(|e| panic!("{e}"));
-                    let convicted = !report.findings.is_empty();
+                    let violated = !report.findings.is_empty();
                     let by = format!("{} schedules", report.runs);
-                    (convicted.then_some(report.tally.crash_points), by)
+                    (violated.then_some(report.tally.crash_points), by)
                 }
             };
             match points {
-                Some(n) => println!("{} {}: {n} crash points, {by}", design.name, sabotage.name),
-                None => not(format!("{} {}", design.name, sabotage.name)),
+                Some(n) => println!("{} {}: {n} crash points, {by}", design.name, mutant.name),
+                None => not(format!("{} {}", design.name, mutant.name)),
             }
         }
     });
     let blind = blind.into_inner().expect("all have ended");
-    assert!(blind.is_empty(), "never convicted: {blind:?}");
+    assert!(blind.is_empty(), "never violated: {blind:?}");
 }
 
 #[test]
-fn designs_that_are_not_sound_are_convicted() {
+fn designs_that_are_not_sound_violate() {
     for design in registry().designs().iter().filter(|d| !d.is_sound(&registry().defaults())) {
         let report = campaign(design, None, SCHEDULES).run().unwrap_or_else(|e| panic!("{e}"));
-        assert!(!report.findings.is_empty(), "{} was never convicted", design.name);
+        assert!(!report.findings.is_empty(), "{} was never violated", design.name);
     }
 }
 
-fn spec(design: &Entry, workload: &str, transactions: u64, settings: &[(&str, &str)]) -> Spec {
+fn spec(design: &DesignInfo, workload: &str, transactions: u64, settings: &[(&str, &str)]) -> Spec {
     let mut config = registry().machine("cramped").expect("the preset loads");
     for (key, value) in settings {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
@@ -122,14 +122,13 @@ fn spec(design: &Entry, workload: &str, transactions: u64, settings: &[(&str, &s
 }
 
 #[test]
-fn ideal_is_convicted_within_a_hundred_crash_points_of_any_workload() {
+fn ideal_violates_within_a_hundred_crash_points_of_any_workload() {
     for workload in registry().programs() {
         let settings = [("workload.footprint_bytes", "256 KB")];
         let spec = spec(find("ideal"), workload.name, 400, &settings);
-        let run =
-            Exhaustion::new(&spec, None, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
+        let run = CrashRun::new(&spec, None, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
         let outcome = run.run(None).unwrap_or_else(|e| panic!("{e}"));
-        assert!(!outcome.convictions.is_empty(), "{}", workload.name);
+        assert!(!outcome.violations.is_empty(), "{}", workload.name);
         assert!(outcome.tally.crash_points <= 100, "{}: {:?}", workload.name, outcome.tally);
     }
 }
@@ -168,14 +167,14 @@ fn sound_designs_keep_their_promise_at_every_crash_point_of_every_workload() {
                     ("base.log_bytes_per_thread", if transactions < 60 { "16 KB" } else { "8 KB" }),
                 ];
                 let mut spec = spec(design, workload.name, transactions, &settings);
-                spec.trial.garbage = Some(3);
+                spec.crash_options.garbage = Some(3);
                 let what = format!("{} on {} {sharing}", design.name, workload.name);
                 let run = RunCampaign::new(registry(), spec, how)
                     .unwrap_or_else(|e| panic!("{what}: {e}"));
                 let report = run.run().unwrap_or_else(|e| panic!("{e}"));
                 if let Some(finding) = report.findings.first() {
                     let replay = finding.replay.as_ref().map(ToString::to_string);
-                    let (said, replay) = (&finding.conviction.what, replay.unwrap_or_default());
+                    let (said, replay) = (&finding.violation.what, replay.unwrap_or_default());
                     panic!("{what}: {said}\n{replay}\n{}", finding.timeline);
                 }
                 assert_eq!(report.refusal, None, "{what}");
@@ -197,15 +196,15 @@ fn a_conviction_is_replayed_exactly_by_its_program() {
     assert_eq!(report.findings.len(), 5, "{:?}", report.tally);
     for finding in &report.findings {
         let replay = finding.replay.as_ref().expect("schedules are programs");
-        let CrashAt::Point { number, form } = replay.crash else { panic!("{replay}") };
-        assert_eq!((number, form), (finding.conviction.point, finding.conviction.form));
+        let CrashAt::Point { number, mode } = replay.crash else { panic!("{replay}") };
+        assert_eq!((number, mode), (finding.violation.point, finding.violation.mode));
         let steps: usize = replay.threads.iter().map(Vec::len).sum();
         assert!(steps <= 60, "{steps} steps are not reduced:\n{replay}");
         let case =
             Case::new(registry(), replay, literal).unwrap_or_else(|e| panic!("{e}\n{replay}"));
         let again = case.run().unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(again.convictions.len(), 1, "{replay}");
-        assert_eq!(again.convictions[0].cycle, finding.conviction.cycle, "{replay}");
+        assert_eq!(again.violations.len(), 1, "{replay}");
+        assert_eq!(again.violations[0].cycle, finding.violation.cycle, "{replay}");
         assert!(finding.timeline.rows.iter().any(|r| r.who == "verdict"), "{}", finding.timeline);
     }
 }
@@ -220,7 +219,7 @@ fn a_conviction_of_a_workload_becomes_a_program() {
     assert!(replay.threads.iter().map(Vec::len).sum::<usize>() <= 6, "{replay}");
     let case =
         Case::new(registry(), replay, find("ideal")).unwrap_or_else(|e| panic!("{e}\n{replay}"));
-    assert_eq!(case.run().map(|o| o.convictions.len()).ok(), Some(1), "{replay}");
+    assert_eq!(case.run().map(|o| o.violations.len()).ok(), Some(1), "{replay}");
 }
 
 #[test]
@@ -247,12 +246,12 @@ struct Announced {
     unannounced: Option<u64>,
 }
 
-impl Watch for Announced {
-    fn look(&mut self, simulation: &mut Simulation) {
+impl Observer for Announced {
+    fn after_action(&mut self, simulation: &mut Simulation) {
         self.looks += 1;
         let changes = simulation.machine().memory.shared.durable_changes;
         let crash = simulation.crash();
-        let left = (crash.registers.clone(), crash.medium.newest(0).into_iter().collect());
+        let left = (crash.registers.clone(), crash.image.newest(0).into_iter().collect());
         drop(crash);
         if self.changes == changes && self.left.as_ref().is_some_and(|before| *before != left) {
             self.unannounced.get_or_insert(simulation.machine().now());
@@ -273,7 +272,8 @@ fn designs_announce_every_change_of_their_durable_state() {
         let mut simulation = simulation(&config, design.name, &CELLS, 4, 80, 1);
         graven::lab::checker::attach(&mut simulation);
         let mut watch = Announced::default();
-        let ended = simulation.advance_watched(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
+        let ended =
+            simulation.advance_observed(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
         assert!(ended, "{}: unannounced at cycle {:?}", design.name, watch.unannounced);
         assert!(watch.looks > 1000, "{}", design.name);
     }
@@ -282,8 +282,8 @@ fn designs_announce_every_change_of_their_durable_state() {
 /// Compares the durable bytes that are followed with those that the machine would have to add up.
 struct Followed(u64);
 
-impl Watch for Followed {
-    fn look(&mut self, simulation: &mut Simulation) {
+impl Observer for Followed {
+    fn after_action(&mut self, simulation: &mut Simulation) {
         self.0 += 1;
         if !self.0.is_multiple_of(97) {
             return;
@@ -298,7 +298,7 @@ impl Watch for Followed {
         let cycle = simulation.machine().now();
         let (start, end) = (Addr(0), simulation.data_region().1);
         let crash = simulation.crash();
-        let differs = crash.medium.image().first_difference(&sum, start, end);
+        let differs = crash.image.image().first_difference(&sum, start, end);
         assert_eq!(differs, None, "cycle {cycle}");
     }
 }
@@ -312,7 +312,7 @@ fn the_durable_bytes_that_are_followed_are_those_of_queues_buffers_and_cells() {
             let mut simulation = simulation(&tiny_config(&settings), design, &CELLS, 4, 100, 1);
             graven::lab::checker::attach(&mut simulation);
             let mut watch = Followed(0);
-            simulation.advance_watched(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
+            simulation.advance_observed(NEVER, &mut watch).unwrap_or_else(|e| panic!("{e}"));
             assert!(watch.0 > 1000, "{design}: {}", watch.0);
         }
     }

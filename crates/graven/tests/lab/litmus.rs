@@ -34,18 +34,18 @@ fn every_program_does_what_it_says_on_every_design() {
         let designs =
             designs_of(registry(), &litmus).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         assert!(!designs.is_empty(), "{}: no design", file.display());
-        for (design, must_convict) in designs {
+        for (design, must_violate) in designs {
             let what = format!("{} on {}", file.display(), design.name);
             let case =
                 Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{what}: {e}"));
             let outcome = case.run().unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_eq!(outcome.refused, None, "{what}");
             assert!(outcome.tally.crash_points > 0, "{what}: power never fails");
-            if outcome.convictions.is_empty() == must_convict {
+            if outcome.violations.is_empty() == must_violate {
                 let story =
                     story_of(registry(), &litmus, design).unwrap_or_else(|e| panic!("{what}: {e}"));
                 let story = story.map(|(_, timeline)| timeline.to_string()).unwrap_or_default();
-                panic!("{what}: convicted should be {must_convict}\n{story}");
+                panic!("{what}: violated should be {must_violate}\n{story}");
             }
         }
     }
@@ -63,7 +63,7 @@ fn expectations_are_held_against_what_is_there() {
     let verdict = |line: &str| {
         let case = Case::new(registry(), &program(line), silo).unwrap_or_else(|e| panic!("{e}"));
         let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
-        outcome.convictions.into_iter().next().map(|c| c.what)
+        outcome.violations.into_iter().next().map(|c| c.what)
     };
     assert_eq!(verdict("expect c: A = 2"), None);
     assert_eq!(verdict("expect everywhere: A = 1 | A = 2"), None);
@@ -103,5 +103,5 @@ fn variables_that_do_not_fit_are_refused_by_name() {
         "{far}"
     );
     assert!(refusal("set silo.no = 3").contains("silo.no"));
-    assert!(refusal("sabotage nothing").contains("sabotage `nothing`"));
+    assert!(refusal("mutant nothing").contains("mutant `nothing`"));
 }

@@ -5,10 +5,10 @@
 use crate::common::{simulation, tiny_config};
 use graven::memory::Image;
 use graven::program::{Memory, Program, Ptr, spawn};
-use graven::workload::{Entry, Request, Violation, Workload};
+use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 
 /// Every thread stores to a word of its own in one line, over and over, and computes nothing.
-static ONE_LINE: Entry = Entry {
+static ONE_LINE: WorkloadInfo = WorkloadInfo {
     name: "one line",
     group: "test",
     sections: &[],
@@ -37,7 +37,7 @@ impl Workload for OneLine {
         })
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use graven::config::{Config, CoreConfig};
 use graven::memory::Addr;
 use graven::program::{Op, Persist};
 use graven::request::WriteClass;
-use graven::sim::{Simulation, Watch};
+use graven::sim::{Observer, Simulation};
 use graven::stats::Counters;
 use graven::time::NEVER;
 
@@ -50,12 +50,12 @@ struct Order {
     at: [Option<u64>; 2],
 }
 
-impl Watch for Order {
-    fn look(&mut self, simulation: &mut Simulation) {
+impl Observer for Order {
+    fn after_action(&mut self, simulation: &mut Simulation) {
         let now = simulation.machine().now();
         let crash = simulation.crash();
         for (at, &word) in self.at.iter_mut().zip(&self.words) {
-            if at.is_none() && crash.medium.peek(Addr(word)) != 0 {
+            if at.is_none() && crash.image.peek(Addr(word)) != 0 {
                 *at = Some(now);
             }
         }
@@ -67,9 +67,9 @@ fn durable_at(config: &Config, words: [u64; 2], threads: &[&[Op]]) -> ([Option<u
     let mut simulation = script(config, threads);
     graven::lab::checker::attach(&mut simulation);
     let mut order = Order { words, at: [None; 2] };
-    simulation.advance_watched(NEVER, &mut order).unwrap_or_else(|e| panic!("{e}"));
+    simulation.advance_observed(NEVER, &mut order).unwrap_or_else(|e| panic!("{e}"));
     simulation.advance(simulation.machine().now() + 10_000).unwrap_or_else(|e| panic!("{e}"));
-    simulation.finish_watched(&mut order).unwrap_or_else(|e| panic!("{e}"));
+    simulation.finish_observed(&mut order).unwrap_or_else(|e| panic!("{e}"));
     (order.at, simulation.stats().counters.clone())
 }
 
@@ -88,7 +88,7 @@ fn left(config: &Config, words: &[u64], program: &[Op]) -> Vec<u64> {
     graven::lab::checker::attach(&mut simulation);
     simulation.advance(NEVER).unwrap_or_else(|e| panic!("{e}"));
     let crash = simulation.crash();
-    words.iter().map(|&word| crash.medium.peek(Addr(word))).collect()
+    words.iter().map(|&word| crash.image.peek(Addr(word))).collect()
 }
 
 fn program(parts: &[&[Op]]) -> Vec<Op> {
@@ -234,11 +234,11 @@ fn power_may_fail_between_a_write_back_and_its_fence() {
     graven::lab::checker::attach(&mut simulation);
     simulation.advance(NEVER).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(simulation.stats().counters.forced_writebacks, 1);
-    assert_eq!(simulation.crash().medium.peek(Addr(A)), 0, "it is on its way");
+    assert_eq!(simulation.crash().image.peek(Addr(A)), 0, "it is on its way");
     let mut simulation = script(&config(&[]), &[&[store(A, 1), clwb(A), FENCE]]);
     graven::lab::checker::attach(&mut simulation);
     simulation.advance(NEVER).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(simulation.crash().medium.peek(Addr(A)), 1);
+    assert_eq!(simulation.crash().image.peek(Addr(A)), 1);
 }
 
 /// With ADR a write is durable in the queue: a fence waits for the way there only.

@@ -182,7 +182,7 @@ fn under_adr_a_write_is_durable_when_it_is_accepted() {
     let mut b = bench(&[]);
     b.write(100, full(line_of(0, 0, 0), 1), 1);
     b.run();
-    assert_eq!(b.persisted(), [(1, 100)]);
+    assert_eq!(b.on_durable(), [(1, 100)]);
     assert_eq!(b.programmed(), [100 + WRITE]);
 }
 
@@ -191,13 +191,13 @@ fn without_adr_a_write_is_durable_in_the_cells_or_in_the_buffer_on_the_device() 
     let mut cells = bench(&[("controller.adr", "false")]);
     cells.write(100, full(line_of(0, 0, 0), 1), 1);
     cells.run();
-    assert_eq!(cells.persisted(), [(1, 100 + WRITE)]);
+    assert_eq!(cells.on_durable(), [(1, 100 + WRITE)]);
 
     let mut buffered = bench(&[("controller.adr", "false"), ("pm.buffer_lines", "4")]);
     buffered.write(100, full(line_of(0, 0, 0), 1), 1);
     buffered.write(100, full(line_of(1, 0, 0), 1), 2);
     buffered.run();
-    assert_eq!(buffered.persisted(), [(1, 100), (2, 100 + BURST)]);
+    assert_eq!(buffered.on_durable(), [(1, 100), (2, 100 + BURST)]);
     assert!(buffered.programmed().is_empty(), "below the watermark nothing is spilled");
 }
 
@@ -212,7 +212,7 @@ fn a_write_to_a_full_queue_waits_exactly_until_a_place_is_free() {
     b.run();
     // One bank has all four: the first leaves the queue after one write time, the next after two.
     let expected = [(1, 0), (2, 0), (3, 0), (4, 0), (5, WRITE), (6, 2 * WRITE)];
-    assert_eq!(b.persisted(), expected);
+    assert_eq!(b.on_durable(), expected);
     let c = b.counters();
     assert_eq!(c.write_queue_full, 2);
     assert_eq!(c.write_queue_full_cycles, (WRITE - 1) + (2 * WRITE - 2));
@@ -271,7 +271,7 @@ fn writes_of_one_line_merge_in_the_queue() {
     b.write(0, Write::words(WriteClass::Data, line.word(1), &[0xf0, 0xf]), 2);
     b.write(0, Write::words(WriteClass::Data, line.word(0), &[0x1]), 3);
     b.run();
-    assert_eq!(b.persisted(), [(1, 0), (2, 0), (3, 0)]);
+    assert_eq!(b.on_durable(), [(1, 0), (2, 0), (3, 0)]);
     assert_eq!(b.programmed(), [WRITE]);
     let c = b.counters();
     assert_eq!((c.controller_write_requests, c.write_queue_merges, c.write_queue_max), (3, 2, 1));
@@ -318,7 +318,7 @@ fn a_write_under_way_takes_no_more_words() {
     b.write(0, Write::words(WriteClass::Data, line.word(0), &[1]), 1);
     b.write(50, Write::words(WriteClass::Data, line.word(1), &[1]), 2);
     b.run();
-    assert_eq!(b.persisted(), [(1, 0), (2, 50)]);
+    assert_eq!(b.on_durable(), [(1, 0), (2, 50)]);
     assert_eq!(b.programmed(), [WRITE, 2 * WRITE]);
     assert_eq!(b.counters().write_queue_merges, 0);
 }
@@ -351,7 +351,7 @@ fn an_ordered_write_waits_across_channels_under_adr() {
     b.run();
     // Place 5 is free when the first channel has finished a write; 6 may follow at that very cycle.
     let expected = [(1, 0), (2, 0), (3, 0), (4, 0), (7, 30), (5, WRITE), (6, WRITE)];
-    assert_eq!(b.persisted(), expected);
+    assert_eq!(b.on_durable(), expected);
     // 5 waited for a place; 6 had one, and waited for 5.
     let c = b.counters();
     assert_eq!((c.write_queue_full, c.write_queue_full_cycles), (1, WRITE - 10));
@@ -366,7 +366,7 @@ fn an_ordered_write_waits_for_the_cells_without_adr() {
     b.write(20, Write { after: order, ..full(Addr(4096).line(), 1) }, 2);
     b.write(30, full(Addr(3 * 4096).line(), 1), 3);
     b.run();
-    assert_eq!(b.persisted(), [(1, 10 + WRITE), (3, 30 + WRITE), (2, 10 + 2 * WRITE)]);
+    assert_eq!(b.on_durable(), [(1, 10 + WRITE), (3, 30 + WRITE), (2, 10 + 2 * WRITE)]);
 }
 
 // ---- the on-PM buffer --------------------------------------------------------------------------
@@ -470,7 +470,7 @@ fn a_full_buffer_holds_writes_in_the_queue_until_a_spill_ends() {
     }
     b.run();
     let spilled = BURST + READ + WRITE;
-    assert_eq!(b.persisted(), [(1, 0), (2, BURST), (3, spilled)]);
+    assert_eq!(b.on_durable(), [(1, 0), (2, BURST), (3, spilled)]);
     assert_eq!(b.programmed()[0], spilled);
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::common::traces::{all_operations, open, record, replay, small, spec, told, try_record};
 use crate::common::{CELLS, preset};
 use graven::control::Control;
-use graven::lab::explorer::{Exhaustion, Thoroughness};
+use graven::lab::explorer::{CrashRun, Thoroughness};
 use graven::memory::{Addr, Image};
 use graven::program::{Op, Ptr};
 use graven::sim::Simulation;
@@ -127,13 +127,13 @@ fn power_fails_in_a_replay_as_it_does_in_the_run() {
     let spec = spec(small(&[]), "silo", "btree", 12);
     let (_, trace) = record(&spec);
     let how = Thoroughness { structures_every: 1, ..Thoroughness::LONG };
-    let live = Exhaustion::new(&spec, None, how).unwrap().run(None).unwrap();
+    let live = CrashRun::new(&spec, None, how).unwrap().run(None).unwrap();
     let replay = Replay::new(registry(), open(&trace).unwrap(), None, None, &[]).unwrap();
     assert!(replay.is_faithful());
     let workload = replay.workload().unwrap();
-    let again = Exhaustion::new(replay.spec(), Some(workload), how).unwrap().run(None).unwrap();
+    let again = CrashRun::new(replay.spec(), Some(workload), how).unwrap().run(None).unwrap();
     replay.fault().unwrap();
-    assert!(live.tally.structures > 0 && again.convictions.is_empty(), "{:?}", again.convictions);
+    assert!(live.tally.structures > 0 && again.violations.is_empty(), "{:?}", again.violations);
     assert_eq!(format!("{:?}", live.tally), format!("{:?}", again.tally));
     assert_eq!(live.digest, again.digest);
 }

@@ -1,4 +1,4 @@
-//! Every crash point of a run, in all its forms.
+//! Every crash point of a run, in all its modes.
 //!
 //! | file | what |
 //! |---|---|
@@ -6,10 +6,10 @@
 //! | `run` | a run that is crashed at all of them |
 //! | `reached` | which states worth reaching were reached |
 
+mod coverage;
 mod points;
-mod reached;
 mod run;
 
-pub use points::{Aftermath, Conviction, Expect, Laboratory, Tally, Thoroughness};
-pub use reached::{Reached, STATES, State};
-pub use run::{Exhaustion, Outcome};
+pub use coverage::{Coverage, STATES, State};
+pub use points::{CrashExplorer, Expect, PostCrashTrace, Tally, Thoroughness, Violation};
+pub use run::{CrashRun, Outcome};

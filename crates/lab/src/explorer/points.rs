@@ -10,22 +10,22 @@
 //! One action may make several writes durable; each is a crash point of its own, with the design as the
 //! action leaves it: it has not heard of any of these writes yet, so it must bear that only the first so
 //! many are there. For the same reason the newest write may be torn, and writes on their way may be
-//! there: see [`Form`].
+//! there: see [`FailureMode`].
 
 use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::reached::{Reached, State};
+use super::coverage::{Coverage, State};
 use crate::checker;
-use crate::litmus::{CrashAt, Form};
+use crate::litmus::{CrashAt, FailureMode};
 use graven_base::memory::{Addr, Image, WordMask, spread, words_in};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
 use graven_machine::controller::domain::Change;
-use graven_machine::happening::Happening;
-use graven_machine::sim::{Crash, Simulation, Watch};
+use graven_machine::sim::{Crash, Observer, Simulation};
+use graven_machine::trace_event::TraceEvent;
 
 /// How thoroughly a run is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +44,12 @@ pub struct Thoroughness {
     pub recovery_depth: u32,
     /// At every so-many-th crash point, the workload's structures are also walked; 0: never.
     pub structures_every: u64,
-    /// After so many convictions the run stops.
-    pub convictions_max: usize,
+    /// After so many violations the run stops.
+    pub violations_max: usize,
 }
 
 impl Thoroughness {
-    /// For long runs: every crash point, and of the dearer forms a share.
+    /// For long runs: every crash point, and of the dearer modes a share.
     pub const LONG: Thoroughness = Thoroughness {
         at: CrashAt::Everywhere,
         every: 1,
@@ -58,10 +58,10 @@ impl Thoroughness {
         recovery_every: 256,
         recovery_depth: 2,
         structures_every: 1 << 16,
-        convictions_max: 1,
+        violations_max: 1,
     };
 
-    /// For short programs: every form at every crash point.
+    /// For short programs: every mode at every crash point.
     pub const SHORT: Thoroughness = Thoroughness {
         torn_every: 1,
         in_flight_every: 1,
@@ -71,26 +71,26 @@ impl Thoroughness {
     };
 }
 
-/// A promise that was broken, and where.
+/// A guarantee that was broken, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conviction {
+pub struct Violation {
     /// The crash point's number, from 0; of a run that failed without a crash, how many there were.
     pub point: u64,
     /// What power failure found there.
-    pub form: Form,
+    pub mode: FailureMode,
     /// When.
     pub cycle: u64,
-    /// Which promise.
+    /// Which guarantee.
     pub what: String,
     /// A word that shows it.
     pub addr: Option<Addr>,
     /// What followed the power failure.
-    pub aftermath: Aftermath,
+    pub post_crash: PostCrashTrace,
 }
 
 /// What followed a power failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Aftermath {
+pub struct PostCrashTrace {
     /// The design's non-volatile registers.
     pub registers: Vec<u64>,
     /// What landed, and what batteries saved.
@@ -101,24 +101,24 @@ pub struct Aftermath {
     pub notes: Vec<(usize, String)>,
 }
 
-impl Aftermath {
-    fn of(crash: &Crash<'_>) -> Aftermath {
-        let (saved, recovered) = crash.medium.written().split_at(crash.saved());
-        Aftermath {
+impl PostCrashTrace {
+    fn of(crash: &Crash<'_>) -> PostCrashTrace {
+        let (saved, recovered) = crash.image.written().split_at(crash.saved());
+        PostCrashTrace {
             registers: crash.registers.clone(),
             saved: saved.to_vec(),
             recovered: recovered.to_vec(),
-            notes: crash.medium.notes().to_vec(),
+            notes: crash.image.notes().to_vec(),
         }
     }
 }
 
-/// How many power failures of each form were judged.
+/// How many power failures of each mode were judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Crash points that the run has.
     pub crash_points: u64,
-    /// Power failures of the plain form.
+    /// Power failures of the plain mode.
     pub plain: u64,
     /// With a torn write.
     pub torn: u64,
@@ -148,17 +148,17 @@ impl Tally {
 }
 
 /// Looks on and lets power fail.
-pub struct Laboratory<'a> {
+pub struct CrashExplorer<'a> {
     how: Thoroughness,
     seed: u64,
     /// Durable-state changes seen so far.
     seen: u64,
     /// What was found.
-    pub convictions: Vec<Conviction>,
+    pub violations: Vec<Violation>,
     /// What was done.
     pub tally: Tally,
     /// What was reached.
-    pub reached: Reached,
+    pub coverage: Coverage,
     /// The run was cancelled: it stops here.
     pub cancelled: bool,
     /// Multi-word writes so far.
@@ -166,7 +166,7 @@ pub struct Laboratory<'a> {
     /// Asked at crash steps (with the step's number), and at all points with `None`.
     expectations: Option<&'a mut dyn Expect>,
     /// Everything that happened, if it is to be told.
-    pub story: Option<Vec<(Cycle, Happening)>>,
+    pub story: Option<Vec<(Cycle, TraceEvent)>>,
 }
 
 /// Expectations beyond the judge's: those of a litmus program.
@@ -179,9 +179,9 @@ pub trait Expect {
     fn ended(&mut self, memory: &Image) -> Option<String>;
 }
 
-impl Watch for Laboratory<'_> {
+impl Observer for CrashExplorer<'_> {
     #[inline]
-    fn look(&mut self, simulation: &mut Simulation) {
+    fn after_action(&mut self, simulation: &mut Simulation) {
         let changes = simulation.machine().memory.shared.durable_changes;
         if changes != self.seen || simulation.is_at_crash_step() {
             let events = changes - self.seen;
@@ -191,20 +191,20 @@ impl Watch for Laboratory<'_> {
     }
 
     fn stops(&self) -> bool {
-        self.cancelled || self.convictions.len() >= self.how.convictions_max
+        self.cancelled || self.violations.len() >= self.how.violations_max
     }
 }
 
-impl<'a> Laboratory<'a> {
+impl<'a> CrashExplorer<'a> {
     /// A laboratory; the seed decides which words are torn and what lands.
-    pub fn new(how: Thoroughness, seed: u64) -> Laboratory<'a> {
-        Laboratory {
+    pub fn new(how: Thoroughness, seed: u64) -> CrashExplorer<'a> {
+        CrashExplorer {
             how,
             seed,
             seen: 0,
-            convictions: Vec::new(),
+            violations: Vec::new(),
             tally: Tally::default(),
-            reached: Reached::default(),
+            coverage: Coverage::default(),
             cancelled: false,
             wide_writes: 0,
             expectations: None,
@@ -213,7 +213,7 @@ impl<'a> Laboratory<'a> {
     }
 
     /// Also holds a run against these.
-    pub fn expecting(mut self, expectations: &'a mut dyn Expect) -> Laboratory<'a> {
+    pub fn expecting(mut self, expectations: &'a mut dyn Expect) -> CrashExplorer<'a> {
         self.expectations = Some(expectations);
         self
     }
@@ -230,16 +230,16 @@ impl<'a> Laboratory<'a> {
     /// The run itself failed: what it read or left was wrong.
     pub fn run_failed(&mut self, cycle: u64, what: String) {
         let point = self.tally.crash_points;
-        let (form, aftermath) = (Form::Plain, Aftermath::default());
-        self.convictions.push(Conviction { point, form, cycle, what, addr: None, aftermath });
+        let (mode, post_crash) = (FailureMode::Plain, PostCrashTrace::default());
+        self.violations.push(Violation { point, mode, cycle, what, addr: None, post_crash });
     }
 
     /// The action that is over has brought about so many events.
     fn examine(&mut self, simulation: &mut Simulation, events: u64) {
-        for (cycle, happening) in simulation.take_happenings() {
-            self.reached.follow(&happening);
+        for (cycle, event) in simulation.take_trace() {
+            self.coverage.follow(&event);
             if let Some(story) = &mut self.story {
-                story.push((cycle, happening));
+                story.push((cycle, event));
             }
         }
         let step = simulation.take_crash_step();
@@ -272,7 +272,9 @@ impl<'a> Laboratory<'a> {
         let number = self.tally.crash_points;
         let due = self.how.torn_every > 0 && self.wide_writes.is_multiple_of(self.how.torn_every);
         let part = match self.how.at {
-            CrashAt::Point { number: only, form: Form::Torn(mask) } if only == number => mask,
+            CrashAt::Point { number: only, mode: FailureMode::Torn(mask) } if only == number => {
+                mask
+            }
             CrashAt::Point { .. } => return,
             _ if !due => return,
             _ => {
@@ -284,11 +286,11 @@ impl<'a> Laboratory<'a> {
             }
         };
         simulation.lay_words(change, part);
-        self.judge(simulation, Form::Torn(part), None);
+        self.judge(simulation, FailureMode::Torn(part), None);
         simulation.lay_back(std::slice::from_ref(change));
     }
 
-    /// One crash point, in all its other forms. `last`: of its action. (Before that, queues and order of
+    /// One crash point, in all its other modes. `last`: of its action. (Before that, queues and order of
     /// writes are ahead of the durable bytes, so nothing of them may land.)
     fn point(&mut self, simulation: &mut Simulation, step: Option<u32>, last: bool) {
         let number = self.tally.crash_points;
@@ -296,18 +298,18 @@ impl<'a> Laboratory<'a> {
         let due = |every: u64| every > 0 && number.is_multiple_of(every);
         match self.how.at {
             CrashAt::Marked if step.is_none() => {}
-            CrashAt::Marked => self.judge(simulation, Form::Plain, step),
-            CrashAt::Point { number: only, form } => {
-                if only == number && !matches!(form, Form::Torn(_)) {
-                    self.judge(simulation, form, step);
+            CrashAt::Marked => self.judge(simulation, FailureMode::Plain, step),
+            CrashAt::Point { number: only, mode } => {
+                if only == number && !matches!(mode, FailureMode::Torn(_)) {
+                    self.judge(simulation, mode, step);
                 }
             }
             CrashAt::Everywhere => {
                 if step.is_some() || due(self.how.every) {
-                    self.judge(simulation, Form::Plain, step);
+                    self.judge(simulation, FailureMode::Plain, step);
                 }
                 if last && due(self.how.in_flight_every) {
-                    self.judge(simulation, Form::InFlight(spread(self.seed, number)), None);
+                    self.judge(simulation, FailureMode::InFlight(spread(self.seed, number)), None);
                 }
                 if due(self.how.recovery_every) {
                     self.cut_recovery(simulation);
@@ -316,38 +318,38 @@ impl<'a> Laboratory<'a> {
         }
     }
 
-    /// Lets power fail in one form, recovers and judges.
-    fn judge(&mut self, simulation: &mut Simulation, form: Form, step: Option<u32>) {
+    /// Lets power fail in one mode, recovers and judges.
+    fn judge(&mut self, simulation: &mut Simulation, mode: FailureMode, step: Option<u32>) {
         if self.stops() {
             return;
         }
         let cycle = simulation.machine().now();
         if simulation.is_any_ending() {
-            self.reached.count(State::CrashEnding);
+            self.coverage.count(State::CrashEnding);
         }
-        if self.reached.is_any_open() {
-            self.reached.count(State::CrashOpen);
+        if self.coverage.is_any_open() {
+            self.coverage.count(State::CrashOpen);
         }
-        let crash = match form {
-            Form::InFlight(seed) => simulation.crash_in_flight(seed),
+        let crash = match mode {
+            FailureMode::InFlight(seed) => simulation.crash_in_flight(seed),
             _ => Some(simulation.crash()),
         };
         let Some(mut crash) = crash else { return };
-        match form {
-            Form::Plain => self.tally.plain += 1,
-            Form::Torn(_) => {
+        match mode {
+            FailureMode::Plain => self.tally.plain += 1,
+            FailureMode::Torn(_) => {
                 self.tally.torn += 1;
-                self.reached.count(State::Torn);
+                self.coverage.count(State::Torn);
             }
-            Form::InFlight(_) => {
+            FailureMode::InFlight(_) => {
                 self.tally.in_flight += 1;
-                self.reached.count(State::InFlight);
+                self.coverage.count(State::InFlight);
             }
-            Form::Recovery(writes) => {
+            FailureMode::Recovery(writes) => {
                 self.tally.recovery += 1;
-                crash.medium.set_power(Some(writes));
+                crash.image.set_power(Some(writes));
                 crash.recover();
-                crash.medium.set_power(None);
+                crash.image.set_power(None);
             }
         }
         let mut wrong = None;
@@ -356,12 +358,12 @@ impl<'a> Laboratory<'a> {
         }
         let report = crash.recover();
         if report.words_redone > 0 {
-            self.reached.count(State::Redone);
+            self.coverage.count(State::Redone);
         }
         if report.words_undone > 0 {
-            self.reached.count(State::Undone);
+            self.coverage.count(State::Undone);
         }
-        if let Some(addr) = crash.medium.astray() {
+        if let Some(addr) = crash.image.out_of_bounds() {
             let what = format!(
                 "recovery uses {addr}, which is no word of PM: it has taken noise for a record"
             );
@@ -371,7 +373,8 @@ impl<'a> Laboratory<'a> {
             wrong = wrong.or(Some((verdict.to_string(), Some(verdict.addr()))));
         }
         let walks = self.how.structures_every;
-        let walk = walks > 0 && form == Form::Plain && self.tally.plain.is_multiple_of(walks);
+        let walk =
+            walks > 0 && mode == FailureMode::Plain && self.tally.plain.is_multiple_of(walks);
         if walk && wrong.is_none() {
             self.tally.structures += 1;
             wrong = crash.check_structures().err().map(|violation| (violation.to_string(), None));
@@ -379,27 +382,27 @@ impl<'a> Laboratory<'a> {
         if let Some(expect) = &mut self.expectations {
             wrong = wrong.or_else(|| expect.recovered(step, &crash).map(|what| (what, None)));
         }
-        let aftermath = wrong.as_ref().map(|_| Aftermath::of(&crash));
+        let post_crash = wrong.as_ref().map(|_| PostCrashTrace::of(&crash));
         drop(crash);
-        if let (Some((what, addr)), Some(aftermath)) = (wrong, aftermath) {
-            self.convict(form, cycle, what, addr, aftermath);
+        if let (Some((what, addr)), Some(post_crash)) = (wrong, post_crash) {
+            self.add_violation(mode, cycle, what, addr, post_crash);
         }
     }
 
-    fn convict(
+    fn add_violation(
         &mut self,
-        form: Form,
+        mode: FailureMode,
         cycle: u64,
         what: String,
         addr: Option<Addr>,
-        aftermath: Aftermath,
+        post_crash: PostCrashTrace,
     ) {
-        // A torn write is examined before its crash point is counted, the other forms after.
-        let point = match form {
-            Form::Torn(_) => self.tally.crash_points,
+        // A torn write is examined before its crash point is counted, the other modes after.
+        let point = match mode {
+            FailureMode::Torn(_) => self.tally.crash_points,
             _ => self.tally.crash_points - 1,
         };
-        self.convictions.push(Conviction { point, form, cycle, what, addr, aftermath });
+        self.violations.push(Violation { point, mode, cycle, what, addr, post_crash });
     }
 
     /// Power fails again at each write that recovery makes (or at a share, if it makes many), and in the
@@ -411,8 +414,8 @@ impl<'a> Laboratory<'a> {
         let (start, end) = simulation.data_region();
         let mut crash = simulation.crash();
         crash.recover();
-        let undisturbed = crash.medium.newest(crash.saved());
-        let cuts = crash.medium.written().len() - crash.saved();
+        let undisturbed = crash.image.newest(crash.saved());
+        let cuts = crash.image.written().len() - crash.saved();
         let mut wrong = None;
         let step = cuts.div_ceil(CUTS_MAX).max(1);
         let mut cut = if step > 1 { random.random_range(0..step) } else { 0 };
@@ -420,17 +423,17 @@ impl<'a> Laboratory<'a> {
             crash.unrecover();
             let mut power = cut as u64;
             for _ in 0..self.how.recovery_depth {
-                crash.medium.set_power(Some(power));
+                crash.image.set_power(Some(power));
                 crash.recover();
                 power = random.random_range(0..=power.max(1));
             }
-            crash.medium.set_power(None);
+            crash.image.set_power(None);
             crash.recover();
             self.tally.recovery += 1;
-            self.reached.count(State::RecoveryCut);
-            let again = crash.medium.newest(crash.saved());
+            self.coverage.count(State::RecoveryCut);
+            let again = crash.image.newest(crash.saved());
             let of = |words: &BTreeMap<Addr, u64>, addr: Addr| {
-                words.get(&addr).copied().unwrap_or_else(|| crash.medium.peek(addr))
+                words.get(&addr).copied().unwrap_or_else(|| crash.image.peek(addr))
             };
             let differs = |&&addr: &&Addr| {
                 (start..end).contains(&addr) && of(&undisturbed, addr) != of(&again, addr)
@@ -438,13 +441,19 @@ impl<'a> Laboratory<'a> {
             wrong = undisturbed.keys().chain(again.keys()).find(differs).map(|&addr| (cut, addr));
             cut += step;
         }
-        let wrong = wrong.map(|(cut, addr)| (cut, addr, Aftermath::of(&crash)));
+        let wrong = wrong.map(|(cut, addr)| (cut, addr, PostCrashTrace::of(&crash)));
         drop(crash);
-        if let Some((cut, addr, aftermath)) = wrong {
+        if let Some((cut, addr, post_crash)) = wrong {
             let what = format!(
                 "recovery that is cut off after {cut} writes and starts again leaves another word {addr} than one that is not"
             );
-            self.convict(Form::Recovery(cut as u64), cycle, what, Some(addr), aftermath);
+            self.add_violation(
+                FailureMode::Recovery(cut as u64),
+                cycle,
+                what,
+                Some(addr),
+                post_crash,
+            );
         }
     }
 }

@@ -2,44 +2,44 @@
 
 use std::sync::Arc;
 
-use super::points::{Conviction, Expect, Laboratory, Tally, Thoroughness};
-use super::reached::Reached;
+use super::coverage::Coverage;
+use super::points::{CrashExplorer, Expect, Tally, Thoroughness, Violation};
 use crate::checker;
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::time::{Cycle, NEVER};
-use graven_machine::happening::Happening;
 use graven_machine::sim::{SimError, Simulation, Spec};
+use graven_machine::trace_event::TraceEvent;
 use graven_machine::workload::Workload;
 
 /// What became of a run under the laboratory's eyes.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Promises that were broken.
-    pub convictions: Vec<Conviction>,
+    /// Guarantees that were broken.
+    pub violations: Vec<Violation>,
     /// What was judged.
     pub tally: Tally,
     /// What was reached.
-    pub reached: Reached,
-    /// How often each corner of the design was reached.
-    pub corners: Vec<u64>,
+    pub coverage: Coverage,
+    /// How often each cover point of the design was reached.
+    pub cover_points: Vec<u64>,
     /// The design refused to go on as configured: nothing was broken, but the run did not end.
     pub refused: Option<String>,
     /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
     pub digest: u64,
     /// What happened, if it was to be told.
-    pub story: Vec<(Cycle, Happening)>,
+    pub story: Vec<(Cycle, TraceEvent)>,
 }
 
 /// A run, ready to be crashed.
-pub struct Exhaustion {
+pub struct CrashRun {
     simulation: Simulation,
     how: Thoroughness,
     seed: u64,
     tells: bool,
 }
 
-impl Exhaustion {
+impl CrashRun {
     /// A run of a specification. `workload`: built already, or the specification's.
     ///
     /// # Errors
@@ -48,25 +48,25 @@ impl Exhaustion {
         spec: &Spec,
         workload: Option<Box<dyn Workload>>,
         how: Thoroughness,
-    ) -> Result<Exhaustion, ConfigError> {
+    ) -> Result<CrashRun, ConfigError> {
         let mut simulation = match workload {
             Some(workload) => Simulation::with_workload(spec, workload)?,
             None => Simulation::new(spec)?,
         };
         checker::attach(&mut simulation);
-        simulation.keep_happenings();
-        Ok(Exhaustion { simulation, how, seed: spec.seed, tells: false })
+        simulation.keep_trace();
+        Ok(CrashRun { simulation, how, seed: spec.seed, tells: false })
     }
 
     /// Keeps all that happens, for [`Outcome::story`].
-    pub fn telling(mut self) -> Exhaustion {
+    pub fn telling(mut self) -> CrashRun {
         self.tells = true;
         self.simulation.keep_notes();
         self
     }
 
     /// Is part of a computation, and stops when that is cancelled.
-    pub fn under(mut self, parent: &Arc<Control>) -> Exhaustion {
+    pub fn under(mut self, parent: &Arc<Control>) -> CrashRun {
         self.simulation.set_control(Arc::new(Control::under(parent)));
         self
     }
@@ -76,12 +76,12 @@ impl Exhaustion {
         self.simulation.control()
     }
 
-    /// Runs to the end, or until there are convictions enough.
+    /// Runs to the end, or until there are violations enough.
     ///
     /// # Errors
     /// [`SimError::Cancelled`] only: whatever else ends a run is part of the outcome.
     pub fn run(self, expectations: Option<&mut dyn Expect>) -> Result<Outcome, SimError> {
-        let mut laboratory = Laboratory::new(self.how, self.seed);
+        let mut laboratory = CrashExplorer::new(self.how, self.seed);
         if let Some(expectations) = expectations {
             laboratory = laboratory.expecting(expectations);
         }
@@ -103,10 +103,10 @@ impl Exhaustion {
                 laboratory.run_failed(simulation.machine().now(), error.to_string());
             }
         }
-        outcome.corners = simulation.machine().corners().to_vec();
-        outcome.convictions = laboratory.convictions;
+        outcome.cover_points = simulation.machine().cover_points().to_vec();
+        outcome.violations = laboratory.violations;
         outcome.tally = laboratory.tally;
-        outcome.reached = laboratory.reached;
+        outcome.coverage = laboratory.coverage;
         outcome.story = laboratory.story.unwrap_or_default();
         Ok(outcome)
     }
@@ -114,10 +114,10 @@ impl Exhaustion {
 
 fn run_to_the_end(
     simulation: &mut Simulation,
-    laboratory: &mut Laboratory<'_>,
+    laboratory: &mut CrashExplorer<'_>,
 ) -> Result<u64, SimError> {
-    if !simulation.advance_watched(NEVER, laboratory)? {
+    if !simulation.advance_observed(NEVER, laboratory)? {
         return Ok(0);
     }
-    simulation.finish_watched(laboratory)
+    simulation.finish_observed(laboratory)
 }

@@ -8,7 +8,7 @@
 //! graven litmus 1
 //! title "a merge after the line has left (Silo §III-D)"
 //! design silo
-//! convict silo-literal
+//! violates silo-literal
 //! set silo.log_buffer_entries = 2
 //!
 //! A = 1               # a word in a line of its own, and what it holds at first
@@ -36,11 +36,11 @@
 //! | statement | meaning |
 //! |---|---|
 //! | `title "TEXT"` | must be there; in it `\"` is a quote and `\\` a backslash |
-//! | `design NAME …` | designs that must keep their promise; may be repeated |
-//! | `convict NAME …` | designs that must be convicted; may be repeated |
+//! | `design NAME …` | designs that must keep their guarantee; may be repeated |
+//! | `violates NAME …` | designs that must violate their guarantee; may be repeated |
 //! | `machine NAME` | a preset |
 //! | `set SECTION.KEY = VALUE` | a configuration value, as written up to the end of the line; may be repeated |
-//! | `sabotage NAME` | a sabotage of the design |
+//! | `mutant NAME` | a mutant of the design |
 //! | `adversary SEED` | delays and orders in memory are drawn |
 //! | `garbage SEED` | what the log region holds at first is drawn |
 //! | `first-transaction NUMBER` | number of each thread's first transaction |
@@ -66,7 +66,7 @@
 //! | `signal NAME`, `await NAME` | what comes after the one waits for what came before the other |
 //! | `evict WORD [from l1 \| l2 \| llc]` | its line leaves this cache and those before it; `llc` if not said |
 //! | `writeback WORD` | its line is written back and stays |
-//! | `background` | the design's periodic work begins |
+//! | `maintenance` | the design's periodic work begins |
 //! | `settle` | waits until memory and the design's work for finished transactions are idle |
 //! | `crash NAME` | power fails here, and then the run goes on as if it had not |
 //!
@@ -123,16 +123,16 @@ pub const VERSION: u32 = 1;
 pub struct Litmus {
     /// What it is about.
     pub title: String,
-    /// Designs that must keep their promise in it; none: every safe one.
+    /// Designs that must keep their guarantee in it; none: every safe one.
     pub designs: Vec<String>,
-    /// Designs that must be convicted by it.
-    pub convicts: Vec<String>,
+    /// Designs that must violate their guarantee by it.
+    pub violates: Vec<String>,
     /// A preset; none: the laboratory's cramped machine.
     pub machine: Option<String>,
     /// Configuration values, in order.
     pub settings: Vec<(String, String)>,
-    /// A single-point sabotage of the design that is in force.
-    pub sabotage: Option<String>,
+    /// A single-point mutant of the design that is in force.
+    pub mutant: Option<String>,
     /// Seed of the adversary's delays and orders in memory; none: memory as it is.
     pub adversary: Option<u64>,
     /// Seed of the bytes that the log region holds at first; none: zeroes.
@@ -209,8 +209,8 @@ pub enum Step {
     Evict(Word, Level),
     /// `writeback A`: the line is written back and stays (clwb).
     WriteBack(Word),
-    /// `background`: the design's periodic work (a scan, a collection) begins now.
-    Background,
+    /// `maintenance`: the design's periodic work (a scan, a collection) begins now.
+    Maintenance,
     /// `settle`: waits until memory and the design's work for finished transactions are idle.
     Settle,
     /// `crash NAME`: power fails here; then the run goes on as if it had not.
@@ -237,18 +237,18 @@ pub enum CrashAt {
     Everywhere,
     /// `crash marked`: at the program's crash steps only.
     Marked,
-    /// `crash point 17 …`: at one crash point only, in one of its forms.
+    /// `crash point 17 …`: at one crash point only, in one of its modes.
     Point {
         /// Its number, from 0.
         number: u64,
         /// What is special about it.
-        form: Form,
+        mode: FailureMode,
     },
 }
 
 /// What a power failure at a crash point finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum FailureMode {
     /// Everything that was accepted, and nothing else.
     #[default]
     Plain,

@@ -8,7 +8,8 @@ use super::check::{self, Names, Thread, Variables};
 use super::steps::{self, STEPS};
 use super::tokens::{Kind, Line, Place, Token};
 use super::{
-    CrashAt, Expectation, Form, Litmus, Placement, Step, VERSION, Variable, When, Word, sequence,
+    CrashAt, Expectation, FailureMode, Litmus, Placement, Step, VERSION, Variable, When, Word,
+    sequence,
 };
 
 /// Most threads of a program.
@@ -21,10 +22,10 @@ const MAX_WORDS: u64 = 65536;
 const STATEMENTS: [&str; 14] = [
     "title",
     "design",
-    "convict",
+    "violates",
     "machine",
     "set",
-    "sabotage",
+    "mutant",
     "adversary",
     "garbage",
     "first-transaction",
@@ -150,7 +151,7 @@ impl<'a> Parser<'a> {
             "thread" => return self.thread(first),
             "expect" | "survives" => return self.expectation(first, line),
             "design" => return names(line, "the name of a design", &mut self.litmus.designs),
-            "convict" => return names(line, "the name of a design", &mut self.litmus.convicts),
+            "violates" => return names(line, "the name of a design", &mut self.litmus.violates),
             "set" => return self.setting(line),
             _ => self.once(first)?,
         }
@@ -158,7 +159,7 @@ impl<'a> Parser<'a> {
         match first.text {
             "title" => litmus.title = line.quoted("a title in quotes")?,
             "machine" => litmus.machine = Some(line.name("the name of a machine")?.text.into()),
-            "sabotage" => litmus.sabotage = Some(line.name("the name of a sabotage")?.text.into()),
+            "mutant" => litmus.mutant = Some(line.name("the name of a mutant")?.text.into()),
             "adversary" => litmus.adversary = Some(line.number("the seed", 0..=u64::MAX)?),
             "garbage" => litmus.garbage = Some(line.number("the seed", 0..=u64::MAX)?),
             "first-transaction" => {
@@ -396,19 +397,19 @@ fn crash_at(line: &mut Line<'_>) -> Result<CrashAt, ParseError> {
         "marked" => Ok(CrashAt::Marked),
         "point" => {
             let number = line.number("the crash point", 0..=u64::MAX)?;
-            Ok(CrashAt::Point { number, form: form(line)? })
+            Ok(CrashAt::Point { number, mode: mode(line)? })
         }
         _ => Err(word.instead_of("everywhere, marked or point (a crash step belongs in a thread)")),
     }
 }
 
-fn form(line: &mut Line<'_>) -> Result<Form, ParseError> {
+fn mode(line: &mut Line<'_>) -> Result<FailureMode, ParseError> {
     let word = line.next();
     match word.text {
-        "torn" => Ok(Form::Torn(line.number("the mask of words", 0..=0xff)? as u8)),
-        "in-flight" => Ok(Form::InFlight(line.number("the seed", 0..=u64::MAX)?)),
-        "recovery" => Ok(Form::Recovery(line.number("the count of writes", 0..=u64::MAX)?)),
-        _ if word.kind == Kind::End => Ok(Form::Plain),
+        "torn" => Ok(FailureMode::Torn(line.number("the mask of words", 0..=0xff)? as u8)),
+        "in-flight" => Ok(FailureMode::InFlight(line.number("the seed", 0..=u64::MAX)?)),
+        "recovery" => Ok(FailureMode::Recovery(line.number("the count of writes", 0..=u64::MAX)?)),
+        _ if word.kind == Kind::End => Ok(FailureMode::Plain),
         _ => Err(word.instead_of("torn, in-flight, recovery or the end of the line")),
     }
 }

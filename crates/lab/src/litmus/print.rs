@@ -6,7 +6,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    CrashAt, Expectation, Form, Level, Litmus, Placement, Step, VERSION, Variable, When, Word,
+    CrashAt, Expectation, FailureMode, Level, Litmus, Placement, Step, VERSION, Variable, When,
+    Word,
 };
 
 /// From here on numbers are written in hexadecimal.
@@ -29,7 +30,7 @@ impl Litmus {
     /// The statements before the variables; what is as if nothing were said is left out.
     fn write_head(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "title \"{}\"", self.title.replace('\\', "\\\\").replace('"', "\\\""))?;
-        for (word, names) in [("design", &self.designs), ("convict", &self.convicts)] {
+        for (word, names) in [("design", &self.designs), ("violates", &self.violates)] {
             if !names.is_empty() {
                 writeln!(f, "{word} {}", names.join(" "))?;
             }
@@ -40,8 +41,8 @@ impl Litmus {
         for (key, value) in &self.settings {
             writeln!(f, "set {key} = {value}")?;
         }
-        if let Some(sabotage) = &self.sabotage {
-            writeln!(f, "sabotage {sabotage}")?;
+        if let Some(mutant) = &self.mutant {
+            writeln!(f, "mutant {mutant}")?;
         }
         let first = Some(self.first_transaction).filter(|&first| first != 0);
         for (word, number) in
@@ -116,7 +117,7 @@ impl Display for Step {
             Step::Evict(word, Level::L1) => write!(f, "evict {word} from l1"),
             Step::Evict(word, Level::L2) => write!(f, "evict {word} from l2"),
             Step::WriteBack(word) => write!(f, "writeback {word}"),
-            Step::Background => write!(f, "background"),
+            Step::Maintenance => write!(f, "maintenance"),
             Step::Settle => write!(f, "settle"),
             Step::Crash(name) => write!(f, "crash {name}"),
         }
@@ -128,13 +129,13 @@ impl Display for CrashAt {
         match self {
             CrashAt::Everywhere => write!(f, "crash everywhere"),
             CrashAt::Marked => write!(f, "crash marked"),
-            CrashAt::Point { number, form } => {
+            CrashAt::Point { number, mode } => {
                 write!(f, "crash point {}", Number(*number))?;
-                match form {
-                    Form::Plain => Ok(()),
-                    Form::Torn(mask) => write!(f, " torn {mask:#x}"),
-                    Form::InFlight(seed) => write!(f, " in-flight {}", Number(*seed)),
-                    Form::Recovery(writes) => write!(f, " recovery {}", Number(*writes)),
+                match mode {
+                    FailureMode::Plain => Ok(()),
+                    FailureMode::Torn(mask) => write!(f, " torn {mask:#x}"),
+                    FailureMode::InFlight(seed) => write!(f, " in-flight {}", Number(*seed)),
+                    FailureMode::Recovery(writes) => write!(f, " recovery {}", Number(*writes)),
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::{Level, Litmus, Placement, Step, Word};
 use graven_base::memory::{Addr, Image, LINE_BYTES, LineAddr, WORD_BYTES};
 use graven_machine::program::{Disturbance, Op, Program, Ptr};
 use graven_machine::workload;
-use graven_machine::workload::{Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Workload};
 
 /// Why a program cannot be laid out.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -140,7 +140,7 @@ pub struct LitmusWorkload {
 }
 
 /// Stands for litmus programs where a workload is named.
-pub static WORKLOAD: workload::Entry = workload::Entry {
+pub static WORKLOAD: workload::WorkloadInfo = workload::WorkloadInfo {
     name: "litmus",
     group: "litmus",
     sections: &[],
@@ -216,7 +216,7 @@ impl Names {
                 Op::Disturb(Disturbance::Evict(line(word), level))
             }
             Step::WriteBack(word) => Op::Disturb(Disturbance::WriteBack(line(word))),
-            Step::Background => Op::Disturb(Disturbance::Background),
+            Step::Maintenance => Op::Disturb(Disturbance::Maintenance),
             Step::Settle => Op::Disturb(Disturbance::Settle),
             Step::Crash(_) => {
                 self.crashes += 1;
@@ -245,7 +245,7 @@ impl Workload for LitmusWorkload {
         Box::new(Run(self.threads[thread as usize].clone().into_iter()))
     }
 
-    fn check(&self, _image: &Image) -> Result<(), Violation> {
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ pub const STEPS: [&str; 14] = [
     "await",
     "evict",
     "writeback",
-    "background",
+    "maintenance",
     "settle",
     "crash",
 ];
@@ -48,7 +48,7 @@ pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseErr
         "await" => Ok(Step::Await(name(line, "the name of a signal")?)),
         "evict" => evict(line, variables),
         "writeback" => Ok(Step::WriteBack(word(line, variables)?)),
-        "background" => Ok(Step::Background),
+        "maintenance" => Ok(Step::Maintenance),
         "settle" => Ok(Step::Settle),
         "crash" => crash(line),
         _ => {

@@ -4,7 +4,7 @@
 //! Every level includes the ones above it, so a line that is cached anywhere is in the LLC, whose slot
 //! records which cores have it. A slot marked writable belongs to exactly one core (E or M); otherwise
 //! the sharers hold it in S. State changes happen at once, the access is charged the sum of the
-//! latencies of the levels it visits. Lines that leave are reported as [`Departure`]s, which the
+//! latencies of the levels it visits. Lines that leave are reported as [`Eviction`]s, which the
 //! simulation hands to the design before anything else happens.
 
 use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, WRITABLE};
@@ -38,7 +38,7 @@ pub struct TagPortUse {
 
 /// A line that left a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Departure {
+pub enum Eviction {
     /// Out of a core's L1: evicted, or invalidated by another core or an outer level.
     L1 {
         /// Whose.
@@ -73,7 +73,7 @@ pub struct Hierarchy {
     l1_latency: Cycle,
     l2_latency: Cycle,
     llc_latency: Cycle,
-    departures: Vec<Departure>,
+    evictions: Vec<Eviction>,
     report_l1: bool,
     tag_port: TagPortUse,
 }
@@ -95,7 +95,7 @@ impl Hierarchy {
             l1_latency: l1.latency_cycles.into(),
             l2_latency: if l2.bytes.0 > 0 { l2.latency_cycles.into() } else { 0 },
             llc_latency: llc.latency_cycles.into(),
-            departures: Vec::new(),
+            evictions: Vec::new(),
             report_l1: false,
             tag_port: TagPortUse::default(),
         }
@@ -116,7 +116,7 @@ impl Hierarchy {
         let TagPortUse { cache, from, until, grain } = self.tag_port;
         let l1 = core as usize * self.levels();
         let asks_l2 = self.levels() == 2 && latency > self.l1_latency;
-        let asks_llc = latency >= self.traversal();
+        let asks_llc = latency >= self.miss_path_cycles();
         let asks = cache == l1
             || (cache == l1 + 1 && asks_l2)
             || (cache == self.cache_count() - 1 && asks_llc);
@@ -127,13 +127,13 @@ impl Hierarchy {
     }
 
     /// Whether lines that leave an L1 are reported; off by default, for speed.
-    pub fn report_l1_departures(&mut self, on: bool) {
+    pub fn report_l1_evictions(&mut self, on: bool) {
         self.report_l1 = on;
     }
 
     /// Time from a core through all levels: what a miss spends before it reaches memory, and the least
     /// that a store needs to fall through the hierarchy.
-    pub fn traversal(&self) -> Cycle {
+    pub fn miss_path_cycles(&self) -> Cycle {
         self.l1_latency + self.l2_latency + self.llc_latency
     }
 
@@ -144,14 +144,14 @@ impl Hierarchy {
 
     /// The next line that left, oldest first.
     #[inline]
-    pub fn take_departure(&mut self) -> Option<Departure> {
-        if self.departures.is_empty() { None } else { Some(self.departures.remove(0)) }
+    pub fn take_eviction(&mut self) -> Option<Eviction> {
+        if self.evictions.is_empty() { None } else { Some(self.evictions.remove(0)) }
     }
 
     /// Whether a line has left that nobody has asked about.
     #[inline]
-    pub fn has_departures(&self) -> bool {
-        !self.departures.is_empty()
+    pub fn has_evictions(&self) -> bool {
+        !self.evictions.is_empty()
     }
 
     /// Marks a line dirty that the core can write to.
@@ -208,7 +208,7 @@ impl Hierarchy {
         }
         let at = private.l1.find(line).expect("it was just found");
         *private.l1.state_mut(at) |= WRITABLE | DIRTY;
-        Access::Hit(self.traversal() + snoop)
+        Access::Hit(self.miss_path_cycles() + snoop)
     }
 
     fn access_beyond_l1(
@@ -236,7 +236,7 @@ impl Hierarchy {
         }
         let Some(slot) = self.llc.touch(line) else {
             counters.llc_misses += 1;
-            return Access::Miss(self.traversal());
+            return Access::Miss(self.miss_path_cycles());
         };
         counters.llc_hits += 1;
         let snoop = if write {
@@ -251,7 +251,7 @@ impl Hierarchy {
         if write {
             self.mark_dirty(core, line);
         }
-        Access::Hit(self.traversal() + snoop)
+        Access::Hit(self.miss_path_cycles() + snoop)
     }
 
     /// Puts a line that memory has delivered into all levels for one core, exclusively.
@@ -263,7 +263,7 @@ impl Hierarchy {
             for sharer in bits(sharers) {
                 dirty |= self.drop_private(sharer, victim.line) & DIRTY != 0;
             }
-            self.departures.push(Departure::Llc { line: victim.line, dirty });
+            self.evictions.push(Eviction::Llc { line: victim.line, dirty });
         }
         self.sharers[slot] = 1 << core;
         self.insert_private(core, line, WRITABLE);
@@ -338,7 +338,7 @@ impl Hierarchy {
         if let Some(state) = private.l1.remove(line) {
             had |= state;
             if self.report_l1 {
-                self.departures.push(Departure::L1 { core, line, dirty: state & DIRTY != 0 });
+                self.evictions.push(Eviction::L1 { core, line, dirty: state & DIRTY != 0 });
             }
         }
         if let Some(l2) = &mut private.l2 {
@@ -357,7 +357,7 @@ impl Hierarchy {
                 had |= l1_state;
                 if self.report_l1 {
                     let dirty = l1_state & DIRTY != 0;
-                    self.departures.push(Departure::L1 { core, line: victim.line, dirty });
+                    self.evictions.push(Eviction::L1 { core, line: victim.line, dirty });
                 }
             }
             self.leave_core(core, victim.line, had);
@@ -370,7 +370,7 @@ impl Hierarchy {
         let (_, Some(victim)) = private.l1.insert(line, state) else { return };
         if self.report_l1 {
             let dirty = victim.state & DIRTY != 0;
-            self.departures.push(Departure::L1 { core, line: victim.line, dirty });
+            self.evictions.push(Eviction::L1 { core, line: victim.line, dirty });
         }
         match &mut private.l2 {
             Some(l2) => {
@@ -409,13 +409,13 @@ impl Hierarchy {
             let at = l2.find(line).expect("the L2 includes the L1");
             *l2.state_mut(at) |= had & (DIRTY | DESIGN_BITS);
             if self.report_l1 {
-                self.departures.push(Departure::L1 { core, line, dirty: had & DIRTY != 0 });
+                self.evictions.push(Eviction::L1 { core, line, dirty: had & DIRTY != 0 });
             }
         }
         if level > 2 {
             state |= self.llc.remove(line).expect("it was just found");
             self.sharers[slot] = 0;
-            self.departures.push(Departure::Llc { line, dirty: state & DIRTY != 0 });
+            self.evictions.push(Eviction::Llc { line, dirty: state & DIRTY != 0 });
         }
         true
     }
@@ -608,7 +608,7 @@ mod tests {
             ("llc.ways", "4"),
         ];
         let mut caches = hierarchy(&tiny);
-        caches.report_l1_departures(true);
+        caches.report_l1_evictions(true);
         let mut c = Counters::default();
         caches.fill(0, LINE);
         caches.access(0, LINE, true, &mut c);
@@ -616,11 +616,11 @@ mod tests {
             caches.fill(1, LineAddr(100 + i));
         }
         let mut left = Vec::new();
-        while let Some(departure) = caches.take_departure() {
-            left.push(departure);
+        while let Some(eviction) = caches.take_eviction() {
+            left.push(eviction);
         }
-        assert!(left.contains(&Departure::L1 { core: 0, line: LINE, dirty: true }), "{left:?}");
-        assert!(left.contains(&Departure::Llc { line: LINE, dirty: true }), "{left:?}");
+        assert!(left.contains(&Eviction::L1 { core: 0, line: LINE, dirty: true }), "{left:?}");
+        assert!(left.contains(&Eviction::Llc { line: LINE, dirty: true }), "{left:?}");
         assert!(!caches.contains(LINE));
     }
 

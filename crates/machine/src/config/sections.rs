@@ -108,7 +108,7 @@ section! {
         /// Unit of page interleaving.
         page_bytes: Size = Size::kb(4), Size::kb(1)..=Size::mb(2), "B";
         /// Time for a message between a core's L1 and the controller when it bypasses the caches.
-        path_cycles: u32 = 8, 0..=1000, "cycles";
+        bypass_cycles: u32 = 8, 0..=1000, "cycles";
     }
 }
 

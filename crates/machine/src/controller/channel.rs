@@ -833,7 +833,7 @@ impl Channel {
 
     /// Writes that are not durable yet, those of one line in their order: what waits outside the queue,
     /// and without ADR what is in it.
-    pub fn undecided(&self, adr: bool) -> impl Iterator<Item = &Write> {
+    pub fn unaccepted(&self, adr: bool) -> impl Iterator<Item = &Write> {
         let queued = self.writes.iter().filter(move |_| !adr);
         let queued = queued.map(|w| &self.write_slots[w.slot as usize]);
         queued.chain(self.waiting_writes.iter().map(|w| &w.write))

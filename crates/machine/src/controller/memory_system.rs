@@ -397,7 +397,7 @@ impl MemorySystem {
         let adr = self.shared.adr;
         let mut left: Vec<&Write> = self.channels[..self.pm_channels]
             .iter()
-            .flat_map(|c| c.undecided(adr))
+            .flat_map(|c| c.unaccepted(adr))
             .chain(transit.iter().map(|t| &t.write))
             .collect();
         let (mut order, mut landed) = (self.shared.order.clone(), Vec::new());

@@ -13,11 +13,11 @@ pub(crate) enum Instruction {
     /// A load of an address that is known.
     Load(Addr),
     /// A load of an address that the load before it returned: a step along a chain.
-    Chase(Addr),
+    LoadDependent(Addr),
     /// A store.
     Store(Addr, u64),
     /// A load of an address that is known when that of the program's operation is.
-    Beside(Addr),
+    LoadIndependent(Addr),
     /// Not an instruction: the transaction may be durable from here on.
     End,
     /// A persistence instruction.
@@ -45,18 +45,18 @@ impl Code {
 
     /// Loads a word whose address the load before this one returned; for the first, the address that the
     /// program's own operation is about. The program's operation then waits for the last of them.
-    pub fn chase(&mut self, addr: Addr) {
-        self.instructions.push(Instruction::Chase(addr));
+    pub fn load_dependent(&mut self, addr: Addr) {
+        self.instructions.push(Instruction::LoadDependent(addr));
     }
 
     /// Loads a word whose address follows from the one that the program's own operation is about; nothing waits for
     /// it (a branch on its value is predicted).
-    pub fn load_beside(&mut self, addr: Addr) {
-        self.instructions.push(Instruction::Beside(addr));
+    pub fn load_independent(&mut self, addr: Addr) {
+        self.instructions.push(Instruction::LoadIndependent(addr));
     }
 
     /// Not an instruction: when everything before is performed, the transaction has reached its end, and what comes
-    /// after may make it durable. Stores to PM after it are those that were deferred ([`super::Turn::Defers`]). Code
+    /// after may make it durable. Stores to PM after it are those that were deferred ([`super::OpAction::Defer`]). Code
     /// that commits by itself has it once, before [`crate::program::Op::TxEnd`].
     pub fn end(&mut self) {
         self.instructions.push(Instruction::End);

@@ -6,7 +6,7 @@
 //! machine; a design never invents a latency that is not a parameter.
 //!
 //! Recovery stands apart: a function of the surviving bytes and the design's non-volatile registers,
-//! and of nothing else ([`Entry::recover`]).
+//! and of nothing else ([`DesignInfo::recover`]).
 
 mod code;
 
@@ -14,7 +14,7 @@ use graven_base::config::{Config, ConfigError, Section, Size};
 use graven_base::cost::{Costs, NOTHING};
 pub use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
 use crate::config::ControllerConfig;
@@ -42,31 +42,31 @@ pub struct Store {
 
 /// What the thread does after a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
+pub enum Stall {
     /// It goes on at once.
-    Continue,
+    None,
     /// It goes on after so many cycles.
-    After(Cycle),
+    For(Cycle),
     /// The operation took effect; the thread waits for [`Machine::release`].
-    Wait,
+    UntilReleased,
     /// The operation did not take effect; it is tried again after [`Machine::release`].
     Retry,
 }
 
 /// What becomes of a dirty line that leaves the LLC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Eviction {
+pub enum WritebackAction {
     /// It is written to its home address; it may become durable only after the ordered writes up to
     /// this one (0: at any time).
-    WriteBack {
+    Send {
         /// See [`crate::machine::Write::after`].
         after: u64,
-        /// Reported to [`Design::persisted`] when the line is durable; 0: not reported.
+        /// Reported to [`Design::on_durable`] when the line is durable; 0: not reported.
         token: Token,
     },
     /// Nothing is sent: the design has taken the bytes. It sends them itself, or returns them when the
     /// line is read ([`Design::llc_fill`]).
-    Keep,
+    Absorb,
 }
 
 /// Where a line that missed in all caches comes from.
@@ -82,14 +82,14 @@ pub enum Fill {
 
 /// What becomes of an operation of the program when the design's code for it has been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum OpAction {
     /// It is executed.
-    Executes,
+    Execute,
     /// The code has taken the place of a load, and found this value.
-    Returns(u64),
+    Return(u64),
     /// The code has taken the place of a transactional store to PM, and will perform it, or a later one to the word,
     /// at the transaction's end ([`Code::end`]).
-    Defers,
+    Defer,
 }
 
 /// A persistence design. Every hook has a default that does nothing.
@@ -98,32 +98,32 @@ pub trait Design {
     fn start(&mut self, _m: &mut Machine) {}
 
     /// A transaction begins.
-    fn tx_begin(&mut self, _m: &mut Machine, _tx: Tx) -> Flow {
-        Flow::Continue
+    fn tx_begin(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
+        Stall::None
     }
 
     /// A transactional store reaches the L1. Architectural memory changes right after this returns
-    /// (unless it returns [`Flow::Retry`]).
-    fn store(&mut self, _m: &mut Machine, _store: &Store) -> Flow {
-        Flow::Continue
+    /// (unless it returns [`Stall::Retry`]).
+    fn store(&mut self, _m: &mut Machine, _store: &Store) -> Stall {
+        Stall::None
     }
 
     /// Whether a non-temporal store of a transaction to a line may bypass the caches now. If not, it goes
     /// through them like any other.
-    fn takes_non_temporal(&mut self, _m: &mut Machine, _tx: Tx, _line: LineAddr) -> bool {
+    fn accepts_non_temporal(&mut self, _m: &mut Machine, _tx: Tx, _line: LineAddr) -> bool {
         false
     }
 
     /// It does: no cache has its line. Architectural memory changes right after this returns (unless it
-    /// returns [`Flow::Retry`]), and the design answers for what is read of the line.
-    fn store_non_temporal(&mut self, _m: &mut Machine, _store: &Store) -> Flow {
+    /// returns [`Stall::Retry`]), and the design answers for what is read of the line.
+    fn store_non_temporal(&mut self, _m: &mut Machine, _store: &Store) -> Stall {
         unreachable!("only a design that takes them gets them")
     }
 
     /// A transaction ends; all its stores have been performed. The commit is acknowledged when this
-    /// lets the thread go on. ([`Flow::Retry`] is allowed, too.)
-    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Flow {
-        Flow::Continue
+    /// lets the thread go on. ([`Stall::Retry`] is allowed, too.)
+    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
+        Stall::None
     }
 
     /// Whether [`Design::l1_evict`] is to be called.
@@ -136,8 +136,13 @@ pub trait Design {
 
     /// A dirty PM line has left the LLC, with this content; or stays, clean, as a clwb instruction writes it back
     /// (then it cannot be kept from memory).
-    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> Eviction {
-        Eviction::WriteBack { after: 0, token: 0 }
+    fn llc_evict(
+        &mut self,
+        _m: &mut Machine,
+        _line: LineAddr,
+        _content: &LineData,
+    ) -> WritebackAction {
+        WritebackAction::Send { after: 0, token: 0 }
     }
 
     /// A PM line is about to be read into the caches; the request reaches the controller after `delay`.
@@ -159,15 +164,15 @@ pub trait Design {
         _thread: ThreadId,
         _op: &Op,
         _code: &mut Code,
-    ) -> Turn {
-        Turn::Executes
+    ) -> OpAction {
+        OpAction::Execute
     }
 
     /// A whole line of data, evicted or written back, has been accepted by a write queue.
     fn line_written_back(&mut self, _m: &mut Machine, _line: LineAddr) {}
 
     /// A write that carried this token is durable.
-    fn persisted(&mut self, _m: &mut Machine, _token: Token) {}
+    fn on_durable(&mut self, _m: &mut Machine, _token: Token) {}
 
     /// A read that the design issued has delivered a line.
     fn read_done(&mut self, _m: &mut Machine, _token: Token, _line: LineAddr, _content: &LineData) {
@@ -175,7 +180,7 @@ pub trait Design {
 
     /// The design's periodic work (a scan, a collection), if it has any, is to begin now, as if its time
     /// had come.
-    fn background(&mut self, _m: &mut Machine) {}
+    fn start_maintenance(&mut self, _m: &mut Machine) {}
 
     /// A timer of the design fires.
     fn timer(&mut self, _m: &mut Machine, _token: u64) {}
@@ -194,8 +199,8 @@ pub trait Design {
     fn shut_down(&mut self, _m: &mut Machine) {}
 
     /// Power fails. What batteries or ADR save beyond the machine's own domain is written to the
-    /// medium here, bounded by the capacity that the design claims; the rest is lost.
-    fn power_failure(&self, _medium: &mut Medium) {}
+    /// image here, bounded by the capacity that the design claims; the rest is lost.
+    fn power_failure(&self, _medium: &mut SurvivingImage) {}
 
     /// The design's non-volatile registers, as power leaves them.
     fn registers(&self) -> Vec<u64> {
@@ -205,7 +210,7 @@ pub trait Design {
 
 /// What a design is built for, and what its recovery may know: configuration, no state.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct DesignContext {
     /// The whole configuration.
     pub config: Config,
     /// Program threads.
@@ -217,14 +222,14 @@ pub struct Site {
     /// Number of each thread's first transaction.
     pub first_transaction: u64,
     /// What has been made worse.
-    pub sabotages: Sabotages,
+    pub mutants: Mutants,
 }
 
-impl Site {
-    /// A site without anything that the laboratory adds.
-    pub fn new(config: Config, threads: u32, log_start: Addr, log_end: Addr) -> Site {
-        let sabotages = Sabotages::NONE;
-        Site { config, threads, log_start, log_end, first_transaction: 0, sabotages }
+impl DesignContext {
+    /// A context without anything that the laboratory adds.
+    pub fn new(config: Config, threads: u32, log_start: Addr, log_end: Addr) -> DesignContext {
+        let mutants = Mutants::NONE;
+        DesignContext { config, threads, log_start, log_end, first_transaction: 0, mutants }
     }
 
     /// Bytes of the log region.
@@ -274,13 +279,13 @@ pub struct RecoveryReport {
     pub words_undone: u64,
 }
 
-/// What a design promises of acknowledged transactions. All promise that no other leaves a trace.
+/// What a design guarantees of acknowledged transactions. All guarantee that no other leaves a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
-    /// Nothing: an unsafe reference. It is judged as if it promised durability.
-    Nothing,
+pub enum Guarantee {
+    /// Nothing: an unsafe reference. It is judged as if it guaranteed durability.
+    None,
     /// The survivors are the first so-many in the order in which transactions reached their ends.
-    CommitOrder,
+    Prefix,
     /// Every one survives.
     Durable,
 }
@@ -294,97 +299,97 @@ pub struct Named {
     pub summary: &'static str,
 }
 
-/// Which of a design's sabotages are in force; a set.
+/// Which of a design's mutants are in force; a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sabotages(u64);
+pub struct Mutants(u64);
 
-impl Sabotages {
+impl Mutants {
     /// None.
-    pub const NONE: Sabotages = Sabotages(0);
+    pub const NONE: Mutants = Mutants(0);
 
-    /// The one at this place of [`Entry::sabotages`].
-    pub const fn only(index: usize) -> Sabotages {
-        Sabotages(1 << index)
+    /// The one at this place of [`DesignInfo::mutants`].
+    pub const fn only(index: usize) -> Mutants {
+        Mutants(1 << index)
     }
 
     /// Both sets.
-    pub const fn and(self, other: Sabotages) -> Sabotages {
-        Sabotages(self.0 | other.0)
+    pub const fn and(self, other: Mutants) -> Mutants {
+        Mutants(self.0 | other.0)
     }
 
     /// Whether one is in force.
     #[inline]
-    pub fn has(self, sabotage: impl Into<usize>) -> bool {
-        self.0 >> sabotage.into() & 1 != 0
+    pub fn has(self, mutant: impl Into<usize>) -> bool {
+        self.0 >> mutant.into() & 1 != 0
     }
 }
 
-/// Declares a design's sabotages: single-point changes for the worse, each of which the laboratory must
-/// convict. The enum's order is that of `NAMED`, for [`Entry::sabotages`].
+/// Declares a design's mutants: single-point changes for the worse, each of which the laboratory must
+/// violate. The enum's order is that of `NAMED`, for [`DesignInfo::mutants`].
 #[macro_export]
-macro_rules! sabotages {
+macro_rules! mutants {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal;)+) => {
         /// Single-point changes for the worse.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        enum Sabotage {
+        enum Mutant {
             $($(#[doc = $doc])+ $variant,)+
         }
 
-        impl Sabotage {
+        impl Mutant {
             const NAMED: &'static [$crate::design::Named] = &[$($crate::design::Named {
                 name: $name,
                 summary: concat!($($doc),+),
             },)+];
         }
 
-        impl Sabotage {
+        impl Mutant {
             /// Several, as a set.
             #[allow(dead_code, reason = "only a literal variant has several at once")]
-            const fn all(of: &[Sabotage]) -> $crate::design::Sabotages {
-                let (mut set, mut i) = ($crate::design::Sabotages::NONE, 0);
+            const fn all(of: &[Mutant]) -> $crate::design::Mutants {
+                let (mut set, mut i) = ($crate::design::Mutants::NONE, 0);
                 while i < of.len() {
-                    set = set.and($crate::design::Sabotages::only(of[i] as usize));
+                    set = set.and($crate::design::Mutants::only(of[i] as usize));
                     i += 1;
                 }
                 set
             }
         }
 
-        impl From<Sabotage> for usize {
-            fn from(sabotage: Sabotage) -> usize {
-                sabotage as usize
+        impl From<Mutant> for usize {
+            fn from(mutant: Mutant) -> usize {
+                mutant as usize
             }
         }
     };
 }
 
-/// Declares the states of a design that are worth reaching, in the order of `CORNERS`, for [`Entry::corners`].
+/// Declares the states of a design that are worth reaching, in the order of `COVER_POINTS`, for [`DesignInfo::cover_points`].
 #[macro_export]
-macro_rules! corners {
+macro_rules! cover_points {
     ($($variant:ident = $name:literal, $summary:literal;)+) => {
         /// A state worth reaching.
         #[derive(Clone, Copy, Debug)]
-        pub enum Corner {
+        pub enum Cover {
             $(#[doc = $summary] $variant,)+
         }
 
         /// All of them.
-        pub const CORNERS: &[$crate::design::Named] =
+        pub const COVER_POINTS: &[$crate::design::Named] =
             &[$($crate::design::Named { name: $name, summary: $summary },)+];
     };
 }
 
 /// A design that users can name.
-pub struct Entry {
+pub struct DesignInfo {
     /// What users call it.
     pub name: &'static str,
     /// One line about it.
     pub summary: &'static str,
     /// Where it is from.
     pub paper: &'static str,
-    /// What it promises in a configuration that has its parameter set ([`Entry::promise_in`]). Unsafe
+    /// What it guarantees in a configuration that has its parameter set ([`DesignInfo::guarantee_in`]). Unsafe
     /// references are marked wherever they are printed.
-    pub promise: fn(&Config) -> Promise,
+    pub guarantee: fn(&Config) -> Guarantee,
     /// Whether comparisons include it unless told otherwise.
     pub default: bool,
     /// Its parameters, if it has any.
@@ -393,17 +398,17 @@ pub struct Entry {
     /// this one of several designs that share a mechanism. A user's own setting goes before.
     pub settings: &'static [(&'static str, &'static str)],
     /// Makes one, or refuses a configuration that it cannot work in.
-    pub build: fn(&Site) -> Result<Box<dyn Design>, ConfigError>,
+    pub build: fn(&DesignContext) -> Result<Box<dyn Design>, ConfigError>,
     /// What the system writes to a log region of unknown content before it is put to use.
-    pub format: fn(&Site, &mut Medium),
+    pub format: fn(&DesignContext, &mut SurvivingImage),
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
-    pub recover: fn(&Site, &[u64], &mut Medium) -> RecoveryReport,
+    pub recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
     /// Single-point changes for the worse, by which the laboratory is tested.
-    pub sabotages: &'static [Named],
+    pub mutants: &'static [Named],
     /// Those that are always in force: the design as published, where that loses data.
-    pub inherent: Sabotages,
-    /// States worth reaching in a campaign; [`Machine::corner`] counts them.
-    pub corners: &'static [Named],
+    pub inherent: Mutants,
+    /// States worth reaching in a campaign; [`Machine::cover point`] counts them.
+    pub cover_points: &'static [Named],
     /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
     /// keys that are joined by `+` get values that are.
     pub stress: &'static [(&'static str, &'static [&'static str])],
@@ -411,35 +416,35 @@ pub struct Entry {
     pub cost: Costs,
 }
 
-/// A design without any of what is optional, to fill up entries with.
-pub const PLAIN: Entry = Entry {
-    name: "",
-    summary: "",
-    paper: "",
-    promise: |_| Promise::Nothing,
-    default: true,
-    section: None,
-    settings: &[],
-    build: |_| unreachable!("an entry names how its design is built"),
-    format: |_, _| {},
-    recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
-    sabotages: &[],
-    inherent: Sabotages::NONE,
-    corners: &[],
-    stress: &[],
-    cost: NOTHING,
-};
+impl DesignInfo {
+    /// A design without any of what is optional, to fill up entries with.
+    pub const DEFAULT: DesignInfo = DesignInfo {
+        name: "",
+        summary: "",
+        paper: "",
+        guarantee: |_| Guarantee::None,
+        default: true,
+        section: None,
+        settings: &[],
+        build: |_| unreachable!("an entry names how its design is built"),
+        format: |_, _| {},
+        recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
+        mutants: &[],
+        inherent: Mutants::NONE,
+        cover_points: &[],
+        stress: &[],
+        cost: NOTHING,
+    };
 
-impl Entry {
-    /// The sabotage of a name.
+    /// The mutant of a name.
     ///
     /// # Errors
     /// [`ConfigError::UnknownName`] with those that exist.
-    pub fn sabotage(&self, name: &str) -> Result<Sabotages, ConfigError> {
-        let found = self.sabotages.iter().position(|s| s.name == name);
-        found.map(Sabotages::only).ok_or_else(|| {
-            let known: Vec<&str> = self.sabotages.iter().map(|s| s.name).collect();
-            ConfigError::unknown_name("sabotage", name, &known)
+    pub fn mutant(&self, name: &str) -> Result<Mutants, ConfigError> {
+        let found = self.mutants.iter().position(|s| s.name == name);
+        found.map(Mutants::only).ok_or_else(|| {
+            let known: Vec<&str> = self.mutants.iter().map(|s| s.name).collect();
+            ConfigError::unknown_name("mutant", name, &known)
         })
     }
 
@@ -449,18 +454,18 @@ impl Entry {
         config
     }
 
-    /// What it promises in a configuration.
-    pub fn promise_in(&self, config: &Config) -> Promise {
-        (self.promise)(&self.configured(config.clone()))
+    /// What it guarantees in a configuration.
+    pub fn guarantee_in(&self, config: &Config) -> Guarantee {
+        (self.guarantee)(&self.configured(config.clone()))
     }
 
-    /// Whether it promises something in a configuration and is not known to break it.
+    /// Whether it guarantees something in a configuration and is not known to break it.
     pub fn is_sound(&self, config: &Config) -> bool {
-        self.is_safe(config) && self.inherent == Sabotages::NONE
+        self.is_safe(config) && self.inherent == Mutants::NONE
     }
 
-    /// Whether it promises anything in a configuration.
+    /// Whether it guarantees anything in a configuration.
     pub fn is_safe(&self, config: &Config) -> bool {
-        self.promise_in(config) != Promise::Nothing
+        self.guarantee_in(config) != Guarantee::None
     }
 }

@@ -6,12 +6,12 @@ use rand_pcg::Pcg64;
 use super::run::Simulation;
 use super::spec::DATA_START;
 use crate::controller::domain::Change;
-use crate::design::{RecoveryReport, Site};
-use crate::happening::Happening;
+use crate::design::{DesignContext, RecoveryReport};
 use crate::machine::Machine;
-use crate::workload::Violation;
+use crate::trace_event::TraceEvent;
+use crate::workload::BrokenInvariant;
 use graven_base::memory::{Addr, LineData, WORD_BYTES, WordMask};
-use graven_base::surviving::Medium;
+use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
 impl Simulation {
@@ -38,15 +38,15 @@ impl Simulation {
         }
         let mut crash = self.lose_power();
         for (line, mask, data) in landed {
-            crash.medium.store_line(line, mask, &data);
+            crash.image.store_line(line, mask, &data);
         }
         crash.save();
         Some(crash)
     }
 
-    /// Keeps what happens, for [`Simulation::take_happenings`].
-    pub fn keep_happenings(&mut self) {
-        self.machine.keep_happenings();
+    /// Keeps what happens, for [`Simulation::take_trace`].
+    pub fn keep_trace(&mut self) {
+        self.machine.keep_trace();
     }
 
     /// Keeps what the design has to say about it, too.
@@ -55,9 +55,9 @@ impl Simulation {
     }
 
     /// What happened since the last call.
-    pub fn take_happenings(&mut self) -> Vec<(Cycle, Happening)> {
+    pub fn take_trace(&mut self) -> Vec<(Cycle, TraceEvent)> {
         self.machine.domain();
-        self.machine.take_happenings()
+        self.machine.take_trace()
     }
 
     /// Whether some transaction has reached its end and is not acknowledged.
@@ -67,7 +67,7 @@ impl Simulation {
 
     /// Where programs keep their data.
     pub fn data_region(&self) -> (Addr, Addr) {
-        (DATA_START, self.site.log_start)
+        (DATA_START, self.context.log_start)
     }
 
     /// The writes that became durable since the last call, oldest first.
@@ -97,22 +97,23 @@ impl Simulation {
 
     fn lose_power(&mut self) -> Crash<'_> {
         let (domain, _) = self.machine.domain().expect("transactions are followed");
-        let (mut medium, different) = (Medium::new(domain.take_image()), domain.different_words());
-        medium.set_end(self.site.log_end);
+        let (mut image, different) =
+            (SurvivingImage::new(domain.take_image()), domain.different_words());
+        image.set_end(self.context.log_end);
         if self.machine.keeps_notes() {
-            medium.keep_notes();
+            image.keep_notes();
         }
-        Crash { simulation: self, registers: Vec::new(), medium, different, saved: 0 }
+        Crash { simulation: self, registers: Vec::new(), image, different, saved: 0 }
     }
 
     /// After an orderly shutdown: recovers the cells in place.
     pub(super) fn recover_cells(&mut self) {
         let media = &mut self.machine.memory.shared.media;
-        let mut medium = Medium::new(std::mem::take(media));
-        medium.set_end(self.site.log_end);
-        self.design.power_failure(&mut medium);
-        (self.spec.design.recover)(&self.site, &self.design.registers(), &mut medium);
-        self.machine.memory.shared.media = medium.into_image();
+        let mut image = SurvivingImage::new(std::mem::take(media));
+        image.set_end(self.context.log_end);
+        self.design.power_failure(&mut image);
+        (self.spec.design.recover)(&self.context, &self.design.registers(), &mut image);
+        self.machine.memory.shared.media = image.into_image();
     }
 }
 
@@ -121,39 +122,39 @@ pub struct Crash<'a> {
     simulation: &'a mut Simulation,
     /// The design's non-volatile registers.
     pub registers: Vec<u64>,
-    /// The surviving bytes.
-    pub medium: Medium,
+    /// The image bytes.
+    pub image: SurvivingImage,
     /// Words in which durable bytes and architectural memory differed.
     different: u64,
-    /// Writes of the medium that came before recovery.
+    /// Writes of the image that came before recovery.
     saved: usize,
 }
 
 impl Crash<'_> {
     /// What batteries save.
     fn save(&mut self) {
-        self.simulation.design.power_failure(&mut self.medium);
+        self.simulation.design.power_failure(&mut self.image);
         self.registers = self.simulation.design.registers();
-        self.saved = self.medium.written().len();
+        self.saved = self.image.written().len();
     }
 
     /// Recovers in place, from bytes and registers alone.
     pub fn recover(&mut self) -> RecoveryReport {
         let simulation = &self.simulation;
-        (simulation.spec.design.recover)(&simulation.site, &self.registers, &mut self.medium)
+        (simulation.spec.design.recover)(&simulation.context, &self.registers, &mut self.image)
     }
 
-    /// Writes of the medium that came before recovery: in flight, or saved by batteries.
+    /// Writes of the image that came before recovery: in flight, or saved by batteries.
     pub fn saved(&self) -> usize {
         self.saved
     }
 
     /// Takes back what recovery has written.
     pub fn unrecover(&mut self) {
-        self.medium.rewind(self.saved);
+        self.image.rewind(self.saved);
     }
 
-    /// Words in which durable bytes and architectural memory differed, before anything was written to the medium.
+    /// Words in which durable bytes and architectural memory differed, before anything was written to the image.
     pub fn different_words(&self) -> u64 {
         self.different
     }
@@ -163,19 +164,19 @@ impl Crash<'_> {
         self.simulation
     }
 
-    /// The workload's invariants on the medium as it is now.
+    /// The workload's invariants on the image as it is now.
     ///
     /// # Errors
     /// The first violation found.
-    pub fn check_structures(&self) -> Result<(), Violation> {
-        self.simulation.workload.check(self.medium.image())
+    pub fn check_structures(&self) -> Result<(), BrokenInvariant> {
+        self.simulation.workload.check(self.image.image())
     }
 }
 
 impl Drop for Crash<'_> {
     fn drop(&mut self) {
-        self.medium.rewind(0);
-        let image = std::mem::take(&mut self.medium).into_image();
+        self.image.rewind(0);
+        let image = std::mem::take(&mut self.image).into_image();
         let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
         domain.put_back(image);
     }
@@ -184,23 +185,23 @@ impl Drop for Crash<'_> {
 /// Gives the log region unknown content, and has the system prepare it for the design.
 pub(super) fn fill_with_garbage(
     machine: &mut Machine,
-    site: &Site,
-    format: fn(&Site, &mut Medium),
+    context: &DesignContext,
+    format: fn(&DesignContext, &mut SurvivingImage),
     seed: u64,
 ) {
     let mut random = Pcg64::seed_from_u64(seed);
     let mut media = std::mem::take(&mut machine.memory.shared.media);
-    for at in (site.log_start.0..site.log_end.0).step_by(WORD_BYTES as usize) {
+    for at in (context.log_start.0..context.log_end.0).step_by(WORD_BYTES as usize) {
         // Words that look like something: small, negative, addresses of data, noise.
         let word: u64 = match random.random_range(0..4) {
             0 => random.random_range(0..64),
             1 => u64::MAX - random.random_range(0..64),
-            2 => random.random_range(0..site.log_start.0) / WORD_BYTES * WORD_BYTES,
+            2 => random.random_range(0..context.log_start.0) / WORD_BYTES * WORD_BYTES,
             _ => random.next_u64(),
         };
         media.store(Addr(at), word);
     }
-    let mut medium = Medium::new(media);
-    format(site, &mut medium);
-    machine.memory.shared.media = medium.into_image();
+    let mut image = SurvivingImage::new(media);
+    format(context, &mut image);
+    machine.memory.shared.media = image.into_image();
 }

@@ -30,10 +30,10 @@ impl Simulation {
         match what {
             Disturbance::Evict(line, level) => {
                 self.machine.caches.evict(line, level);
-                self.handle_departures();
+                self.handle_evictions();
             }
             Disturbance::WriteBack(line) => self.write_back_by_hand(line),
-            Disturbance::Background => self.design.background(&mut self.machine),
+            Disturbance::Maintenance => self.design.start_maintenance(&mut self.machine),
             Disturbance::Settle => {
                 if self.is_idle() {
                     self.signals.settling = 0;

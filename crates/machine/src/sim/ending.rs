@@ -1,7 +1,7 @@
 //! The end of a run: statistics are closed, then everything is written back, recovered once and checked.
 
 use super::error::SimError;
-use super::observer::{Unwatched, Watch};
+use super::observer::{NoObserver, Observer};
 use super::run::Simulation;
 use crate::config::CoreConfig;
 use graven_base::memory::LineAddr;
@@ -38,22 +38,22 @@ impl Simulation {
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what
     /// the program stored. Nothing of this is in the statistics.
     pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
-        self.run_until_idle(&mut Unwatched)?;
+        self.run_until_idle(&mut NoObserver)?;
         self.design.shut_down(&mut self.machine);
         for core in 0..self.write_combining.len() as u32 {
             self.empty_write_combining(core, |c| &mut c.write_combining_flushes_atomic);
         }
-        self.run_until_idle(&mut Unwatched)?;
+        self.run_until_idle(&mut NoObserver)?;
         for line in self.machine.caches.dirty_lines() {
             self.machine.caches.clean(line);
             self.evict(line);
-            self.deliver(&mut Unwatched)?;
+            self.deliver(&mut NoObserver)?;
             while self.machine.memory.has_writes_waiting() {
                 self.handle_event();
-                self.deliver(&mut Unwatched)?;
+                self.deliver(&mut NoObserver)?;
             }
         }
-        self.run_until_idle(&mut Unwatched)?;
+        self.run_until_idle(&mut NoObserver)?;
         self.machine.memory.flush_buffers();
         let (start, end) = self.data_region();
         self.recover_cells();
@@ -75,24 +75,24 @@ impl Simulation {
     ///
     /// # Errors
     /// See [`SimError`].
-    pub fn finish_watched<W: Watch>(&mut self, watch: &mut W) -> Result<u64, SimError> {
-        self.run_until_idle(watch)?;
-        if watch.stops() { Ok(0) } else { self.shut_down() }
+    pub fn finish_observed<O: Observer>(&mut self, observer: &mut O) -> Result<u64, SimError> {
+        self.run_until_idle(observer)?;
+        if observer.stops() { Ok(0) } else { self.shut_down() }
     }
 
     /// Runs until no background work is left.
-    pub(super) fn run_until_idle<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
-        self.deliver(watch)?;
+    pub(super) fn run_until_idle<O: Observer>(&mut self, observer: &mut O) -> Result<(), SimError> {
+        self.deliver(observer)?;
         while !self.is_idle() {
             if self.machine.memory.shared.events.next_at() == NEVER {
                 return Err(self.deadlock());
             }
-            if watch.stops() {
+            if observer.stops() {
                 return Ok(());
             }
             self.handle_event();
-            watch.look(self);
-            self.deliver(watch)?;
+            observer.after_action(self);
+            self.deliver(observer)?;
         }
         Ok(())
     }

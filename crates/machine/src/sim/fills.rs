@@ -16,8 +16,8 @@ impl Simulation {
         let access = self.machine.caches.access(core, line, write, self.machine.memory.counters());
         let now = self.machine.now();
         let wait = self.machine.caches.tag_port_wait(core, access, now);
-        if self.machine.caches.has_departures() {
-            self.handle_departures();
+        if self.machine.caches.has_evictions() {
+            self.handle_evictions();
         }
         if wait == 0 {
             return access;
@@ -131,7 +131,7 @@ impl Simulation {
         }
         self.mshrs_used[fill.core as usize] -= 1;
         self.machine.caches.fill(fill.core, fill.line);
-        self.handle_departures();
+        self.handle_evictions();
         let now = self.machine.now();
         for waiter in fill.waiters {
             match waiter {

@@ -8,9 +8,9 @@ use graven_base::memory::{Addr, Image};
 use super::run::Simulation;
 
 /// Looks on between any two actions of a simulation.
-pub trait Watch {
+pub trait Observer {
     /// An action is over; nothing that follows from it has happened yet.
-    fn look(&mut self, simulation: &mut Simulation);
+    fn after_action(&mut self, simulation: &mut Simulation);
 
     /// Whether it has seen enough: the run stops where it is.
     fn stops(&self) -> bool {
@@ -19,11 +19,11 @@ pub trait Watch {
 }
 
 /// Nobody looks on.
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Watch for Unwatched {
+impl Observer for NoObserver {
     #[inline]
-    fn look(&mut self, _simulation: &mut Simulation) {}
+    fn after_action(&mut self, _simulation: &mut Simulation) {}
 }
 
 /// Follows the transactions of a program: what it stored, and what it was told. It sees nothing of designs.

@@ -7,9 +7,9 @@ use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, Running, State, Waiter};
 use crate::caches::hierarchy::Access;
 use crate::clock::Event;
-use crate::design::Flow;
-use crate::happening::Happening;
+use crate::design::Stall;
 use crate::program::{Op, Ptr};
+use crate::trace_event::TraceEvent;
 use graven_base::ids::Tx;
 use graven_base::memory::Addr;
 use graven_base::time::{Cycle, NEVER};
@@ -178,8 +178,8 @@ impl Simulation {
         let t = &mut self.threads[thread];
         assert!(t.running.is_none(), "transactions do not nest");
         let tx = Tx { thread: t.id, number: t.transactions };
-        let flow = self.design.tx_begin(&mut self.machine, tx);
-        if flow == Flow::Retry {
+        let stall = self.design.tx_begin(&mut self.machine, tx);
+        if stall == Stall::Retry {
             return self.block(thread, Cause::Log, Some(op));
         }
         self.issue(thread, op, 1);
@@ -196,15 +196,15 @@ impl Simulation {
         if let Some(observer) = &mut self.observer {
             observer.begin(tx);
             let busy = !self.design.is_idle();
-            self.machine.tell(|| Happening::Begin { tx, busy });
+            self.machine.emit(|| TraceEvent::Begin { tx, busy });
         }
-        match flow {
-            Flow::After(cycles) => t.pipeline.wait_until(now + cycles),
-            Flow::Wait => {
+        match stall {
+            Stall::For(cycles) => t.pipeline.wait_until(now + cycles),
+            Stall::UntilReleased => {
                 t.begun = true;
                 self.block(thread, Cause::Log, Some(op));
             }
-            Flow::Continue | Flow::Retry => {}
+            Stall::None | Stall::Retry => {}
         }
     }
 
@@ -225,10 +225,10 @@ impl Simulation {
         }
         if let Some(observer) = self.observer.as_mut().filter(|_| !may_be_durable) {
             observer.ending(tx);
-            self.machine.tell(|| Happening::Ending(tx));
+            self.machine.emit(|| TraceEvent::Ending(tx));
         }
-        let flow = self.design.tx_end(&mut self.machine, tx);
-        if flow == Flow::Retry {
+        let stall = self.design.tx_end(&mut self.machine, tx);
+        if stall == Stall::Retry {
             if let Some(observer) = &mut self.observer {
                 observer.put_off(tx);
             }
@@ -237,12 +237,12 @@ impl Simulation {
         let running = self.threads[thread].running.as_mut().expect("it is still running");
         running.committing = true;
         self.block(thread, Cause::Commit, None);
-        match flow {
-            Flow::Continue => self.acknowledge(thread),
-            Flow::After(cycles) => {
+        match stall {
+            Stall::None => self.acknowledge(thread),
+            Stall::For(cycles) => {
                 self.machine.memory.shared.events.push(now + cycles, Event::Release(thread as u32));
             }
-            Flow::Wait | Flow::Retry => {}
+            Stall::UntilReleased | Stall::Retry => {}
         }
     }
 
@@ -267,7 +267,7 @@ impl Simulation {
         self.machine.memory.shared.durable_changes += 1;
         if let Some(observer) = &mut self.observer {
             observer.acknowledged(running.tx);
-            self.machine.tell(|| Happening::Acknowledged(running.tx));
+            self.machine.emit(|| TraceEvent::Acknowledged(running.tx));
         }
         self.wake(thread, now);
     }

@@ -4,11 +4,11 @@ use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, State};
 use crate::cores::write_combining;
 use crate::cores::write_combining::Combined;
-use crate::design::Eviction;
-use crate::happening::Happening;
+use crate::design::WritebackAction;
 use crate::program::{Op, Persist};
 use crate::request::WriteClass;
 use crate::stats::Counters;
+use crate::trace_event::TraceEvent;
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::thread_set::{ThreadSet, threads_in};
 
@@ -79,7 +79,7 @@ impl Simulation {
         let sent = self.machine.caches.is_dirty(line);
         if sent {
             let content = self.machine.line(line);
-            let Eviction::WriteBack { after, token } =
+            let WritebackAction::Send { after, token } =
                 self.design.llc_evict(&mut self.machine, line, &content)
             else {
                 unreachable!("a design that keeps lines executes no clwb");
@@ -126,7 +126,7 @@ impl Simulation {
         if let Some(observer) = &mut self.observer {
             observer.defer(tx, software.deferred(), self.machine.architectural());
             observer.ending(tx);
-            self.machine.tell(|| Happening::Ending(tx));
+            self.machine.emit(|| TraceEvent::Ending(tx));
         }
         let t = &mut self.threads[thread];
         t.stores.pop_front();
@@ -160,7 +160,7 @@ impl Simulation {
     fn send_combined(&mut self, line: Combined) {
         let write = line.write();
         self.threads[line.thread as usize].undurable += 1;
-        let (fences, path) = (1 << line.thread, self.machine.path());
+        let (fences, path) = (1 << line.thread, self.machine.bypass_cycles());
         self.machine.write(crate::request::Write { fences, ..write }, path);
     }
 

@@ -7,21 +7,21 @@ use super::distances::Distances;
 use super::disturb::Signals;
 use super::error::SimError;
 use super::locks::Locks;
-use super::observer::{TransactionObserver, Unwatched, Watch};
+use super::observer::{NoObserver, Observer, TransactionObserver};
 use super::spec::Spec;
 use super::threads::{Cause, Fill, Head, State, Thread};
-use crate::caches::hierarchy::Departure;
+use crate::caches::hierarchy::Eviction;
 use crate::clock::Event;
 use crate::config::CoreConfig;
 use crate::controller::adversary::Adversary;
 use crate::controller::channel::Notice;
 use crate::cores::pipeline::Pipeline;
 use crate::cores::write_combining::WriteCombining;
-use crate::design::{Design, Eviction, Site};
-use crate::happening::Happening;
+use crate::design::{Design, DesignContext, WritebackAction};
 use crate::machine::Machine;
 use crate::request::{ReadPurpose, Write, WriteClass};
 use crate::stats::{StatisticsConfig, Stats};
+use crate::trace_event::TraceEvent;
 use crate::workload::Workload;
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
@@ -39,7 +39,7 @@ const ACTIONS_PER_LOOK: u32 = 4096;
 /// A simulation in progress.
 pub struct Simulation {
     pub(super) spec: Spec,
-    pub(super) site: Site,
+    pub(super) context: DesignContext,
     pub(super) workload: Box<dyn Workload>,
     pub(super) design: Box<dyn Design>,
     pub(super) machine: Machine,
@@ -59,7 +59,7 @@ pub struct Simulation {
     pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
     pub(super) woken: bool,
-    /// A design has handed out stale bytes: not a refusal to go on, but a broken promise.
+    /// A design has handed out stale bytes: not a refusal to go on, but a broken guarantee.
     pub(super) misread: Option<SimError>,
     /// Timers since a thread could go on or memory had something to do.
     pub(super) fruitless_timers: u32,
@@ -83,22 +83,22 @@ impl Simulation {
         spec: &Spec,
         mut workload: Box<dyn Workload>,
     ) -> Result<Simulation, ConfigError> {
-        let site = spec.site();
-        let design = (spec.design.build)(&site)?;
+        let context = spec.context();
+        let design = (spec.design.build)(&context)?;
         let mut populated = Image::new();
         workload.populate(&mut populated);
         let footprint_bytes = populated.nonzero_lines() * graven_base::memory::LINE_BYTES;
         let mut machine = Machine::new(&spec.config, populated);
-        if let Some(seed) = spec.trial.garbage {
-            super::crash::fill_with_garbage(&mut machine, &site, spec.design.format, seed);
+        if let Some(seed) = spec.crash_options.garbage {
+            super::crash::fill_with_garbage(&mut machine, &context, spec.design.format, seed);
         }
-        machine.memory.shared.adversary = spec.trial.adversary.map(Adversary::new);
-        machine.caches.report_l1_departures(design.wants_l1_evictions());
+        machine.memory.shared.adversary = spec.crash_options.adversary.map(Adversary::new);
+        machine.caches.report_l1_evictions(design.wants_l1_evictions());
         let core = spec.config.get::<CoreConfig>();
         let dram = machine.memory.dram_start();
         let threads = (0..spec.threads).map(|id| thread(id, spec, workload.as_ref())).collect();
         let mut simulation = Simulation {
-            site,
+            context,
             workload,
             design,
             machine,
@@ -210,7 +210,7 @@ impl Simulation {
     /// # Errors
     /// See [`SimError`].
     pub fn advance(&mut self, limit: Cycle) -> Result<bool, SimError> {
-        self.advance_watched(limit, &mut Unwatched)
+        self.advance_observed(limit, &mut NoObserver)
     }
 
     /// The same, with somebody who looks on between any two actions and may stop the run; it returns
@@ -218,15 +218,15 @@ impl Simulation {
     ///
     /// # Errors
     /// See [`SimError`].
-    pub fn advance_watched<W: Watch>(
+    pub fn advance_observed<O: Observer>(
         &mut self,
         limit: Cycle,
-        watch: &mut W,
+        observer: &mut O,
     ) -> Result<bool, SimError> {
         let mut actions = 0;
         loop {
-            self.settle(watch)?;
-            if watch.stops() {
+            self.settle(observer)?;
+            if observer.stops() {
                 return Ok(false);
             }
             actions += 1;
@@ -248,10 +248,10 @@ impl Simulation {
             }
             if thread_at < event_at {
                 self.fruitless_timers = 0;
-                actions += self.run_thread(first, second.min(limit.saturating_add(1)), watch)?;
+                actions += self.run_thread(first, second.min(limit.saturating_add(1)), observer)?;
             } else {
                 self.handle_event();
-                watch.look(self);
+                observer.after_action(self);
             }
         }
     }
@@ -272,19 +272,19 @@ impl Simulation {
     }
 
     /// Runs one thread while nothing else is earlier; returns how many operations that were.
-    pub(super) fn run_thread<W: Watch>(
+    pub(super) fn run_thread<O: Observer>(
         &mut self,
         thread: usize,
         until: Cycle,
-        watch: &mut W,
+        observer: &mut O,
     ) -> Result<u32, SimError> {
         self.woken = false;
         let mut operations = 0;
         loop {
             operations += 1;
             self.step(thread);
-            watch.look(self);
-            self.settle(watch)?;
+            observer.after_action(self);
+            self.settle(observer)?;
             let t = &self.threads[thread];
             let at = if t.state == State::Ready { t.pipeline.time } else { NEVER };
             self.ready_at[thread] = at;
@@ -292,7 +292,7 @@ impl Simulation {
                 || at >= until
                 || self.machine.memory.shared.events.next_at() <= at
                 || operations == ACTIONS_PER_LOOK
-                || watch.stops()
+                || observer.stops()
             {
                 return Ok(operations);
             }
@@ -319,23 +319,23 @@ impl Simulation {
 
     /// Delivers everything that is pending at this instant.
     #[inline]
-    pub(super) fn settle<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
+    pub(super) fn settle<O: Observer>(&mut self, observer: &mut O) -> Result<(), SimError> {
         if !self.machine.has_news() {
             return Ok(());
         }
-        self.deliver(watch)
+        self.deliver(observer)
     }
 
     #[cold]
-    pub(super) fn deliver<W: Watch>(&mut self, watch: &mut W) -> Result<(), SimError> {
+    pub(super) fn deliver<O: Observer>(&mut self, observer: &mut O) -> Result<(), SimError> {
         loop {
-            if watch.stops() {
+            if observer.stops() {
                 return Ok(());
             }
-            self.handle_departures();
+            self.handle_evictions();
             if let Some(notice) = self.machine.memory.take_notice() {
                 match notice {
-                    Notice::Persisted(token) => self.design.persisted(&mut self.machine, token),
+                    Notice::Persisted(token) => self.design.on_durable(&mut self.machine, token),
                     Notice::DurableForFences(threads) => self.durable_for_fences(threads),
                     Notice::LineAccepted(line) => {
                         self.design.line_written_back(&mut self.machine, line)
@@ -365,20 +365,20 @@ impl Simulation {
             } else {
                 return Ok(());
             }
-            watch.look(self);
+            observer.after_action(self);
         }
     }
 
-    pub(super) fn handle_departures(&mut self) {
-        while let Some(departure) = self.machine.caches.take_departure() {
-            match departure {
-                Departure::L1 { core, line, dirty } => {
+    pub(super) fn handle_evictions(&mut self) {
+        while let Some(eviction) = self.machine.caches.take_eviction() {
+            match eviction {
+                Eviction::L1 { core, line, dirty } => {
                     if self.machine.memory.is_pm(line.addr()) {
                         self.design.l1_evict(&mut self.machine, core, line, dirty);
                     }
                 }
-                Departure::Llc { dirty: false, .. } => {}
-                Departure::Llc { line, dirty: true } => self.evict(line),
+                Eviction::Llc { dirty: false, .. } => {}
+                Eviction::Llc { line, dirty: true } => self.evict(line),
             }
         }
     }
@@ -388,10 +388,12 @@ impl Simulation {
         let mut write = Write::line(WriteClass::Data, line, content);
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().llc_writebacks += 1;
-            self.machine.tell(|| Happening::Evicted(line));
+            self.machine.emit(|| TraceEvent::Evicted(line));
             match self.design.llc_evict(&mut self.machine, line, &content) {
-                Eviction::WriteBack { after, token } => (write.after, write.token) = (after, token),
-                Eviction::Keep => return,
+                WritebackAction::Send { after, token } => {
+                    (write.after, write.token) = (after, token)
+                }
+                WritebackAction::Absorb => return,
             }
         }
         self.machine.write(write, 0);
@@ -480,7 +482,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         head: Head::Free,
         store_port_free_at: 0,
         running: None,
-        transactions: spec.trial.first_transaction,
+        transactions: spec.crash_options.first_transaction,
         issued: false,
         begun: false,
         head_counted: false,

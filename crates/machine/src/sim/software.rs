@@ -4,14 +4,14 @@
 //! design's loads among them the core's numbers are others, and are translated here.
 //!
 //! Code may defer a transactional store and answer loads of its word. What a program has stored and does not find is
-//! a broken promise like a line that is read wrong, so the deferred stores are followed here, and answers checked.
+//! a broken guarantee like a line that is read wrong, so the deferred stores are followed here, and answers checked.
 
 use std::collections::VecDeque;
 
 use super::run::Simulation;
 use crate::cores::pipeline::REMEMBERED_LOADS;
 use crate::design::Instruction;
-use crate::design::{Code, Turn};
+use crate::design::{Code, OpAction};
 use crate::program::{Op, Ptr};
 use graven_base::memory::Addr;
 
@@ -82,7 +82,7 @@ impl Software {
 
     /// Queues the code, and the program's operation after it if it is executed. `last_load`: the core's number of its
     /// newest load.
-    fn queue(&mut self, op: Op, turn: Turn, mut last_load: u32) {
+    fn queue(&mut self, op: Op, action: OpAction, mut last_load: u32) {
         let before = last_load;
         let of_program = match op {
             Op::Load { at } | Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
@@ -97,7 +97,7 @@ impl Software {
                 Instruction::Store(addr, value) => Op::Store { at: Ptr::known(addr), value },
                 Instruction::Persist(what) => Op::Persist(what),
                 Instruction::End => Op::Ending,
-                Instruction::Beside(addr) => {
+                Instruction::LoadIndependent(addr) => {
                     last_load += 1;
                     Op::Load { at: Ptr { addr, origin: of_program } }
                 }
@@ -105,7 +105,7 @@ impl Software {
                     last_load += 1;
                     Op::Load { at: Ptr::known(addr) }
                 }
-                Instruction::Chase(addr) => {
+                Instruction::LoadDependent(addr) => {
                     let at = Ptr { addr, origin };
                     last_load += 1;
                     origin = last_load;
@@ -115,7 +115,7 @@ impl Software {
             self.queue.push_back(op);
         }
         let is_load = matches!(op, Op::Load { .. });
-        self.loaded = is_load && turn == Turn::Executes;
+        self.loaded = is_load && action == OpAction::Execute;
         if is_load {
             // What the code has found came from its last load.
             let found = if last_load > before { last_load } else { 0 };
@@ -123,7 +123,7 @@ impl Software {
             let number = if self.loaded { last_load + 1 } else { found };
             self.numbers[self.loads as usize % REMEMBERED_LOADS] = number;
         }
-        if turn != Turn::Executes {
+        if action != OpAction::Execute {
             return;
         }
         let after = |at: Ptr| Ptr { addr: at.addr, origin };
@@ -148,44 +148,44 @@ impl Simulation {
             let value = std::mem::take(&mut t.value);
             let value = if software.loaded { value } else { 0 };
             let op = t.program.next(software.found.take().unwrap_or(value));
-            let turn = self.design.software(&mut self.machine, t.id, &op, &mut software.code);
+            let action = self.design.software(&mut self.machine, t.id, &op, &mut software.code);
             if op == Op::TxEnd {
                 let running = t.running.as_mut().expect("a transaction ends after it began");
                 let now = Some(t.pipeline.time);
                 running.last_issue = now;
                 running.ending = now.filter(|_| software.code.ends());
             }
-            software.queue(op, turn, t.pipeline.last_load());
-            self.take_turn(thread, op, turn);
+            software.queue(op, action, t.pipeline.last_load());
+            self.apply_action(thread, op, action);
         }
     }
 
     /// Follows what the code does in the place of the program's operations.
-    fn take_turn(&mut self, thread: usize, op: Op, turn: Turn) {
+    fn apply_action(&mut self, thread: usize, op: Op, action: OpAction) {
         let t = &mut self.threads[thread];
         let software = t.software.as_mut().expect("the caller has it");
-        match (op, turn) {
+        match (op, action) {
             (Op::Load { at }, _) => {
                 let newest = software.newest(at.addr);
                 let stored = newest.unwrap_or_else(|| self.machine.load(at.addr));
-                let found = match turn {
-                    Turn::Returns(value) => value,
+                let found = match action {
+                    OpAction::Return(value) => value,
                     _ if newest.is_some() => self.machine.load(at.addr),
                     _ => return,
                 };
-                software.found = (turn != Turn::Executes).then_some(found);
+                software.found = (action != OpAction::Execute).then_some(found);
                 if found != stored {
                     self.misread(at.addr, found, stored);
                 }
             }
-            (Op::Store { at, value } | Op::StoreNonTemporal { at, value }, Turn::Defers) => {
+            (Op::Store { at, value } | Op::StoreNonTemporal { at, value }, OpAction::Defer) => {
                 let tx = t.running.expect("transactional stores are deferred").tx;
                 let newest = software.newest(at.addr);
                 software.defer(at.addr, value);
                 let old = newest.unwrap_or_else(|| self.machine.load(at.addr));
                 self.count_transactional(tx, at.addr, old, value);
             }
-            (_, turn) => assert_eq!(turn, Turn::Executes, "{op:?} is executed"),
+            (_, action) => assert_eq!(action, OpAction::Execute, "{op:?} is executed"),
         }
     }
 }

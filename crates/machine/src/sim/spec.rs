@@ -1,7 +1,7 @@
 //! What to simulate, checked before anything runs.
 
 use crate::config::{CoreConfig, PmConfig, validate};
-use crate::design::{self, Sabotages, Site};
+use crate::design::{self, DesignContext, Mutants};
 use crate::workload::{self, WorkloadConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::memory::Addr;
@@ -15,9 +15,9 @@ pub struct Spec {
     /// Machine, design and workload parameters.
     pub config: Config,
     /// The design.
-    pub design: &'static design::Entry,
+    pub design: &'static design::DesignInfo,
     /// The workload.
-    pub workload: &'static workload::Entry,
+    pub workload: &'static workload::WorkloadInfo,
     /// Program threads.
     pub threads: u32,
     /// Transactions over all threads.
@@ -25,14 +25,14 @@ pub struct Spec {
     /// Seed of everything random.
     pub seed: u64,
     /// What the crash laboratory adds.
-    pub trial: Trial,
+    pub crash_options: CrashOptions,
 }
 
 /// What the crash laboratory adds to a specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trial {
-    /// Sabotages of the design that are in force.
-    pub sabotages: Sabotages,
+pub struct CrashOptions {
+    /// Mutants of the design that are in force.
+    pub mutants: Mutants,
     /// Number of each thread's first transaction, so that ids wrap soon.
     pub first_transaction: u64,
     /// Seed of the bytes that the log region holds at first; none: zeroes.
@@ -49,8 +49,8 @@ impl Spec {
     /// Values that do not fit each other.
     pub fn new(
         config: Config,
-        design: &'static design::Entry,
-        workload: &'static workload::Entry,
+        design: &'static design::DesignInfo,
+        workload: &'static workload::WorkloadInfo,
         threads: Option<u64>,
         transactions: Option<u64>,
         seed: u64,
@@ -69,8 +69,8 @@ impl Spec {
     /// Values that do not fit each other.
     pub fn checked(
         config: Config,
-        design: &'static design::Entry,
-        workload: &'static workload::Entry,
+        design: &'static design::DesignInfo,
+        workload: &'static workload::WorkloadInfo,
         threads: Option<u64>,
         transactions: u64,
         seed: u64,
@@ -91,7 +91,7 @@ impl Spec {
             transactions,
             seed,
             config,
-            trial: Trial::default(),
+            crash_options: CrashOptions::default(),
         })
     }
 
@@ -100,9 +100,9 @@ impl Spec {
     /// # Errors
     /// Parameters that they cannot work with.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let site = self.site();
-        (self.design.build)(&site)?;
-        (self.workload.build)(&self.request(&site))?;
+        let context = self.context();
+        (self.design.build)(&context)?;
+        (self.workload.build)(&self.request(&context))?;
         Ok(())
     }
 
@@ -111,10 +111,10 @@ impl Spec {
     /// # Errors
     /// Parameters that it cannot work with.
     pub fn build_workload(&self) -> Result<Box<dyn workload::Workload>, ConfigError> {
-        (self.workload.build)(&self.request(&self.site()))
+        (self.workload.build)(&self.request(&self.context()))
     }
 
-    pub(super) fn request(&self, site: &Site) -> workload::Request {
+    pub(super) fn request(&self, context: &DesignContext) -> workload::Request {
         workload::Request {
             config: self.config.get::<WorkloadConfig>().clone(),
             whole: self.config.clone(),
@@ -122,25 +122,25 @@ impl Spec {
             transactions: self.transactions,
             seed: self.seed,
             start: DATA_START,
-            end: site.log_start,
+            end: context.log_start,
         }
     }
 
     /// Where programs keep their data.
     pub fn data_region(&self) -> (Addr, Addr) {
-        (DATA_START, self.site().log_start)
+        (DATA_START, self.context().log_start)
     }
 
     /// Where designs and their recovery find themselves.
-    pub fn site(&self) -> Site {
+    pub fn context(&self) -> DesignContext {
         let pm = self.config.get::<PmConfig>();
-        Site {
+        DesignContext {
             config: self.config.clone(),
             threads: self.threads,
             log_start: Addr(pm.capacity_bytes.0 - pm.log_region_bytes.0),
             log_end: Addr(pm.capacity_bytes.0),
-            first_transaction: self.trial.first_transaction,
-            sabotages: self.design.inherent.and(self.trial.sabotages),
+            first_transaction: self.crash_options.first_transaction,
+            mutants: self.design.inherent.and(self.crash_options.mutants),
         }
     }
 }

@@ -8,9 +8,9 @@ use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, QueuedStore, Running, State, Waiter};
 use crate::caches::hierarchy::Access;
 use crate::clock::Event;
-use crate::design::{Flow, Store};
-use crate::happening::Happening;
+use crate::design::{Stall, Store};
 use crate::program::{Op, Ptr};
+use crate::trace_event::TraceEvent;
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
@@ -139,7 +139,7 @@ impl Simulation {
         let (line, t) = (store.addr.line(), &self.threads[thread]);
         let tx = t.running.expect("the end waits for the queue to drain").tx;
         if !self.machine.memory.is_pm(store.addr)
-            || !self.design.takes_non_temporal(&mut self.machine, tx, line)
+            || !self.design.accepts_non_temporal(&mut self.machine, tx, line)
         {
             return false;
         }
@@ -150,7 +150,7 @@ impl Simulation {
             return true;
         }
         if self.machine.caches.evict(line, 3) {
-            self.handle_departures();
+            self.handle_evictions();
         }
         self.perform(thread, store, false);
         true
@@ -166,19 +166,19 @@ impl Simulation {
     pub(super) fn perform(&mut self, thread: usize, store: QueuedStore, cached: bool) {
         let now = self.machine.now();
         let core = self.threads[thread].core;
-        let mut flow = Flow::Continue;
+        let mut stall = Stall::None;
         if store.in_transaction && self.machine.memory.is_pm(store.addr) {
             let running = self.threads[thread].running;
             let Running { tx, may_be_durable: deferred, .. } =
                 running.expect("the end waits for the queue to drain");
             let old = self.machine.load(store.addr);
             let of_design = Store { tx, core, addr: store.addr, old, new: store.value };
-            flow = if cached {
+            stall = if cached {
                 self.design.store(&mut self.machine, &of_design)
             } else {
                 self.design.store_non_temporal(&mut self.machine, &of_design)
             };
-            if flow == Flow::Retry {
+            if stall == Stall::Retry {
                 self.threads[thread].head = Head::HeldBefore;
                 return;
             }
@@ -188,7 +188,7 @@ impl Simulation {
             if let Some(observer) = &mut self.observer {
                 observer.store(tx, store.addr, old);
                 let (addr, new) = (store.addr, store.value);
-                self.machine.tell(|| Happening::Store { tx, addr, old, new });
+                self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
             }
         }
         if cached {
@@ -199,11 +199,11 @@ impl Simulation {
         self.machine.perform_store(store.addr, store.value);
         self.take_head(thread);
         let t = &mut self.threads[thread];
-        match flow {
-            Flow::Continue => {}
-            Flow::After(cycles) => t.store_port_free_at = now + cycles.max(1),
-            Flow::Wait => t.head = Head::HeldAfter,
-            Flow::Retry => unreachable!("handled above"),
+        match stall {
+            Stall::None => {}
+            Stall::For(cycles) => t.store_port_free_at = now + cycles.max(1),
+            Stall::UntilReleased => t.head = Head::HeldAfter,
+            Stall::Retry => unreachable!("handled above"),
         }
         self.go_on_with_stores(thread);
     }

@@ -10,7 +10,7 @@
 //! - **Values.** ChampSim has none. Store n of a thread (from 1) to address a stores `spread(a, n)`: bits as of nothing
 //!   in particular, half of which change. PM begins with zeros.
 //! - **Transactions.** ChampSim has none. They are made only when asked for: one begins before a store, and ends with
-//!   the so-many-th. Without, no promise holds for any
+//!   the so-many-th. Without, no guarantee holds for any
 //!   store, and designs that keep a write set, or take every word from slices, end the run.
 
 use std::io::Read;

@@ -122,7 +122,7 @@ impl Head {
         bytes
     }
 
-    /// Reads a head; returns the checksum that it promises, too.
+    /// Reads a head; returns the checksum that it guarantees, too.
     pub fn parse(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<(Head, u32), TraceError> {
         let magic = &bytes[..4];
         let found = [Kind::Picture, Kind::Operations].into_iter().find(|k| k.magic() == *magic);

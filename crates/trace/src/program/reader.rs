@@ -190,15 +190,15 @@ impl<R: Read + Seek> Shared<R> {
         stored.resize(HEAD_BYTES + entry.stored_bytes as usize, 0);
         read_at(&mut *self.source.borrow_mut(), entry.offset, stored)?;
         let (head, stored) = stored.split_first_chunk().expect("a block has a head");
-        let (head, promised) = Head::parse(head, entry.offset)?;
+        let (head, guaranteed) = Head::parse(head, entry.offset)?;
         if Entry::of(&head, entry.offset) != *entry {
             let expected = "a block as the index says";
             return Err(TraceError::malformed(entry.offset, expected, "another"));
         }
         let at = entry.offset + HEAD_BYTES as u64;
         let found = Numbers(&head.to_bytes(stored)[HEAD_BYTES - 4..]).u32();
-        if found != promised {
-            let expected = format!("a block with the checksum {promised:08x}");
+        if found != guaranteed {
+            let expected = format!("a block with the checksum {guaranteed:08x}");
             return Err(TraceError::malformed(entry.offset, expected, format!("{found:08x}")));
         }
         let raw = buffer(head.raw_bytes as usize);
@@ -460,7 +460,7 @@ fn read_beginning(
     }
     read_at(source, 0, &mut bytes)?;
     let mut numbers = Numbers(&bytes[8..]);
-    let [version, text_bytes, promised] = std::array::from_fn(|_| numbers.u32());
+    let [version, text_bytes, guaranteed] = std::array::from_fn(|_| numbers.u32());
     if version != FORMAT_VERSION {
         let expected = format!("format version {FORMAT_VERSION}");
         return Err(TraceError::malformed(8, expected, version.to_string()));
@@ -473,8 +473,8 @@ fn read_beginning(
     let mut text = vec![0; text_bytes as usize];
     read_at(source, BEGINNING_BYTES, &mut text)?;
     let found = checksum(&[&bytes[..16], &text]);
-    if found != promised {
-        let expected = format!("a header with the checksum {promised:08x}");
+    if found != guaranteed {
+        let expected = format!("a header with the checksum {guaranteed:08x}");
         return Err(TraceError::malformed(16, expected, format!("{found:08x}")));
     }
     Ok((Header::parse(&text)?, BEGINNING_BYTES + u64::from(text_bytes)))
@@ -502,7 +502,7 @@ fn read_index(
     }
     let mut numbers = Numbers(&trailer);
     let index_at = numbers.u64();
-    let [blocks, threads, promised] = std::array::from_fn(|_| numbers.u32());
+    let [blocks, threads, guaranteed] = std::array::from_fn(|_| numbers.u32());
     let found = checksum(&[&trailer[..28]]);
     let trailer_check = Numbers(&trailer[28..]).u32();
     if found != trailer_check {
@@ -519,8 +519,8 @@ fn read_index(
     let mut index = vec![0; (entries + summaries) as usize];
     read_at(source, index_at, &mut index)?;
     let found = checksum(&[&index]);
-    if found != promised {
-        let expected = format!("an index with the checksum {promised:08x}");
+    if found != guaranteed {
+        let expected = format!("an index with the checksum {guaranteed:08x}");
         return Err(TraceError::malformed(index_at, expected, format!("{found:08x}")));
     }
     Ok((index_at, index, blocks as usize))

@@ -13,7 +13,7 @@ use super::writer::Writer;
 use graven_base::memory::Image;
 use graven_machine::program::{Op, Program};
 use graven_machine::sim::Spec;
-use graven_machine::workload::{Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Workload};
 
 /// A recording.
 pub struct Recorder<W> {
@@ -80,7 +80,7 @@ impl<W: Write + 'static> Workload for Recorded<W> {
         Box::new(Tapped { inner, tape, thread })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.inner.check(image)
     }
 }

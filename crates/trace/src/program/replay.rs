@@ -3,7 +3,7 @@
 //! On the design and the machine that it was recorded with, a replay is the recorded run: every statistic, and the
 //! bytes in PM at its end. Elsewhere each thread does what it did, with the values that it stored; how the threads
 //! interleave is up to the machine, and locks are taken as it comes. What several threads share may then hold what no run
-//! of the program would have left, so its structures are not looked at; whether the design kept its promise is.
+//! of the program would have left, so its structures are not looked at; whether the design kept its guarantee is.
 
 use std::cell::RefCell;
 use std::io::{Read, Seek};
@@ -20,13 +20,13 @@ use graven_machine::config::{DramConfig, PmConfig};
 use graven_machine::program::{Op, Program};
 use graven_machine::registry::Registry;
 use graven_machine::sim::{SimError, Simulation, Spec};
-use graven_machine::workload::{Entry, Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Workload, WorkloadInfo};
 
 /// Most locks that a trace may have: the host keeps each.
 const LOCKS_MAX: u64 = 1 << 22;
 
 /// What a trace is called whose workload is none that is registered.
-pub static UNREGISTERED: Entry = Entry {
+pub static UNREGISTERED: WorkloadInfo = WorkloadInfo {
     name: "trace",
     group: "trace",
     summary: "the operations of a program trace",
@@ -189,7 +189,7 @@ fn specification<R: Read + Seek>(
         header.seed,
     )?;
     check_room(&spec, contents.threads.iter().map(|t| t.end).max().unwrap_or(0))?;
-    (spec.design.build)(&spec.site())?;
+    (spec.design.build)(&spec.context())?;
     Ok(spec)
 }
 
@@ -242,7 +242,7 @@ impl<R: Read + Seek + 'static> Workload for Traced<R> {
         Box::new(Played { stream: self.reader.thread(thread), fault: Rc::clone(&self.fault) })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.original.as_ref().map_or(Ok(()), |original| original.check(image))
     }
 }

@@ -40,7 +40,7 @@ use graven_base::config::ConfigError;
 use graven_base::memory::{Image, WORD_BYTES};
 use graven_base::section;
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{Request, Sharing, Violation, Workload, WorkloadConfig};
+use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload, WorkloadConfig};
 
 section! {
     /// The workload echo.
@@ -157,7 +157,7 @@ impl Workload for Echo {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         let Parts { master, records, arenas } = &self.parts;
         let name = format!("echo at {}", master.root());
         let mut census = Census::begin(name, image, arenas)?;

@@ -56,20 +56,20 @@ fn a_record_that_does_not_fit_the_master_is_seen() {
     let (workload, image) = populated(build, &request);
     let (mut image, _) = run(workload.as_ref(), &request, image, |_, _, _| {});
     let record = assemble(&request).expect("it fits").parts.records[0];
-    let mut convicts = |word: u64, new: u64, expected: &str| {
+    let mut check_finds = |word: u64, new: u64, expected: &str| {
         let old = image.store(record.word(word).addr, new);
         let what = workload.check(&image).expect_err("it is seen").what;
         assert!(what.contains(expected), "expected `{expected}`, found `{what}`");
         image.store(record.word(word).addr, old);
     };
-    convicts(0, 1, "state 1, from");
-    convicts(1, 1, "but the last is number 1");
-    convicts(2, 1 << 40, "of 8 at most");
-    convicts(3, 1 << 30, "but the last is number");
-    convicts(4, 9, "9 puts of 8 at most");
-    convicts(4, 0, "0 puts of 8 at most");
-    convicts(8, 1, "has None");
-    convicts(9, 64, "but Commit");
+    check_finds(0, 1, "state 1, from");
+    check_finds(1, 1, "but the last is number 1");
+    check_finds(2, 1 << 40, "of 8 at most");
+    check_finds(3, 1 << 30, "but the last is number");
+    check_finds(4, 9, "9 puts of 8 at most");
+    check_finds(4, 0, "0 puts of 8 at most");
+    check_finds(8, 1, "has None");
+    check_finds(9, 64, "but Commit");
 }
 
 /// More puts than one batch: operations are batches.

@@ -39,7 +39,7 @@ use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, spread};
 use graven_base::{choice, section};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::{Request, Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Request, Workload};
 use transactions::{Customers, Transaction};
 
 choice! {
@@ -184,7 +184,7 @@ impl Bank {
         census: &mut Census,
         (name, table): (&str, &Table),
         accept: fn(i64) -> bool,
-    ) -> Result<i64, Violation> {
+    ) -> Result<i64, BrokenInvariant> {
         let (mut sum, mut found) = (0i64, 0);
         table.walk(image, census, &mut |customer, row| {
             let balance = image.load(row.plus(BALANCE * 8)) as i64;
@@ -206,7 +206,7 @@ impl Bank {
         Err(format!("there is no customer {customer}"))
     }
 
-    fn check_number(&self, census: &Census, name: &str, found: u64) -> Result<(), Violation> {
+    fn check_number(&self, census: &Census, name: &str, found: u64) -> Result<(), BrokenInvariant> {
         if found == self.customers.all {
             return Ok(());
         }
@@ -261,7 +261,7 @@ impl Database for Bank {
         self.run(m, client.number, transaction)
     }
 
-    fn check(&self, image: &Image, census: &mut Census) -> Result<(), Violation> {
+    fn check(&self, image: &Image, census: &mut Census) -> Result<(), BrokenInvariant> {
         let mut found = 0;
         self.account.walk(image, census, &mut |name, customer| {
             found += 1;

@@ -54,7 +54,7 @@ use super::structures::{Arena, Census, Element, Multigraph};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{Request, Sharing, Violation, Workload, WorkloadConfig};
+use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload, WorkloadConfig};
 
 /// The lock of the list of heaviest edges.
 const LIST_LOCK: LockId = STRIPES;
@@ -148,7 +148,7 @@ impl Parts {
     }
 
     /// Walks the graph, and returns number, source and weight of each edge.
-    fn check_graph(&self, image: &Image) -> Result<Vec<(u64, u64, u64)>, Violation> {
+    fn check_graph(&self, image: &Image) -> Result<Vec<(u64, u64, u64)>, BrokenInvariant> {
         let name = format!("ssca2 at {}", self.graph.root());
         let mut census = Census::begin(name, image, &self.arenas)?;
         let built: Vec<u64> = (0..self.threads()).map(|t| image.load(self.built(t).addr)).collect();
@@ -224,12 +224,12 @@ impl Workload for Ssca2 {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         let Parts { graph, input, heaviest, searches, .. } = &self.parts;
         let edges = self.parts.check_graph(image)?;
         let broken = |part: String| {
             let structure = format!("ssca2 at {}, {part}", graph.root());
-            move |what| Violation { structure, what }
+            move |what| BrokenInvariant { structure, what }
         };
         let list = heaviest.check(image, graph, input, &edges);
         let list = list.map_err(broken("kernel 2".into()))?;

@@ -24,7 +24,7 @@
 use crate::costs;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 /// Size classes of one arena, at most.
 pub const CLASSES: usize = 3;
@@ -136,7 +136,11 @@ impl Census {
     ///
     /// # Errors
     /// A bump pointer outside its arena; a free list that leaves the arena or meets itself.
-    pub fn begin(structure: String, image: &Image, arenas: &[Arena]) -> Result<Self, Violation> {
+    pub fn begin(
+        structure: String,
+        image: &Image,
+        arenas: &[Arena],
+    ) -> Result<Self, BrokenInvariant> {
         let mut census = Census { spans: Vec::with_capacity(arenas.len()), structure };
         for arena in arenas {
             let bump = Addr(image.load(arena.field(BUMP).addr));
@@ -171,7 +175,7 @@ impl Census {
     /// # Errors
     /// It lies outside every arena's handed-out part, is misaligned, or was accounted for before
     /// (which also ends the walk of any cycle).
-    pub fn claim(&mut self, block: Addr, class: Class, role: &str) -> Result<(), Violation> {
+    pub fn claim(&mut self, block: Addr, class: Class, role: &str) -> Result<(), BrokenInvariant> {
         let span = self.spans.iter_mut().find(|s| (s.arena.start..s.bump).contains(&block));
         let Some(span) = span else {
             return Err(self.broken(format!("{role} {block} lies outside every arena")));
@@ -195,7 +199,7 @@ impl Census {
     ///
     /// # Errors
     /// A line that is neither reachable nor free.
-    pub fn finish(self) -> Result<(), Violation> {
+    pub fn finish(self) -> Result<(), BrokenInvariant> {
         for span in &self.spans {
             let lines = (span.bump.0 - span.arena.start.0) / LINE_BYTES;
             for (index, &word) in span.seen.iter().enumerate() {
@@ -214,8 +218,8 @@ impl Census {
     }
 
     /// A violation of the structure under audit.
-    pub fn broken(&self, what: String) -> Violation {
-        Violation { structure: self.structure.clone(), what }
+    pub fn broken(&self, what: String) -> BrokenInvariant {
+        BrokenInvariant { structure: self.structure.clone(), what }
     }
 }
 
@@ -232,7 +236,7 @@ mod tests {
         Arena::new(HEADER, START, Addr(1 << 20), [64, 256, 128])
     }
 
-    fn audit(image: &Image, held: &[(Ptr, Class)]) -> Result<(), Violation> {
+    fn audit(image: &Image, held: &[(Ptr, Class)]) -> Result<(), BrokenInvariant> {
         let mut census = Census::begin("test".into(), image, &[arena()])?;
         for &(block, class) in held {
             census.claim(block.addr, class, "block")?;

@@ -10,7 +10,7 @@ use super::index::Index;
 use super::keyed::Keyed;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 /// Class 0 are the nodes of the index.
 const ELEMENT: Class = 1;
@@ -98,7 +98,7 @@ impl Keyed for BTree {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         self.index.walk(image, census, 0..KEY_LIMIT, &mut |census, key, element| {
             census.claim(element, ELEMENT, "element")?;
             match self.element.check(image, element) {
@@ -176,23 +176,23 @@ mod tests {
         let child = |image: &Image, i: u64| Addr(image.load(root.plus(8 * (16 + i))));
         let (second, third) = (child(&image, 1), child(&image, 2));
         let element = Addr(image.load(second.plus(SLOTS * 8)));
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
-            convicts(both, &mut image, (at, value), expected)
+        let mut check_finds = |at: Addr, value: u64, expected: &str| {
+            check_finds(both, &mut image, (at, value), expected)
         };
-        convicts(tree.root().plus(8), 39, "40 elements, but the count says 39");
-        convicts(tree.root(), 0, "node 0x0 lies outside every arena");
-        convicts(second, 6 * 2 + 1, "has 6 keys, not 7..=15");
-        convicts(second, 16 * 2 + 1, "has 16 keys, not 7..=15");
-        convicts(root, 0, "has 0 keys, not 1..=15");
-        convicts(second.plus(KEYS * 8), 7, "key 0 of node");
-        convicts(second.plus((KEYS + 2) * 8), 9, "key 2 of node");
-        convicts(second.plus(LINK * 8), 0, "is linked to 0x0, not to");
-        convicts(root.plus((SLOTS + 1) * 8), second.0, "overlaps a block met before");
-        convicts(second.plus(SLOTS * 8), root.0, "overlaps a block met before");
-        convicts(second.plus((SLOTS + 1) * 8), 8, "element 0x8 lies outside every arena");
-        convicts(element, 1 << 40 | 3, "is torn: word 1 of key 3");
-        convicts(element.plus(24), 0, "is torn: word 3 of key 8");
-        convicts(Addr(4160 + 8), third.0, "free block 0x11 lies outside every arena");
+        check_finds(tree.root().plus(8), 39, "40 elements, but the count says 39");
+        check_finds(tree.root(), 0, "node 0x0 lies outside every arena");
+        check_finds(second, 6 * 2 + 1, "has 6 keys, not 7..=15");
+        check_finds(second, 16 * 2 + 1, "has 16 keys, not 7..=15");
+        check_finds(root, 0, "has 0 keys, not 1..=15");
+        check_finds(second.plus(KEYS * 8), 7, "key 0 of node");
+        check_finds(second.plus((KEYS + 2) * 8), 9, "key 2 of node");
+        check_finds(second.plus(LINK * 8), 0, "is linked to 0x0, not to");
+        check_finds(root.plus((SLOTS + 1) * 8), second.0, "overlaps a block met before");
+        check_finds(second.plus(SLOTS * 8), root.0, "overlaps a block met before");
+        check_finds(second.plus((SLOTS + 1) * 8), 8, "element 0x8 lies outside every arena");
+        check_finds(element, 1 << 40 | 3, "is torn: word 1 of key 3");
+        check_finds(element.plus(24), 0, "is torn: word 3 of key 8");
+        check_finds(Addr(4160 + 8), third.0, "free block 0x11 lies outside every arena");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::chains::{self, Chains};
 use crate::costs;
 use graven_base::memory::{Addr, Image, WORD_BYTES, mix};
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const KEY: u64 = chains::HEADER_WORDS;
 
@@ -103,8 +103,8 @@ impl Buckets {
         image: &Image,
         census: &mut Census,
         class: Class,
-        visit: &mut dyn FnMut(&mut Census, Addr, u64) -> Result<(), Violation>,
-    ) -> Result<(), Violation> {
+        visit: &mut dyn FnMut(&mut Census, Addr, u64) -> Result<(), BrokenInvariant>,
+    ) -> Result<(), BrokenInvariant> {
         self.chains.walk(image, census, class, &mut |census, node, index| {
             let key = image.load(node.plus(KEY * WORD_BYTES));
             let bucket = self.bucket_of(key);

@@ -27,7 +27,7 @@ use super::element::{Element, KEY_LIMIT};
 use super::fifo::Fifo;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const FRONT: u64 = 0;
 const REAR: u64 = 1;
@@ -121,7 +121,7 @@ impl Fifo for ChainQueue {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let mut last = Addr(image.load(self.field(FRONT).addr));
         census.claim(last, Self::NODE, "head node")?;
         // Of each producer, the key that must come next; none before its first.
@@ -173,18 +173,18 @@ mod tests {
         let head = Addr(image.load(queue.root));
         let node = |n: u64| head.plus(n * 128);
         // The first was taken out again: keys 1, 2, 4 and 3 remain.
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
-            testing::convicts(&queue, &arena, &mut image, (at, value), expected);
+        let mut check_finds = |at: Addr, value: u64, expected: &str| {
+            testing::check_finds(&queue, &arena, &mut image, (at, value), expected);
         };
-        convicts(queue.root, node(2).0, "has leaked");
-        convicts(queue.root.plus(8), head.0, "the rear is");
-        convicts(head, 0, "but the last node is");
-        convicts(head, node(1).0, "overlaps a block met before");
-        convicts(node(2), node(4).0, "has leaked");
-        convicts(node(3), node(5).0, "has leaked");
-        convicts(node(5), node(2).0, "overlaps a block met before");
-        convicts(node(3).plus(64), 1 << 40 | 6, "is torn: word 1 of key 6");
-        convicts(testing::HEADER.plus(8), 0, "has leaked");
+        check_finds(queue.root, node(2).0, "has leaked");
+        check_finds(queue.root.plus(8), head.0, "the rear is");
+        check_finds(head, 0, "but the last node is");
+        check_finds(head, node(1).0, "overlaps a block met before");
+        check_finds(node(2), node(4).0, "has leaked");
+        check_finds(node(3), node(5).0, "has leaked");
+        check_finds(node(5), node(2).0, "overlaps a block met before");
+        check_finds(node(3).plus(64), 1 << 40 | 6, "is torn: word 1 of key 6");
+        check_finds(testing::HEADER.plus(8), 0, "has leaked");
     }
 
     /// An element out of turn, whole as it may be.

@@ -19,7 +19,7 @@
 use super::allocator::{Arena, Census, Class};
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const NEXT: u64 = 0;
 
@@ -152,8 +152,8 @@ impl Chains {
         image: &Image,
         census: &mut Census,
         class: Class,
-        visit: &mut dyn FnMut(&mut Census, Addr, u64) -> Result<u64, Violation>,
-    ) -> Result<(), Violation> {
+        visit: &mut dyn FnMut(&mut Census, Addr, u64) -> Result<u64, BrokenInvariant>,
+    ) -> Result<(), BrokenInvariant> {
         let mut counts = vec![0; self.stripes as usize];
         let mut chain = Vec::new();
         for index in 0..self.buckets {

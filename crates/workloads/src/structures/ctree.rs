@@ -26,7 +26,7 @@ use super::keyed::Keyed;
 use crate::costs;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const BIT: u64 = 0;
 const ENTRIES: u64 = 1;
@@ -194,7 +194,7 @@ impl Keyed for CritBitTree {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let is_empty = [KEY, SLOT].map(|w| image.load(self.root.plus(w * WORD_BYTES))) == [0, 0];
         if !is_empty {
             Walk { tree: self, image, census, visit }.entry(self.root, KEY_BITS.into())?;
@@ -219,7 +219,7 @@ impl Walk<'_> {
     /// Checks what the entry at `at` holds, all of whose critical bits are below `above`, and returns one of its
     /// keys. That the bit of a node is the highest in which a key on one side differs from a key on the other makes it
     /// so for all, from the leaves up.
-    fn entry(&mut self, at: Addr, above: u64) -> Result<u64, Violation> {
+    fn entry(&mut self, at: Addr, above: u64) -> Result<u64, BrokenInvariant> {
         let (key, slot) = (self.word(at, KEY), Addr(self.word(at, SLOT)));
         if key != 0 {
             return self.leaf(key - 1, slot);
@@ -241,7 +241,7 @@ impl Walk<'_> {
         Ok(clear)
     }
 
-    fn leaf(&mut self, key: u64, element: Addr) -> Result<u64, Violation> {
+    fn leaf(&mut self, key: u64, element: Addr) -> Result<u64, BrokenInvariant> {
         self.census.claim(element, ELEMENT, "element")?;
         self.tree.element.check_of(self.image, element, key).map_err(|e| self.census.broken(e))?;
         (self.visit)(key);
@@ -291,18 +291,18 @@ mod tests {
         let root = Addr(image.load(tree.root.plus(8)));
         let below = Addr(image.load(root.plus(16)));
         let four = Addr(image.load(root.plus(32)));
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
-            convicts(both, &mut image, (at, value), expected)
+        let mut check_finds = |at: Addr, value: u64, expected: &str| {
+            check_finds(both, &mut image, (at, value), expected)
         };
-        convicts(root, 3, "is for bit 3, but tells key 0 from key 4");
-        convicts(root, 40, "is for bit 40, below one for bit 40");
-        convicts(root, 1, "is for bit 1, below one for bit 1");
-        convicts(below, 2, "is for bit 2, below one for bit 2");
-        convicts(root.plus(24), 6, "holds key 4, not 5");
-        convicts(root.plus(32), 0, "element 0x0 lies outside every arena");
-        convicts(root.plus(16), root.0, "overlaps a block met before");
-        convicts(four.plus(24), 0, "is torn: word 3 of key 4");
-        convicts(tree.root.plus(8), 0, "has leaked");
+        check_finds(root, 3, "is for bit 3, but tells key 0 from key 4");
+        check_finds(root, 40, "is for bit 40, below one for bit 40");
+        check_finds(root, 1, "is for bit 1, below one for bit 1");
+        check_finds(below, 2, "is for bit 2, below one for bit 2");
+        check_finds(root.plus(24), 6, "holds key 4, not 5");
+        check_finds(root.plus(32), 0, "element 0x0 lies outside every arena");
+        check_finds(root.plus(16), root.0, "overlaps a block met before");
+        check_finds(four.plus(24), 0, "is torn: word 3 of key 4");
+        check_finds(tree.root.plus(8), 0, "has leaked");
     }
 
     #[test]

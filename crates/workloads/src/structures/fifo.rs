@@ -4,7 +4,7 @@ use super::allocator::{Arena, Census, Class};
 use super::element::Element;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 /// A queue of elements, in PM. The handle itself holds addresses and sizes only.
 pub trait Fifo: Copy + 'static {
@@ -60,7 +60,7 @@ pub trait Fifo: Copy + 'static {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation>;
+    ) -> Result<(), BrokenInvariant>;
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ pub(crate) mod testing {
         queue: &Q,
         arena: &Arena,
         image: &Image,
-    ) -> Result<Vec<u64>, Violation> {
+    ) -> Result<Vec<u64>, BrokenInvariant> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut keys = Vec::new();
         queue.walk(image, &mut census, &mut |key| keys.push(key))?;
@@ -145,7 +145,7 @@ pub(crate) mod testing {
 
     /// Replaces one word, expects the check to complain in words that contain `expected`, and puts
     /// the word back.
-    pub fn convicts<Q: Fifo>(
+    pub fn check_finds<Q: Fifo>(
         queue: &Q,
         arena: &Arena,
         image: &mut Image,

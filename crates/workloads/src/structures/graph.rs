@@ -32,7 +32,7 @@ use super::element::{Element, KEY_LIMIT};
 use crate::costs;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, mix};
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const FIRST: u64 = 0;
 const OUT_DEGREE: u64 = 1;
@@ -223,7 +223,7 @@ impl Graph {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(Edge),
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let mut counts = vec![0; self.stripes as usize];
         let mut in_degrees = vec![0; self.vertices as usize];
         let mut targets = Vec::new();
@@ -261,7 +261,7 @@ impl Graph {
         census: &mut Census,
         source: u64,
         targets: &mut Vec<u64>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         targets.clear();
         let vertex = self.vertex(source);
         let mut block = Addr(image.load(vertex.word(FIRST).addr));
@@ -299,7 +299,7 @@ impl Graph {
         census: &Census,
         block: Addr,
         edge: Edge,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let (key, Edge { source, target }) = (edge.key(), edge);
         match self.element.check(image, block.plus(self.element_word * WORD_BYTES)) {
             Ok(found) if found == key => Ok(()),
@@ -329,7 +329,11 @@ mod tests {
         (Graph::new(Addr(4096), 4, vertices, element), arena)
     }
 
-    fn edges(graph: &Graph, arena: &Arena, image: &Image) -> Result<BTreeSet<Edge>, Violation> {
+    fn edges(
+        graph: &Graph,
+        arena: &Arena,
+        image: &Image,
+    ) -> Result<BTreeSet<Edge>, BrokenInvariant> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut edges = BTreeSet::new();
         graph.walk(image, &mut census, &mut |edge| assert!(edges.insert(edge)))?;
@@ -388,24 +392,24 @@ mod tests {
         let vertex = |number| graph.vertex(number).addr;
         let first = Addr(image.load(vertex(0)));
         let second = Addr(image.load(first));
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
+        let mut check_finds = |at: Addr, value: u64, expected: &str| {
             let old = image.store(at, value);
             let found = edges(&graph, &arena, &image).expect_err("it is seen").what;
             assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
             image.store(at, old);
         };
-        convicts(graph.root, 9, "5 edges in stripe 0, but its count says 9");
-        convicts(vertex(0), 0, "0 edges begin in vertex 0, but its out-degree says 5");
-        convicts(vertex(0).plus(8), 4, "5 edges begin in vertex 0, but its out-degree says 4");
-        convicts(vertex(3).plus(16), 1, "2 edges end in vertex 3, but its in-degree says 1");
-        convicts(second, 0, "2 edges begin in vertex 0, but its out-degree says 5");
-        convicts(second, first.0, "overlaps a block met before");
-        convicts(vertex(2), first.0, "overlaps a block met before");
-        convicts(first.plus(8), 6, "of vertex 0 ends in vertex 6 of 6");
-        convicts(first.plus(8), 3, "holds the element of key");
-        convicts(first.plus(64 + 16), 1 << 40, "is torn: word 2");
-        convicts(vertex(4), 1 << 50, "outside every arena");
-        convicts(HEADER, START.0, "outside every arena");
+        check_finds(graph.root, 9, "5 edges in stripe 0, but its count says 9");
+        check_finds(vertex(0), 0, "0 edges begin in vertex 0, but its out-degree says 5");
+        check_finds(vertex(0).plus(8), 4, "5 edges begin in vertex 0, but its out-degree says 4");
+        check_finds(vertex(3).plus(16), 1, "2 edges end in vertex 3, but its in-degree says 1");
+        check_finds(second, 0, "2 edges begin in vertex 0, but its out-degree says 5");
+        check_finds(second, first.0, "overlaps a block met before");
+        check_finds(vertex(2), first.0, "overlaps a block met before");
+        check_finds(first.plus(8), 6, "of vertex 0 ends in vertex 6 of 6");
+        check_finds(first.plus(8), 3, "holds the element of key");
+        check_finds(first.plus(64 + 16), 1 << 40, "is torn: word 2");
+        check_finds(vertex(4), 1 << 50, "outside every arena");
+        check_finds(HEADER, START.0, "outside every arena");
         for word in 1..16 {
             image.store(second.plus(word * 8), image.load(first.plus(word * 8)));
         }

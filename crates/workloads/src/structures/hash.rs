@@ -15,7 +15,7 @@ use super::element::Element;
 use super::keyed::Keyed;
 use graven_base::memory::{Addr, Image, WORD_BYTES};
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const NODE: Class = 0;
 
@@ -94,7 +94,7 @@ impl Keyed for Hash {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         self.buckets.walk(image, census, NODE, &mut |census, node, key| {
             self.check_element(image, census, node, key)?;
             visit(key);
@@ -110,7 +110,7 @@ impl Hash {
         census: &Census,
         node: Addr,
         key: u64,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         match self.element.check(image, node.plus(self.element_word * WORD_BYTES)) {
             Ok(found) if found == key => Ok(()),
             Ok(found) => {
@@ -158,18 +158,23 @@ mod tests {
         let second = Addr(image.load(first));
         let (key, other) = (image.load(first.plus(8)), image.load(second.plus(8)));
         let stray = (0..).find(|&k| table.buckets.bucket_of(k) == 1).unwrap();
-        convicts(both, &mut image, (table.root(), 0), "elements in stripe 0, but its count says 0");
-        convicts(both, &mut image, (first.plus(8), stray), "is in the chain of bucket 0, not 1");
-        convicts(
+        check_finds(
+            both,
+            &mut image,
+            (table.root(), 0),
+            "elements in stripe 0, but its count says 0",
+        );
+        check_finds(both, &mut image, (first.plus(8), stray), "is in the chain of bucket 0, not 1");
+        check_finds(
             both,
             &mut image,
             (first.plus(8), other),
             &format!("holds the element of key {key}"),
         );
-        convicts(both, &mut image, (first.plus(64 + 8), 3), "is torn: word 1");
-        convicts(both, &mut image, (first, 0), "elements in stripe 0");
-        convicts(both, &mut image, (second, first.0), "overlaps a block met before");
-        convicts(both, &mut image, (bucket, 1 << 50), "outside every arena");
+        check_finds(both, &mut image, (first.plus(64 + 8), 3), "is torn: word 1");
+        check_finds(both, &mut image, (first, 0), "elements in stripe 0");
+        check_finds(both, &mut image, (second, first.0), "overlaps a block met before");
+        check_finds(both, &mut image, (bucket, 1 << 50), "outside every arena");
         for word in 1..16 {
             image.store(second.plus(word * 8), image.load(first.plus(word * 8)));
         }

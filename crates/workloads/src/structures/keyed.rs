@@ -4,7 +4,7 @@ use super::allocator::{Arena, Census};
 use super::element::Element;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 /// A map from keys to elements, in PM. The handle itself holds addresses and sizes only.
 pub trait Keyed: Copy + 'static {
@@ -61,7 +61,7 @@ pub trait Keyed: Copy + 'static {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation>;
+    ) -> Result<(), BrokenInvariant>;
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ pub(crate) mod testing {
         structure: &S,
         arena: &Arena,
         image: &Image,
-    ) -> Result<Vec<u64>, Violation> {
+    ) -> Result<Vec<u64>, BrokenInvariant> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut keys = Vec::new();
         structure.walk(image, &mut census, &mut |key| keys.push(key))?;
@@ -126,7 +126,7 @@ pub(crate) mod testing {
 
     /// Replaces one word, expects the check to complain in words that contain `expected`, and puts
     /// the word back.
-    pub fn convicts<S: Keyed>(
+    pub fn check_finds<S: Keyed>(
         (structure, arena): (&S, &Arena),
         image: &mut Image,
         (at, value): (Addr, u64),

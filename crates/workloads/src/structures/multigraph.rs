@@ -28,7 +28,7 @@ use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::copy_line;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORDS_PER_LINE};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 /// Edges in a chunk: of those without data, a line's worth.
 pub const CHUNK_EDGES: u64 = WORDS_PER_LINE as u64 - 1;
@@ -190,7 +190,7 @@ impl Multigraph {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64, (u64, u64), Addr) -> Result<(), String>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let mut edges = [Vec::new(), Vec::new()];
         for vertex in 0..self.vertices {
             for (side, edges) in [OUT, IN].into_iter().zip(&mut edges) {
@@ -230,7 +230,7 @@ impl Multigraph {
         number: u64,
         side: Side,
         visit: &mut dyn FnMut(Entry) -> Result<(), String>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let vertex = self.vertex(Ptr::known(Addr(number))).word(side.word);
         let degree = Image::load(image, vertex.word(DEGREE).addr);
         let mut left = degree;
@@ -295,7 +295,11 @@ mod tests {
         (Multigraph::new(Addr(4096), vertices, data_words), arena)
     }
 
-    fn edges(graph: &Multigraph, arena: &Arena, image: &Image) -> Result<Vec<Numbered>, Violation> {
+    fn edges(
+        graph: &Multigraph,
+        arena: &Arena,
+        image: &Image,
+    ) -> Result<Vec<Numbered>, BrokenInvariant> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut edges = Vec::new();
         graph.walk(image, &mut census, &mut |number, ends, data| {
@@ -351,24 +355,24 @@ mod tests {
         let (graph, arena, mut image) = ten();
         let vertex = graph.root;
         let first = Addr(image.load(vertex.plus(8)));
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
+        let mut check_finds = |at: Addr, value: u64, expected: &str| {
             let old = image.store(at, value);
             let found = edges(&graph, &arena, &image).expect_err("it is seen").what;
             assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
             image.store(at, old);
         };
-        convicts(vertex, 9, "9 edges begin, but 10 end");
-        convicts(vertex, 7, "more chunks than the 7 edges that begin in vertex 0");
-        convicts(first, 0, "3 of the 10 edges that begin in vertex 0 are in no chunk");
-        convicts(vertex.plus(8), 0, "10 of the 10 edges that begin in vertex 0 are in no chunk");
-        convicts(vertex.plus(16), first.0, "the last chunk of the edges that begin in vertex 0");
-        convicts(vertex.plus(64 + 24), 9, "10 edges begin, but 9 end");
-        convicts(first, first.0, "overlaps a block met before");
-        convicts(first.plus(8), 3, "leads to vertex 3 of 3");
-        convicts(first.plus(8), 2, "edge 0 does not begin and end");
-        convicts(first.plus(8), 1 << 32 | 1, "edge 1 is there twice");
-        convicts(first.plus(16), 0, "the data of edge 0");
-        convicts(HEADER, START.0, "outside every arena");
+        check_finds(vertex, 9, "9 edges begin, but 10 end");
+        check_finds(vertex, 7, "more chunks than the 7 edges that begin in vertex 0");
+        check_finds(first, 0, "3 of the 10 edges that begin in vertex 0 are in no chunk");
+        check_finds(vertex.plus(8), 0, "10 of the 10 edges that begin in vertex 0 are in no chunk");
+        check_finds(vertex.plus(16), first.0, "the last chunk of the edges that begin in vertex 0");
+        check_finds(vertex.plus(64 + 24), 9, "10 edges begin, but 9 end");
+        check_finds(first, first.0, "overlaps a block met before");
+        check_finds(first.plus(8), 3, "leads to vertex 3 of 3");
+        check_finds(first.plus(8), 2, "edge 0 does not begin and end");
+        check_finds(first.plus(8), 1 << 32 | 1, "edge 1 is there twice");
+        check_finds(first.plus(16), 0, "the data of edge 0");
+        check_finds(HEADER, START.0, "outside every arena");
     }
 
     #[test]

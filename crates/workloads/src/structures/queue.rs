@@ -24,7 +24,7 @@ use super::element::{Element, KEY_LIMIT};
 use super::fifo::Fifo;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const HEAD: u64 = 0;
 const TAIL: u64 = 1;
@@ -115,7 +115,7 @@ impl Fifo for Queue {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let root = |word: u64| image.load(self.field(word).addr);
         let (length, ticket) = (root(LENGTH), root(TICKET));
         let mut expected = ticket.wrapping_sub(length) % KEY_LIMIT;
@@ -165,17 +165,17 @@ mod tests {
         let mut image = testing::filled(&queue, &arena, 0..5);
         let head = Addr(image.load(queue.root));
         let second = Addr(image.load(head));
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
-            testing::convicts(&queue, &arena, &mut image, (at, value), expected);
+        let mut check_finds = |at: Addr, value: u64, expected: &str| {
+            testing::check_finds(&queue, &arena, &mut image, (at, value), expected);
         };
-        convicts(queue.root, second.0, "has ticket 2 where 1 follows");
-        convicts(queue.root.plus(8), head.0, "the tail is");
-        convicts(queue.root.plus(16), 3, "has ticket 1 where 2 follows");
-        convicts(queue.root.plus(24), 7, "has ticket 1 where 3 follows");
-        convicts(second, 0, "2 nodes, but the length says 4");
-        convicts(second, head.0, "overlaps a block met before");
-        convicts(head.plus(64 + 16), 1 << 40, "is torn: word 2 of key 1");
-        convicts(testing::HEADER.plus(8), 0, "has leaked");
+        check_finds(queue.root, second.0, "has ticket 2 where 1 follows");
+        check_finds(queue.root.plus(8), head.0, "the tail is");
+        check_finds(queue.root.plus(16), 3, "has ticket 1 where 2 follows");
+        check_finds(queue.root.plus(24), 7, "has ticket 1 where 3 follows");
+        check_finds(second, 0, "2 nodes, but the length says 4");
+        check_finds(second, head.0, "overlaps a block met before");
+        check_finds(head.plus(64 + 16), 1 << 40, "is torn: word 2 of key 1");
+        check_finds(testing::HEADER.plus(8), 0, "has leaked");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::keyed::Keyed;
 use crate::costs;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const DIGIT_BITS: u64 = 4;
 const PLACES: u64 = 1 << DIGIT_BITS;
@@ -258,7 +258,7 @@ impl Keyed for RadixTree {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let root = Addr(image.load(self.root));
         if root.0 != 0 {
             Walk { tree: self, image, census, visit }.node(root, None, (0, 0))?;
@@ -282,7 +282,12 @@ impl Walk<'_> {
 
     /// Checks the node at `at`, to which these digits lead (how many, what they are), the last but for its own by the place
     /// that it is at.
-    fn node(&mut self, at: Addr, digit: Option<u64>, way: (u64, u64)) -> Result<(), Violation> {
+    fn node(
+        &mut self,
+        at: Addr,
+        digit: Option<u64>,
+        way: (u64, u64),
+    ) -> Result<(), BrokenInvariant> {
         self.census.claim(at, NODE, "node")?;
         let (length, own) = (self.word(at, LENGTH), self.word(at, DIGITS));
         let allowed = u64::from(digit.is_some())..=KEY_DIGITS - way.0;
@@ -317,7 +322,7 @@ impl Walk<'_> {
         below.into_iter().try_for_each(|(digit, node)| self.node(node, Some(digit), way))
     }
 
-    fn leaf(&mut self, element: Addr, key: u64) -> Result<(), Violation> {
+    fn leaf(&mut self, element: Addr, key: u64) -> Result<(), BrokenInvariant> {
         self.census.claim(element, ELEMENT, "element")?;
         self.tree.element.check_of(self.image, element, key).map_err(|e| self.census.broken(e))?;
         (self.visit)(key);
@@ -390,22 +395,22 @@ mod tests {
         // The root has eight digits; below it are a node of one digit, and a leaf of two.
         let (inner, leaf) = (at_place(&image, root, 1), at_place(&image, root, 2));
         let element = Addr(image.load(leaf.plus(VALUE * 8)));
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
-            convicts(both, &mut image, (at, value), expected)
+        let mut check_finds = |at: Addr, value: u64, expected: &str| {
+            check_finds(both, &mut image, (at, value), expected)
         };
-        convicts(root, 11, "at depth 0 has 11 digits, 0x0, not 0..=10");
-        convicts(root, 7, "digits from the root, has 0 nodes below");
-        convicts(root.plus(8), 1, "holds key 17, not 273");
-        convicts(inner, 0, "at depth 8 has 0 digits, 0x1, not 1..=2");
-        convicts(inner.plus(8), 0x11, "at depth 8 has 1 digits, 0x11, not 1..=2");
-        convicts(inner.plus(8), 3, "of digits 0x3 is at place 0x1");
-        convicts(inner.plus(VALUE * 8), element.0, "has 2 nodes below and element 0x");
-        convicts(inner.plus((8 + 2) * 8), 0, "9 digits from the root, has 1 nodes below");
-        convicts(leaf.plus(8 * 8), inner.0, "10 digits from the root, has 1 nodes below");
-        convicts(leaf.plus(8), 0x22, "holds key 33, not 34");
-        convicts(leaf.plus(VALUE * 8), 0, "element 0x0 lies outside every arena");
-        convicts(element.plus(24), 0, "is torn: word 3 of key 33");
-        convicts(tree.root, 0, "has leaked");
+        check_finds(root, 11, "at depth 0 has 11 digits, 0x0, not 0..=10");
+        check_finds(root, 7, "digits from the root, has 0 nodes below");
+        check_finds(root.plus(8), 1, "holds key 17, not 273");
+        check_finds(inner, 0, "at depth 8 has 0 digits, 0x1, not 1..=2");
+        check_finds(inner.plus(8), 0x11, "at depth 8 has 1 digits, 0x11, not 1..=2");
+        check_finds(inner.plus(8), 3, "of digits 0x3 is at place 0x1");
+        check_finds(inner.plus(VALUE * 8), element.0, "has 2 nodes below and element 0x");
+        check_finds(inner.plus((8 + 2) * 8), 0, "9 digits from the root, has 1 nodes below");
+        check_finds(leaf.plus(8 * 8), inner.0, "10 digits from the root, has 1 nodes below");
+        check_finds(leaf.plus(8), 0x22, "holds key 33, not 34");
+        check_finds(leaf.plus(VALUE * 8), 0, "element 0x0 lies outside every arena");
+        check_finds(element.plus(24), 0, "is torn: word 3 of key 33");
+        check_finds(tree.root, 0, "has leaked");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use super::keyed::Keyed;
 use crate::costs;
 use graven_base::memory::{Addr, Image, LINE_BYTES};
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const ROOT: u64 = 0;
 const COUNT: u64 = 1;
@@ -316,7 +316,7 @@ impl Keyed for RbTree {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64),
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let mut walk = Walk { tree: self, image, census, visit, count: 0 };
         let root = Addr(image.load(self.field(ROOT).addr));
         walk.subtree(root, Addr(0), (0, KEY_LIMIT), (BLACK, 0))?;
@@ -348,7 +348,7 @@ impl Walk<'_> {
         parent: Addr,
         (first, end): (u64, u64),
         (parent_colour, depth): (u64, u32),
-    ) -> Result<u32, Violation> {
+    ) -> Result<u32, BrokenInvariant> {
         if node.0 == 0 {
             return Ok(0);
         }
@@ -446,19 +446,19 @@ mod tests {
         assert_eq!(image.load(leaf), 10);
         let key = |image: &Image, at: Addr| image.load(at);
         assert_eq!((key(&image, root), key(&image, left)), (40, 20));
-        convicts(both, &mut image, (tree.root.plus(8), 4), "5 nodes, but the count says 4");
-        convicts(both, &mut image, (leaf, 25), "key 25 of node");
-        convicts(both, &mut image, (leaf, 11), "holds the element of key 10");
-        convicts(both, &mut image, (leaf.plus(PARENT * 8), root.0), "as its parent");
-        convicts(both, &mut image, (leaf.plus(COLOUR * 8), 2), "has colour 2");
-        convicts(both, &mut image, (left.plus(COLOUR * 8), RED), "has a red parent");
-        convicts(both, &mut image, (leaf.plus(COLOUR * 8), BLACK), "has black height");
-        convicts(both, &mut image, (root.plus(COLOUR * 8), RED), "is red");
-        convicts(both, &mut image, (leaf.plus(LEFT * 8), root.0), "overlaps a block met before");
-        convicts(both, &mut image, (leaf.plus(LEFT * 8), 1 << 40), "outside every arena");
-        convicts(both, &mut image, (left.plus(LEFT * 8), 0), "4 nodes, but the count says 5");
-        convicts(both, &mut image, (leaf.plus(64 + 16), 1 << 30), "is torn: word 2 of key 10");
-        convicts(both, &mut image, (tree.root, 0), "0 nodes, but the count says 5");
+        check_finds(both, &mut image, (tree.root.plus(8), 4), "5 nodes, but the count says 4");
+        check_finds(both, &mut image, (leaf, 25), "key 25 of node");
+        check_finds(both, &mut image, (leaf, 11), "holds the element of key 10");
+        check_finds(both, &mut image, (leaf.plus(PARENT * 8), root.0), "as its parent");
+        check_finds(both, &mut image, (leaf.plus(COLOUR * 8), 2), "has colour 2");
+        check_finds(both, &mut image, (left.plus(COLOUR * 8), RED), "has a red parent");
+        check_finds(both, &mut image, (leaf.plus(COLOUR * 8), BLACK), "has black height");
+        check_finds(both, &mut image, (root.plus(COLOUR * 8), RED), "is red");
+        check_finds(both, &mut image, (leaf.plus(LEFT * 8), root.0), "overlaps a block met before");
+        check_finds(both, &mut image, (leaf.plus(LEFT * 8), 1 << 40), "outside every arena");
+        check_finds(both, &mut image, (left.plus(LEFT * 8), 0), "4 nodes, but the count says 5");
+        check_finds(both, &mut image, (leaf.plus(64 + 16), 1 << 30), "is torn: word 2 of key 10");
+        check_finds(both, &mut image, (tree.root, 0), "0 nodes, but the count says 5");
     }
 
     #[test]

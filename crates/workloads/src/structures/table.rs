@@ -20,7 +20,7 @@ use super::chains::{self, Chains};
 use crate::costs;
 use graven_base::memory::{Addr, Image, WORD_BYTES, mix};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const KEY: u64 = chains::HEADER_WORDS;
 
@@ -150,7 +150,7 @@ impl Table {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64, Addr) -> Result<(), String>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         self.chains.walk(image, census, self.schema.class, &mut |census, row, index| {
             let key = image.load(row.plus(KEY * WORD_BYTES));
             let bucket = self.bucket_of(key);
@@ -185,7 +185,11 @@ mod tests {
     }
 
     /// Key and second column of all rows.
-    fn rows(table: &Table, arena: &Arena, image: &Image) -> Result<BTreeMap<u64, u64>, Violation> {
+    fn rows(
+        table: &Table,
+        arena: &Arena,
+        image: &Image,
+    ) -> Result<BTreeMap<u64, u64>, BrokenInvariant> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut rows = BTreeMap::new();
         table.walk(image, &mut census, &mut |key, row| {
@@ -269,19 +273,19 @@ mod tests {
         // The owner of keys 8 and 9 is of the first stripe.
         let bucket = table.chains.bucket(0).addr;
         let first = Addr(image.load(bucket));
-        let mut convicts = |at: Addr, value: u64, expected: &str| {
+        let mut check_finds = |at: Addr, value: u64, expected: &str| {
             let old = image.store(at, value);
             let found = rows(&table, &arena, &image).expect_err("it is seen").what;
             assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
             image.store(at, old);
         };
-        convicts(root, 7, "2 elements in stripe 0, but its count says 7");
-        convicts(root.plus(64), 0, "3 elements in stripe 1, but its count says 0");
-        convicts(bucket, 0, "0 elements in stripe 0, but its count says 2");
-        convicts(first.plus(8), 4, "of key 4 is in the chain of bucket 0, not 1");
-        convicts(first.plus(8), 8, "key 8 is twice in bucket 0");
-        convicts(first, first.0, "overlaps a block met before");
-        convicts(first, 1 << 50, "outside every arena");
+        check_finds(root, 7, "2 elements in stripe 0, but its count says 7");
+        check_finds(root.plus(64), 0, "3 elements in stripe 1, but its count says 0");
+        check_finds(bucket, 0, "0 elements in stripe 0, but its count says 2");
+        check_finds(first.plus(8), 4, "of key 4 is in the chain of bucket 0, not 1");
+        check_finds(first.plus(8), 8, "key 8 is twice in bucket 0");
+        check_finds(first, first.0, "overlaps a block met before");
+        check_finds(first, 1 << 50, "outside every arena");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::table::bucket;
 use crate::costs;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, spread};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const VALUE: u64 = chains::HEADER_WORDS;
 
@@ -136,7 +136,7 @@ impl TextIndex {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64, u64) -> Result<(), String>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         self.chains.walk(image, census, self.class, &mut |census, node, index| {
             let word = |i| image.load(node.plus((text_word(self.digits) + i) * WORD_BYTES));
             let Some(number) = number_of(word, self.digits) else {
@@ -195,7 +195,7 @@ mod tests {
         index: &TextIndex,
         arena: &Arena,
         image: &Image,
-    ) -> Result<BTreeMap<u64, u64>, Violation> {
+    ) -> Result<BTreeMap<u64, u64>, BrokenInvariant> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut numbers = BTreeMap::new();
         index.walk(image, &mut census, &mut |number, value| {
@@ -242,17 +242,17 @@ mod tests {
         let numbers = BTreeMap::from([(2, 20), (4, 40), (5, 50)]);
         let mut image = filled(&index, &arena, &numbers);
         let first = Addr(image.load(index.chains.bucket(0).addr));
-        let mut convicts = |word: u64, value: u64, expected: &str| {
+        let mut check_finds = |word: u64, value: u64, expected: &str| {
             let old = image.store(first.plus(word * 8), value);
             let found = contents(&index, &arena, &image).expect_err("it is seen").what;
             assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
             image.store(first.plus(word * 8), old);
         };
-        convicts(3, digits_word(5, 15, 1), "of number 5 is in the chain of bucket 0, not 1");
-        convicts(3, digits_word(2, 15, 1), "key 2 is twice in bucket 0");
-        convicts(2, 0, "has a text that is not 15 digits");
-        convicts(3, digits_word(4, 16, 1), "has a text that is not 15 digits");
-        convicts(0, 0, "1 elements in stripe 0, but its count says 2");
+        check_finds(3, digits_word(5, 15, 1), "of number 5 is in the chain of bucket 0, not 1");
+        check_finds(3, digits_word(2, 15, 1), "key 2 is twice in bucket 0");
+        check_finds(2, 0, "has a text that is not 15 digits");
+        check_finds(3, digits_word(4, 16, 1), "has a text that is not 15 digits");
+        check_finds(0, 0, "1 elements in stripe 0, but its count says 2");
         for at in (HEADER.0..START.0 + 3 * 64).step_by(8).map(Addr) {
             let old = image.load(at);
             for value in [0, old ^ 1, old ^ 64, 4096, START.0, u64::MAX, u64::MAX - 7] {

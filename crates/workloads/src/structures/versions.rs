@@ -27,7 +27,7 @@ use super::element::{Element, VERSIONS};
 use crate::costs;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{LockId, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 const COUNT: u64 = 2;
 const ENTRIES: u64 = 4;
@@ -180,7 +180,7 @@ impl Versions {
         image: &Image,
         census: &mut Census,
         visit: &mut dyn FnMut(u64, Version) -> Result<(), String>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         self.buckets.walk(image, census, TABLE, &mut |census, table, key| {
             let table = Ptr::known(table);
             let count = image.load(table.word(COUNT).addr);
@@ -211,7 +211,7 @@ impl Versions {
         census: &mut Census,
         (key, table): (u64, Ptr),
         number: u64,
-    ) -> Result<Version, Violation> {
+    ) -> Result<Version, BrokenInvariant> {
         let word = |word| image.load(entry(table, number).word(word).addr);
         if word(NUMBER) != number {
             let what = format!("version {number} of key {key} says that it is {}", word(NUMBER));
@@ -268,7 +268,11 @@ mod tests {
     /// Of each key, its commits and whether they put something.
     type Contents = BTreeMap<u64, Vec<(u64, bool)>>;
 
-    fn contents(table: &Versions, arena: &Arena, image: &Image) -> Result<Contents, Violation> {
+    fn contents(
+        table: &Versions,
+        arena: &Arena,
+        image: &Image,
+    ) -> Result<Contents, BrokenInvariant> {
         let mut census = Census::begin("test".into(), image, &[*arena])?;
         let mut found = Contents::new();
         table.walk(image, &mut census, &mut |key, version| {
@@ -312,20 +316,20 @@ mod tests {
         // Versions 2 to 5 are left: number 4 is the first entry.
         let (fourth, fifth) = (entry(at, 4), entry(at, 5));
         let value = Addr(image.load(fourth.addr));
-        let mut convicts = |at: Ptr, word: u64, new: u64, expected: &str| {
+        let mut check_finds = |at: Ptr, word: u64, new: u64, expected: &str| {
             let old = image.store(at.word(word).addr, new);
             let found = contents(&table, &arena, &image).expect_err("it is seen").what;
             assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
             image.store(at.word(word).addr, old);
         };
-        convicts(at, COUNT, 0, "key 7 has no version");
-        convicts(at, COUNT, 5, "version 1 of key 7 says that it is 5");
-        convicts(at, COUNT, 7, "version 6 of key 7 says that it is 2");
-        convicts(fourth, NUMBER, 0, "version 4 of key 7 says that it is 0");
-        convicts(fifth, TIMESTAMP, 50, "version 5 of key 7 is not younger than the one before");
-        convicts(fifth, COMMIT, 5 << 8 | 3, "its value from number 6");
-        convicts(fifth, VALUE, value.0, "overlaps a block met before");
-        convicts(fifth, VALUE, 0, "has leaked");
-        convicts(Ptr::known(value), 3, 0, "is torn: word 3 of key 7");
+        check_finds(at, COUNT, 0, "key 7 has no version");
+        check_finds(at, COUNT, 5, "version 1 of key 7 says that it is 5");
+        check_finds(at, COUNT, 7, "version 6 of key 7 says that it is 2");
+        check_finds(fourth, NUMBER, 0, "version 4 of key 7 says that it is 0");
+        check_finds(fifth, TIMESTAMP, 50, "version 5 of key 7 is not younger than the one before");
+        check_finds(fifth, COMMIT, 5 << 8 | 3, "its value from number 6");
+        check_finds(fifth, VALUE, value.0, "overlaps a block met before");
+        check_finds(fifth, VALUE, 0, "has leaked");
+        check_finds(Ptr::known(value), 3, 0, "is torn: word 3 of key 7");
     }
 }

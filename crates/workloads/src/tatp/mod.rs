@@ -41,7 +41,7 @@ use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES};
 use graven_base::section;
 use graven_machine::program::{Memory, Ptr};
-use graven_machine::workload::{Request, Violation, Workload};
+use graven_machine::workload::{BrokenInvariant, Request, Workload};
 use transactions::{Nurand, Transaction};
 
 section! {
@@ -187,7 +187,7 @@ impl Database for Tatp {
         self.run(m, client.arena, transaction)
     }
 
-    fn check(&self, image: &Image, census: &mut Census) -> Result<(), Violation> {
+    fn check(&self, image: &Image, census: &mut Census) -> Result<(), BrokenInvariant> {
         let profiles: Vec<Profile> =
             (1..=self.subscribers).map(|s_id| self.profile(s_id)).collect();
         let rows = self.check_subscribers(image, census, &profiles)?;
@@ -203,7 +203,12 @@ fn columns<const N: usize>(image: &Image, row: Addr) -> [u64; N] {
     std::array::from_fn(|i| image.load(row.plus((COLUMNS + i as u64) * 8)))
 }
 
-fn expect_rows(census: &Census, table: &str, found: u64, expected: u64) -> Result<(), Violation> {
+fn expect_rows(
+    census: &Census,
+    table: &str,
+    found: u64,
+    expected: u64,
+) -> Result<(), BrokenInvariant> {
     if found == expected {
         return Ok(());
     }
@@ -223,7 +228,7 @@ impl Tatp {
         image: &Image,
         census: &mut Census,
         profiles: &[Profile],
-    ) -> Result<Vec<Addr>, Violation> {
+    ) -> Result<Vec<Addr>, BrokenInvariant> {
         let (mut rows, mut found) = (vec![Addr(0); profiles.len()], 0);
         self.subscriber.walk(image, census, &mut |s_id, row| {
             let profile = of(profiles, s_id)?;
@@ -242,7 +247,7 @@ impl Tatp {
         image: &Image,
         census: &mut Census,
         rows: &[Addr],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let mut found = 0;
         self.numbers.walk(image, census, &mut |number, value| {
             found += 1;
@@ -262,7 +267,7 @@ impl Tatp {
         image: &Image,
         census: &mut Census,
         profiles: &[Profile],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let mut found = 0;
         self.access_info.walk(image, census, &mut |key, row| {
             let (s_id, ai_type) = (key / TYPES, key % TYPES);
@@ -285,7 +290,7 @@ impl Tatp {
         image: &Image,
         census: &mut Census,
         profiles: &[Profile],
-    ) -> Result<Vec<u64>, Violation> {
+    ) -> Result<Vec<u64>, BrokenInvariant> {
         let mut keys = Vec::new();
         self.special_facility.walk(image, census, &mut |key, row| {
             let (s_id, sf_type) = (key / TYPES, key % TYPES);
@@ -310,7 +315,7 @@ impl Tatp {
         image: &Image,
         census: &mut Census,
         facilities: &[u64],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         self.call_forwarding.walk(image, census, &mut |key, row| {
             let (facility, start) = (key / (START_TIMES + 1), key % (START_TIMES + 1));
             if start >= START_TIMES || facilities.binary_search(&facility).is_err() {

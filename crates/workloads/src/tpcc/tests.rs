@@ -216,7 +216,7 @@ fn is_good(image: &Image, db: &Database, c: u64) -> bool {
 
 /// Each of the twelve is broken while those before it hold.
 #[test]
-fn each_consistency_condition_is_convicted() {
+fn each_consistency_condition_violates() {
     let (request, db, sound) = used();
     let place = (1, 1);
     let indexes = db.indexes(place);

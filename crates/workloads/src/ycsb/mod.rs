@@ -53,7 +53,7 @@ use graven_base::config::ConfigError;
 use graven_base::memory::Image;
 use graven_base::{choice, section};
 use graven_machine::program::{Load, LockId, Program, Thread, spawn};
-use graven_machine::workload::{Request, Sharing, Violation, Workload, WorkloadConfig};
+use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload, WorkloadConfig};
 
 choice! {
     /// Which operations, and in what shares.
@@ -194,7 +194,7 @@ impl<S: Store> Workload for Ycsb<S> {
         })
     }
 
-    fn check(&self, image: &Image) -> Result<(), Violation> {
+    fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         keyed::check(&self.plan, &self.parts, image)
     }
 }

@@ -97,7 +97,7 @@ impl Maker<'_> {
             }
             11 => Step::Evict(word, level),
             12 => Step::WriteBack(word),
-            13 => Step::Background,
+            13 => Step::Maintenance,
             14 => Step::Settle,
             _ => {
                 self.crashes.push(format!("c{}", self.crashes.len()));
@@ -138,16 +138,16 @@ fn body() -> impl Strategy<Value = Litmus> {
 }
 
 fn crash() -> impl Strategy<Value = CrashAt> {
-    let form = prop_oneof![
-        Just(Form::Plain),
-        any::<u8>().prop_map(Form::Torn),
-        number().prop_map(Form::InFlight),
-        number().prop_map(Form::Recovery),
+    let mode = prop_oneof![
+        Just(FailureMode::Plain),
+        any::<u8>().prop_map(FailureMode::Torn),
+        number().prop_map(FailureMode::InFlight),
+        number().prop_map(FailureMode::Recovery),
     ];
     prop_oneof![
         Just(CrashAt::Everywhere),
         Just(CrashAt::Marked),
-        (number(), form).prop_map(|(number, form)| CrashAt::Point { number, form }),
+        (number(), mode).prop_map(|(number, mode)| CrashAt::Point { number, mode }),
     ]
 }
 
@@ -166,9 +166,9 @@ fn litmus() -> impl Strategy<Value = Litmus> {
     (head, body()).prop_map(|((title, names, some, settings, numbers, crash), body)| Litmus {
         title,
         designs: names.0,
-        convicts: names.1,
+        violates: names.1,
         machine: some.0,
-        sabotage: some.1,
+        mutant: some.1,
         settings,
         adversary: numbers.0,
         garbage: numbers.1,

@@ -43,7 +43,7 @@ fn the_example_is_read_as_it_says() {
     let expected = Litmus {
         title: "a merge after the line has left (Silo §III-D)".into(),
         designs: vec!["silo".into()],
-        convicts: vec!["silo-literal".into()],
+        violates: vec!["silo-literal".into()],
         settings: vec![("silo.log_buffer_entries".into(), "2".into())],
         variables: vec![
             variable("A", None, 1, Placement::OwnLine),
@@ -94,23 +94,23 @@ fn statements_of_every_kind() {
         crash point 17 torn 0b101
         garbage 8
         thread
-        sabotage early-ack
+        mutant early-ack
         survives here: C[1] = 5
         expect everywhere: A = 4
         first-transaction 65_535
         thread
           compute 20
-          convict x y"#,
+          violate x y"#,
     );
     assert_eq!(litmus.title, r#""quoted" \ # no comment"#);
     assert_eq!(litmus.designs, ["silo", "fwb", "lad"]);
-    assert_eq!(litmus.convicts, ["x", "y"]);
+    assert_eq!(litmus.violates, ["x", "y"]);
     assert_eq!(litmus.machine.as_deref(), Some("silo"));
     assert_eq!(litmus.settings, [("silo.note".to_owned(), "\"a # b\"".to_owned())]);
-    assert_eq!(litmus.sabotage.as_deref(), Some("early-ack"));
+    assert_eq!(litmus.mutant.as_deref(), Some("early-ack"));
     assert_eq!((litmus.adversary, litmus.garbage), (Some(7), Some(8)));
     assert_eq!(litmus.first_transaction, 65535);
-    assert_eq!(litmus.crash, CrashAt::Point { number: 17, form: Form::Torn(5) });
+    assert_eq!(litmus.crash, CrashAt::Point { number: 17, mode: FailureMode::Torn(5) });
     assert_eq!(litmus.variables[0].place, Placement::At(0x2000));
     assert_eq!(litmus.variables[2].words, Some(3));
     assert_eq!(litmus.threads.iter().map(Vec::len).collect::<Vec<_>>(), [6, 0, 1]);
@@ -128,10 +128,10 @@ fn printed_text_is_canonical() {
 graven litmus 1
 title \"a \\\"b\\\" \\\\\"
 design silo lad
-convict base
+violate base
 machine silo
 set pm.banks = 4
-sabotage early-ack
+mutant early-ack
 adversary 65535
 garbage 0x10000
 first-transaction 3

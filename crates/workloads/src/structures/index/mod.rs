@@ -34,7 +34,7 @@ use super::allocator::{Arena, Census, Class};
 use crate::costs;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Load, Memory, Ptr};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
 const ROOT: u64 = 0;
@@ -397,8 +397,8 @@ impl Index {
         image: &Image,
         census: &mut Census,
         keys: Range<u64>,
-        visit: &mut dyn FnMut(&mut Census, u64, Addr) -> Result<(), Violation>,
-    ) -> Result<(), Violation> {
+        visit: &mut dyn FnMut(&mut Census, u64, Addr) -> Result<(), BrokenInvariant>,
+    ) -> Result<(), BrokenInvariant> {
         let root = Addr(image.load(self.field(ROOT).addr));
         let mut walk = Walk { image, census, visit, count: 0, leaf_depth: None, last_leaf: None };
         walk.subtree(root, (keys.start, keys.end), 0)?;
@@ -415,7 +415,7 @@ impl Index {
 struct Walk<'a> {
     image: &'a Image,
     census: &'a mut Census,
-    visit: &'a mut dyn FnMut(&mut Census, u64, Addr) -> Result<(), Violation>,
+    visit: &'a mut dyn FnMut(&mut Census, u64, Addr) -> Result<(), BrokenInvariant>,
     count: u64,
     leaf_depth: Option<u32>,
     last_leaf: Option<Addr>,
@@ -423,7 +423,12 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Checks the subtree at `at`, whose keys lie in `first..end`.
-    fn subtree(&mut self, at: Addr, (first, end): (u64, u64), depth: u32) -> Result<(), Violation> {
+    fn subtree(
+        &mut self,
+        at: Addr,
+        (first, end): (u64, u64),
+        depth: u32,
+    ) -> Result<(), BrokenInvariant> {
         if depth > DEPTH_MAX {
             return Err(self.census.broken(format!("node {at} is {depth} levels deep")));
         }
@@ -464,7 +469,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn leaf(&mut self, node: &Node, depth: u32) -> Result<(), Violation> {
+    fn leaf(&mut self, node: &Node, depth: u32) -> Result<(), BrokenInvariant> {
         let at = node.at.addr;
         let level = *self.leaf_depth.get_or_insert(depth);
         if level != depth {
@@ -484,7 +489,7 @@ impl Walk<'_> {
     }
 
     /// The leaf met last must be linked to `next` (0 at the end).
-    fn follows(&self, next: Addr) -> Result<(), Violation> {
+    fn follows(&self, next: Addr) -> Result<(), BrokenInvariant> {
         let Some(leaf) = self.last_leaf else { return Ok(()) };
         let link = Addr(self.image.load(leaf.plus(LINK * WORD_BYTES)));
         if link == next {
@@ -493,7 +498,7 @@ impl Walk<'_> {
         Err(self.census.broken(format!("leaf {leaf} is linked to {link}, not to {next}")))
     }
 
-    fn end_of_leaves(&self) -> Result<(), Violation> {
+    fn end_of_leaves(&self) -> Result<(), BrokenInvariant> {
         self.follows(Addr(0))
     }
 }

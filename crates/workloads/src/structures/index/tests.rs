@@ -18,7 +18,7 @@ fn empty() -> Image {
     image
 }
 
-fn walked(image: &Image) -> Result<Vec<(u64, u64)>, Violation> {
+fn walked(image: &Image) -> Result<Vec<(u64, u64)>, BrokenInvariant> {
     let mut census = Census::begin("test".into(), image, &[arena()])?;
     let mut entries = Vec::new();
     INDEX.walk(image, &mut census, 0..Index::KEY_LIMIT, &mut |_, key, to| {

@@ -7,7 +7,7 @@ use super::super::schema::{Row, customer, customer::*};
 use super::{Audit, CustomerFacts, column};
 use crate::structures::Census;
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 impl Audit<'_> {
     /// Checks the customers of a district, and both indexes.
@@ -15,7 +15,7 @@ impl Audit<'_> {
         &self,
         census: &mut Census,
         place: (u64, u64),
-    ) -> Result<Vec<CustomerFacts>, Violation> {
+    ) -> Result<Vec<CustomerFacts>, BrokenInvariant> {
         let (db, each) = (self.db, u64::from(self.db.scale.customers_per_district));
         let indexes = db.indexes(place);
         let mut customers = Vec::with_capacity(each as usize);

@@ -17,7 +17,7 @@ use super::database::Database;
 use super::schema::{district::*, warehouse::*};
 use crate::structures::Census;
 use graven_base::memory::{Addr, Image, WORD_BYTES};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 /// An order as the tables have it.
 #[derive(Clone, Debug)]
@@ -96,9 +96,9 @@ fn column(image: &Image, row: Addr, column: super::schema::Column) -> u64 {
 ///
 /// # Errors
 /// The first violation.
-pub(super) fn check(db: &Database, image: &Image, last_date: u64) -> Result<(), Violation> {
+pub(super) fn check(db: &Database, image: &Image, last_date: u64) -> Result<(), BrokenInvariant> {
     let facts = facts(db, image, last_date)?;
-    let broken = |what| Violation { structure: "tpcc".into(), what };
+    let broken = |what| BrokenInvariant { structure: "tpcc".into(), what };
     for (number, condition) in (1..).zip(CONDITIONS) {
         condition(&facts)
             .map_err(|what| broken(format!("consistency condition {number}: {what}")))?;
@@ -110,7 +110,11 @@ pub(super) fn check(db: &Database, image: &Image, last_date: u64) -> Result<(), 
 ///
 /// # Errors
 /// The first violation.
-pub(super) fn facts(db: &Database, image: &Image, last_date: u64) -> Result<Facts, Violation> {
+pub(super) fn facts(
+    db: &Database,
+    image: &Image,
+    last_date: u64,
+) -> Result<Facts, BrokenInvariant> {
     let mut census = Census::begin("tpcc".into(), image, &db.arenas)?;
     let audit = Audit { db, image, last_date };
     let mut facts = Facts {

@@ -6,7 +6,7 @@ use super::super::schema::{Column, item::*, order::*, order_line::*, s_dist};
 use super::{Audit, DistrictFacts, OrderFacts, StockFacts, column};
 use crate::structures::{Census, Index};
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 impl Audit<'_> {
     fn initial_orders(&self) -> u64 {
@@ -22,7 +22,7 @@ impl Audit<'_> {
         &self,
         census: &mut Census,
         district: &mut DistrictFacts,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let (place, indexes) = (district.place, self.db.indexes(district.place));
         let customers = self.db.content.customers_in_order(place);
         let orders = &mut district.orders;
@@ -105,7 +105,7 @@ impl Audit<'_> {
         census: &mut Census,
         district: &mut DistrictFacts,
         stock: &mut [StockFacts],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let place = district.place;
         let index = self.db.indexes(place).line;
         let all = 0..Index::KEY_LIMIT;
@@ -188,7 +188,7 @@ impl Audit<'_> {
         &self,
         census: &mut Census,
         district: &mut DistrictFacts,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let place = district.place;
         let index = self.db.indexes(place).new_order;
         let all = 1..Index::KEY_LIMIT;
@@ -206,7 +206,7 @@ impl Audit<'_> {
         &self,
         census: &Census,
         district: &mut DistrictFacts,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let place = district.place;
         for (o, order) in (1..).zip(&district.orders) {
             if order.all_local != (order.remote == 0) {

@@ -6,7 +6,7 @@ use super::super::schema::{Column, Row, district::*, history::*, stock::*, wareh
 use super::{Audit, Facts, column};
 use crate::structures::{Census, Index};
 use graven_base::memory::{Addr, Image, WORD_BYTES};
-use graven_machine::workload::Violation;
+use graven_machine::workload::BrokenInvariant;
 
 /// A name of a warehouse or district.
 fn name(image: &Image, row: Addr, of: Column) -> [u8; 16] {
@@ -40,7 +40,7 @@ impl Audit<'_> {
         index: Index,
         rows: u64,
         row: impl Fn(u64) -> Addr,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let mut next = 1;
         index.walk(self.image, census, 1..rows + 1, &mut |census, number, at| {
             if number != next || at != row(number) {
@@ -57,7 +57,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    pub(super) fn items(&self, census: &mut Census) -> Result<(), Violation> {
+    pub(super) fn items(&self, census: &mut Census) -> Result<(), BrokenInvariant> {
         let (db, items) = (self.db, u64::from(self.db.scale.items));
         for i in 1..=items {
             let sound = self.same(db.item_row(i), &db.content.item(i), &[]);
@@ -71,7 +71,7 @@ impl Audit<'_> {
         census: &mut Census,
         w: u64,
         facts: &mut Facts,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), BrokenInvariant> {
         let (db, items) = (self.db, u64::from(self.db.scale.items));
         let counts = [S_YTD, S_ORDER_CNT, S_REMOTE_CNT];
         let [ytd, orders, remote] = counts;
@@ -88,7 +88,11 @@ impl Audit<'_> {
     }
 
     /// Each row is the first payment of a customer, or one of the run.
-    pub(super) fn history(&self, census: &Census, facts: &mut Facts) -> Result<(), Violation> {
+    pub(super) fn history(
+        &self,
+        census: &Census,
+        facts: &mut Facts,
+    ) -> Result<(), BrokenInvariant> {
         let broken = |what: String| census.broken(what);
         let (last, threads) = self.db.histories.split_last().expect("one more than threads");
         let each = u64::from(self.db.scale.customers_per_district);

@@ -1,8 +1,8 @@
 //! States of this design that a campaign should reach.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     LogWrapped = "log-wrapped", "the log came round, and the torn bit turned";
     LogFull = "log-full", "a store or a new transaction waited for room in the log";
     RoomBySending = "room-by-sending", "records left the buffer together, and so made room for who waited for it";

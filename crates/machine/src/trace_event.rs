@@ -5,12 +5,12 @@ use graven_base::memory::{Addr, LineAddr, LineData, WordMask};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum TraceEvent {
     /// A transaction began; `busy`: the design still worked for finished ones.
     Begin {
         /// Which.
         tx: Tx,
-        /// Background work was unfinished.
+        /// Maintenance work was unfinished.
         busy: bool,
     },
     /// A transactional store was performed.

@@ -1,8 +1,8 @@
 //! States of this design that a campaign should reach.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     Overflow = "overflow", "a line was logged because it found no place";
     OverflowWhileCommitting = "overflow-while-committing", "the pool overflowed while a commit message was on its way";
     SharedLineGathered = "shared-line-gathered", "a line of the pool had words of two open transactions";

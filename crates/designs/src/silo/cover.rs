@@ -1,8 +1,8 @@
 //! States of this design that a campaign should reach.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     Overflow = "overflow", "undo records of an open transaction left for the log area";
     MergeAfterFlush = "merge-after-flush", "a store was merged into an entry with the flush-bit set";
     MergeUnderLine = "merge-under-line", "a store was merged while its line was on its way home";

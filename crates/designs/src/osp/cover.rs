@@ -1,8 +1,8 @@
 //! States of this design that a campaign should reach.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     EvictedBeforeCommit = "evicted-before-commit", "a line with uncommitted words went to the place that is not committed";
     EvictionHeld = "eviction-held", "a line was evicted to the place that an unfinished commit still needs";
     ReadFromShadow = "read-from-shadow", "a miss was served from a shadow page";

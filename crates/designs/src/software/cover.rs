@@ -1,8 +1,8 @@
 //! States of software logging that are worth reaching.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     LogWrapped = "log-wrapped", "a record took the slot of an older one";
     FoundAgain = "found-again", "a word was found in the write set";
     Collision = "collision", "a search looked at several buckets";

@@ -1,8 +1,8 @@
 //! States of this design that a campaign should reach.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     LogBufferFull = "log-buffer-full", "a store waited for an entry of the log buffer";
     AreaFull = "area-full", "a store waited until the log area was truncated";
     AreaWrapped = "area-wrapped", "a record took the slot of an older one";

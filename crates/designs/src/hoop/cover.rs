@@ -1,6 +1,6 @@
 //! States of the design that are worth reaching.
 
-graven_machine::corners! {
+graven_machine::cover_points! {
     BufferFull = "buffer-full", "a store waited because its slices were on their way";
     MappingFull = "mapping-full", "a store waited for an entry of the mapping table";
     ClosedEarly = "closed-early", "the block in use was closed so that it could be collected";

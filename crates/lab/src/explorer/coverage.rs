@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr};
 use graven_machine::design::Named;
-use graven_machine::happening::Happening;
+use graven_machine::trace_event::TraceEvent;
 
 macro_rules! states {
     ($($variant:ident = $name:literal, $summary:literal;)+) => {
@@ -55,14 +55,14 @@ struct Word {
 
 /// Counts states as they are reached.
 #[derive(Clone, Debug, Default)]
-pub struct Reached {
+pub struct Coverage {
     counts: [u64; STATES.len()],
     words: BTreeMap<Addr, Word>,
     /// Per thread, words of its open transaction.
     open: BTreeMap<u32, Vec<Addr>>,
 }
 
-impl Reached {
+impl Coverage {
     /// One more time.
     pub fn count(&mut self, state: State) {
         self.counts[state as usize] += 1;
@@ -79,9 +79,9 @@ impl Reached {
     }
 
     /// Learns what happened.
-    pub fn follow(&mut self, happening: &Happening) {
-        match *happening {
-            Happening::Begin { tx, busy } => {
+    pub fn follow(&mut self, event: &TraceEvent) {
+        match *event {
+            TraceEvent::Begin { tx, busy } => {
                 if busy {
                     self.count(State::BackToBack);
                 }
@@ -90,16 +90,16 @@ impl Reached {
                 }
                 self.open.insert(tx.thread, Vec::new());
             }
-            Happening::Store { tx, addr, old, new } => self.store(tx, addr, old, new),
-            Happening::Acknowledged(tx) => {
+            TraceEvent::Store { tx, addr, old, new } => self.store(tx, addr, old, new),
+            TraceEvent::Acknowledged(tx) => {
                 for addr in self.open.remove(&tx.thread).unwrap_or_default() {
                     if let Some(word) = self.words.get_mut(&addr) {
                         word.open = None;
                     }
                 }
             }
-            Happening::Durable { line, mask, .. } => self.durable(line, mask),
-            Happening::Ending(_) | Happening::Evicted(_) | Happening::Note(_) => {}
+            TraceEvent::Durable { line, mask, .. } => self.durable(line, mask),
+            TraceEvent::Ending(_) | TraceEvent::Evicted(_) | TraceEvent::Note(_) => {}
         }
     }
 

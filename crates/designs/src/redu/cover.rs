@@ -1,8 +1,8 @@
 //! States of this design that a campaign should reach.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     StoreMerged = "store-merged", "a store went into an entry of the log buffer that its line had";
     EntryEvicted = "entry-evicted", "a full log buffer sent its oldest entry";
     LineLoggedAgain = "line-logged-again", "a transaction logged a line a second time";

@@ -1,8 +1,8 @@
 //! States of this design that a campaign should reach.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     HeaderForced = "header-forced", "a line left while its header was being collected";
     SeveralHeadersAwaited = "several-headers-awaited", "a line left with entries of two open transactions";
     RecordFull = "record-full", "an entry came when the record was full";

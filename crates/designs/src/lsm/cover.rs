@@ -1,8 +1,8 @@
 //! States of this design that a campaign should reach.
 
-use graven_machine::corners;
+use graven_machine::cover_points;
 
-corners! {
+cover_points! {
     FillFromSeveralLines = "fill-from-several-lines", "a line was read from several lines of the log";
     FillFromHomeToo = "fill-from-home-too", "a line was read from its home and the log in parallel";
     FillOfOpenWords = "fill-of-open-words", "a line was read that has words of an open transaction";

@@ -1,0 +1,132 @@
+"""`python -m tests.recorded record|check|list`; the README says more."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from . import kinds, store
+from . import runs as listing
+from .compare import Difference, differences
+from .engine import Json
+from .mapping import MappingError, Renames
+
+MAPPING = Path(__file__).with_name("mapping.toml")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Does what the command line says; returns the exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        return int(given.command(given))
+    except MappingError as error:
+        print(f"{MAPPING.name}: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.recorded")
+    commands = parser.add_subparsers(required=True)
+    for name, command, what in (
+        ("record", _record, "run everything and write the records anew"),
+        ("check", _check, "run what is recorded and compare"),
+        ("list", _list, "name the runs"),
+    ):
+        one = commands.add_parser(name, help=what)
+        one.set_defaults(command=command)
+        only = "groups to write (a glob)" if name == "record" else "runs to take (a glob)"
+        one.add_argument("--only", default="*", metavar="PATTERN", help=only)
+        if name != "list":
+            one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
+    return parser
+
+
+def _list(given: argparse.Namespace) -> int:
+    for group in listing.GROUPS:
+        recorded = {each["run"] for each in store.read(group)} if group in store.groups() else set()
+        for run in listing.runs(group):
+            if fnmatchcase(run.name, given.only):
+                print(run.name if run.name in recorded else f"{run.name} (not recorded)")
+            recorded.discard(run.name)
+        for name in sorted(recorded):
+            if fnmatchcase(name, given.only):
+                print(f"{name} (not listed any more)")
+    return 0
+
+
+def _record(given: argparse.Namespace) -> int:
+    missing = listing.unlisted()
+    for name in missing:
+        print(f"no run meets {name}; see tables.py", file=sys.stderr)
+    if missing:
+        return 1
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for group in listing.GROUPS:
+            if fnmatchcase(group, given.only):
+                started = time.monotonic()
+                count = store.write(group, pool.map(_document, listing.runs(group), chunksize=4))
+                print(f"{group}: {count} runs, {time.monotonic() - started:.0f} s", flush=True)
+    return 0
+
+
+def _document(run: listing.Run) -> Json:
+    spec = {"run": run.name, "kind": run.kind, "spec": run.spec}
+    return {**spec, **kinds.perform(run.kind, run.spec)}
+
+
+def _check(given: argparse.Namespace) -> int:
+    renames = Renames.read(MAPPING)
+    documents = _recorded(given.only)
+    unused = set(renames.labels)
+    count, differing, places = 0, 0, 0
+    started = time.monotonic()
+    with ProcessPoolExecutor(given.jobs, initializer=_share, initargs=(renames,)) as pool:
+        for name, found, used in pool.map(_compared, documents, chunksize=4):
+            unused -= used
+            count += 1
+            differing += bool(found)
+            places += len(found)
+            for difference in found:
+                print(f"{name}: {difference}", flush=True)
+    if not count:
+        print(f"no recorded run is called {given.only}", file=sys.stderr)
+        return 2
+    if given.only == "*":
+        for label in renames.labels:
+            if label in unused:
+                print(f"{MAPPING.name}: {label} applies to nothing")
+    verdict = f"{places} differences in {differing} runs" if differing else "no difference"
+    print(f"{count} runs, {time.monotonic() - started:.0f} s: {verdict}")
+    return 1 if differing else 0
+
+
+def _recorded(only: str) -> Iterator[Json]:
+    """The recorded documents of these runs, in the order of the groups that are listed."""
+    for group in sorted(store.groups(), key=lambda name: [*listing.GROUPS, name].index(name)):
+        yield from (each for each in store.read(group) if fnmatchcase(each["run"], only))
+
+
+_renames = Renames()
+
+
+def _share(renames: Renames) -> None:
+    """Gives a process the mapping."""
+    global _renames
+    _renames = renames
+
+
+def _compared(recorded: Json) -> tuple[str, list[Difference], set[str]]:
+    """Does a recorded run again; what differs, and which rules of the mapping did something."""
+    expected, used = _renames.apply(recorded)
+    now = kinds.perform(expected["kind"], expected["spec"])
+    then = {key: value for key, value in expected.items() if key not in ("run", "kind", "spec")}
+    return recorded["run"], list(differences(then, now)), used
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

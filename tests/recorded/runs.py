@@ -1,0 +1,524 @@
+"""The runs that are recorded, by group.
+
+A run is what `kinds.perform` takes, under an id that no other run has. The list follows from the
+tables, from the sabotages that the engine's catalogue names, and from the programs in `litmus/`.
+A check does not come here: it takes the specs as they were recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import engine
+from .engine import Json
+from .tables import (
+    BUSY,
+    DESIGN_KEYS,
+    DESIGNS,
+    DESIGNS_OF_KEYS,
+    FEATURES,
+    FIT,
+    MACHINE_KEYS,
+    MACHINES,
+    SECTIONS,
+    SLOW,
+    SMALL,
+    SMALL_CACHES,
+    WORKLOAD_KEYS,
+    WORKLOADS,
+    Settings,
+)
+
+ROOT = Path(__file__).parents[2]
+LITMUS = ROOT / "litmus"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run.
+
+    Attributes:
+        name: What it is called: steps between slashes, of which the first is its group.
+        kind: A kind of `kinds.py`.
+        spec: What is asked of it, as JSON.
+    """
+
+    name: str
+    kind: str
+    spec: Json
+
+
+def runs(group: str) -> Iterator[Run]:
+    """The runs of a group, in their order."""
+    return GROUPS[group]()
+
+
+def unlisted() -> list[str]:
+    """What the engine's catalogue names and no run meets."""
+    catalogue = engine.catalogue()
+    tables = {"designs": DESIGNS, "workloads": WORKLOADS, "machines": MACHINES}
+    missing = [
+        f"{table}: {entry['name']}"
+        for table, names in tables.items()
+        for entry in catalogue[table]
+        if entry["name"] not in names
+    ]
+    tables_of_keys = (
+        *DESIGN_KEYS.values(),
+        *(keys for _, _, keys in (*MACHINE_KEYS, *WORKLOAD_KEYS)),
+    )
+    varied = {key for table in tables_of_keys for keys in table for key in keys.split("+")}
+    return missing + [
+        f"keys: {parameter['key']}"
+        for section in catalogue["sections"]
+        for parameter in section["parameters"]
+        if parameter["key"] not in varied
+    ]
+
+
+def _machine(preset: str) -> Json:
+    return {"preset": preset}
+
+
+def _pairs(*several: Settings) -> Json:
+    """Settings as the engine takes them; later ones count."""
+    whole: Settings = {}
+    for settings in several:
+        whole |= settings
+    return [[key, value] for key, value in whole.items()]
+
+
+def _simulation(
+    design: str,
+    workload: str,
+    preset: str,
+    settings: Json,
+    transactions: int,
+    *,
+    threads: int | None = None,
+    seed: int = 1,
+) -> Json:
+    return {
+        "design": design,
+        "workload": workload,
+        "machine": _machine(preset),
+        "threads": threads,
+        "transactions": transactions,
+        "seed": seed,
+        "set": settings,
+        "vary": [],
+        "request_trace": None,
+        "bank_loads": None,
+        "program_trace": None,
+    }
+
+
+def _small(workload: str, footprint: str = "512 KB") -> Settings:
+    """What makes a workload small."""
+    if workload.startswith(("tatp", "smallbank", "tpcc")):
+        section = workload.partition("-")[0]
+        return {key: value for key, value in SMALL.items() if key.startswith(f"{section}.")}
+    return {"workload.footprint_bytes": footprint}
+
+
+def _fit(design: str) -> Settings:
+    return {**FIT.get(SECTIONS.get(design, ""), {}), **SLOW.get(design, {})}
+
+
+def _busy(design: str) -> Settings:
+    return BUSY.get(SECTIONS.get(design, ""), {})
+
+
+def _values(keys: str, values: str) -> Settings:
+    """What KEY+KEY and VALUE+VALUE mean."""
+    return dict(zip(keys.split("+"), values.split("+"), strict=True))
+
+
+def _name(*steps: object) -> str:
+    return "/".join(str(step).replace(" ", "") for step in steps)
+
+
+def _matrix() -> Iterator[Run]:
+    """Every design on every workload. Each design meets each machine with four workloads.
+
+    With the first of the four, all is as the machine has it, also what does not fit; with the
+    others, designs fit, and caches are small. There is one thread, there are two, or as many as
+    cores.
+    """
+    for row, design in enumerate(DESIGNS):
+        for column, workload in enumerate(WORKLOADS):
+            preset = MACHINES[(row + column) % len(MACHINES)]
+            variant = (row + column // len(MACHINES)) % 4
+            settings = _small(workload)
+            if variant > 0:
+                settings = {**settings, **_fit(design), **SMALL_CACHES}
+            heavy = workload.startswith(("tpcc", "echo"))
+            spec = _simulation(
+                design,
+                workload,
+                preset,
+                _pairs(settings),
+                24 if heavy else 96,
+                threads=(None, None, 1, 2)[variant],
+                seed=1 + (row + 2 * column) % 3,
+            )
+            yield Run(_name("matrix", design, workload), "simulation", spec)
+
+
+def _long() -> Iterator[Run]:
+    """Every design on every machine, with thousands of transactions.
+
+    On `hash` it fits, with the machine's caches; on `btree` it is busy, with small ones.
+    """
+    for design in DESIGNS:
+        for preset in MACHINES:
+            for workload, more in (
+                ("hash", _fit(design)),
+                ("btree", {**SMALL_CACHES, **_fit(design), **_busy(design)}),
+            ):
+                settings = _pairs(_small(workload, "1 MB"), more)
+                spec = _simulation(design, workload, preset, settings, 2000, seed=7)
+                yield Run(_name("long", design, preset, workload), "simulation", spec)
+
+
+def _features() -> Iterator[Run]:
+    """Every design with what machines may have or lack."""
+    for design in DESIGNS:
+        for feature, more in FEATURES.items():
+            preset = "lalea" if feature == "in-order" else "silo"
+            base = {**SMALL_CACHES, **_fit(design), **_busy(design)}
+            settings = _pairs(_small("btree", "256 KB"), base, more)
+            spec = _simulation(design, "btree", preset, settings, 200, threads=4, seed=2)
+            yield Run(_name("features", design, feature), "simulation", spec)
+
+
+def _keys() -> Iterator[Run]:
+    """Every key of the configuration at values that it does not have by default."""
+    for section, table in DESIGN_KEYS.items():
+        for design in DESIGNS_OF_KEYS.get(section, (section,)):
+            base = {**_small("btree", "256 KB"), **SMALL_CACHES, **_busy(design)}
+            yield from _vary(design, "btree", base, table)
+    for designs, more, table in MACHINE_KEYS:
+        for design in designs:
+            base = {**_small("hash", "256 KB"), **SMALL_CACHES, **_busy(design), **more}
+            yield from _vary(design, "hash", base, table)
+    for workloads, more, table in WORKLOAD_KEYS:
+        for workload in workloads:
+            base = {**_small(workload, "256 KB"), **SMALL_CACHES, **more}
+            yield from _vary("silo", workload, base, table)
+
+
+def _vary(
+    design: str, workload: str, base: Settings, table: dict[str, tuple[str, ...]]
+) -> Iterator[Run]:
+    heavy = workload.startswith(("tpcc", "echo"))
+    for keys, several in table.items():
+        for values in several:
+            settings = _pairs(base, _values(keys, values))
+            threads = 16 if keys == "core.threads_per_core" else None
+            count = 40 if heavy else 300
+            spec = _simulation(design, workload, "silo", settings, count, threads=threads, seed=3)
+            what = f"{keys}={values.replace('/', ':')}"
+            yield Run(_name("keys", design, workload, what), "simulation", spec)
+
+
+def _crash(
+    design: str,
+    workload: str,
+    preset: str,
+    settings: Json,
+    transactions: int,
+    **more: Json,
+) -> Json:
+    return {
+        "design": design,
+        "workload": workload,
+        "machine": _machine(preset),
+        "threads": None,
+        "transactions": transactions,
+        "seed": 1,
+        "set": settings,
+        "sabotage": None,
+        "every": 1,
+        "torn_every": 1,
+        "in_flight_every": 4,
+        "recovery_every": 64,
+        "recovery_depth": 2,
+        "structures_every": 64,
+        "garbage": False,
+        "convictions": 1,
+        **more,
+    }
+
+
+def _crashes() -> Iterator[Run]:
+    """Every design crashed everywhere on several workloads, also with two of its sabotages."""
+    sabotages = _sabotages()
+    for design in DESIGNS:
+        fits = {**_fit(design), "pm.log_region_bytes": "4 MB"}
+        busy = {**fits, **_busy(design)}
+        queues = {**busy, **SMALL_CACHES, "controller.adr": "false"}
+        shared = {**fits, **SMALL_CACHES, "workload.sharing": "shared"}
+        cells = {**busy, **FEATURES["cells"]}
+        specs = {
+            "hash": _crash(design, "hash", "cramped", _pairs(_small("hash"), fits), 40),
+            "queue": _crash(
+                design,
+                "queue",
+                "silo",
+                _pairs(_small("queue", "64 KB"), queues),
+                60,
+                threads=4,
+                garbage=True,
+                seed=2,
+            ),
+            "btree": _crash(
+                design,
+                "btree",
+                "cramped",
+                _pairs(_small("btree", "64 KB"), busy),
+                24,
+                threads=2,
+                recovery_depth=3,
+                structures_every=8,
+                convictions=2,
+            ),
+            "sps": _crash(
+                design,
+                "sps",
+                "fwb",
+                _pairs(_small("sps", "64 KB"), shared),
+                40,
+                torn_every=3,
+                in_flight_every=1,
+                recovery_every=0,
+            ),
+            "smallbank": _crash(
+                design, "smallbank", "hoop", _pairs(_small("smallbank"), fits), 40, every=5
+            ),
+            "vector": _crash(
+                design, "vector", "morlog", _pairs(_small("vector"), cells), 40, in_flight_every=1
+            ),
+        }
+        for workload, spec in specs.items():
+            yield Run(_name("crashes", design, workload), "run-campaign", spec)
+        for sabotage in sabotages.get(design, [])[:2]:
+            spec = {**specs["hash"], "sabotage": sabotage}
+            yield Run(_name("crashes", design, "hash", sabotage), "run-campaign", spec)
+
+
+def _sabotages() -> dict[str, list[str]]:
+    return {
+        design["name"]: [sabotage["name"] for sabotage in design["sabotages"]]
+        for design in engine.catalogue()["designs"]
+    }
+
+
+def _adversary_spec(design: str, seeds: int, **more: Json) -> Json:
+    return {
+        "design": design,
+        "set": [],
+        "sabotage": None,
+        "first_seed": 1,
+        "seeds": seeds,
+        "convictions": 1,
+        **more,
+    }
+
+
+def _adversary() -> Iterator[Run]:
+    """Every design against the adversary, as it draws, and on one machine with other seeds."""
+    for design in DESIGNS:
+        spec = _adversary_spec(design, 200, convictions=4)
+        yield Run(_name("adversary", design, "drawn"), "adversary-campaign", spec)
+        fixed = [["controller.adr", "false"], ["core.model", "out-of-order"]]
+        spec = _adversary_spec(design, 60, first_seed=100_001, set=fixed)
+        yield Run(_name("adversary", design, "fixed"), "adversary-campaign", spec)
+
+
+def _sabotaged() -> Iterator[Run]:
+    """Every sabotage of every design against the adversary."""
+    for design, sabotages in _sabotages().items():
+        for sabotage in sabotages:
+            spec = _adversary_spec(design, 40, sabotage=sabotage)
+            yield Run(_name("sabotages", design, sabotage), "adversary-campaign", spec)
+
+
+def _litmus() -> Iterator[Run]:
+    """Every program in `litmus/`, and texts that are none."""
+    for path in sorted(LITMUS.rglob("*.litmus")):
+        file = path.relative_to(ROOT).as_posix()
+        name = path.relative_to(LITMUS).with_suffix("").as_posix()
+        spec = {"file": file, "text": path.read_text(encoding="utf-8"), "designs": []}
+        yield Run(_name("litmus", name), "litmus-campaign", spec)
+    head = 'graven litmus 1\ntitle "a program"\n'
+    program = f"{head}A = 1\n\nthread\n  begin\n  A = 2\n  commit\n\nexpect end: A = 2\n"
+    texts = {
+        "every-design": (program, list(DESIGNS)),
+        "wrong-expectation": (program.replace("end: A = 2", "end: A = 3"), ["silo", "fwb"]),
+        "no-head": ("A = 1\n", []),
+        "unknown-step": (f"{head}A = 1\n\nthread\n  jump A\n", []),
+        "unknown-design": (program, ["nothing"]),
+        "unknown-key": (program.replace("A = 1", "set pm.nothing = 1\nA = 1", 1), ["silo"]),
+        "unknown-sabotage": (program.replace("A = 1", "sabotage nothing\nA = 1", 1), ["silo"]),
+    }
+    for name, (text, designs) in texts.items():
+        spec = {"file": "given.litmus", "text": text, "designs": designs}
+        yield Run(_name("litmus", "given", name), "litmus-campaign", spec)
+
+
+def _costs() -> Iterator[Run]:
+    """The cost sheet of every design on its own machine and on every other."""
+    for design in DESIGNS:
+        for preset in (None, *MACHINES):
+            machine = None if preset is None else _machine(preset)
+            spec = {"design": design, "machine": machine, "set": []}
+            yield Run(_name("costs", design, preset or "own"), "cost", spec)
+        spec = {"design": design, "machine": None, "set": _pairs(_fit(design), _busy(design))}
+        yield Run(_name("costs", design, "busy"), "cost", spec)
+
+
+def _traces() -> Iterator[Run]:
+    """Request traces on memory alone, and what is made of recorded runs."""
+    drawn = {"requests": 1500, "seed": 11}
+    for preset in MACHINES:
+        for layout in ("NVMV1", "NVMV0", "DRAMsim3"):
+            trace = {"layout": layout, **drawn}
+            spec = {"trace": trace, "machine": _machine(preset), "set": []}
+            yield Run(_name("traces", "memory", preset, layout), "memory", spec)
+    for feature in ("volatile-queues", "interleaved-lines", "unbuffered", "cells-slde"):
+        trace = {"layout": "NVMV1", **drawn, "seed": 12}
+        settings = _pairs(FEATURES[feature])
+        spec = {"trace": trace, "machine": _machine("silo"), "set": settings}
+        yield Run(_name("traces", "memory", "silo", feature), "memory", spec)
+    for name, lines in {
+        "no-trace": ["a b c"],
+        "no-data": ["NVMV1", "1 R 0x40 0"],
+        "backwards": ["0x40 READ 10", "0x80 READ 9"],
+        "empty": ["NVMV0"],
+    }.items():
+        spec = {"trace": {"lines": lines}, "machine": _machine("silo"), "set": []}
+        yield Run(_name("traces", "memory", "given", name), "memory", spec)
+    for at, design in enumerate(DESIGNS):
+        preset = MACHINES[at % len(MACHINES)]
+        workload = ("btree", "hash", "queue", "ssca2", "array")[at % 5]
+        settings = _pairs(_small(workload, "128 KB"), SMALL_CACHES, _fit(design))
+        simulation = _simulation(design, workload, preset, settings, 60, threads=2, seed=5)
+        loads = [["statistics.bank_load_interval_cycles", "5000"]]
+        spec = {
+            "simulation": {**simulation, "set": [*settings, *loads]},
+            "replays": _replays(design, preset),
+            "memory": {"machine": _machine(preset), "set": []},
+            "export": {"thread": 1, "first_transaction": 3, "transactions": 10},
+            "import": {
+                "names": ["champsim.bin"],
+                "transaction_stores": 6,
+                "instructions": None,
+            },
+            "imported": [
+                {"design": design, "machine": _machine("silo"), "set": _pairs(_fit(design))},
+                {"design": None, "machine": None, "set": []},
+            ],
+        }
+        yield Run(_name("traces", "recordings", design), "recording", spec)
+
+
+def _replays(design: str, preset: str) -> Json:
+    """As it was recorded; under the next design; on the next machine, with a setting."""
+    following = DESIGNS[(DESIGNS.index(design) + 1) % len(DESIGNS)]
+    other = MACHINES[(MACHINES.index(preset) + 1) % len(MACHINES)]
+    slow = [*_pairs(_fit(design)), ["pm.write_ns", "300"]]
+    return [
+        {"design": None, "machine": None, "set": []},
+        {"design": following, "machine": None, "set": _pairs(_fit(following))},
+        {"design": design, "machine": _machine(other), "set": slow},
+    ]
+
+
+def _names() -> Iterator[Run]:
+    """What can be named, and what machines compare where nothing else is asked for."""
+    yield Run("names/catalogue", "catalogue", {})
+    for preset in MACHINES:
+        spec: Json = {"machine": _machine(preset), "set": [], "vary": None}
+        yield Run(_name("names", "comparison", preset), "comparison", spec)
+        vary = [["workload.element_bytes", ["64 B", "128"]], ["controller.adr", ["true", "false"]]]
+        spec = {**spec, "set": [["pm.write_ns", "200"]], "vary": vary}
+        yield Run(_name("names", "comparison", preset, "varied"), "comparison", spec)
+
+
+FILE = """
+title = "a machine of a user's"
+
+[core]
+count = 3
+model = "out-of-order"
+
+[pm]
+write_ns = 222.0
+log_region_bytes = "32 MB"
+
+[silo]
+log_buffer_entries = 11
+"""
+
+
+def _others() -> Iterator[Run]:
+    """Ways to ask that no other group has, and what is refused."""
+    plain = _simulation("silo", "hash", "silo", _pairs(_small("hash")), 50)
+    file = {"file": "given.toml", "text": FILE}
+    varied = ["pm.write_ns", "321", "--vary"]
+    sensible = {
+        "defaults": {**plain, "set": [], "transactions": None},
+        "machine-file": {**plain, "machine": file},
+        "varied": {**plain, "vary": [varied]},
+        "set-over-name": {**plain, "design": "fwb-slde", "set": [["fwb.dirty_flags", "false"]]},
+        "most-threads": {**plain, "machine": _machine("fwb"), "threads": 8},
+    }
+    wrong = {
+        "unknown-design": {**plain, "design": "sil"},
+        "unknown-workload": {**plain, "workload": "hsah"},
+        "unknown-machine": {**plain, "machine": _machine("slio")},
+        "unknown-section": {**plain, "set": [["pn.write_ns", "1"]]},
+        "unknown-key": {**plain, "set": [["pm.write_nss", "1"]]},
+        "no-key": {**plain, "set": [["pm", "1"]]},
+        "no-number": {**plain, "set": [["pm.write_ns", "slow"]]},
+        "out-of-range": {**plain, "set": [["core.count", "65"]]},
+        "varied-out-of-range": {**plain, "vary": [["core.count", "0", "--vary"]]},
+        "unknown-word": {**plain, "set": [["core.model", "fast"]]},
+        "no-size": {**plain, "set": [["l1.bytes", "1 LB"]]},
+        "inconsistent": {**plain, "set": [["l1.bytes", "192"], ["l1.ways", "2"]]},
+        "too-many-threads": {**plain, "threads": 9},
+        "no-transactions": {**plain, "transactions": 0},
+        "machine-file-unknown-key": {
+            **plain,
+            "machine": {"file": "given.toml", "text": "[pm]\nspeed = 1\n"},
+        },
+        "machine-file-no-toml": {**plain, "machine": {"file": "given.toml", "text": "[pm\n"}},
+        "footprint": {**plain, "set": [["workload.footprint_bytes", "64 GB"]]},
+    }
+    for name, spec in {**sensible, **wrong}.items():
+        yield Run(_name("others", name), "simulation", spec)
+    unknown = _adversary_spec("silo", 1, sabotage="nothing")
+    yield Run("others/unknown-sabotage", "adversary-campaign", unknown)
+    free = _adversary_spec("ideal", 1, sabotage="nothing")
+    yield Run("others/no-sabotages", "adversary-campaign", free)
+    spec = {"design": "silo", "machine": None, "set": [["silo.nothing", "1"]]}
+    yield Run("others/cost-unknown-key", "cost", spec)
+
+
+GROUPS: dict[str, Callable[[], Iterator[Run]]] = {
+    "names": _names,
+    "others": _others,
+    "costs": _costs,
+    "litmus": _litmus,
+    "traces": _traces,
+    "matrix": _matrix,
+    "long": _long,
+    "features": _features,
+    "keys": _keys,
+    "crashes": _crashes,
+    "adversary": _adversary,
+    "sabotages": _sabotaged,
+}
