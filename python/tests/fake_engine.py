@@ -176,7 +176,7 @@ def catalogue():
                     "paper": paper,
                     "safe": safe,
                     "sound": safe,
-                    "guarantee": "durable" if safe else "nothing",
+                    "guarantee": "durable" if safe else "none",
                     "default": name != "hoop",
                     "settings": [],
                     "mutants": _named(MUTANTS) if name == "silo" else [],
@@ -697,7 +697,7 @@ class Campaign(_Task):
         states = [state for state, _ in STATES + (CORNERS if name == "silo" else [])]
         return {
             "design": name,
-            "guarantee": "durable" if safe else "nothing",
+            "guarantee": "durable" if safe else "none",
             "safe": safe,
             "sound": safe,
             "crash_points": points,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -43,13 +43,18 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--only", default="*", metavar="PATTERN", help=only)
         if name != "list":
             one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
+        if name != "check":
+            what = "programs of the engine that is run (the repository's)"
+            one.add_argument(
+                "--litmus", type=Path, default=listing.LITMUS, metavar="FOLDER", help=what
+            )
     return parser
 
 
 def _list(given: argparse.Namespace) -> int:
     for group in listing.GROUPS:
         recorded = {each["run"] for each in store.read(group)} if group in store.groups() else set()
-        for run in listing.runs(group):
+        for run in listing.runs(group, given.litmus):
             if fnmatchcase(run.name, given.only):
                 print(run.name if run.name in recorded else f"{run.name} (not recorded)")
             recorded.discard(run.name)
@@ -69,7 +74,8 @@ def _record(given: argparse.Namespace) -> int:
         for group in listing.GROUPS:
             if fnmatchcase(group, given.only):
                 started = time.monotonic()
-                count = store.write(group, pool.map(_document, listing.runs(group), chunksize=4))
+                runs = listing.runs(group, given.litmus)
+                count = store.write(group, pool.map(_document, runs, chunksize=4))
                 print(f"{group}: {count} runs, {time.monotonic() - started:.0f} s", flush=True)
     return 0
 
@@ -81,18 +87,24 @@ def _document(run: listing.Run) -> Json:
 
 def _check(given: argparse.Namespace) -> int:
     renames = Renames.read(MAPPING)
-    documents = _recorded(given.only)
     unused = set(renames.labels)
+    begun = time.monotonic()
     count, differing, places = 0, 0, 0
-    started = time.monotonic()
     with ProcessPoolExecutor(given.jobs, initializer=_share, initargs=(renames,)) as pool:
-        for name, found, used in pool.map(_compared, documents, chunksize=4):
-            unused -= used
-            count += 1
-            differing += bool(found)
-            places += len(found)
-            for difference in found:
-                print(f"{name}: {difference}", flush=True)
+        for group in sorted(store.groups(), key=_place):
+            documents = [each for each in store.read(group) if fnmatchcase(each["run"], given.only)]
+            if not documents:
+                continue
+            started = time.monotonic()
+            for name, found, used in pool.map(_compared, documents, chunksize=4):
+                unused -= used
+                differing += bool(found)
+                places += len(found)
+                for difference in found:
+                    print(f"{name}: {difference}", flush=True)
+            count += len(documents)
+            seconds = time.monotonic() - started
+            print(f"{group}: {len(documents)} runs, {seconds:.0f} s", file=sys.stderr, flush=True)
     if not count:
         print(f"no recorded run is called {given.only}", file=sys.stderr)
         return 2
@@ -101,14 +113,13 @@ def _check(given: argparse.Namespace) -> int:
             if label in unused:
                 print(f"{MAPPING.name}: {label} applies to nothing")
     verdict = f"{places} differences in {differing} runs" if differing else "no difference"
-    print(f"{count} runs, {time.monotonic() - started:.0f} s: {verdict}")
+    print(f"{count} runs, {time.monotonic() - begun:.0f} s: {verdict}")
     return 1 if differing else 0
 
 
-def _recorded(only: str) -> Iterator[Json]:
-    """The recorded documents of these runs, in the order of the groups that are listed."""
-    for group in sorted(store.groups(), key=lambda name: [*listing.GROUPS, name].index(name)):
-        yield from (each for each in store.read(group) if fnmatchcase(each["run"], only))
+def _place(group: str) -> int:
+    """Groups as they are listed."""
+    return [*listing.GROUPS, group].index(group)
 
 
 _renames = Renames()

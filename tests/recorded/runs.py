@@ -15,6 +15,7 @@ from . import engine
 from .engine import Json
 from .tables import (
     BUSY,
+    CONTENDED,
     DESIGN_KEYS,
     DESIGNS,
     DESIGNS_OF_KEYS,
@@ -31,8 +32,8 @@ from .tables import (
     Settings,
 )
 
-ROOT = Path(__file__).parents[2]
-LITMUS = ROOT / "litmus"
+LITMUS = Path(__file__).parents[2] / "litmus"
+"""The repository's litmus programs."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,14 @@ class Run:
     spec: Json
 
 
-def runs(group: str) -> Iterator[Run]:
-    """The runs of a group, in their order."""
-    return GROUPS[group]()
+def runs(group: str, programs: Path = LITMUS) -> Iterator[Run]:
+    """The runs of a group, in their order.
+
+    Args:
+        group: One of `GROUPS`.
+        programs: Folder of the litmus programs of the engine that is run.
+    """
+    return _litmus(programs) if group == "litmus" else GROUPS[group]()
 
 
 def unlisted() -> list[str]:
@@ -145,7 +151,7 @@ def _matrix() -> Iterator[Run]:
 
     With the first of the four, all is as the machine has it, also what does not fit; with the
     others, designs fit, and caches are small. There is one thread, there are two, or as many as
-    cores.
+    cores; distances between writes are kept with two.
     """
     for row, design in enumerate(DESIGNS):
         for column, workload in enumerate(WORKLOADS):
@@ -154,6 +160,8 @@ def _matrix() -> Iterator[Run]:
             settings = _small(workload)
             if variant > 0:
                 settings = {**settings, **_fit(design), **SMALL_CACHES}
+            if variant == 3:
+                settings["statistics.write_distances"] = "true"
             heavy = workload.startswith(("tpcc", "echo"))
             spec = _simulation(
                 design,
@@ -200,6 +208,7 @@ def _keys() -> Iterator[Run]:
         for design in DESIGNS_OF_KEYS.get(section, (section,)):
             base = {**_small("btree", "256 KB"), **SMALL_CACHES, **_busy(design)}
             yield from _vary(design, "btree", base, table)
+            yield from _vary(design, "array", {**base, **CONTENDED}, table, preset="lalea")
     for designs, more, table in MACHINE_KEYS:
         for design in designs:
             base = {**_small("hash", "256 KB"), **SMALL_CACHES, **_busy(design), **more}
@@ -211,15 +220,24 @@ def _keys() -> Iterator[Run]:
 
 
 def _vary(
-    design: str, workload: str, base: Settings, table: dict[str, tuple[str, ...]]
+    design: str,
+    workload: str,
+    base: Settings,
+    table: dict[str, tuple[str, ...]],
+    *,
+    preset: str = "silo",
 ) -> Iterator[Run]:
     heavy = workload.startswith(("tpcc", "echo"))
     for keys, several in table.items():
         for values in several:
-            settings = _pairs(base, _values(keys, values))
-            threads = 16 if keys == "core.threads_per_core" else None
+            whole = {**base, **_values(keys, values)}
+            threads = None
+            if "core.threads_per_core" in whole:
+                threads = 2 * int(whole.get("core.count", "8"))
             count = 40 if heavy else 300
-            spec = _simulation(design, workload, "silo", settings, count, threads=threads, seed=3)
+            spec = _simulation(
+                design, workload, preset, _pairs(whole), count, threads=threads, seed=3
+            )
             what = f"{keys}={values.replace('/', ':')}"
             yield Run(_name("keys", design, workload, what), "simulation", spec)
 
@@ -296,7 +314,7 @@ def _crashes() -> Iterator[Run]:
                 recovery_every=0,
             ),
             "smallbank": _crash(
-                design, "smallbank", "hoop", _pairs(_small("smallbank"), fits), 40, every=5
+                design, "smallbank", "hoop", _pairs(_small("smallbank"), fits), 40, threads=4
             ),
             "vector": _crash(
                 design, "vector", "morlog", _pairs(_small("vector"), cells), 40, in_flight_every=1
@@ -331,7 +349,7 @@ def _adversary_spec(design: str, seeds: int, **more: Json) -> Json:
 def _adversary() -> Iterator[Run]:
     """Every design against the adversary, as it draws, and on one machine with other seeds."""
     for design in DESIGNS:
-        spec = _adversary_spec(design, 200, convictions=4)
+        spec = _adversary_spec(design, 400, convictions=4)
         yield Run(_name("adversary", design, "drawn"), "adversary-campaign", spec)
         fixed = [["controller.adr", "false"], ["core.model", "out-of-order"]]
         spec = _adversary_spec(design, 60, first_seed=100_001, set=fixed)
@@ -346,12 +364,12 @@ def _sabotaged() -> Iterator[Run]:
             yield Run(_name("sabotages", design, sabotage), "adversary-campaign", spec)
 
 
-def _litmus() -> Iterator[Run]:
-    """Every program in `litmus/`, and texts that are none."""
-    for path in sorted(LITMUS.rglob("*.litmus")):
-        file = path.relative_to(ROOT).as_posix()
-        name = path.relative_to(LITMUS).with_suffix("").as_posix()
-        spec = {"file": file, "text": path.read_text(encoding="utf-8"), "designs": []}
+def _litmus(programs: Path = LITMUS) -> Iterator[Run]:
+    """Every litmus program, and texts that are none."""
+    for path in sorted(programs.rglob("*.litmus")):
+        name = path.relative_to(programs).with_suffix("").as_posix()
+        text = path.read_text(encoding="utf-8")
+        spec = {"file": f"litmus/{name}.litmus", "text": text, "designs": []}
         yield Run(_name("litmus", name), "litmus-campaign", spec)
     head = 'graven litmus 1\ntitle "a program"\n'
     program = f"{head}A = 1\n\nthread\n  begin\n  A = 2\n  commit\n\nexpect end: A = 2\n"
@@ -374,7 +392,7 @@ def _costs() -> Iterator[Run]:
     for design in DESIGNS:
         for preset in (None, *MACHINES):
             machine = None if preset is None else _machine(preset)
-            spec = {"design": design, "machine": machine, "set": []}
+            spec: Json = {"design": design, "machine": machine, "set": []}
             yield Run(_name("costs", design, preset or "own"), "cost", spec)
         spec = {"design": design, "machine": None, "set": _pairs(_fit(design), _busy(design))}
         yield Run(_name("costs", design, "busy"), "cost", spec)

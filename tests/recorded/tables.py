@@ -113,6 +113,9 @@ BUSY: dict[str, Settings] = {
 }
 """With which designs of a section do all that they do, early: logs come round, work piles up."""
 
+CONTENDED: Settings = {"workload.sharing": "shared", "workload.distribution": "zipf"}
+"""So that threads meet each other."""
+
 FEATURES: dict[str, Settings] = {
     "volatile-queues": {"controller.adr": "false"},
     "interleaved-lines": {"controller.interleave": "line", "controller.channels": "2"},
@@ -179,16 +182,15 @@ DESIGN_KEYS: dict[str, dict[str, tuple[str, ...]]] = {
         "lad.overflow_log": ("transaction",),
         "lad.log_bytes_per_thread": ("8 KB",),
         "lad.load_aware_log": ("true",),
-        "lad.load_aware_log+lalea.fle_entries": ("true+2", "true+64"),
-        "lad.load_aware_log+lalea.fh_entries": ("true+1", "true+8"),
+        "lad.load_aware_log+lalea.fle_entries+lalea.fh_entries": ("true+2+1", "true+16+4"),
     },
     "lsm": {
-        "lsm.log_bytes": ("2 MB", "8 MB"),
+        "lsm.log_bytes": ("512 KB", "8 MB"),
         "lsm.segment_bytes": ("4 KB", "64 KB"),
         "lsm.entry_words_max": ("1", "5"),
         "lsm.gc_period_us": ("1", "5.5"),
         "lsm.gc_requests": ("1", "2"),
-        "lsm.index_bytes": ("16 MB",),
+        "lsm.index_bytes": ("256 KB", "16 MB"),
         "lsm.index_levels_max": ("1", "4"),
         "lsm.index_promotion": ("1/2",),
         "lsm.lookups": ("all",),
@@ -255,8 +257,10 @@ DESIGN_KEYS: dict[str, dict[str, tuple[str, ...]]] = {
         "redu.victim_read_cycles": ("0", "40"),
         "redu.load_aware_allocation": ("true",),
         "redu.buffered_headers": ("true",),
-        "redu.load_aware_allocation+lalea.fle_entries": ("true+512", "true+768"),
-        "redu.load_aware_allocation+lalea.fh_entries": ("true+32", "true+64"),
+        "redu.load_aware_allocation+lalea.fle_entries+lalea.fh_entries": (
+            "true+96+16",
+            "true+256+32",
+        ),
         "redu.load_aware_allocation+lalea.chained_transactions": ("true+1", "true+2"),
         "redu.buffered_headers+controller.adr_entries": ("true+2", "true+16"),
     },
@@ -358,6 +362,11 @@ MACHINE_KEYS: tuple[tuple[tuple[str, ...], Settings, dict[str, tuple[str, ...]]]
         },
     ),
     (
+        ("undo-clwb", "redo-clwb"),
+        FEATURES["two-threads-out-of-order"],
+        {"core.write_combining_lines": ("1", "2", "3")},
+    ),
+    (
         ("morlog-slde",),
         CELLS,
         {
@@ -365,8 +374,8 @@ MACHINE_KEYS: tuple[tuple[tuple[str, ...], Settings, dict[str, tuple[str, ...]]]
             "pm.expansion": ("false",),
             "pm.codec": ("none", "crade", "slde"),
             "tlc.latency_000_ns": ("55.5",),
-            "tlc.latency_001_ns": ("5.5",),
-            "tlc.latency_010_ns": ("5.5",),
+            "tlc.latency_001_ns": ("500.5",),
+            "tlc.latency_010_ns": ("500.5",),
             "tlc.latency_011_ns": ("500.5",),
             "tlc.latency_100_ns": ("500.5",),
             "tlc.latency_101_ns": ("500.5",),

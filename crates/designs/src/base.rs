@@ -44,8 +44,8 @@ use graven_base::memory::{Addr, LineAddr, LineData, WORD_BYTES};
 use graven_base::section;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    Design, DesignContext, DesignInfo, Guarantee, Mutants, Named, RecoveryReport, Stall, Store,
-    WritebackAction,
+    DesignContext, DesignInfo, Guarantee, MutantSet, Named, Plug, RawAction, RecoveryReport, Stall,
+    Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -194,7 +194,7 @@ impl Record {
 struct Area {
     start: Addr,
     slots: u64,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl Area {
@@ -244,7 +244,7 @@ struct Thread {
 
 struct Base {
     threads: Vec<Thread>,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 /// What a durable write means to its thread; the token is the thread with this in the low bits.
@@ -344,7 +344,7 @@ impl Base {
     }
 }
 
-impl Design for Base {
+impl Plug for Base {
     fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].records_of_tx = 0;
         Stall::None
@@ -371,15 +371,10 @@ impl Design for Base {
         Stall::UntilReleased
     }
 
-    fn llc_evict(
-        &mut self,
-        _m: &mut Machine,
-        line: LineAddr,
-        _content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, _m: &mut Machine, line: LineAddr, _content: &LineData) -> RawAction {
         let overtakes = self.mutants.has(Mutant::EvictionOvertakesRecord);
         let after = if overtakes { 0 } else { self.records_of(line) };
-        WritebackAction::Send { after, token: 0 }
+        RawAction::Send { after, token: 0 }
     }
 
     fn on_durable(&mut self, m: &mut Machine, token: Token) {
@@ -526,7 +521,7 @@ mod tests {
 
     #[test]
     fn passes_alternate_and_slots_come_round() {
-        let area = Area { start: Addr(4096), slots: 3, mutants: Mutants::NONE };
+        let area = Area { start: Addr(4096), slots: 3, mutants: MutantSet::NONE };
         let places: Vec<(u64, bool)> = (0..7).map(|n| (area.slot(n).0, area.torn(n))).collect();
         let [a, b, c] = [4096, 4096 + 32, 4096 + 64];
         let expected =

@@ -3,7 +3,7 @@
 //! Lines reach PM when the caches evict them and not before; after a power failure anything may be
 //! missing or there in part. Unsafe, and marked so.
 
-use graven_machine::design::{Design, DesignInfo};
+use graven_machine::design::{DesignInfo, Plug};
 
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
@@ -16,4 +16,4 @@ pub const INFO: DesignInfo = DesignInfo {
 
 struct Ideal;
 
-impl Design for Ideal {}
+impl Plug for Ideal {}

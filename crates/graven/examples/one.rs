@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use graven::design::Mutants;
+use graven::design::MutantSet;
 
 use graven::sim::Simulation;
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let workload = args.next().ok_or("a workload")?;
     let transactions = args.next().unwrap_or_else(|| "10000".into()).parse()?;
     let mut config = registry().machine("silo")?;
-    let mut mutants = Mutants::NONE;
+    let mut mutants = MutantSet::NONE;
     for setting in args {
         let (key, value) = setting.split_once('=').ok_or("KEY=VALUE")?;
         match key {

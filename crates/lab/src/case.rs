@@ -12,7 +12,7 @@ use crate::litmus::{
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image};
-use graven_machine::design::{DesignInfo, Guarantee, Mutants};
+use graven_machine::design::{DesignInfo, Guarantee, MutantSet};
 use graven_machine::registry::Registry;
 use graven_machine::sim::Crash;
 use graven_machine::sim::{CrashOptions, SimError, Spec};
@@ -83,7 +83,7 @@ impl Case {
         }
         let mutants = match &litmus.mutant {
             Some(name) => design.mutant(name)?,
-            None => Mutants::NONE,
+            None => MutantSet::NONE,
         };
         let threads = litmus.threads.len() as u64;
         let mut spec = Spec::new(config, design, &WORKLOAD, Some(threads), Some(1), 0)?;

@@ -28,6 +28,28 @@ pub type Token = u64;
 /// Position in the machine's single order of writes that others may wait for; 0: none.
 pub type OrderSeq = u64;
 
+/// A place in the order of writes that others may wait for, or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WriteOrder(OrderSeq);
+
+impl WriteOrder {
+    /// No place: what waits for it waits for nothing.
+    pub const NONE: WriteOrder = WriteOrder(0);
+
+    pub(crate) const fn from_number(number: OrderSeq) -> WriteOrder {
+        WriteOrder(number)
+    }
+
+    pub(crate) const fn number(self) -> OrderSeq {
+        self.0
+    }
+
+    /// Whether it is no place.
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// A write of up to one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {
@@ -68,6 +90,18 @@ impl Write {
             arrived: 0,
             fences: 0,
         }
+    }
+
+    /// It, with a place among the ordered writes.
+    #[must_use]
+    pub const fn ordered(self, order: WriteOrder) -> Write {
+        Write { order: order.0, ..self }
+    }
+
+    /// It, durable only after every ordered write up to this one.
+    #[must_use]
+    pub const fn after(self, after: WriteOrder) -> Write {
+        Write { after: after.0, ..self }
     }
 
     /// Consecutive words within one line, unordered and unreported.

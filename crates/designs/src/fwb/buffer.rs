@@ -13,7 +13,7 @@ use crate::packed_log::{Kind, Record, dirty_bytes};
 use graven_base::ids::Tx;
 use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
-use graven_machine::design::{Mutants, Store};
+use graven_machine::design::{MutantSet, Store};
 
 /// A record on its way to the log.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +37,12 @@ pub struct LogBuffer {
     in_a_hurry: u64,
     /// When the next may leave.
     next_leave: Cycle,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl LogBuffer {
     /// An empty buffer of so many entries.
-    pub fn new(entries: u32, dirty_flags: bool, mutants: Mutants) -> Self {
+    pub fn new(entries: u32, dirty_flags: bool, mutants: MutantSet) -> Self {
         let capacity = entries.max(1) as usize;
         Self {
             fifo: VecDeque::with_capacity(capacity),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn buffer(entries: u32) -> LogBuffer {
-        LogBuffer::new(entries, false, Mutants::NONE)
+        LogBuffer::new(entries, false, MutantSet::NONE)
     }
 
     fn take(buffer: &mut LogBuffer, at_most: usize, now: Cycle) -> Vec<Record> {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn flags_follow_merges_and_an_entry_without_a_dirty_byte_says_nothing() {
-        let mut buffer = LogBuffer::new(15, true, Mutants::NONE);
+        let mut buffer = LogBuffer::new(15, true, MutantSet::NONE);
         let store = |addr, new| Store { tx: TX, core: 0, addr: Addr(addr), old: 0, new };
         buffer.push(entry(64, 1, 2), TX, 0);
         buffer.push(entry(72, 1, 2), TX, 0);

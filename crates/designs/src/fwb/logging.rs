@@ -6,7 +6,7 @@ use crate::packed_log::{Kind, Record};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::LineAddr;
 use graven_base::time::{Cycle, NEVER};
-use graven_machine::design::{Mutants, Stall, Store};
+use graven_machine::design::{MutantSet, Stall, Store};
 use graven_machine::machine::Machine;
 use graven_machine::request::OrderSeq;
 
@@ -78,7 +78,7 @@ impl Fwb {
 
     /// Puts a transaction's record into the buffer. Returns its place in the log, or one before that.
     fn append(&mut self, m: &mut Machine, record: Record, tx: Tx) -> u64 {
-        debug_assert!(self.free_places() > 0 || self.mutants != Mutants::NONE, "there was room");
+        debug_assert!(self.free_places() > 0 || self.mutants != MutantSet::NONE, "there was room");
         let place = self.end.place_behind(self.buffer.len());
         let id = tx.number as u16 & self.id_mask;
         let record = Record { thread: tx.thread as u8, tx: id, ..record };

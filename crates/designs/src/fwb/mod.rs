@@ -141,8 +141,7 @@ use graven_base::{choice, section};
 use graven_machine::config::PmConfig;
 use graven_machine::config::traversal_cycles;
 use graven_machine::design::{
-    Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, Stall, Store,
-    WritebackAction,
+    Code, DesignContext, DesignInfo, Guarantee, MutantSet, OpAction, Plug, RawAction, Stall, Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -417,7 +416,7 @@ struct Fwb {
     cuts: [u64; 2],
     data_writes: DataWrites,
     truncation: Option<Truncation>,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 fn check(context: &DesignContext) -> Result<(), ConfigError> {
@@ -514,7 +513,7 @@ impl Fwb {
     }
 }
 
-impl Design for Fwb {
+impl Plug for Fwb {
     fn start(&mut self, m: &mut Machine) {
         if self.write_back == WriteBack::Scan {
             self.scanner.start(m);
@@ -540,17 +539,12 @@ impl Design for Fwb {
         self.log_commit(m, tx)
     }
 
-    fn llc_evict(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        _content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> RawAction {
         let after = self.order_before(m, line);
         if self.mutants.has(Mutant::HeadIgnoresEvictions) {
-            return WritebackAction::Send { after, token: 0 };
+            return RawAction::Send { after, token: 0 };
         }
-        WritebackAction::Send { after, token: Meaning::Evicted.token(self.data_writes.sent()) }
+        RawAction::Send { after, token: Meaning::Evicted.token(self.data_writes.sent()) }
     }
 
     fn on_durable(&mut self, m: &mut Machine, token: Token) {

@@ -11,7 +11,7 @@ use crate::torn;
 use crate::torn::TORN;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::{DesignContext, MutantSet};
 use graven_machine::request::{Write, WriteClass};
 
 /// Where the slots lie.
@@ -24,7 +24,7 @@ pub struct Slots {
     bytes: u64,
     /// What its records hold.
     values: LogValues,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl Slots {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_new_log_holds_no_word_of_the_first_pass() {
-        let mutants = Mutants::NONE;
+        let mutants = MutantSet::NONE;
         let slots =
             Slots { start: Addr(4096), count: 3, bytes: 64, values: LogValues::Both, mutants };
         let mut image = SurvivingImage::default();
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn passes_alternate_and_slots_come_round() {
-        let mutants = Mutants::NONE;
+        let mutants = MutantSet::NONE;
         let slots =
             Slots { start: Addr(4096), count: 3, bytes: 32, values: LogValues::Both, mutants };
         assert_eq!(slots.head(), Addr(4096));
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn neighbours_in_a_log_line_are_one_write() {
-        let (values, mutants) = (LogValues::Both, Mutants::NONE);
+        let (values, mutants) = (LogValues::Both, MutantSet::NONE);
         let slots = |bytes| Slots { start: Addr(4096), count: 4, bytes, values, mutants };
         let entry = |undo| Record { kind: Kind::UndoRedo, undo, ..Record::BLANK };
         let (wide, narrow) = (slots(64), slots(32));
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn four_records_of_one_value_share_a_line() {
         for values in [LogValues::Redo, LogValues::Undo] {
-            let (start, mutants) = (Addr(4096), Mutants::NONE);
+            let (start, mutants) = (Addr(4096), MutantSet::NONE);
             let slots = Slots { start, count: 8, bytes: 16, values, mutants };
             assert_eq!([0, 1, 2, 3].map(|n| slots.rest_of_line(n)), [4, 3, 2, 1]);
             let entry = Record { kind: Kind::UndoRedo, undo: 5, redo: 6, ..Record::BLANK };

@@ -16,7 +16,7 @@
 //! - **Mapping table** (`mapping_table_bytes`, `mapping`). An entry of 16 B (two 40-bit addresses,
 //!   a mask of words) for each line and slice with words of it that are the newest and not at home; made when
 //!   the word enters the buffer, so that evicted and flushed lines are found alike.
-//! - **WritebackAction** from the LLC sends nothing: what transactions stored is in slices. (Programs store to
+//! - **RawAction** from the LLC sends nothing: what transactions stored is in slices. (Programs store to
 //!   PM in transactions only; every dirty line has the persistent bit.)
 //! - **Miss** (§III-C). With entries in the mapping table: its slices and its home are read in parallel and
 //!   unpacked (`unpack_cycles`). Slices that the OOP data buffer still has come from there. Without:
@@ -141,7 +141,7 @@ use graven_base::time::cycles;
 use graven_base::{choice, section};
 use graven_machine::config::CoreConfig;
 use graven_machine::design::{
-    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
+    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -174,7 +174,7 @@ section! {
         oop_buffer_bytes: Size = Size::kb(1), Size(256)..=Size::mb(1), "B";
         /// Mapping table of all controllers together (§III-C); an entry takes 16 B.
         mapping_table_bytes: Size = Size::mb(2), Size(128)..=Size::gb(1), "B";
-        /// WritebackAction buffer of all controllers together (§III-C); a line takes 72 B.
+        /// RawAction buffer of all controllers together (§III-C); a line takes 72 B.
         eviction_buffer_bytes: Size = Size::kb(128), Size(72)..=Size::gb(1), "B";
         /// Time of a read that the eviction buffer or the OOP data buffer serves, once it has reached the controller.
         buffer_read_cycles: u32 = 1, 0..=1000, "cycles";
@@ -366,7 +366,7 @@ struct Controller {
 
 struct Hoop {
     config: HoopConfig,
-    mutants: Mutants,
+    mutants: MutantSet,
     gc_period: Cycle,
     controllers: Vec<Controller>,
     threads: Vec<Thread>,
@@ -450,7 +450,7 @@ fn check(context: &DesignContext, geometry: &Geometry) -> Result<(), ConfigError
     Ok(())
 }
 
-impl Design for Hoop {
+impl Plug for Hoop {
     fn start(&mut self, m: &mut Machine) {
         for controller in &mut self.controllers {
             let word = m.memory.content(controller.region.geometry.sequence().line())
@@ -476,20 +476,15 @@ impl Design for Hoop {
         self.end(m, tx.thread as usize)
     }
 
-    fn llc_evict(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        _content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> RawAction {
         if self.mutants.has(Mutant::EvictionGoesHome) {
-            return WritebackAction::Send { after: 0, token: 0 };
+            return RawAction::Send { after: 0, token: 0 };
         }
         if self.threads.iter().any(|t| t.has_words_of(line)) {
             m.cover(Cover::EvictedWhileOpen as usize);
         }
         m.note(|| format!("{line} leaves the caches; its words are in slices"));
-        WritebackAction::Absorb
+        RawAction::Absorb
     }
 
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {

@@ -3,7 +3,7 @@
 use super::layout::{BlockState, Geometry, Header, NEXT_MAX, Sequence, SliceNumber, index_entry};
 use super::{Cover, Mutant};
 use graven_base::memory::Addr;
-use graven_machine::design::Mutants;
+use graven_machine::design::MutantSet;
 use graven_machine::machine::Machine;
 use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
 
@@ -56,12 +56,12 @@ pub struct Region {
     next: u32,
     free: u32,
     sequence: Sequence,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl Region {
     /// A region whose blocks are all free.
-    pub fn new(geometry: Geometry, sequence: Sequence, mutants: Mutants) -> Region {
+    pub fn new(geometry: Geometry, sequence: Sequence, mutants: MutantSet) -> Region {
         let block = Block {
             state: BlockState::Unused,
             leaving: false,
@@ -318,7 +318,7 @@ mod tests {
     fn region() -> Region {
         let geometry = Geometry::within(Addr(4096), 5 << 10, 1 << 10);
         assert_eq!((geometry.blocks, geometry.data_slices()), (4, 6));
-        Region::new(geometry, Sequence::of(0), Mutants::NONE)
+        Region::new(geometry, Sequence::of(0), MutantSet::NONE)
     }
 
     fn collect(region: &mut Region, m: &mut Machine) -> Vec<u32> {

@@ -23,7 +23,7 @@ use graven_base::config::ConfigError;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
+use graven_machine::design::{DesignContext, MutantSet, RecoveryReport};
 use graven_machine::machine::Machine;
 use graven_machine::request::{Write, WriteClass};
 
@@ -112,7 +112,7 @@ pub(super) struct CircularLog {
     coming: Vec<Coming>,
     /// Number of the next record, over all threads.
     next: u64,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl CircularLog {

@@ -23,7 +23,7 @@ use super::{About, Mutant};
 use crate::lalea::{BankTable, ENTRIES};
 use graven_base::config::ConfigError;
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::{DesignContext, MutantSet};
 use graven_machine::machine::Machine;
 use graven_machine::request::{Token, Write, WriteClass};
 
@@ -97,7 +97,7 @@ pub(super) struct LoadAwareLog {
     chains: Vec<Chain>,
     /// Lines that have found no free block, oldest first.
     waiting: VecDeque<(Place, LineData)>,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl LoadAwareLog {

@@ -21,7 +21,7 @@
 //! - **Proactive flushing** (Silo §VI-A: enabled). A core remembers the `recent_lines` lines that its
 //!   transaction stored to last; the one that falls off that list is pushed. If it is stored to again,
 //!   the push was in vain (counted), and it is pushed again.
-//! - **WritebackAction** from the LLC puts a line with uncommitted words into the pool, too; misses on lines in
+//! - **RawAction** from the LLC puts a line with uncommitted words into the pool, too; misses on lines in
 //!   the pool are served from it.
 //! - **Overflow.** A line that finds no place waits if a committed one is about to leave (`wait_for_place`; LALEA
 //!   §IV-B can be read so that it does not). If uncommitted lines fill the pool, undo logging takes over (Silo §V): the controller reads the old line from PM,
@@ -88,7 +88,7 @@ use graven_base::time::Cycle;
 use graven_base::{choice, section};
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
+    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -292,7 +292,7 @@ struct Lad {
     places: usize,
     /// How many of them are in use, and since when.
     in_use: (u64, Cycle),
-    mutants: Mutants,
+    mutants: MutantSet,
     threads: Vec<Thread>,
     coming: ByLine<Coming>,
     gathered: ByLine<Gathered>,
@@ -329,7 +329,7 @@ impl Lad {
     }
 }
 
-impl Design for Lad {
+impl Plug for Lad {
     fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].tx = tx.number;
         Stall::None
@@ -374,20 +374,15 @@ impl Design for Lad {
         Stall::UntilReleased
     }
 
-    fn llc_evict(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
         let open = self.threads.iter().any(|t| t.writes.find(line).is_some());
         if !open && self.coming.get(line).is_none() && self.gathered.get(line).is_none() {
-            return WritebackAction::Send { after: 0, token: 0 };
+            return RawAction::Send { after: 0, token: 0 };
         }
         if self.leaves(m, line, content, m.now()) {
             self.place(m, line);
         }
-        WritebackAction::Absorb
+        RawAction::Absorb
     }
 
     fn llc_fill(&mut self, _m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {

@@ -158,7 +158,7 @@ impl Lsm {
             };
             let (transactions, read_lines) = log.read_segment(head, read, visit);
             debug_assert!(
-                read_lines == lines || self.mutants != graven_machine::design::Mutants::NONE,
+                read_lines == lines || self.mutants != graven_machine::design::MutantSet::NONE,
                 "segment {segment} has {lines} lines of transactions, and {read_lines} were found"
             );
             collection.transactions += transactions;

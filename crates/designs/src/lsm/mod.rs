@@ -91,8 +91,8 @@ use graven_base::time::cycles;
 use graven_base::{choice, section};
 use graven_machine::config::{CoreConfig, DramConfig};
 use graven_machine::design::{
-    Code, Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, OpAction, Stall, Store,
-    WritebackAction,
+    Code, DesignContext, DesignInfo, Fill, Guarantee, MutantSet, OpAction, Plug, RawAction, Stall,
+    Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -311,7 +311,7 @@ struct Lsm {
     /// Kept for their memory.
     runs: Vec<Run>,
     payload: Vec<u64>,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 /// Bytes of a slot of the write set: home address and word.
@@ -382,7 +382,7 @@ fn before_index(config: &LsmConfig, threads: u32) -> u64 {
     LINE_BYTES + u64::from(threads) * write_set
 }
 
-impl Design for Lsm {
+impl Plug for Lsm {
     fn start(&mut self, m: &mut Machine) {
         let heap = m.memory.dram_heap();
         self.sequence_counter = heap;
@@ -423,13 +423,8 @@ impl Design for Lsm {
     }
 
     /// The write set or the log has the words that are dirty.
-    fn llc_evict(
-        &mut self,
-        _m: &mut Machine,
-        _line: LineAddr,
-        _content: &LineData,
-    ) -> WritebackAction {
-        WritebackAction::Absorb
+    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> RawAction {
+        RawAction::Absorb
     }
 
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {

@@ -77,7 +77,7 @@ use graven_base::{choice, section};
 use graven_machine::config::L1Config;
 use graven_machine::config::traversal_cycles;
 use graven_machine::design::{
-    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
+    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -469,7 +469,7 @@ struct Morlog {
     data_in_flight: slab::Slab<DataWrite>,
     truncation: Option<Truncation>,
     table: Option<TransactionTable>,
-    mutants: Mutants,
+    mutants: MutantSet,
     cores: u32,
     /// Per thread, the core on which it was last seen to store.
     core_of: Vec<u32>,
@@ -545,7 +545,7 @@ impl Morlog {
     }
 }
 
-impl Design for Morlog {
+impl Plug for Morlog {
     fn start(&mut self, m: &mut Machine) {
         if self.table.is_none() {
             self.scanner.start(m);
@@ -590,25 +590,20 @@ impl Design for Morlog {
         self.line_leaves_l1(m, core, line);
     }
 
-    fn llc_evict(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
         let after = self.order_before(m, line);
         let mask = !self.parking.mask(line);
         if mask == 0 {
-            return WritebackAction::Absorb;
+            return RawAction::Absorb;
         }
         let token = self.data_leaves(m, line, mask, false);
         self.cached_leaves(line, token);
         if mask != WordMask::MAX && !self.has(Mutant::ParkedWordsLeave) {
             let write = Write::line(WriteClass::Data, line, *content);
             m.write(Write { mask, after, token, ..write }, 0);
-            return WritebackAction::Absorb;
+            return RawAction::Absorb;
         }
-        WritebackAction::Send { after, token }
+        RawAction::Send { after, token }
     }
 
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {

@@ -99,7 +99,7 @@ use graven_base::section;
 use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
+    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -281,7 +281,7 @@ impl About {
 
 struct OptRedo {
     config: OptRedoConfig,
-    mutants: Mutants,
+    mutants: MutantSet,
     threads: Vec<Thread>,
     victims: Victims,
     /// Commit sequence number of the newest transaction.
@@ -332,7 +332,7 @@ impl OptRedo {
     }
 
     /// A line is parked for all transactions that might have stored to it.
-    fn park(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> WritebackAction {
+    fn park(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> RawAction {
         if victim.open != 0 {
             m.cover(Cover::VictimUncommitted as usize);
         }
@@ -340,7 +340,7 @@ impl OptRedo {
             && let Some(older) = self.victims.find_mut(line)
         {
             *older = Victim { data: older.data, ..victim };
-            return WritebackAction::Absorb;
+            return RawAction::Absorb;
         }
         let parked = self.victims.park(line, victim);
         match parked {
@@ -348,7 +348,7 @@ impl OptRedo {
             Parked::Replaced => m.cover(Cover::VictimReplaced as usize),
             Parked::Waits if self.mutants.has(Mutant::OverflowGoesHome) => {
                 self.victims.give_up_newest();
-                return WritebackAction::Send { after: 0, token: 0 };
+                return RawAction::Send { after: 0, token: 0 };
             }
             Parked::Waits => {
                 m.cover(Cover::VictimWaits as usize);
@@ -358,7 +358,7 @@ impl OptRedo {
             }
         }
         self.victims.count(m, parked);
-        WritebackAction::Absorb
+        RawAction::Absorb
     }
 
     /// Only transactions that have ended make room.
@@ -372,7 +372,7 @@ impl OptRedo {
     }
 }
 
-impl Design for OptRedo {
+impl Plug for OptRedo {
     fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let t = store.tx.thread as usize;
         if self.merge(m, store) {
@@ -405,17 +405,12 @@ impl Design for OptRedo {
         Stall::UntilReleased
     }
 
-    fn llc_evict(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
         let open = self.open_threads();
         let unaware = self.mutants.has(Mutant::CommittedNotParked);
         let newest = if unaware { self.retired } else { self.sequence };
         if open == 0 && newest <= self.retired || self.mutants.has(Mutant::EvictionsGoHome) {
-            return WritebackAction::Send { after: 0, token: 0 };
+            return RawAction::Send { after: 0, token: 0 };
         }
         self.park(m, line, Victim { data: *content, open, newest })
     }

@@ -6,7 +6,7 @@ use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::{DesignContext, MutantSet};
 
 /// One line of data, one of metadata.
 pub(super) const SLOT_BYTES: u64 = 2 * LINE_BYTES;
@@ -84,7 +84,7 @@ impl Metadata {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl Area {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn slots_come_round_behind_the_header_and_passes_alternate() {
-        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::NONE };
+        let area = Area { start: Addr(4096), slots: 2, mutants: MutantSet::NONE };
         let places: Vec<(u64, bool)> =
             (0..5).map(|n| (area.data(n).addr().0 - 4096, area.torn(n))).collect();
         assert_eq!(places, [(128, true), (256, true), (128, false), (256, false), (128, true)]);

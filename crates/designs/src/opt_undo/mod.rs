@@ -86,7 +86,7 @@ use graven_base::memory::{LineAddr, LineData};
 use graven_base::section;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    Design, DesignContext, DesignInfo, Guarantee, Mutants, Stall, Store, WritebackAction,
+    DesignContext, DesignInfo, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -204,7 +204,7 @@ struct OptUndo {
     /// Lines of open transactions on their way home, oldest first.
     flights: Vec<Flight>,
     entries_per_record: usize,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl OptUndo {
@@ -236,7 +236,7 @@ impl OptUndo {
     }
 }
 
-impl Design for OptUndo {
+impl Plug for OptUndo {
     fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].tx = tx.number;
         Stall::None
@@ -270,20 +270,15 @@ impl Design for OptUndo {
         }
     }
 
-    fn llc_evict(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        _content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> RawAction {
         if self.threads.iter().all(|t| t.lines.find(line).is_none()) {
-            return WritebackAction::Send { after: 0, token: 0 };
+            return RawAction::Send { after: 0, token: 0 };
         }
         let mut after = self.headers_of(m, line);
         if self.mutants.has(Mutant::EvictionOvertakesHeader) {
             after = 0;
         }
-        WritebackAction::Send { after, token: self.departs(line, true) }
+        RawAction::Send { after, token: self.departs(line, true) }
     }
 
     fn on_durable(&mut self, m: &mut Machine, token: Token) {

@@ -4,7 +4,7 @@ use super::{Mutant, OptUndoConfig};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::design::{DesignContext, MutantSet};
 
 /// Addresses that a header of one line has room for.
 pub(super) const ENTRIES_MAX: usize = WORDS_PER_LINE - 1;
@@ -100,7 +100,7 @@ pub(super) struct Area {
     record_bytes: u64,
     /// Records that it holds.
     pub(super) slots: u64,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl Area {
@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_record_is_eight_lines_and_slots_come_round() {
-        let area = Area { start: Addr(4096), record_bytes: 512, slots: 2, mutants: Mutants::NONE };
+        let area =
+            Area { start: Addr(4096), record_bytes: 512, slots: 2, mutants: MutantSet::NONE };
         let headers: Vec<(u64, bool)> =
             (0..5).map(|n| (area.header(n).addr().0, area.torn(n))).collect();
         let [a, b] = [4096, 4096 + 512];

@@ -114,7 +114,7 @@ use graven_base::time::Cycle;
 use graven_base::{choice, section};
 use graven_machine::config::CoreConfig;
 use graven_machine::design::{
-    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
+    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -335,7 +335,7 @@ impl About {
 
 struct Osp {
     config: OspConfig,
-    mutants: Mutants,
+    mutants: MutantSet,
     threads: Vec<Thread>,
     tlbs: Vec<Tlb>,
     pages: Pages,
@@ -418,7 +418,7 @@ impl Osp {
     }
 }
 
-impl Design for Osp {
+impl Plug for Osp {
     fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         self.threads[tx.thread as usize].in_transaction = true;
         Stall::None
@@ -450,14 +450,9 @@ impl Design for Osp {
         Stall::UntilReleased
     }
 
-    fn llc_evict(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
         let Some(slot) = self.pages.slot_of(line) else {
-            return WritebackAction::Send { after: 0, token: 0 };
+            return RawAction::Send { after: 0, token: 0 };
         };
         self.stop_consolidation(m, slot);
         let (mut after, mut token) = (self.barrier(line, slot), 0);
@@ -478,12 +473,12 @@ impl Design for Osp {
             token = About::Leaving.line(place);
         }
         if !in_shadow {
-            return WritebackAction::Send { after, token };
+            return RawAction::Send { after, token };
         }
         m.note(|| format!("line {} goes to shadow page {slot}", line.addr()));
         let write = Write::line(WriteClass::Data, place, *content);
         m.write(Write { after, token, ..write }, 0);
-        WritebackAction::Absorb
+        RawAction::Absorb
     }
 
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {

@@ -116,7 +116,7 @@ use graven_base::thread_set::ThreadSet;
 use graven_base::time::Cycle;
 use graven_machine::config::ControllerConfig;
 use graven_machine::design::{
-    Design, DesignContext, DesignInfo, Fill, Guarantee, Mutants, Stall, Store, WritebackAction,
+    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -344,7 +344,7 @@ const fn parts(token: Token) -> (TxId, usize) {
 struct Redu {
     config: ReduConfig,
     lalea: LaleaConfig,
-    mutants: Mutants,
+    mutants: MutantSet,
     threads: Vec<Thread>,
     /// Those that are not known to be at home, in the order in which they began.
     transactions: BTreeMap<TxId, Transaction>,
@@ -428,7 +428,7 @@ impl Redu {
     }
 
     /// A line is held for all transactions that might have stored to it.
-    fn hold(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> WritebackAction {
+    fn hold(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> RawAction {
         if victim.open != 0 {
             m.cover(Cover::VictimUncommitted as usize);
         }
@@ -436,7 +436,7 @@ impl Redu {
             && let Some(older) = self.victims.find_mut(line)
         {
             *older = Victim { data: older.data, ..victim };
-            return WritebackAction::Absorb;
+            return RawAction::Absorb;
         }
         let parked = self.victims.park(line, victim);
         match parked {
@@ -444,7 +444,7 @@ impl Redu {
             Parked::Replaced => m.cover(Cover::VictimReplaced as usize),
             Parked::Waits if self.mutants.has(Mutant::OverflowGoesHome) => {
                 self.victims.give_up_newest();
-                return WritebackAction::Send { after: 0, token: 0 };
+                return RawAction::Send { after: 0, token: 0 };
             }
             Parked::Waits => {
                 m.cover(Cover::VictimWaits as usize);
@@ -453,7 +453,7 @@ impl Redu {
             }
         }
         self.victims.count(m, parked);
-        WritebackAction::Absorb
+        RawAction::Absorb
     }
 
     /// Only transactions that have ended make room.
@@ -467,7 +467,7 @@ impl Redu {
     }
 }
 
-impl Design for Redu {
+impl Plug for Redu {
     fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
         if self.merge(m, store) {
             return Stall::None;
@@ -509,17 +509,12 @@ impl Design for Redu {
         Stall::UntilReleased
     }
 
-    fn llc_evict(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        content: &LineData,
-    ) -> WritebackAction {
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
         let open = self.open_threads();
         let unaware = self.mutants.has(Mutant::CommittedNotHeld);
         let newest = if unaware { self.retired } else { self.sequence };
         if open == 0 && newest <= self.retired || self.mutants.has(Mutant::EvictionsGoHome) {
-            return WritebackAction::Send { after: 0, token: 0 };
+            return RawAction::Send { after: 0, token: 0 };
         }
         self.hold(m, line, Victim { data: *content, open, newest })
     }

@@ -1,9 +1,10 @@
 //! The log area in PM: records of 18 B in media lines, one circular area for each thread.
 
-use super::{DesignContext, SiloConfig};
+use super::SiloConfig;
 use crate::fields::{ADDR_BITS, THREAD_BITS, TX_BITS};
 use graven_base::memory::{Addr, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
+use graven_machine::design::DesignContext;
 
 /// Bytes of one record in the log area (§III-F: "each undo log entry is only 18B").
 pub const RECORD_BYTES: u64 = (HEAD_BITS as u64).div_ceil(8) + WORD_BYTES;

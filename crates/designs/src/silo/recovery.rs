@@ -1,9 +1,10 @@
 //! Recovery (§III-G), from the registers and the bytes of the log areas.
 
+use super::Mutant;
 use super::log_area::{Area, TUPLE, read_media_line};
-use super::{DesignContext, Mutant, RecoveryReport};
 use graven_base::memory::Addr;
 use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
 /// is 0; one without a tuple is undone, newest first.
@@ -36,7 +37,7 @@ pub fn recover(
         image.store(Addr(record.addr), record.data);
         report.words_redone += 1;
     }
-    if !context.mutants.has(Mutant::UndoOldestFirst) {
+    if !context.mutants().has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
     for record in undo {

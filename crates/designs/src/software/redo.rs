@@ -25,7 +25,7 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
+    Code, DesignContext, DesignInfo, Guarantee, MutantSet, OpAction, Plug, RecoveryReport,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -113,7 +113,7 @@ struct Thread {
 struct Redo {
     logging: Logging,
     threads: Vec<Thread>,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl Redo {
@@ -252,7 +252,7 @@ impl Redo {
     }
 }
 
-impl Design for Redo {
+impl Plug for Redo {
     fn start(&mut self, m: &mut Machine) {
         let heap = m.memory.dram_heap();
         self.threads.iter_mut().for_each(|t| t.words.set_base(heap));

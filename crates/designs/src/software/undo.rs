@@ -24,7 +24,7 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::Addr;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
+    Code, DesignContext, DesignInfo, Guarantee, MutantSet, OpAction, Plug, RecoveryReport,
 };
 use graven_machine::machine::Machine;
 use graven_machine::mutants;
@@ -90,7 +90,7 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "undo-clwb-literal",
     summary: "undo-clwb as published: no fence between a record and its store",
     default: false,
-    inherent: Mutants::only(Mutant::RecordNotAwaited as usize),
+    inherent: MutantSet::only(Mutant::RecordNotAwaited as usize),
     ..INFO
 };
 
@@ -115,7 +115,7 @@ struct Thread {
 struct Undo {
     logging: Logging,
     threads: Vec<Thread>,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 impl Undo {
@@ -185,7 +185,7 @@ impl Undo {
     }
 }
 
-impl Design for Undo {
+impl Plug for Undo {
     fn start(&mut self, m: &mut Machine) {
         let heap = m.memory.dram_heap();
         self.threads.iter_mut().for_each(|t| t.words.set_base(heap));

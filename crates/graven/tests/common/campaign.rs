@@ -4,7 +4,7 @@ use super::registry;
 use graven::config::validate;
 use std::collections::BTreeSet;
 
-use graven::design::Mutants;
+use graven::design::MutantSet;
 use graven::lab::case::{Case, designs_of};
 use graven::lab::explorer::{CrashRun, Outcome, Tally, Thoroughness, Violation};
 use graven::lab::litmus::{Litmus, parse};
@@ -49,7 +49,11 @@ impl Found {
 
 impl Campaign {
     /// Examines a design.
-    pub fn examine(&self, design: &'static graven::design::DesignInfo, mutants: Mutants) -> Found {
+    pub fn examine(
+        &self,
+        design: &'static graven::design::DesignInfo,
+        mutants: MutantSet,
+    ) -> Found {
         let mut found =
             Found { cover_points: vec![0; design.cover_points.len()], ..Found::default() };
         for seed in 1..=self.runs {
@@ -85,7 +89,7 @@ pub fn demand(design: &str, campaigns: &[(Campaign, &[(&str, u64)])], programs: 
     let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
     let (mut violated, mut cover_points) = (BTreeSet::new(), vec![0; design.cover_points.len()]);
     for (number, (campaign, mutants)) in campaigns.iter().enumerate() {
-        let intact = campaign.examine(design, Mutants::NONE);
+        let intact = campaign.examine(design, MutantSet::NONE);
         assert_eq!(intact.what(), None, "{}, campaign {number}", design.name);
         cover_points.iter_mut().zip(&intact.cover_points).for_each(|(sum, n)| *sum += n);
         for &(name, points_max) in *mutants {

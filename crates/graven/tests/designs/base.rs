@@ -10,7 +10,7 @@ use crate::common::registry;
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, simulation};
 use graven::config::ControllerConfig;
-use graven::design::Mutants;
+use graven::design::MutantSet;
 
 use graven::stats::Value;
 
@@ -68,7 +68,7 @@ fn no_line_overtakes_a_record_of_any_thread() {
     for workload in [&SHARED_LINES, &CELLS] {
         for settings in [WITHOUT_ADR, FOUR_CHANNELS] {
             let campaign = Campaign { workload, settings, ..CRAMPED };
-            let found = campaign.examine(find("base").expect("registered"), Mutants::NONE);
+            let found = campaign.examine(find("base").expect("registered"), MutantSet::NONE);
             assert_eq!(found.what(), None, "{} on {settings:?}", workload.name);
             assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
         }
@@ -119,7 +119,7 @@ fn ideal_violates_within_a_hundred_crash_points() {
             first_transaction: 0,
             runs: 1,
         };
-        let found = campaign.examine(find("ideal").expect("registered"), Mutants::NONE);
+        let found = campaign.examine(find("ideal").expect("registered"), MutantSet::NONE);
         assert!(found.violation.is_some(), "not in {}", workload.name);
         assert!(found.tally.crash_points <= 100, "{}: {:?}", workload.name, found.tally);
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::common::{CELLS, simulation, tiny_config, with_each};
 use graven::config::Config;
-use graven::design::Mutants;
+use graven::design::MutantSet;
 
 use graven::memory::Addr;
 use graven::sim::{Observer, SimError, Simulation};
@@ -223,7 +223,7 @@ fn every_design_leaves_the_same_data_and_the_same_run_twice_is_the_same() {
             let (digest, counters) = match first {
                 Ok(left) => left,
                 // What is published may lose data in any run.
-                Err(SimError::ReadCheck { .. }) if design.inherent != Mutants::NONE => continue,
+                Err(SimError::ReadCheck { .. }) if design.inherent != MutantSet::NONE => continue,
                 Err(error) => panic!("{} on {name}: {error}", design.name),
             };
             assert_eq!(counters.committed_transactions, 80, "{} on {name}", design.name);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::common::churn::{CHURN, WIDE_CHURN};
 use crate::common::{CELLS, refusal, tiny_config};
 use graven::config::{Config, ConfigError};
-use graven::design::{Guarantee, Mutants, RecoveryReport};
+use graven::design::{Guarantee, MutantSet, RecoveryReport};
 
 use graven::lab::case::Case;
 use graven::lab::explorer::{CrashRun, Outcome, Thoroughness};
@@ -548,7 +548,7 @@ fn slow_cells_are_not_taken_for_a_standstill() {
 
 /// A run that is crashed wherever it can be, on a machine that is smaller still. Settings are `KEY=VALUE`
 /// with keys of the configuration, `adversary`, `garbage`, and `wide` values.
-fn exhaust(design: &str, mutants: Mutants, settings: &str, seed: u64) -> Outcome {
+fn exhaust(design: &str, mutants: MutantSet, settings: &str, seed: u64) -> Outcome {
     let mut config = tiny_config(&[
         ("l1.bytes", "512"),
         ("l2.bytes", "1 KB"),
@@ -628,7 +628,7 @@ const CLWB_DELAYS: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_
 const CLWB_EVICTED: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB llc.bytes=1KB l2.bytes=512 core.count=4 adversary=1 controller.adr=false";
 const CLWB_FULL: &str = "fwb.write_back=clwb fwb.truncation_percent=90 fwb.log_bytes=6KB controller.adr=false adversary=1";
 
-/// Mutants, in which campaign they violate their guarantees, and after how many crash points at most.
+/// MutantSet, in which campaign they violate their guarantees, and after how many crash points at most.
 const CONVICTED: &[(&str, &str, u64)] = &[
     ("whole-means-committed", SMALL, 10),
     ("bit-stays-behind", SMALL, 500),
@@ -696,7 +696,7 @@ const CONVICTED_PACKED: &[(&str, &str, u64)] = &[
 ];
 
 /// Crash points up to the first violation, over the seeds.
-fn points_to_conviction(design: &str, mutants: Mutants, settings: &str) -> Option<u64> {
+fn points_to_conviction(design: &str, mutants: MutantSet, settings: &str) -> Option<u64> {
     let mut points = 0;
     for seed in SEEDS {
         let outcome = exhaust(design, mutants, settings, seed);
@@ -734,7 +734,7 @@ fn without_mutant_the_same_campaigns_convict_nobody_and_reach_every_corner() {
     let settings: BTreeSet<&str> = rows.map(|&(_, settings, _)| settings).collect();
     for settings in settings {
         for seed in SEEDS {
-            let outcome = exhaust("fwb", Mutants::NONE, settings, seed);
+            let outcome = exhaust("fwb", MutantSet::NONE, settings, seed);
             let found = outcome.violations.first();
             assert!(found.is_none(), "{settings}, seed {seed}: {found:#?}");
             assert_eq!(outcome.refused, None, "{settings}, seed {seed}");
@@ -761,7 +761,7 @@ fn a_log_is_created_in_a_region_of_unknown_content() {
             "fwb.log_bytes=16KB fwb.slot_bytes={slot_bytes} controller.adr={adr} {channels} \
              garbage={garbage} {delays}"
         );
-        let outcome = exhaust("fwb", Mutants::NONE, &settings, garbage);
+        let outcome = exhaust("fwb", MutantSet::NONE, &settings, garbage);
         let found = outcome.violations.first();
         assert!(found.is_none(), "{settings}: {found:#?}");
         assert!(outcome.tally.crash_points > 1000 && outcome.refused.is_none(), "{settings}");
@@ -773,7 +773,7 @@ fn the_text_taken_literally_violates() {
     let entry = find("fwb-literal").expect("registered");
     assert!(!entry.default && !entry.is_sound(&registry().defaults()));
     for settings in [SMALL, NO_ADR, DERIVED] {
-        let points = points_to_conviction("fwb-literal", Mutants::NONE, settings);
+        let points = points_to_conviction("fwb-literal", MutantSet::NONE, settings);
         assert!(points.is_some_and(|n| n <= 20), "{settings}: {points:?}");
     }
 }
@@ -839,7 +839,7 @@ fn the_longer_way_of_data_is_no_order() {
         design.cover_points.iter().position(|c| c.name == "hurried-entry").expect("named so");
     let mutated = run(design.mutant("data-does-not-wait").expect("named so"));
     assert_eq!(mutated.violations.len(), 1);
-    let faithful = run(Mutants::NONE);
+    let faithful = run(MutantSet::NONE);
     assert_eq!(faithful.violations, []);
     assert_eq!([mutated.cover_points[hurried], faithful.cover_points[hurried]], [0, 0]);
 }

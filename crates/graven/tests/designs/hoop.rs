@@ -13,7 +13,7 @@ use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{refusal, tiny_config};
 use graven::config::{CoreConfig, L1Config, L2Config, LlcConfig, PmConfig, Size};
 use graven::cost::{Item, Sheet};
-use graven::design::Mutants;
+use graven::design::MutantSet;
 
 use graven::designs::hoop::HoopConfig;
 use graven::program::{Disturbance, Op};
@@ -357,7 +357,7 @@ fn no_crash_point_breaks_a_promise_and_every_corner_is_reached() {
     let mut cover_points = vec![0; design.cover_points.len()];
     for campaign in [CRAMPED, CONTROLLERS, CHURNING] {
         let Found { violation, tally, cover_points: reached } =
-            campaign.examine(design, Mutants::NONE);
+            campaign.examine(design, MutantSet::NONE);
         assert_eq!(violation.map(|c| c.what), None);
         assert!(tally.crash_points > 3000 && tally.recovery > 300, "{tally:?}");
         cover_points.iter_mut().zip(&reached).for_each(|(sum, n)| *sum += n);

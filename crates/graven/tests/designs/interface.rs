@@ -4,14 +4,14 @@
 
 use crate::common::registry;
 use crate::common::{CELLS, tiny_config};
-use graven::design::{Design, DesignInfo, Guarantee, Stall};
+use graven::design::{DesignInfo, Guarantee, Plug, Stall};
 use graven::ids::Tx;
 use graven::machine::Machine;
 use graven::sim::Simulation;
 
 struct Hasty;
 
-impl Design for Hasty {
+impl Plug for Hasty {
     fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
         m.release(tx.thread);
         Stall::None
@@ -28,7 +28,7 @@ static HASTY: DesignInfo = DesignInfo {
 
 struct Forgetful;
 
-impl Design for Forgetful {
+impl Plug for Forgetful {
     fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
         Stall::UntilReleased
     }

@@ -10,7 +10,7 @@ use crate::common::shared_lines::{LINES, SHARED_LINES, THREADS};
 use crate::common::sweep::sweep;
 use crate::common::{CELLS, simulation, tiny_config};
 use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
-use graven::design::Mutants;
+use graven::design::MutantSet;
 use graven::sim::{SimError, Simulation};
 use graven::stats::Stats;
 use rand::{RngExt, SeedableRng};
@@ -186,7 +186,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     let lad = registry().find_design("lad").expect("registered");
     for settings in MACHINES {
         let campaign = Campaign { settings, ..OVERFLOWING };
-        let found = campaign.examine(lad, Mutants::NONE);
+        let found = campaign.examine(lad, MutantSet::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
     }
@@ -197,12 +197,12 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared_or_logged_twice() {
     let literal = registry().find_design("lad-literal").expect("registered");
-    let shared = DRAINING.examine(literal, Mutants::NONE);
+    let shared = DRAINING.examine(literal, MutantSet::NONE);
     assert!(shared.violation.is_some(), "lines are shared");
     assert!(shared.tally.crash_points < 1000, "{:?}", shared.tally);
     let own_lines = |settings| {
         let campaign = Campaign { workload: &CELLS, settings, runs: 4, ..OVERFLOWING };
-        campaign.examine(literal, Mutants::NONE).what().map(str::to_owned)
+        campaign.examine(literal, MutantSet::NONE).what().map(str::to_owned)
     };
     let few = own_lines(&[("controller.adr_entries", "4"), ("lad.log_bytes_per_thread", "16 KB")]);
     assert!(few.is_some(), "lines are logged twice");

@@ -8,7 +8,7 @@ use crate::common::registry;
 use crate::common::shared_lines::{SHARED_LINES, THREADS};
 use crate::common::sweep::sweep;
 use crate::common::{refusal, simulation, tiny_config};
-use graven::design::Mutants;
+use graven::design::MutantSet;
 use graven::sim::SimError;
 
 const LATE: (&str, &str) = ("lad.proactive_flush", "false");
@@ -95,7 +95,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
             first_transaction: 0,
             runs: 6,
         };
-        let found = campaign.examine(design, Mutants::NONE);
+        let found = campaign.examine(design, MutantSet::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 500 && found.tally.in_flight > 500, "{:?}", found.tally);
     }

@@ -10,7 +10,7 @@ use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{refusal, tiny_config};
 use graven::config::{Config, ControllerConfig};
-use graven::design::{DesignInfo, Mutants};
+use graven::design::{DesignInfo, MutantSet};
 use graven::memory::{Addr, LineAddr};
 use graven::program::{Disturbance, Op};
 use graven::sim::{SimError, Simulation};
@@ -396,7 +396,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     const PERIOD: (&str, &str) = ("lsm.gc_period_us", "0.5");
     for settings in MACHINES {
         let campaign = Campaign { settings, runs: 4, ..CROWDED };
-        let found = campaign.examine(lsm(), Mutants::NONE);
+        let found = campaign.examine(lsm(), MutantSet::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 500 && found.tally.in_flight > 100, "{:?}", found.tally);
     }

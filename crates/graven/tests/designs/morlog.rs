@@ -16,7 +16,7 @@ use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, refusal, tiny_config};
 use graven::config::Config;
 use graven::cost::Sheet;
-use graven::design::{Guarantee, Mutants};
+use graven::design::{Guarantee, MutantSet};
 
 use graven::designs::morlog::{LogType, MorlogConfig};
 use graven::lab::case::Case;
@@ -895,7 +895,7 @@ fn a_buffer_as_deep_as_the_caches_is_refused() {
     config.set("morlog.undo_redo_entries", "1").expect("in range");
     assert_eq!((find("morlog").expect("registered").guarantee)(&config), Guarantee::Durable);
     let unsafe_buffer = "morlog.undo_redo_entries=48 morlog.allow_unsafe_buffer=true";
-    let run = |seed| exhaust(&CHURN, Mutants::NONE, unsafe_buffer, seed);
+    let run = |seed| exhaust(&CHURN, MutantSet::NONE, unsafe_buffer, seed);
     let violated = (0..4).any(|seed| !run(seed).violations.is_empty());
     assert!(violated, "data never overtook its log entry");
 }
@@ -1115,7 +1115,7 @@ fn the_six_designs_are_what_their_names_say() {
 /// `garbage` and `first` (the number of each thread's first transaction).
 fn exhaust(
     workload: &'static graven::workload::WorkloadInfo,
-    mutants: Mutants,
+    mutants: MutantSet,
     settings: &str,
     seed: u64,
 ) -> Outcome {
@@ -1188,7 +1188,7 @@ fn small_logs_keep_every_promise_on_hostile_machines() {
             let size = sizes[usize::from(design.contains("per-thread"))];
             let settings = format!("{machine} {design} {codec} morlog.log_bytes={size}");
             let what = format!("{}, {settings}, seed {seed}", workload.name);
-            let outcome = exhaust(workload, Mutants::NONE, &settings, seed);
+            let outcome = exhaust(workload, MutantSet::NONE, &settings, seed);
             let found = outcome.violations.first();
             assert!(found.is_none(), "{what}: {found:#?}");
             assert_eq!(outcome.refused, None, "{what}");

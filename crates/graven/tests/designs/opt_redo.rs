@@ -11,7 +11,7 @@ use crate::common::script::{compute, evict, load, script_on, settle, store, tran
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, preset, refusal, simulation, tiny_config};
 use graven::config::{Config, ControllerConfig};
-use graven::design::Mutants;
+use graven::design::MutantSet;
 use graven::program::{Disturbance, Op};
 use graven::sim::SimError;
 use graven::stats::{Counters, Stats};
@@ -126,7 +126,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     let opt_redo = registry().find_design("opt-redo").expect("registered");
     for settings in machines {
         let found = Campaign { settings: settings.to_vec().leak(), ..EVICTING }
-            .examine(opt_redo, Mutants::NONE);
+            .examine(opt_redo, MutantSet::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
     }
@@ -136,11 +136,11 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared() {
     let literal = registry().find_design("opt-redo-literal").expect("registered");
-    let shared = EVICTING.examine(literal, Mutants::NONE);
+    let shared = EVICTING.examine(literal, MutantSet::NONE);
     assert!(shared.violation.is_some(), "lines are shared");
     assert!(shared.tally.crash_points < 1000, "{:?}", shared.tally);
     let own_lines = Campaign { workload: &CELLS, settings: FULL.settings, runs: 2, ..EVICTING };
-    assert_eq!(own_lines.examine(literal, Mutants::NONE).what(), None);
+    assert_eq!(own_lines.examine(literal, MutantSet::NONE).what(), None);
 }
 
 #[test]

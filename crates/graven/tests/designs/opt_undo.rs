@@ -12,7 +12,7 @@ use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, preset, refusal, tiny_config};
 use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig, PmConfig};
-use graven::design::Mutants;
+use graven::design::MutantSet;
 
 use graven::designs::opt_undo::OptUndoConfig;
 use graven::memory::Addr;
@@ -127,7 +127,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     for workload in [&SHARED_LINES, &CELLS] {
         for settings in MACHINES {
             let campaign = Campaign { workload, settings, ..CRAMPED };
-            let found = campaign.examine(find("opt-undo").expect("registered"), Mutants::NONE);
+            let found = campaign.examine(find("opt-undo").expect("registered"), MutantSet::NONE);
             assert_eq!(found.what(), None, "{} on {settings:?}", workload.name);
             assert!(found.tally.torn > 1000 && found.tally.in_flight > 500, "{:?}", found.tally);
         }
@@ -138,11 +138,11 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared() {
     let literal = find("opt-undo-literal").expect("registered");
-    let shared = ROOMY.examine(literal, Mutants::NONE);
+    let shared = ROOMY.examine(literal, MutantSet::NONE);
     assert!(shared.violation.is_some(), "lines are shared");
     assert!(shared.tally.crash_points < 500, "{:?}", shared.tally);
     let own_lines = Campaign { workload: &CELLS, runs: 2, ..ROOMY };
-    assert_eq!(own_lines.examine(literal, Mutants::NONE).what(), None);
+    assert_eq!(own_lines.examine(literal, MutantSet::NONE).what(), None);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::common::script::{compute, load, script_on, store};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, preset, refusal, tiny_config};
 use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
-use graven::design::Mutants;
+use graven::design::MutantSet;
 
 use graven::memory::Addr;
 use graven::program::{Disturbance, Op};
@@ -379,7 +379,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
     let osp = find("osp").expect("registered");
     let mut reached = vec![0; osp.cover_points.len()];
     for settings in MACHINES {
-        let found = Campaign { settings, ..CAMPAIGN }.examine(osp, Mutants::NONE);
+        let found = Campaign { settings, ..CAMPAIGN }.examine(osp, MutantSet::NONE);
         assert_eq!(found.what(), None, "{settings:?}");
         assert!(found.tally.torn > 1000 && found.tally.in_flight > 400, "{:?}", found.tally);
         reached.iter_mut().zip(&found.cover_points).for_each(|(sum, n)| *sum += n);
@@ -391,7 +391,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
         ("osp.consolidation", "demand"),
     ];
     let workload = registry().find_workload("sps").expect("registered");
-    let found = Campaign { workload, settings, ..CAMPAIGN }.examine(osp, Mutants::NONE);
+    let found = Campaign { workload, settings, ..CAMPAIGN }.examine(osp, MutantSet::NONE);
     assert_eq!(found.what(), None, "{settings:?}");
     reached.iter_mut().zip(&found.cover_points).for_each(|(sum, n)| *sum += n);
     let missed = osp.cover_points.iter().zip(&reached).filter(|&(_, &n)| n == 0);
@@ -403,8 +403,8 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared() {
     let literal = find("osp-literal").expect("registered");
-    assert!(CAMPAIGN.examine(literal, Mutants::NONE).violation.is_some(), "lines are shared");
+    assert!(CAMPAIGN.examine(literal, MutantSet::NONE).violation.is_some(), "lines are shared");
     let settings = &[("osp.tlb_entries", "2"), ("osp.journal_bytes", "1 KB")];
     let own_lines = Campaign { workload: &CELLS, settings, runs: 2, ..CAMPAIGN };
-    assert_eq!(own_lines.examine(literal, Mutants::NONE).what(), None);
+    assert_eq!(own_lines.examine(literal, MutantSet::NONE).what(), None);
 }

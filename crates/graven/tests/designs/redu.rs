@@ -13,7 +13,7 @@ use graven::config::{
     Config, ControllerConfig, CoreConfig, CoreModel, Interleave, L1Config, L2Config, LlcConfig,
     PmConfig, Size,
 };
-use graven::design::Mutants;
+use graven::design::MutantSet;
 use graven::designs::lalea::{LaleaConfig, Lr};
 use graven::designs::redu::ReduConfig;
 use graven::program::Op;
@@ -79,7 +79,7 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
         for name in DESIGNS {
             let design = registry().find_design(name).expect("registered");
             let campaign = Campaign { settings: settings.to_vec().leak(), ..EVICTING };
-            let found = campaign.examine(design, Mutants::NONE);
+            let found = campaign.examine(design, MutantSet::NONE);
             assert_eq!(found.what(), None, "{name}, {settings:?}");
             assert!(found.tally.in_flight > 300, "{name}: {:?}", found.tally);
             cover_points.iter_mut().zip(&found.cover_points).for_each(|(sum, n)| *sum += n);
@@ -96,11 +96,11 @@ fn no_crash_point_of_any_machine_breaks_a_promise() {
 #[test]
 fn the_literal_design_loses_data_where_lines_are_shared() {
     let literal = registry().find_design("redu-literal").expect("registered");
-    let shared = EVICTING.examine(literal, Mutants::NONE);
+    let shared = EVICTING.examine(literal, MutantSet::NONE);
     assert!(shared.violation.is_some(), "lines are shared");
     assert!(shared.tally.crash_points < 1000, "{:?}", shared.tally);
     let own_lines = Campaign { workload: &CELLS, settings: &[], runs: 1, ..EVICTING };
-    assert_eq!(own_lines.examine(literal, Mutants::NONE).what(), None);
+    assert_eq!(own_lines.examine(literal, MutantSet::NONE).what(), None);
 }
 
 #[test]

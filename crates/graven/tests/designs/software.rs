@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use crate::common::script::{cycles_of, load, load_after, run, script_with, store};
 use crate::common::tiny_config;
 use graven::config::Config;
-use graven::design::{Code, Design, DesignInfo, Fill, OpAction};
+use graven::design::{Code, DesignInfo, Fill, OpAction, Plug};
 use graven::ids::ThreadId;
 use graven::machine::Machine;
 use graven::memory::{Addr, Image, LineAddr, LineData};
@@ -46,7 +46,7 @@ static WITH_CODE: DesignInfo = DesignInfo {
 
 struct WithCode;
 
-impl Design for WithCode {
+impl Plug for WithCode {
     fn has_software(&self) -> bool {
         true
     }
@@ -267,7 +267,7 @@ static WRONG: DesignInfo = DesignInfo {
 
 struct Wrong;
 
-impl Design for Wrong {
+impl Plug for Wrong {
     fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
         m.read(line, 1, delay);
         Fill::Design
@@ -313,7 +313,7 @@ struct Defers {
     newest: Option<(Addr, u64)>,
 }
 
-impl Design for Defers {
+impl Plug for Defers {
     fn has_software(&self) -> bool {
         true
     }

@@ -10,8 +10,7 @@ use std::collections::BTreeSet;
 
 use graven::config::ConfigError;
 use graven::design::{
-    Design, DesignContext, DesignInfo, Guarantee, Mutants, RecoveryReport, Stall, Store,
-    WritebackAction,
+    DesignContext, DesignInfo, Guarantee, MutantSet, Plug, RawAction, RecoveryReport, Stall, Store,
 };
 use graven::ids::{ThreadId, Tx};
 use graven::machine::Machine;
@@ -71,7 +70,7 @@ struct Undo {
     threads: Vec<Thread>,
     /// The newest record of any thread.
     newest: OrderSeq,
-    mutants: Mutants,
+    mutants: MutantSet,
 }
 
 /// Tokens: which thread, and whether a line or the commit count became durable.
@@ -97,7 +96,7 @@ impl Undo {
     }
 }
 
-impl Design for Undo {
+impl Plug for Undo {
     fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
         let thread = &mut self.threads[tx.thread as usize];
         thread.words.clear();
@@ -133,13 +132,8 @@ impl Design for Undo {
         Stall::None
     }
 
-    fn llc_evict(
-        &mut self,
-        _m: &mut Machine,
-        _line: LineAddr,
-        _content: &LineData,
-    ) -> WritebackAction {
-        WritebackAction::Send { after: self.records(), token: 0 }
+    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> RawAction {
+        RawAction::Send { after: self.records(), token: 0 }
     }
 
     /// The transaction's lines are written back. When all are durable, the commit count follows.
@@ -322,7 +316,7 @@ const CRAMPED: Campaign = Campaign {
 #[test]
 fn no_crash_point_convicts_it_and_each_of_its_mutants_is_killed() {
     for workload in [&SHARED_LINES, &CELLS] {
-        let intact = Campaign { workload, ..CRAMPED }.examine(&INFO, Mutants::NONE);
+        let intact = Campaign { workload, ..CRAMPED }.examine(&INFO, MutantSet::NONE);
         assert_eq!(intact.what(), None, "{}", workload.name);
         assert!(intact.tally.torn > 1000 && intact.tally.in_flight > 500, "{:?}", intact.tally);
     }

@@ -7,7 +7,7 @@ use crate::common::registry;
 use crate::common::script::{load, script, store};
 use crate::common::tiny_config;
 use graven::config::Config;
-use graven::design::Mutants;
+use graven::design::MutantSet;
 use graven::program::Op;
 use graven::stats::Counters;
 
@@ -142,7 +142,7 @@ fn every_design_counts_the_same_stores() {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
     // Literal readings may lose data in an orderly shutdown, even.
-    let repaired = registry().designs().iter().filter(|d| d.inherent == Mutants::NONE);
+    let repaired = registry().designs().iter().filter(|d| d.inherent == MutantSet::NONE);
     let counts = repaired.map(|design| {
         let workload = registry().find_workload("btree").expect("registered");
         let mut simulation = crate::common::simulation(&config, design.name, workload, 4, 200, 1);

@@ -4,7 +4,7 @@ use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, State};
 use crate::cores::write_combining;
 use crate::cores::write_combining::Combined;
-use crate::design::WritebackAction;
+use crate::design::RawAction;
 use crate::program::{Op, Persist};
 use crate::request::WriteClass;
 use crate::stats::Counters;
@@ -79,7 +79,7 @@ impl Simulation {
         let sent = self.machine.caches.is_dirty(line);
         if sent {
             let content = self.machine.line(line);
-            let WritebackAction::Send { after, token } =
+            let RawAction::Send { after, token } =
                 self.design.llc_evict(&mut self.machine, line, &content)
             else {
                 unreachable!("a design that keeps lines executes no clwb");

@@ -17,7 +17,7 @@ use crate::controller::adversary::Adversary;
 use crate::controller::channel::Notice;
 use crate::cores::pipeline::Pipeline;
 use crate::cores::write_combining::WriteCombining;
-use crate::design::{Design, DesignContext, WritebackAction};
+use crate::design::{DesignContext, Plug, RawAction};
 use crate::machine::Machine;
 use crate::request::{ReadPurpose, Write, WriteClass};
 use crate::stats::{StatisticsConfig, Stats};
@@ -41,7 +41,7 @@ pub struct Simulation {
     pub(super) spec: Spec,
     pub(super) context: DesignContext,
     pub(super) workload: Box<dyn Workload>,
-    pub(super) design: Box<dyn Design>,
+    pub(super) design: Box<dyn Plug>,
     pub(super) machine: Machine,
     pub(super) threads: Vec<Thread>,
     /// Per thread, when its next instruction issues; [`NEVER`] while it cannot. Kept apart from the
@@ -390,10 +390,8 @@ impl Simulation {
             self.machine.count().llc_writebacks += 1;
             self.machine.emit(|| TraceEvent::Evicted(line));
             match self.design.llc_evict(&mut self.machine, line, &content) {
-                WritebackAction::Send { after, token } => {
-                    (write.after, write.token) = (after, token)
-                }
-                WritebackAction::Absorb => return,
+                RawAction::Send { after, token } => (write.after, write.token) = (after, token),
+                RawAction::Absorb => return,
             }
         }
         self.machine.write(write, 0);

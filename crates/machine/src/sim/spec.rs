@@ -1,7 +1,7 @@
 //! What to simulate, checked before anything runs.
 
 use crate::config::{CoreConfig, PmConfig, validate};
-use crate::design::{self, DesignContext, Mutants};
+use crate::design::{self, DesignContext, MutantSet};
 use crate::workload::{self, WorkloadConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::memory::Addr;
@@ -31,8 +31,8 @@ pub struct Spec {
 /// What the crash laboratory adds to a specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CrashOptions {
-    /// Mutants of the design that are in force.
-    pub mutants: Mutants,
+    /// MutantSet of the design that are in force.
+    pub mutants: MutantSet,
     /// Number of each thread's first transaction, so that ids wrap soon.
     pub first_transaction: u64,
     /// Seed of the bytes that the log region holds at first; none: zeroes.

@@ -1,0 +1,104 @@
+//! What happens in a design, for those who count, cover and narrate it.
+//!
+//! A design's protocol says what happened, in one line ([`Port::emit`](super::Port::emit)); what is counted of it, which
+//! cover points it reaches and what a timeline says of it stands in one place, [`DesignEvent::observe`].
+
+use crate::machine::Machine;
+use crate::stats::Counters;
+
+/// A cover point of a design: a state worth reaching in a campaign.
+pub trait CoverPoint: Copy {
+    /// Its place in [`DesignInfo::cover_points`](super::DesignInfo::cover_points).
+    fn index(self) -> usize;
+}
+
+/// Something that happens in a design.
+pub trait DesignEvent: Sized {
+    /// The design's cover points.
+    type Cover: CoverPoint;
+
+    /// Counts it, says which cover points it reaches, and explains it.
+    fn observe(self, to: &mut Observation<'_, Self>);
+}
+
+/// Where an event of a design goes.
+pub struct Observation<'a, E: DesignEvent> {
+    machine: &'a mut Machine,
+    of: std::marker::PhantomData<fn(E)>,
+}
+
+impl<'a, E: DesignEvent> Observation<'a, E> {
+    pub(super) fn new(machine: &'a mut Machine) -> Self {
+        Observation { machine, of: std::marker::PhantomData }
+    }
+
+    /// The counters, to be counted up.
+    #[inline]
+    pub fn count(&mut self) -> &mut Counters {
+        self.machine.count()
+    }
+
+    /// A cover point was reached.
+    #[inline]
+    pub fn cover(&mut self, point: E::Cover) {
+        self.machine.cover(point.index());
+    }
+
+    /// A cover point was reached if this holds.
+    #[inline]
+    pub fn cover_if(&mut self, holds: bool, point: E::Cover) {
+        if holds {
+            self.cover(point);
+        }
+    }
+
+    /// Explains it, for timelines.
+    #[inline]
+    pub fn explain(&mut self, text: impl FnOnce() -> String) {
+        self.machine.note(text);
+    }
+}
+
+/// A design without cover points.
+#[derive(Clone, Copy, Debug)]
+pub enum NoCover {}
+
+impl CoverPoint for NoCover {
+    fn index(self) -> usize {
+        match self {}
+    }
+}
+
+/// A design in which nothing happens.
+#[derive(Clone, Copy, Debug)]
+pub enum NoEvent {}
+
+impl DesignEvent for NoEvent {
+    type Cover = NoCover;
+
+    fn observe(self, _to: &mut Observation<'_, Self>) {
+        match self {}
+    }
+}
+
+/// Declares the states of a design that are worth reaching, in the order of `COVER_POINTS`, for [`DesignInfo::cover_points`].
+#[macro_export]
+macro_rules! cover_points {
+    ($($variant:ident = $name:literal, $summary:literal;)+) => {
+        /// A state worth reaching.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Cover {
+            $(#[doc = $summary] $variant,)+
+        }
+
+        /// All of them.
+        pub const COVER_POINTS: &[$crate::design::Named] =
+            &[$($crate::design::Named { name: $name, summary: $summary },)+];
+
+        impl $crate::design::CoverPoint for Cover {
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}

@@ -1,0 +1,197 @@
+//! A design as users name it, what it is built for, and what it guarantees.
+
+use graven_base::config::{Config, ConfigError, Section, Size};
+use graven_base::cost::{Costs, NOTHING};
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, MEDIA_LINE_BYTES};
+use graven_base::surviving::SurvivingImage;
+
+use super::{MutantSet, Mutants, Plug};
+use crate::config::ControllerConfig;
+
+/// What a design is built for, and what its recovery may know: configuration, no state.
+#[derive(Clone, Debug)]
+pub struct DesignContext {
+    /// The whole configuration.
+    pub config: Config,
+    /// Program threads.
+    pub threads: u32,
+    /// First byte of the log region.
+    pub log_start: Addr,
+    /// One past its last byte.
+    pub log_end: Addr,
+    /// Number of each thread's first transaction.
+    pub first_transaction: u64,
+    /// What has been made worse.
+    pub mutants: MutantSet,
+}
+
+impl DesignContext {
+    /// A context without anything that the laboratory adds.
+    pub fn new(config: Config, threads: u32, log_start: Addr, log_end: Addr) -> DesignContext {
+        let mutants = MutantSet::NONE;
+        DesignContext { config, threads, log_start, log_end, first_transaction: 0, mutants }
+    }
+
+    /// Those of a design's own mutants that are in force.
+    pub fn mutants<M: Into<usize>>(&self) -> Mutants<M> {
+        Mutants::of(self.mutants)
+    }
+
+    /// Bytes of the log region.
+    pub fn log_bytes(&self) -> u64 {
+        self.log_end.0 - self.log_start.0
+    }
+
+    /// Where the log area of a thread begins. Areas lie one after the other with a page between them, so
+    /// that the areas of threads that log in step begin in different banks.
+    pub fn thread_area(&self, thread: ThreadId, bytes: u64) -> Addr {
+        self.log_start.plus(u64::from(thread) * self.thread_area_stride(bytes))
+    }
+
+    fn thread_area_stride(&self, bytes: u64) -> u64 {
+        bytes.next_multiple_of(MEDIA_LINE_BYTES)
+            + self.config.get::<ControllerConfig>().page_bytes.0
+    }
+
+    /// Checks that the log areas of all threads, of the size that parameter `key` gives, fit the log
+    /// region.
+    ///
+    /// # Errors
+    /// [`ConfigError::Inconsistent`] with what would be needed.
+    pub fn check_thread_areas(&self, key: &str, bytes: u64) -> Result<(), ConfigError> {
+        let needed = u64::from(self.threads) * self.thread_area_stride(bytes);
+        if needed <= self.log_bytes() {
+            return Ok(());
+        }
+        let why = format!(
+            "{} threads need {} of pm.log_region_bytes = {}",
+            self.threads,
+            Size(needed),
+            Size(self.log_bytes())
+        );
+        Err(self.config.inconsistent(&[key, "pm.log_region_bytes"], why))
+    }
+}
+
+/// What a recovery did, from which its time can be derived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Log entries and records examined.
+    pub records_scanned: u64,
+    /// Words written to their homes because their transactions had committed.
+    pub words_redone: u64,
+    /// Words written to their homes because their transactions had not.
+    pub words_undone: u64,
+}
+
+/// What a design guarantees of acknowledged transactions. All guarantee that no other leaves a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarantee {
+    /// Nothing: an unsafe reference. It is judged as if it guaranteed durability.
+    None,
+    /// The survivors are the first so-many in the order in which transactions reached their ends.
+    Prefix,
+    /// Every one survives.
+    Durable,
+}
+
+/// A name with one line about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// What users call it.
+    pub name: &'static str,
+    /// What it is.
+    pub summary: &'static str,
+}
+
+/// A design that users can name.
+pub struct DesignInfo {
+    /// What users call it.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Where it is from.
+    pub paper: &'static str,
+    /// What it guarantees in a configuration that has its parameter set ([`DesignInfo::guarantee_in`]). Unsafe
+    /// references are marked wherever they are printed.
+    pub guarantee: fn(&Config) -> Guarantee,
+    /// Whether comparisons include it unless told otherwise.
+    pub default: bool,
+    /// Its parameters, if it has any.
+    pub section: Option<fn() -> Box<dyn Section>>,
+    /// The parameter set that its name stands for, beside those of its section's defaults: what it takes to be
+    /// this one of several designs that share a mechanism. A user's own setting goes before.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// Makes one, or refuses a configuration that it cannot work in.
+    pub build: fn(&DesignContext) -> Result<Box<dyn Plug>, ConfigError>,
+    /// What the system writes to a log region of unknown content before it is put to use.
+    pub format: fn(&DesignContext, &mut SurvivingImage),
+    /// Brings the surviving bytes into a committed state, using the registers and nothing else.
+    pub recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
+    /// Single-point changes for the worse, by which the laboratory is tested.
+    pub mutants: &'static [Named],
+    /// Those that are always in force: the design as published, where that loses data.
+    pub inherent: MutantSet,
+    /// States worth reaching in a campaign; [`super::Observation::cover`] counts them.
+    pub cover_points: &'static [Named],
+    /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
+    /// keys that are joined by `+` get values that are.
+    pub stress: &'static [(&'static str, &'static [&'static str])],
+    /// What its hardware costs.
+    pub cost: Costs,
+}
+
+impl DesignInfo {
+    /// A design without any of what is optional, to fill up entries with.
+    pub const DEFAULT: DesignInfo = DesignInfo {
+        name: "",
+        summary: "",
+        paper: "",
+        guarantee: |_| Guarantee::None,
+        default: true,
+        section: None,
+        settings: &[],
+        build: |_| unreachable!("an entry names how its design is built"),
+        format: |_, _| {},
+        recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
+        mutants: &[],
+        inherent: MutantSet::NONE,
+        cover_points: &[],
+        stress: &[],
+        cost: NOTHING,
+    };
+
+    /// The mutant of a name.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnknownName`] with those that exist.
+    pub fn mutant(&self, name: &str) -> Result<MutantSet, ConfigError> {
+        let found = self.mutants.iter().position(|s| s.name == name);
+        found.map(MutantSet::only).ok_or_else(|| {
+            let known: Vec<&str> = self.mutants.iter().map(|s| s.name).collect();
+            ConfigError::unknown_name("mutant", name, &known)
+        })
+    }
+
+    /// A configuration with the parameter set that the design's name stands for.
+    pub fn configured(&self, mut config: Config) -> Config {
+        config.adopt(self.name, self.settings);
+        config
+    }
+
+    /// What it guarantees in a configuration.
+    pub fn guarantee_in(&self, config: &Config) -> Guarantee {
+        (self.guarantee)(&self.configured(config.clone()))
+    }
+
+    /// Whether it guarantees something in a configuration and is not known to break it.
+    pub fn is_sound(&self, config: &Config) -> bool {
+        self.is_safe(config) && self.inherent == MutantSet::NONE
+    }
+
+    /// Whether it guarantees anything in a configuration.
+    pub fn is_safe(&self, config: &Config) -> bool {
+        self.guarantee_in(config) != Guarantee::None
+    }
+}

@@ -1,0 +1,232 @@
+//! The hooks of a design, and what they answer.
+
+use std::fmt::Debug;
+
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{Addr, LineAddr, LineData};
+use graven_base::surviving::SurvivingImage;
+use graven_base::time::Cycle;
+
+use super::{Code, DesignEvent, Port};
+use crate::program::Op;
+use crate::request::WriteOrder;
+
+/// A transactional store to PM, about to be performed in the L1.
+#[derive(Clone, Copy, Debug)]
+pub struct Store {
+    /// The transaction.
+    pub tx: Tx,
+    /// The core whose L1 performs it.
+    pub core: u32,
+    /// Which word.
+    pub addr: Addr,
+    /// What the word holds.
+    pub old: u64,
+    /// What it will hold.
+    pub new: u64,
+}
+
+/// What the thread does after a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// It goes on at once.
+    None,
+    /// It goes on after so many cycles.
+    For(Cycle),
+    /// The operation took effect; the thread waits for [`Machine::release`].
+    UntilReleased,
+    /// The operation did not take effect; it is tried again after [`Machine::release`].
+    Retry,
+}
+
+/// How a dirty line is written to its home address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writeback<W> {
+    /// It may become durable only after the ordered writes up to this one.
+    pub after: WriteOrder,
+    /// Handed to [`Design::on_durable`] when the line is durable, if anything.
+    pub report: Option<W>,
+}
+
+impl<W> Writeback<W> {
+    /// At any time, and unreported.
+    pub const FREE: Writeback<W> = Writeback { after: WriteOrder::NONE, report: None };
+
+    /// After the ordered writes up to this one, and unreported.
+    pub const fn after(after: WriteOrder) -> Writeback<W> {
+        Writeback { after, report: None }
+    }
+
+    /// With a report of its durability.
+    #[must_use]
+    pub fn reported(self, write: W) -> Writeback<W> {
+        Writeback { report: Some(write), ..self }
+    }
+}
+
+/// What becomes of a dirty line that leaves the LLC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritebackAction<W> {
+    /// It is written to its home address.
+    Send(Writeback<W>),
+    /// Nothing is sent: the design has taken the bytes. It sends them itself, or returns them when the
+    /// line is read ([`Design::on_llc_miss`]).
+    Absorb,
+}
+
+/// Where a line that missed in all caches comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Its home address.
+    Home,
+    /// A buffer of the design's in the controller, which delivers it after so many cycles.
+    Buffer(LineData, Cycle),
+    /// The design reads it, from wherever its newest words are, and hands it over ([`Port::deliver`]).
+    Design,
+}
+
+/// What becomes of an operation of the program when the design's code for it has been executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpAction {
+    /// It is executed.
+    Execute,
+    /// The code has taken the place of a load, and found this value.
+    Return(u64),
+    /// The code has taken the place of a transactional store to PM, and will perform it, or a later one to the word,
+    /// at the transaction's end ([`Code::end`]).
+    Defer,
+}
+
+/// What a design has none of: its requests, or its timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unused {}
+
+/// A persistence design. Every hook has a default that does nothing.
+pub trait Design: Sized + 'static {
+    /// What a write was sent for: handed back when it is durable.
+    type Write: Copy + Debug + 'static;
+    /// What a read was sent for: handed back with the line.
+    type Read: Copy + Debug + 'static;
+    /// What a timer was set for.
+    type Timer: Copy + Debug + 'static;
+    /// What happens in the design that is counted, covered and narrated.
+    type Event: DesignEvent;
+
+    /// Called once, when the machine is ready and populated.
+    fn start(&mut self, _port: &mut Port<'_, Self>) {}
+
+    /// A transaction begins.
+    fn on_tx_begin(&mut self, _port: &mut Port<'_, Self>, _tx: Tx) -> Stall {
+        Stall::None
+    }
+
+    /// A transactional store reaches the L1. Architectural memory changes right after this returns
+    /// (unless it returns [`Stall::Retry`]).
+    fn on_store(&mut self, _port: &mut Port<'_, Self>, _store: &Store) -> Stall {
+        Stall::None
+    }
+
+    /// A transaction ends; all its stores have been performed. The commit is acknowledged when this
+    /// lets the thread go on. ([`Stall::Retry`] is allowed, too.)
+    fn on_tx_end(&mut self, _port: &mut Port<'_, Self>, _tx: Tx) -> Stall {
+        Stall::None
+    }
+
+    /// A dirty PM line has left the LLC, with this content; or stays, clean, as a clwb instruction writes it back.
+    fn on_llc_eviction(
+        &mut self,
+        _port: &mut Port<'_, Self>,
+        _line: LineAddr,
+        _content: &LineData,
+    ) -> Writeback<Self::Write> {
+        Writeback::FREE
+    }
+
+    /// A PM line is about to be read into the caches; the request reaches the controller after `delay`.
+    fn on_llc_miss(&mut self, _port: &mut Port<'_, Self>, _line: LineAddr, _delay: Cycle) -> Fill {
+        Fill::Home
+    }
+
+    /// A write that was sent with this is durable.
+    fn on_durable(&mut self, _port: &mut Port<'_, Self>, _write: Self::Write) {}
+
+    /// A read that was sent with this has delivered a line.
+    fn on_read(
+        &mut self,
+        _port: &mut Port<'_, Self>,
+        _read: Self::Read,
+        _line: LineAddr,
+        _content: &LineData,
+    ) {
+    }
+
+    /// A timer that was set with this fires.
+    fn on_timer(&mut self, _port: &mut Port<'_, Self>, _timer: Self::Timer) {}
+
+    /// The design's periodic work (a scan, a collection), if it has any, is to begin now, as if its time
+    /// had come.
+    fn start_maintenance(&mut self, _port: &mut Port<'_, Self>) {}
+
+    /// Whether background work of finished transactions is still to be done.
+    fn is_idle(&self) -> bool {
+        true
+    }
+
+    /// The system shuts down in order: what committed transactions still owe the log goes there now.
+    fn on_shutdown(&mut self, _port: &mut Port<'_, Self>) {}
+
+    /// Power fails. What batteries or ADR save beyond the machine's own domain is written to the
+    /// image here, bounded by the capacity that the design claims; the rest is lost.
+    fn on_power_failure(&self, _image: &mut SurvivingImage) {}
+
+    /// The design's non-volatile registers, as power leaves them.
+    fn registers(&self) -> Vec<u64> {
+        Vec::new()
+    }
+}
+
+/// A design that sees lines leave the L1 caches ([`Plugged::with_l1_evictions`](super::Plugged::with_l1_evictions)).
+pub trait L1EvictionDesign: Design {
+    /// A PM line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
+    fn on_l1_eviction(&mut self, port: &mut Port<'_, Self>, core: u32, line: LineAddr, dirty: bool);
+}
+
+/// A design that may keep dirty lines from memory ([`Plugged::absorbing`](super::Plugged::absorbing)). It has no
+/// clwb executed: a line that stays in the caches cannot be absorbed.
+pub trait AbsorbingDesign: Design {
+    /// Whether the design has whatever dirty lines hold, so that they are dropped when they leave the caches.
+    const HAS_DIRTY_WORDS: bool = false;
+
+    /// Takes the place of [`Design::on_llc_eviction`].
+    fn on_dirty_eviction(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        line: LineAddr,
+        content: &LineData,
+    ) -> WritebackAction<Self::Write>;
+}
+
+/// A design that takes non-temporal stores ([`Plugged::with_non_temporal_stores`](super::Plugged::with_non_temporal_stores)).
+pub trait NonTemporalDesign: Design {
+    /// Whether a non-temporal store of a transaction to a line may bypass the caches now. If not, it goes
+    /// through them like any other.
+    fn accepts_non_temporal(&mut self, port: &mut Port<'_, Self>, tx: Tx, line: LineAddr) -> bool;
+
+    /// It does: no cache has its line. Architectural memory changes right after this returns (unless it
+    /// returns [`Stall::Retry`]), and the design answers for what is read of the line.
+    fn on_non_temporal_store(&mut self, port: &mut Port<'_, Self>, store: &Store) -> Stall;
+}
+
+/// A design that is partly software ([`Plugged::with_software`](super::Plugged::with_software)): lookups, appends,
+/// updates of an index in DRAM ([`Port::dram_heap`]).
+pub trait SoftwareDesign: Design {
+    /// What the design has its thread execute before an operation of the program. The code may take the operation's
+    /// place.
+    fn before_op(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        thread: ThreadId,
+        op: &Op,
+        code: &mut Code,
+    ) -> OpAction;
+}

@@ -1,0 +1,349 @@
+//! A design as the simulation sees it: object-safe, with requests and timers as numbers.
+
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::surviving::SurvivingImage;
+use graven_base::time::Cycle;
+
+use super::port::Pending;
+use super::{
+    AbsorbingDesign, Code, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, Port,
+    SoftwareDesign, Stall, Store, Writeback, WritebackAction,
+};
+use crate::machine::Machine;
+use crate::program::Op;
+use crate::request::Token;
+
+/// What becomes of a dirty line that leaves the LLC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawAction {
+    /// It is written to its home address.
+    Send {
+        /// See [`crate::request::Write::after`].
+        after: u64,
+        /// Reported to [`Plug::on_durable`] when the line is durable; 0: not reported.
+        token: Token,
+    },
+    /// Nothing is sent.
+    Absorb,
+}
+
+/// A design as the simulation sees it: object-safe, with requests and timers as numbers. Designs implement
+/// [`Design`](super::Design), which [`plug`] turns into this.
+pub trait Plug {
+    /// Called once, when the machine is ready and populated.
+    fn start(&mut self, _m: &mut Machine) {}
+
+    /// A transaction begins.
+    fn tx_begin(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
+        Stall::None
+    }
+
+    /// A transactional store reaches the L1. Architectural memory changes right after this returns
+    /// (unless it returns [`Stall::Retry`]).
+    fn store(&mut self, _m: &mut Machine, _store: &Store) -> Stall {
+        Stall::None
+    }
+
+    /// Whether a non-temporal store of a transaction to a line may bypass the caches now. If not, it goes
+    /// through them like any other.
+    fn accepts_non_temporal(&mut self, _m: &mut Machine, _tx: Tx, _line: LineAddr) -> bool {
+        false
+    }
+
+    /// It does: no cache has its line. Architectural memory changes right after this returns (unless it
+    /// returns [`Stall::Retry`]), and the design answers for what is read of the line.
+    fn store_non_temporal(&mut self, _m: &mut Machine, _store: &Store) -> Stall {
+        unreachable!("only a design that takes them gets them")
+    }
+
+    /// A transaction ends; all its stores have been performed. The commit is acknowledged when this
+    /// lets the thread go on. ([`Stall::Retry`] is allowed, too.)
+    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
+        Stall::None
+    }
+
+    /// Whether [`Design::l1_evict`] is to be called.
+    fn wants_l1_evictions(&self) -> bool {
+        false
+    }
+
+    /// A line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
+    fn l1_evict(&mut self, _m: &mut Machine, _core: u32, _line: LineAddr, _dirty: bool) {}
+
+    /// A dirty PM line has left the LLC, with this content; or stays, clean, as a clwb instruction writes it back
+    /// (then it cannot be kept from memory).
+    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> RawAction {
+        RawAction::Send { after: 0, token: 0 }
+    }
+
+    /// A PM line is about to be read into the caches; the request reaches the controller after `delay`.
+    fn llc_fill(&mut self, _m: &mut Machine, _line: LineAddr, _delay: Cycle) -> Fill {
+        Fill::Home
+    }
+
+    /// Whether [`Design::software`] is to be called.
+    fn has_software(&self) -> bool {
+        false
+    }
+
+    /// What the design has its thread execute before an operation of the program, if part of the design is
+    /// software: lookups, appends, updates of an index in DRAM ([`crate::machine::MemorySystem::dram_heap`]).
+    /// The code may take the operation's place.
+    fn software(
+        &mut self,
+        _m: &mut Machine,
+        _thread: ThreadId,
+        _op: &Op,
+        _code: &mut Code,
+    ) -> OpAction {
+        OpAction::Execute
+    }
+
+    /// A whole line of data, evicted or written back, has been accepted by a write queue.
+    fn line_written_back(&mut self, _m: &mut Machine, _line: LineAddr) {}
+
+    /// A write that carried this token is durable.
+    fn on_durable(&mut self, _m: &mut Machine, _token: Token) {}
+
+    /// A read that the design issued has delivered a line.
+    fn read_done(&mut self, _m: &mut Machine, _token: Token, _line: LineAddr, _content: &LineData) {
+    }
+
+    /// The design's periodic work (a scan, a collection), if it has any, is to begin now, as if its time
+    /// had come.
+    fn start_maintenance(&mut self, _m: &mut Machine) {}
+
+    /// A timer of the design fires.
+    fn timer(&mut self, _m: &mut Machine, _token: u64) {}
+
+    /// Whether the design has whatever dirty lines hold, so that they are dropped when they leave the caches.
+    fn has_dirty_words(&self) -> bool {
+        false
+    }
+
+    /// Whether background work of finished transactions is still to be done.
+    fn is_idle(&self) -> bool {
+        true
+    }
+
+    /// The system shuts down in order: what committed transactions still owe the log goes there now.
+    fn shut_down(&mut self, _m: &mut Machine) {}
+
+    /// Power fails. What batteries or ADR save beyond the machine's own domain is written to the
+    /// image here, bounded by the capacity that the design claims; the rest is lost.
+    fn power_failure(&self, _medium: &mut SurvivingImage) {}
+
+    /// The design's non-volatile registers, as power leaves them.
+    fn registers(&self) -> Vec<u64> {
+        Vec::new()
+    }
+}
+
+type SoftwareHook<D> = fn(&mut D, &mut Port<'_, D>, ThreadId, &Op, &mut Code) -> OpAction;
+type EvictionHook<D> =
+    fn(&mut D, &mut Port<'_, D>, LineAddr, &LineData) -> WritebackAction<<D as Design>::Write>;
+type L1Hook<D> = fn(&mut D, &mut Port<'_, D>, u32, LineAddr, bool);
+type AcceptHook<D> = fn(&mut D, &mut Port<'_, D>, Tx, LineAddr) -> bool;
+type StoreHook<D> = fn(&mut D, &mut Port<'_, D>, &Store) -> Stall;
+
+/// A design with what it has under way.
+pub struct Plugged<D: Design> {
+    design: D,
+    pending: Pending<D>,
+    software: Option<SoftwareHook<D>>,
+    eviction: EvictionHook<D>,
+    l1_eviction: Option<L1Hook<D>>,
+    non_temporal: Option<(AcceptHook<D>, StoreHook<D>)>,
+    has_dirty_words: bool,
+}
+
+/// Makes a design ready for the simulation; rare abilities are added by the methods of what this returns.
+pub fn plug<D: Design>(design: D) -> Plugged<D> {
+    Plugged {
+        design,
+        pending: Pending::default(),
+        software: None,
+        eviction: |design, port, line, content| {
+            WritebackAction::Send(design.on_llc_eviction(port, line, content))
+        },
+        l1_eviction: None,
+        non_temporal: None,
+        has_dirty_words: false,
+    }
+}
+
+impl<D: Design> Plugged<D> {
+    /// Has it told of lines that leave the L1 caches.
+    #[must_use]
+    pub fn with_l1_evictions(mut self) -> Self
+    where
+        D: L1EvictionDesign,
+    {
+        self.l1_eviction = Some(D::on_l1_eviction);
+        self
+    }
+
+    /// Lets it put code into threads.
+    #[must_use]
+    pub fn with_software(mut self) -> Self
+    where
+        D: SoftwareDesign,
+    {
+        self.software = Some(D::before_op);
+        self
+    }
+
+    /// Lets it keep dirty lines from memory.
+    #[must_use]
+    pub fn absorbing(mut self) -> Self
+    where
+        D: AbsorbingDesign,
+    {
+        self.eviction = D::on_dirty_eviction;
+        self.has_dirty_words = D::HAS_DIRTY_WORDS;
+        self
+    }
+
+    /// Lets it take non-temporal stores.
+    #[must_use]
+    pub fn with_non_temporal_stores(mut self) -> Self
+    where
+        D: NonTemporalDesign,
+    {
+        self.non_temporal = Some((D::accepts_non_temporal, D::on_non_temporal_store));
+        self
+    }
+
+    #[inline]
+    fn parts<'a>(&'a mut self, machine: &'a mut Machine) -> (&'a mut D, Port<'a, D>) {
+        (&mut self.design, Port::new(machine, &mut self.pending))
+    }
+}
+
+impl<D: Design> From<Plugged<D>> for Box<dyn Plug> {
+    fn from(plugged: Plugged<D>) -> Box<dyn Plug> {
+        Box::new(plugged)
+    }
+}
+
+impl<D: Design> Plug for Plugged<D> {
+    fn start(&mut self, m: &mut Machine) {
+        let (design, mut port) = self.parts(m);
+        design.start(&mut port);
+    }
+
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
+        let (design, mut port) = self.parts(m);
+        design.on_tx_begin(&mut port, tx)
+    }
+
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
+        let (design, mut port) = self.parts(m);
+        design.on_store(&mut port, store)
+    }
+
+    fn accepts_non_temporal(&mut self, m: &mut Machine, tx: Tx, line: LineAddr) -> bool {
+        let Some((accepts, _)) = self.non_temporal else { return false };
+        let (design, mut port) = self.parts(m);
+        accepts(design, &mut port, tx, line)
+    }
+
+    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall {
+        let (_, hook) = self.non_temporal.expect("only a design that takes them gets them");
+        let (design, mut port) = self.parts(m);
+        hook(design, &mut port, store)
+    }
+
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
+        let (design, mut port) = self.parts(m);
+        design.on_tx_end(&mut port, tx)
+    }
+
+    fn wants_l1_evictions(&self) -> bool {
+        self.l1_eviction.is_some()
+    }
+
+    fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, dirty: bool) {
+        let hook = self.l1_eviction.expect("only a design that asked for them is told");
+        let (design, mut port) = self.parts(m);
+        hook(design, &mut port, core, line, dirty);
+    }
+
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
+        let hook = self.eviction;
+        let (design, mut port) = self.parts(m);
+        match hook(design, &mut port, line, content) {
+            WritebackAction::Send(Writeback { after, report }) => {
+                let token = self.pending.expect_write(report);
+                RawAction::Send { after: after.number(), token }
+            }
+            WritebackAction::Absorb => RawAction::Absorb,
+        }
+    }
+
+    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
+        let (design, mut port) = self.parts(m);
+        design.on_llc_miss(&mut port, line, delay)
+    }
+
+    fn has_software(&self) -> bool {
+        self.software.is_some()
+    }
+
+    fn software(
+        &mut self,
+        m: &mut Machine,
+        thread: ThreadId,
+        op: &Op,
+        code: &mut Code,
+    ) -> OpAction {
+        let hook = self.software.expect("only a design with software is asked");
+        let (design, mut port) = self.parts(m);
+        hook(design, &mut port, thread, op, code)
+    }
+
+    fn on_durable(&mut self, m: &mut Machine, token: Token) {
+        let write = self.pending.take_write(token);
+        let (design, mut port) = self.parts(m);
+        design.on_durable(&mut port, write);
+    }
+
+    fn read_done(&mut self, m: &mut Machine, token: Token, line: LineAddr, content: &LineData) {
+        let read = self.pending.take_read(token);
+        let (design, mut port) = self.parts(m);
+        design.on_read(&mut port, read, line, content);
+    }
+
+    fn start_maintenance(&mut self, m: &mut Machine) {
+        let (design, mut port) = self.parts(m);
+        design.start_maintenance(&mut port);
+    }
+
+    fn timer(&mut self, m: &mut Machine, token: u64) {
+        let timer = self.pending.take_timer(token);
+        let (design, mut port) = self.parts(m);
+        design.on_timer(&mut port, timer);
+    }
+
+    fn has_dirty_words(&self) -> bool {
+        self.has_dirty_words
+    }
+
+    fn is_idle(&self) -> bool {
+        self.design.is_idle()
+    }
+
+    fn shut_down(&mut self, m: &mut Machine) {
+        let (design, mut port) = self.parts(m);
+        design.on_shutdown(&mut port);
+    }
+
+    fn power_failure(&self, image: &mut SurvivingImage) {
+        self.design.on_power_failure(image);
+    }
+
+    fn registers(&self) -> Vec<u64> {
+        self.design.registers()
+    }
+}

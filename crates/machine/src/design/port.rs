@@ -1,0 +1,276 @@
+//! What a design may do to the machine, and nothing else.
+//!
+//! Requests and timers carry values of the design's own types, which come back with the answer: nothing is packed into
+//! a number, and no answer can be taken for another's. There is no way from here to the event queue, to what programs
+//! have stored but no hardware holds, or to another design's state.
+
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, LineAddr, LineData};
+use graven_base::time::{Cycle, NEVER};
+use slab::Slab;
+
+use super::Design;
+use super::event::{DesignEvent, Observation};
+use crate::caches::hierarchy::TagPortUse;
+use crate::caches::tags::Cache;
+use crate::machine::Machine;
+use crate::request::{Token, Write, WriteOrder};
+
+/// What a design has under way, by the numbers that the machine knows.
+pub(super) struct Pending<D: Design> {
+    writes: Slab<D::Write>,
+    reads: Slab<D::Read>,
+    timers: Slab<D::Timer>,
+}
+
+impl<D: Design> Default for Pending<D> {
+    fn default() -> Self {
+        Pending { writes: Slab::new(), reads: Slab::new(), timers: Slab::new() }
+    }
+}
+
+impl<D: Design> Pending<D> {
+    /// The number of a write that is to be reported, or 0.
+    pub(super) fn expect_write(&mut self, write: Option<D::Write>) -> Token {
+        write.map_or(0, |write| self.writes.insert(write) as Token + 1)
+    }
+
+    pub(super) fn take_write(&mut self, token: Token) -> D::Write {
+        self.writes.remove(token as usize - 1)
+    }
+
+    pub(super) fn take_read(&mut self, token: Token) -> D::Read {
+        self.reads.remove(token as usize - 1)
+    }
+
+    pub(super) fn take_timer(&mut self, token: u64) -> D::Timer {
+        self.timers.remove(token as usize)
+    }
+}
+
+/// The machine, as a design sees it.
+pub struct Port<'a, D: Design> {
+    machine: &'a mut Machine,
+    pending: &'a mut Pending<D>,
+}
+
+impl<'a, D: Design> Port<'a, D> {
+    pub(super) fn new(machine: &'a mut Machine, pending: &'a mut Pending<D>) -> Self {
+        Port { machine, pending }
+    }
+
+    // ---- time ----------------------------------------------------------------------------------
+
+    /// The current cycle.
+    #[inline]
+    pub fn now(&self) -> Cycle {
+        self.machine.now()
+    }
+
+    /// Cycles of a message between an L1 and the controller that bypasses the caches.
+    pub fn bypass_cycles(&self) -> Cycle {
+        self.machine.bypass_cycles()
+    }
+
+    /// Cycles in which a line passes through the caches of all levels.
+    pub fn miss_path_cycles(&self) -> Cycle {
+        self.machine.caches.miss_path_cycles()
+    }
+
+    /// Calls [`Design::on_timer`] with this at a cycle, the current one at the earliest.
+    pub fn set_timer(&mut self, at: Cycle, timer: D::Timer) {
+        let number = self.pending.timers.insert(timer) as u64;
+        self.machine.set_timer(at, number);
+    }
+
+    /// The next cycle in which anything of the machine can change: when a full queue may have a place.
+    pub fn next_change(&self) -> Cycle {
+        match self.machine.memory.shared.events.next_at() {
+            NEVER => self.now() + 1,
+            next => next.max(self.now() + 1),
+        }
+    }
+
+    // ---- writes and reads ----------------------------------------------------------------------
+
+    /// A place in the order of writes that other writes can wait for ([`Write::ordered`], [`Write::after`]).
+    pub fn order(&mut self) -> WriteOrder {
+        WriteOrder::from_number(self.machine.order())
+    }
+
+    /// Whether all ordered writes up to this one are durable.
+    #[inline]
+    pub fn is_durable(&self, order: WriteOrder) -> bool {
+        self.machine.memory.shared.order.reached(order.number())
+    }
+
+    /// Sends a write to memory that arrives after `delay` cycles; nothing is heard of it.
+    pub fn write(&mut self, write: Write, delay: Cycle) {
+        self.machine.write(write, delay);
+    }
+
+    /// Sends a write to memory that arrives after `delay` cycles; [`Design::on_durable`] is called with `about`.
+    pub fn write_reported(&mut self, write: Write, about: D::Write, delay: Cycle) {
+        self.write_maybe_reported(write, Some(about), delay);
+    }
+
+    /// The one or the other.
+    pub fn write_maybe_reported(&mut self, write: Write, about: Option<D::Write>, delay: Cycle) {
+        let token = self.pending.expect_write(about);
+        self.machine.write(Write { token, ..write }, delay);
+    }
+
+    /// Sends a read of a line; [`Design::on_read`] is called with `about`.
+    pub fn read(&mut self, line: LineAddr, about: D::Read, delay: Cycle) {
+        let token = self.pending.reads.insert(about) as Token + 1;
+        self.machine.read(line, token, delay);
+    }
+
+    /// The same for a miss that the design answers ([`super::Fill::Design`]).
+    pub fn read_for_miss(&mut self, line: LineAddr, about: D::Read, delay: Cycle) {
+        self.machine.count().fill_reads += 1;
+        self.read(line, about, delay);
+    }
+
+    /// Hands over a line that the design has read for a miss ([`super::Fill::Design`]); it leaves the
+    /// controller after so many cycles.
+    pub fn deliver(&mut self, line: LineAddr, content: LineData, after: Cycle) {
+        self.machine.deliver(line, content, after);
+    }
+
+    /// Whether the write queue of a line's channel has a place.
+    pub fn has_room_for_write(&self, line: LineAddr) -> bool {
+        self.machine.memory.channel(line).has_room_for_write()
+    }
+
+    /// Whether the write queue of some channel is full.
+    pub fn has_full_write_queue(&self) -> bool {
+        self.machine.memory.has_full_write_queue()
+    }
+
+    /// Whether a write to a line is on its way, not accepted yet.
+    pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
+        self.machine.memory.has_unaccepted_write(line)
+    }
+
+    /// Adds to each PM bank's count its pending requests.
+    pub fn add_pending_requests(&self, counts: &mut [u32]) {
+        self.machine.memory.add_pending(counts);
+    }
+
+    /// What a read of a line of PM would return: the newest bytes on the memory's side.
+    pub fn memory_line(&self, line: LineAddr) -> LineData {
+        self.machine.memory.content(line)
+    }
+
+    /// Whether an address is one of PM.
+    #[inline]
+    pub fn is_pm(&self, addr: Addr) -> bool {
+        self.machine.memory.is_pm(addr)
+    }
+
+    /// First byte of DRAM.
+    pub fn dram_start(&self) -> Addr {
+        self.machine.memory.dram_start()
+    }
+
+    /// First byte of the DRAM that designs may use.
+    pub fn dram_heap(&self) -> Addr {
+        self.machine.memory.dram_heap()
+    }
+
+    // ---- caches --------------------------------------------------------------------------------
+
+    /// What the caches hold of a line: its newest bytes, as coherence keeps them.
+    #[inline]
+    pub fn cached_line(&self, line: LineAddr) -> LineData {
+        self.machine.line(line)
+    }
+
+    /// What the caches hold of a word.
+    #[inline]
+    pub fn cached_word(&self, addr: Addr) -> u64 {
+        self.machine.load(addr)
+    }
+
+    /// Whether a cache holds a line that memory has not.
+    pub fn is_dirty(&self, line: LineAddr) -> bool {
+        self.machine.caches.is_dirty(line)
+    }
+
+    /// Writes a dirty line back without evicting it (clwb): it is clean everywhere afterwards and its
+    /// content is on its way through the levels below. It may become durable only after the ordered writes up to
+    /// `after`; `about` is reported if there is one. Returns whether it was dirty: otherwise nothing is sent.
+    pub fn write_back(
+        &mut self,
+        line: LineAddr,
+        after: WriteOrder,
+        about: Option<D::Write>,
+    ) -> bool {
+        if !self.machine.caches.is_dirty(line) {
+            return false;
+        }
+        let token = self.pending.expect_write(about);
+        self.machine.write_back(line, |write| {
+            (write.after, write.token) = (after.number(), token);
+        })
+    }
+
+    /// Makes a line clean everywhere, for a design that sends its content itself. Returns in how many cycles the
+    /// content falls through the levels below, or nothing if it was clean.
+    pub fn clean(&mut self, line: LineAddr) -> Option<Cycle> {
+        self.machine.caches.clean(line)
+    }
+
+    /// How many cache arrays there are, over all levels and cores.
+    pub fn cache_count(&self) -> usize {
+        self.machine.caches.cache_count()
+    }
+
+    /// A cache's array of tags.
+    pub fn cache(&self, cache: usize) -> &Cache {
+        self.machine.caches.cache(cache)
+    }
+
+    /// The bits of a line in a cache, those for designs among them ([`crate::caches::tags::DESIGN_BITS`]).
+    pub fn line_state(&mut self, cache: usize, slot: usize) -> &mut u8 {
+        self.machine.caches.cache_mut(cache).state_mut(slot)
+    }
+
+    /// Occupies the port of a cache's tags from now on.
+    pub fn use_tag_port(&mut self, using: TagPortUse) {
+        self.machine.caches.use_tag_port(using);
+    }
+
+    // ---- threads -------------------------------------------------------------------------------
+
+    /// Lets a thread go on that a hook made wait.
+    pub fn release(&mut self, thread: ThreadId) {
+        self.machine.release(thread);
+    }
+
+    /// Makes a thread's core do something else for so many cycles (an inter-processor interrupt), after what
+    /// it is doing in this cycle.
+    pub fn interrupt(&mut self, thread: ThreadId, cycles: Cycle) {
+        self.machine.interrupt(thread, cycles);
+    }
+
+    /// Ends the run with an error: the design cannot go on as configured (an oversize transaction).
+    pub fn fail(&mut self, why: String) {
+        self.machine.fail(why);
+    }
+
+    // ---- what happened -------------------------------------------------------------------------
+
+    /// The design's own durable state (a battery-backed buffer, a non-volatile register) has changed.
+    #[inline]
+    pub fn durable_state_changed(&mut self) {
+        self.machine.durable_state_changed();
+    }
+
+    /// Something happened that is counted, covered or narrated.
+    #[inline]
+    pub fn emit(&mut self, event: D::Event) {
+        event.observe(&mut Observation::new(self.machine));
+    }
+}
