@@ -6,26 +6,42 @@ VENV := .venv
 BIN := $(VENV)/bin
 REQUIREMENTS := $(VENV)/.requirements
 INSTALLED := $(VENV)/.installed
+MATURIN := PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --locked \
+	--manifest-path python/Cargo.toml
 
 # Whatever the native module is built from. Folders too, so that a removed file is noticed.
-SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml python/build.rs \
+SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml $(wildcard crates/*/build.rs) \
 	$(wildcard crates/*/Cargo.toml) \
 	$(shell find $(wildcard crates/*/src) python/src papers machines -type d -o -name '*.rs' -o -name '*.toml')
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test browser lint format bench soak clean
+.PHONY: help install dev demo test test-all test-rust test-python recorded browser lint format bench campaigns soak clean
+
+PYTEST := $(BIN)/python -m pytest -c python/pyproject.toml
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## Build Graven (release) into .venv; then .venv/bin/graven is the program
+
+dev: $(REQUIREMENTS) ## Build it for development: seconds from an edit to a run, and slower runs
+	$(MATURIN) --profile development
+	@rm -f $(INSTALLED)
 
 demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html
 
-test: install ## Run all tests, Rust and Python
+test: install ## What every edit runs: all designs, workloads and commands; 8 minutes on two cores
 	cargo test --locked --workspace
-	$(BIN)/python -m pytest -c python/pyproject.toml python/tests
+	$(PYTEST) -m "not long" python/tests
+
+test-all: install ## All tests, the longer ones too; 25 minutes on two cores
+	cargo test --locked --workspace -- --include-ignored
+	$(PYTEST) python/tests
+	$(MAKE) recorded
+
+recorded: install ## Compare the results of the recorded runs with what this build gives
+	$(BIN)/python -m tests.recorded check --jobs 2
 
 browser: $(VENV)/.browser ## Install what tests of reports in a real browser need beside Chromium
 
@@ -44,13 +60,17 @@ format: install ## Format all sources
 bench: ## Measure the simulator's speed
 	cargo bench --locked --workspace
 
+campaigns: install ## What takes hours: full sizes of all papers, and the adversary; each goes on where it was
+	$(BIN)/graven reproduce all --out graven-results/campaigns/reproduced
+	$(MAKE) soak
+
 soak: install ## Hours of the adversary on all sound designs; after an interrupt it goes on where it was
 	$(BIN)/graven crash --adversary --seeds 1000000 --state graven-results/soak.json
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target python/graven/_engine*.so
-	find python -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -rf python/.mypy_cache python/.ruff_cache python/.pytest_cache .ruff_cache .pytest_cache
+	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf python/.mypy_cache python/.ruff_cache python/.pytest_cache .ruff_cache .pytest_cache tests/recorded/.ruff_cache
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -67,6 +87,5 @@ $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
 	@touch $@
 
 $(INSTALLED): $(REQUIREMENTS) $(SOURCES)
-	PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --release --locked \
-		--manifest-path python/Cargo.toml
+	$(MATURIN) --release
 	@touch $@

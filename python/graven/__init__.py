@@ -10,6 +10,10 @@
 >>> graven.cost("silo")["log-buffer"].value
 """
 
+from graven import engines
+
+engines.use()
+
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, __version__
 from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run
 from graven.campaign import Shares

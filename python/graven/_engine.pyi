@@ -74,7 +74,7 @@ class Campaign:
         """Power failures judged so far."""
 
     def minimising(self) -> bool:
-        """Whether it has found a violation and reduces the program; `cancel` then takes it as it is."""
+        """Whether a violation is being minimised; `cancel` then takes its program as it is."""
 
 class TraceReplay:
     """A program trace on a machine, checked against each other when it is made."""

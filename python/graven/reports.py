@@ -36,7 +36,7 @@ class Violation:
     Attributes:
         what: Which guarantee, and a word that shows it.
         point: Number of the crash point in the program of `replay`, else in the run.
-        failure_mode: What the power failure found there: `plain`, `torn 0x…`, `in-flight …`, `recovery …`.
+        failure_mode: `plain`, `torn 0x…`, `in-flight …` or `recovery …`.
         cycle: When.
         seed: The adversary's seed, if it was one of its schedules.
         timeline: What led to it, what recovery did, and the verdict.
@@ -65,7 +65,7 @@ class Report:
         sound: Whether it does, and is not known to break it.
         crash_points: Changes of the durable state.
         recoveries: Power failures that were judged.
-        failure_modes: The same by failure mode (`FAILURE_MODES`), and how often structures were walked.
+        failure_modes: The same by failure mode, and how often structures were walked.
         violations: Guarantees that were broken.
         covered: How often each state worth reaching was covered, by name.
         runs: Programs that were run.

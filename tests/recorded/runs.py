@@ -21,6 +21,7 @@ from .tables import (
     DESIGNS_OF_KEYS,
     FEATURES,
     FIT,
+    LARGE,
     MACHINE_KEYS,
     MACHINES,
     SECTIONS,
@@ -209,6 +210,8 @@ def _keys() -> Iterator[Run]:
             base = {**_small("btree", "256 KB"), **SMALL_CACHES, **_busy(design)}
             yield from _vary(design, "btree", base, table)
             yield from _vary(design, "array", {**base, **CONTENDED}, table, preset="lalea")
+            base = {**_small("hash", "128 KB"), **_busy(design), **LARGE}
+            yield from _vary(design, "hash", base, table, preset="cramped", threads=4)
     for designs, more, table in MACHINE_KEYS:
         for design in designs:
             base = {**_small("hash", "256 KB"), **SMALL_CACHES, **_busy(design), **more}
@@ -226,20 +229,21 @@ def _vary(
     table: dict[str, tuple[str, ...]],
     *,
     preset: str = "silo",
+    threads: int | None = None,
 ) -> Iterator[Run]:
     heavy = workload.startswith(("tpcc", "echo"))
     for keys, several in table.items():
         for values in several:
             whole = {**base, **_values(keys, values)}
-            threads = None
+            wanted = threads
             if "core.threads_per_core" in whole:
-                threads = 2 * int(whole.get("core.count", "8"))
-            count = 40 if heavy else 300
+                wanted = 2 * int(whole.get("core.count", "8"))
+            count = 40 if heavy else 120 if preset == "cramped" else 300
             spec = _simulation(
-                design, workload, preset, _pairs(whole), count, threads=threads, seed=3
+                design, workload, preset, _pairs(whole), count, threads=wanted, seed=3
             )
             what = f"{keys}={values.replace('/', ':')}"
-            yield Run(_name("keys", design, workload, what), "simulation", spec)
+            yield Run(_name("keys", design, f"{preset}-{workload}", what), "simulation", spec)
 
 
 def _crash(

@@ -116,6 +116,14 @@ BUSY: dict[str, Settings] = {
 CONTENDED: Settings = {"workload.sharing": "shared", "workload.distribution": "zipf"}
 """So that threads meet each other."""
 
+LARGE: Settings = {
+    "workload.operations_per_transaction": "8",
+    "workload.insert_percent": "30",
+    "workload.remove_percent": "20",
+    "workload.distribution": "zipf",
+}
+"""So that transactions are large, and words are stored again that have left the caches."""
+
 FEATURES: dict[str, Settings] = {
     "volatile-queues": {"controller.adr": "false"},
     "interleaved-lines": {"controller.interleave": "line", "controller.channels": "2"},
@@ -182,7 +190,7 @@ DESIGN_KEYS: dict[str, dict[str, tuple[str, ...]]] = {
         "lad.overflow_log": ("transaction",),
         "lad.log_bytes_per_thread": ("8 KB",),
         "lad.load_aware_log": ("true",),
-        "lad.load_aware_log+lalea.fle_entries+lalea.fh_entries": ("true+2+1", "true+16+4"),
+        "lad.load_aware_log+lalea.fle_entries+lalea.fh_entries": ("true+6+2", "true+16+4"),
     },
     "lsm": {
         "lsm.log_bytes": ("512 KB", "8 MB"),
@@ -252,7 +260,7 @@ DESIGN_KEYS: dict[str, dict[str, tuple[str, ...]]] = {
     "redu": {
         "redu.log_buffer_entries": ("1", "2"),
         "redu.log_queue_entries": ("1", "8"),
-        "redu.log_bytes_per_thread": ("8 KB", "128 KB"),
+        "redu.log_bytes_per_thread": ("4 KB", "8 KB", "64 KB"),
         "redu.victim_lines": ("6", "1024"),
         "redu.victim_read_cycles": ("0", "40"),
         "redu.load_aware_allocation": ("true",),
@@ -301,7 +309,6 @@ MACHINE_KEYS: tuple[tuple[tuple[str, ...], Settings, dict[str, tuple[str, ...]]]
             "core.count": ("2", "5"),
             "core.frequency_mhz": ("1000", "3500"),
             "core.model": ("out-of-order",),
-            "core.write_combining_lines": ("1", "2"),
             "core.mshrs": ("1",),
             "core.store_queue_entries": ("1", "2"),
             "l1.bytes": ("1 KB", "4 KB"),

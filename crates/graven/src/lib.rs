@@ -9,6 +9,7 @@
 
 pub mod catalogue;
 pub mod comparison;
+pub mod contract;
 pub mod cost;
 mod presets;
 

@@ -113,8 +113,8 @@ impl Machine {
     /// `[start, end)`. Nothing may have been written to memory yet.
     pub(crate) fn follow_domain(&mut self, start: Addr, end: Addr) {
         let shared = &mut self.memory.shared;
-        assert_eq!(shared.durable_changes, 0, "the domain is followed from the beginning");
-        shared.durable_writes = Some(Vec::new());
+        assert_eq!(shared.durability.changes, 0, "the domain is followed from the beginning");
+        shared.durability.writes = Some(Vec::new());
         self.domain = Some(Domain::new(shared.media.clone(), start, end));
     }
 
@@ -126,7 +126,7 @@ impl Machine {
 
     fn follow_durable_writes(&mut self) {
         let (Some(domain), Some(writes)) =
-            (&mut self.domain, &mut self.memory.shared.durable_writes)
+            (&mut self.domain, &mut self.memory.shared.durability.writes)
         else {
             return;
         };
@@ -142,7 +142,7 @@ impl Machine {
     /// The design's own durable state (a battery-backed buffer, a non-volatile register) has changed.
     #[inline]
     pub fn durable_state_changed(&mut self) {
-        self.memory.shared.durable_changes += 1;
+        self.memory.shared.durability.changes += 1;
     }
 
     /// Ends the run with an error: the design cannot go on as configured (an oversize transaction).

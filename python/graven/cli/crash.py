@@ -48,8 +48,8 @@ HELP = """Let power fail at every crash point, recover from what survived, and j
 A crash point is a change of what a power failure leaves; between two of them every failure is the
 same. Each design runs each workload once. At every crash point power fails, the design recovers,
 the bytes are judged by what the program was told, and the run goes on as if nothing had been.
-Dearer failure_modes of a failure are judged at a share of the crash points. The first violation of a run
-is reduced to a short program, and written to a file that `graven litmus` replays.
+Dearer failure modes are judged at a share of the crash points. The first violation of a run
+is minimised to a short program, and written to a file that `graven litmus` replays.
 
 With --adversary programs, machines and the order of things in memory are drawn, too, within what
 is legal: no workload is run, but as many short programs as --seeds says.
@@ -64,9 +64,9 @@ Examples:
 
 The machine `cramped` has tiny caches and queues, so that more is under way when power fails.
 
-The exit code is 0 if every guarantee was kept (or was not expected to be), 1 if a design that claims
-safety violated its guarantee or a mutant was not, 2 for refused input, also by a design during its run,
-130 for an interrupt.
+The exit code is 0 if every guarantee was kept (or was not expected to be), 1 if a design that
+claims safety violated its guarantee or a mutant survived, 2 for refused input, also by a design
+during its run, 130 for an interrupt.
 """
 
 RUN_ONLY = (
@@ -104,8 +104,8 @@ class Forms(click.ParamType[dict[str, int]]):
             name, equals, share = (part.strip() for part in text.partition("="))
             if name not in self.known or (equals and not (share.isdecimal() and int(share) > 0)):
                 self.fail(
-                    f"`{text.strip()}` is no failure mode; allowed are {', '.join(self.known)}, each alone "
-                    "or with its share as in recovery=16, or all, or none",
+                    f"`{text.strip()}` is no failure mode; allowed are {', '.join(self.known)}, "
+                    "each alone or with its share as in recovery=16, or all, or none",
                     param,
                     ctx,
                 )
@@ -143,7 +143,7 @@ class Forms(click.ParamType[dict[str, int]]):
 @click.option(
     "--mutant",
     metavar="NAME",
-    help="Make one design worse at one point (`graven list mutants`): it must violate their guarantee.",
+    help="Make one design worse at one point (`graven list mutants`): it must be killed.",
 )
 @click.option(
     "--sample",

@@ -26,7 +26,8 @@ from graven.records import json_text
 
 HELP = """Run litmus programs: what they do, where power fails, and what may be there afterwards.
 
-A program names the designs that must keep their guarantee in it, and those that must violate their guarantee.
+A program names the designs that must keep their guarantee in it, and those that
+must violate it.
 docs/laboratory.md describes the format by example; `graven crash` writes such programs.
 
 \b

@@ -80,8 +80,8 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
         )
     console.print(table)
     console.print(
-        "Power failures judged, by failure mode: plain, with a torn write, with writes on their way, in "
-        "recovery; and walks of structures."
+        "Power failures judged, by failure mode: plain, with a torn write, with writes on their "
+        "way, in recovery; and walks of structures."
     )
     sampled = {report.every for report in reports if isinstance(report, CrashReport)} - {1}
     for every in sampled:

@@ -77,7 +77,7 @@ def needed(wanted: Sequence[Wanted]) -> dict[str, Job | CrashJob]:
     """Everything that has to have run, by digest."""
     simulations = jobs_of([found for item in wanted for found in item.alternatives()])
     crashed = [job for item in wanted if item.figures is None for job in crash_jobs(item.paper)]
-    # One that violates its guarantee takes as long as its program takes to be reduced: not the last.
+    # A violation takes as long as its program takes to be minimised: not the last.
     jobs: list[Job | CrashJob] = [*crashed, *simulations]
     return {digest(job): job for job in jobs}
 

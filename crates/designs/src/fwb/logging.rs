@@ -178,8 +178,8 @@ impl Fwb {
             m.count().log_entries_hurried += left as u64;
             ahead = ahead.saturating_sub(left);
         }
-        let reached =
-            m.memory.shared.order.reached(self.last_order) || self.has(Mutant::DataDoesNotWait);
+        let reached = m.memory.shared.durability.order.reached(self.last_order)
+            || self.has(Mutant::DataDoesNotWait);
         if reached { 0 } else { self.last_order }
     }
 
@@ -187,7 +187,7 @@ impl Fwb {
     pub(super) fn retire_commits(&mut self, m: &mut Machine, durable: OrderSeq) {
         while let Some(ended) = self.ended.front() {
             let itself = ended.order == durable && self.has(Mutant::CommitWaitsForItself);
-            let reached = m.memory.shared.order.reached(ended.order) || itself;
+            let reached = m.memory.shared.durability.order.reached(ended.order) || itself;
             if ended.order == 0 || !reached {
                 return;
             }

@@ -178,7 +178,7 @@ impl Morlog {
         while let Some(ended) = self.ended.front()
             && ended.order != 0
             && ended.to_come == 0
-            && m.memory.shared.order.reached(ended.order)
+            && m.memory.shared.durability.order.reached(ended.order)
         {
             let Ended { tx, number, waits, .. } = *ended;
             self.ended.pop_front();

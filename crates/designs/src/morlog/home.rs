@@ -31,7 +31,7 @@ impl Morlog {
             m.note(|| format!("{line} leaves the caches: {ahead} entries must leave the buffer"));
             m.count().log_entries_hurried += self.send_undo_redo(m, ahead) as u64;
         }
-        let reached = m.memory.shared.order.reached(self.last_undo);
+        let reached = m.memory.shared.durability.order.reached(self.last_undo);
         if reached || self.has(Mutant::DataDoesNotWait) { 0 } else { self.last_undo }
     }
 

@@ -404,7 +404,7 @@ impl Morlog {
     /// Records are durable: words whose entries are among them are URLog now, commits are acknowledged.
     pub(super) fn records_durable(&mut self, m: &mut Machine) {
         while let Some(sent) = self.in_flight.front()
-            && m.memory.shared.order.reached(sent.order)
+            && m.memory.shared.durability.order.reached(sent.order)
             && sent.order != 0
         {
             let sent = self.in_flight.pop_front().expect("just seen");

@@ -153,10 +153,10 @@ proptest! {
     ) {
         let log = log(9);
         let mut m = machine("none");
-        m.memory.shared.durable_writes = Some(Vec::new());
+        m.memory.shared.durability.writes = Some(Vec::new());
         Packer::new(log, false).send(&mut m, &batch, |_| 0);
         m.memory.run_until_idle();
-        let writes = m.memory.shared.durable_writes.take().expect("they are kept");
+        let writes = m.memory.shared.durability.writes.take().expect("they are kept");
         let mut image = SurvivingImage::default();
         for (i, (line, mask, data)) in writes.into_iter().enumerate().take(accepted + 1) {
             image.store_line(line, if i < accepted { mask } else { mask & torn }, &data);

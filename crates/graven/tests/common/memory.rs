@@ -4,7 +4,7 @@ use super::registry;
 use graven::config::Config;
 use graven::config::validate;
 use graven::controller::MemorySystem;
-use graven::controller::channel::Notice;
+use graven::controller::shared::Notice;
 use graven::memory::{Addr, LineAddr};
 use graven::request::{ReadPurpose, Token, Write};
 use graven::stats::{Counters, Stats};
@@ -80,7 +80,7 @@ impl Bench {
                     }
                     self.reads.push((token, now));
                 }
-                Notice::LineAccepted(_) | Notice::DurableForFences(_) => {}
+                Notice::DurableForFences(_) => {}
             }
         }
         let media_writes = self.counters().media_write_requests as usize;

@@ -172,7 +172,7 @@ struct Announced {
 
 impl Observer for Announced {
     fn after_action(&mut self, simulation: &mut Simulation) {
-        let announced = simulation.machine().memory.shared.durable_changes;
+        let announced = simulation.machine().memory.shared.durability.changes;
         let left = left(simulation);
         self.unannounced += u64::from(announced == self.announced && left != self.left);
         (self.announced, self.left) = (announced, left);

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and those that it may depend on.
-const LAYERS: [(&str, &[&str]); 7] = [
+const LAYERS: [(&str, &[&str]); 8] = [
     ("base", &[]),
     ("machine", &["base"]),
     ("designs", &["base", "machine"]),
@@ -15,6 +15,8 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("lab", &["base", "machine"]),
     ("trace", &["base", "machine"]),
     ("graven", &["base", "machine", "designs", "workloads", "lab", "trace"]),
+    // It depends on `graven` alone.
+    ("python", &[]),
 ];
 
 fn crates() -> PathBuf {

@@ -182,7 +182,7 @@ pub trait Expect {
 impl Observer for CrashExplorer<'_> {
     #[inline]
     fn after_action(&mut self, simulation: &mut Simulation) {
-        let changes = simulation.machine().memory.shared.durable_changes;
+        let changes = simulation.machine().memory.shared.durability.changes;
         if changes != self.seen || simulation.is_at_crash_step() {
             let events = changes - self.seen;
             self.seen = changes;

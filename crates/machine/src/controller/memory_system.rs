@@ -4,12 +4,14 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::adversary::Adversary;
+use super::channel::{Channel, ChannelSpec};
+use super::durability::Durability;
+use super::shared::{Notice, Shared};
 use crate::clock::{Event, EventQueue};
 use crate::config::{ControllerConfig, CoreConfig, DramConfig, PmConfig, TlcConfig};
-use crate::controller::channel::{Channel, ChannelSpec, Notice, Shared};
 use crate::device::{EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
-use crate::request::{Mapping, Order, OrderSeq, Place, Read, ReadPurpose, Write};
+use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Write};
 use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats};
 use graven_base::config::Config;
 use graven_base::ids::ThreadId;
@@ -121,12 +123,8 @@ impl MemorySystem {
                 media: Image::new(),
                 cells: PmCells::new(pm, config.get::<TlcConfig>(), core),
                 notices: Default::default(),
-                order: Order::default(),
-                adr: controller.adr,
-                order_moved: false,
-                durable_changes: 0,
+                durability: Durability::new(controller.adr),
                 adversary: None,
-                durable_writes: None,
             },
             channels,
             mapping,
@@ -262,7 +260,7 @@ impl MemorySystem {
 
     /// Ordered writes became durable: what was held back for them may go on, in any channel.
     fn admit_ordered(&mut self) {
-        while std::mem::take(&mut self.shared.order_moved) {
+        while std::mem::take(&mut self.shared.durability.order_moved) {
             for channel in &mut self.channels[..self.pm_channels] {
                 channel.admit(&mut self.shared);
                 channel.poke(&mut self.shared);
@@ -272,12 +270,12 @@ impl MemorySystem {
 
     /// A place in the order that other writes can wait for.
     pub fn order(&mut self) -> OrderSeq {
-        self.shared.order.allot()
+        self.shared.durability.order.allot()
     }
 
     /// The last place given out: waiting for it waits for all ordered writes sent so far.
     pub fn last_order(&self) -> OrderSeq {
-        self.shared.order.last()
+        self.shared.durability.order.last()
     }
 
     /// Handles one event of the memory's own.
@@ -331,7 +329,7 @@ impl MemorySystem {
     /// Has a thread's fences wait for the newest write of a line that was sent and is not durable. Returns
     /// whether there is one, and they did not wait for it already.
     pub fn fence_waits_for(&mut self, line: LineAddr, thread: ThreadId) -> bool {
-        let (channel, adr) = (self.channel_of(line), self.shared.adr);
+        let (channel, adr) = (self.channel_of(line), self.shared.durability.adr);
         let transit = self.writes_in_transit.iter_mut().map(|(_, t)| t);
         let newest = transit
             .filter(|t| t.write.line == line)
@@ -379,7 +377,7 @@ impl MemorySystem {
 
     /// What a power failure leaves beside the cells, to be laid over them in this order.
     pub fn surviving(&self) -> Vec<(LineAddr, graven_base::memory::WordMask, LineData)> {
-        let adr = self.shared.adr;
+        let adr = self.shared.durability.adr;
         self.channels[..self.pm_channels].iter().flat_map(|c| c.surviving(adr)).collect()
     }
 
@@ -394,13 +392,13 @@ impl MemorySystem {
             .filter(|t| self.is_pm(t.write.line.addr()))
             .collect();
         transit.sort_unstable_by_key(|t| (t.arrives, t.sequence));
-        let adr = self.shared.adr;
+        let adr = self.shared.durability.adr;
         let mut left: Vec<&Write> = self.channels[..self.pm_channels]
             .iter()
             .flat_map(|c| c.unaccepted(adr))
             .chain(transit.iter().map(|t| &t.write))
             .collect();
-        let (mut order, mut landed) = (self.shared.order.clone(), Vec::new());
+        let (mut order, mut landed) = (self.shared.durability.order.clone(), Vec::new());
         while !left.is_empty() && random.random_range(0..8) > 0 {
             let at = random.random_range(0..left.len());
             let write = left[at];

@@ -2,14 +2,25 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `channel` | queues, FR-FCFS, write drain, ADR |
-//! | `memory_system` | all channels on one clock |
+//! | `memory_system` | all channels on one clock; requests on their way |
+//! | `channel` | one channel: requests arrive, are scheduled, keep banks busy, and finish |
+//! | `read_queue`, `write_queue` | requests that wait, and what a scheduler asks about them |
+//! | `scheduler` | which request is issued next: a file for each policy |
+//! | `durability` | the boundary of the persistence domain |
+//! | `accounts` | what is counted of a channel's requests |
+//! | `shared` | what all channels share |
 //! | `domain` | the durable bytes of the moment, for those who crash them |
 //! | `adversary` | seeded choices where the rules leave memory a choice |
 
+mod accounts;
 pub mod adversary;
 pub mod channel;
 pub mod domain;
+pub mod durability;
 mod memory_system;
+mod read_queue;
+mod scheduler;
+pub mod shared;
+mod write_queue;
 
 pub use memory_system::{MemorySystem, Recorder, RequestRecord};

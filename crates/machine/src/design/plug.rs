@@ -100,9 +100,6 @@ pub trait Plug {
         OpAction::Execute
     }
 
-    /// A whole line of data, evicted or written back, has been accepted by a write queue.
-    fn line_written_back(&mut self, _m: &mut Machine, _line: LineAddr) {}
-
     /// A write that carried this token is durable.
     fn on_durable(&mut self, _m: &mut Machine, _token: Token) {}
 

@@ -101,7 +101,7 @@ impl<'a, D: Design> Port<'a, D> {
     /// Whether all ordered writes up to this one are durable.
     #[inline]
     pub fn is_durable(&self, order: WriteOrder) -> bool {
-        self.machine.memory.shared.order.reached(order.number())
+        self.machine.memory.shared.durability.order.reached(order.number())
     }
 
     /// Sends a write to memory that arrives after `delay` cycles; nothing is heard of it.

@@ -264,7 +264,7 @@ impl Simulation {
         if stored > 0 {
             stats.stored_bytes.record(stored);
         }
-        self.machine.memory.shared.durable_changes += 1;
+        self.machine.memory.shared.durability.changes += 1;
         if let Some(observer) = &mut self.observer {
             observer.acknowledged(running.tx);
             self.machine.emit(|| TraceEvent::Acknowledged(running.tx));

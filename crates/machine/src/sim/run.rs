@@ -14,7 +14,7 @@ use crate::caches::hierarchy::Eviction;
 use crate::clock::Event;
 use crate::config::CoreConfig;
 use crate::controller::adversary::Adversary;
-use crate::controller::channel::Notice;
+use crate::controller::shared::Notice;
 use crate::cores::pipeline::Pipeline;
 use crate::cores::write_combining::WriteCombining;
 use crate::design::{DesignContext, Plug, RawAction};
@@ -337,9 +337,6 @@ impl Simulation {
                 match notice {
                     Notice::Persisted(token) => self.design.on_durable(&mut self.machine, token),
                     Notice::DurableForFences(threads) => self.durable_for_fences(threads),
-                    Notice::LineAccepted(line) => {
-                        self.design.line_written_back(&mut self.machine, line)
-                    }
                     Notice::ReadDone(read, _) => match read.purpose {
                         ReadPurpose::Fill(slot) => self.finish_fill(slot, None)?,
                         ReadPurpose::Design(token) => {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// Machines that ship with the simulator, and versions of its dependencies.
-const OTHERS: [&str; 3] = ["../papers", "../machines", "../Cargo.lock"];
+const OTHERS: [&str; 3] = ["../../papers", "../../machines", "../../Cargo.lock"];
 
 /// Files below a folder that the engine is built from.
 fn files(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -25,7 +25,7 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 
 fn main() -> io::Result<()> {
     let mut sources: Vec<PathBuf> = OTHERS.iter().map(PathBuf::from).collect();
-    for entry in fs::read_dir("../crates")? {
+    for entry in fs::read_dir("..")? {
         sources.push(entry?.path().join("src"));
     }
     let mut all = Vec::new();

@@ -19,10 +19,19 @@ use serde::Deserialize;
 use crate::program_trace::Recording;
 use crate::request_trace::RequestTrace;
 
+static REGISTRY: OnceLock<Registry> = OnceLock::new();
+
+/// Sets what there is to simulate, once for a process.
+pub fn set_registry(make: impl FnOnce() -> Registry) {
+    REGISTRY.get_or_init(make);
+}
+
 /// What there is to simulate.
+///
+/// # Panics
+/// Before it is set: by the module, before any of its functions can be called.
 pub fn registry() -> &'static Registry {
-    static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(graven::standard)
+    REGISTRY.get().expect("a module sets what there is to simulate when it is made")
 }
 
 /// Why a call failed; each becomes one Python exception.

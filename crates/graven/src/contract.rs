@@ -1,0 +1,197 @@
+//! The contract that every design keeps, and every workload, for the tests of those who add one.
+//!
+//! A design is run, crashed, attacked by the adversary, and made worse by each of its mutants. Each failure is a
+//! sentence; a test demands that there are none:
+//!
+//! ```ignore
+//! #[test]
+//! fn the_design_keeps_the_contract() {
+//!     let mut registry = graven::standard();
+//!     undo::register(&mut registry);
+//!     let failures = graven::contract::design(&registry, &undo::INFO, &Effort::QUICK);
+//!     assert!(failures.is_empty(), "{}", failures.join("\n"));
+//! }
+//! ```
+
+use graven_base::config::{Config, ConfigError};
+use graven_lab::campaign::{AdversaryCampaign, Report, RunCampaign};
+use graven_lab::explorer::Thoroughness;
+use graven_machine::design::DesignInfo;
+use graven_machine::registry::Registry;
+use graven_machine::sim::{SimError, Simulation};
+use graven_machine::workload::WorkloadInfo;
+
+/// The laboratory's machine: everything is as small as it can be.
+const MACHINE: &str = "cramped";
+/// Workloads in which designs are run and crashed: an array, nodes with pointers, and elements that are handed over.
+const WORKLOADS: [&str; 3] = ["array", "hash", "queue"];
+/// Designs under which workloads are run and crashed: without logging, with the plainest, with buffers that overflow.
+const DESIGNS: [&str; 3] = ["ideal", "base", "silo"];
+/// Threads of the runs.
+const THREADS: u64 = 4;
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Transactions of each run that is crashed.
+    pub transactions: u64,
+    /// The adversary's schedules.
+    pub schedules: u64,
+    /// Schedules within which each mutant must be killed.
+    pub schedules_for_mutant: u64,
+}
+
+impl Effort {
+    /// Seconds: for the tests that every edit runs.
+    pub const QUICK: Effort =
+        Effort { transactions: 60, schedules: 300, schedules_for_mutant: 1000 };
+    /// Minutes.
+    pub const THOROUGH: Effort =
+        Effort { transactions: 400, schedules: 10_000, schedules_for_mutant: 10_000 };
+}
+
+/// What a design does not keep of the contract.
+pub fn design(registry: &Registry, design: &'static DesignInfo, effort: &Effort) -> Vec<String> {
+    let mut failures = Vec::new();
+    let sound = design.is_sound(&registry.defaults());
+    for workload in WORKLOADS {
+        failures.extend(same_data(registry, design.name, workload, effort).err());
+        match crash(registry, design.name, workload, effort) {
+            Ok(report) => failures.extend(violations(design.name, workload, &report, sound)),
+            Err(error) => failures.push(format!("{} on {workload}: {error}", design.name)),
+        }
+    }
+    match attack(registry, design, None, effort.schedules) {
+        Ok(report) if sound => {
+            failures.extend(violations(design.name, "the adversary", &report, sound));
+        }
+        Ok(report) if report.findings.is_empty() => {
+            failures.push(format!("{} claims no soundness, and was never violated", design.name));
+        }
+        Ok(_) => {}
+        Err(error) => failures.push(format!("{} under the adversary: {error}", design.name)),
+    }
+    for mutant in design.mutants {
+        match attack(registry, design, Some(mutant.name), effort.schedules_for_mutant) {
+            Ok(report) if report.findings.is_empty() => {
+                let schedules = report.runs;
+                failures.push(format!(
+                    "the mutant {} of {} survived {schedules} schedules",
+                    mutant.name, design.name
+                ));
+            }
+            Ok(_) => {}
+            Err(error) => failures.push(format!("{} with {}: {error}", design.name, mutant.name)),
+        }
+    }
+    failures
+}
+
+/// What a workload does not keep of the contract: it runs to its end under every kind of design, leaves the same data,
+/// and its structures hold after every power failure.
+pub fn workload(
+    registry: &Registry,
+    workload: &'static WorkloadInfo,
+    effort: &Effort,
+) -> Vec<String> {
+    let mut failures = Vec::new();
+    for design in DESIGNS {
+        failures.extend(same_data(registry, design, workload.name, effort).err());
+        if design == "ideal" {
+            continue;
+        }
+        match crash(registry, design, workload.name, effort) {
+            Ok(report) => failures.extend(violations(design, workload.name, &report, true)),
+            Err(error) => failures.push(format!("{design} on {}: {error}", workload.name)),
+        }
+    }
+    failures
+}
+
+fn config(registry: &Registry) -> Result<Config, ConfigError> {
+    let mut config = registry.machine(MACHINE)?;
+    let settings = [
+        ("workload.footprint_bytes", "64 KB"),
+        ("workload.insert_percent", "50"),
+        ("workload.remove_percent", "30"),
+    ];
+    for (key, value) in settings {
+        config.set(key, value)?;
+    }
+    Ok(config)
+}
+
+/// Two runs are the same run, and leave what they leave without any design.
+fn same_data(
+    registry: &Registry,
+    design: &str,
+    workload: &str,
+    effort: &Effort,
+) -> Result<(), String> {
+    let run = |design: &str| -> Result<(u64, String), String> {
+        let named = |error: &dyn std::fmt::Display| format!("{design} on {workload}: {error}");
+        let config = config(registry).map_err(|e| named(&e))?;
+        let (threads, transactions) = (Some(THREADS), Some(effort.transactions));
+        let spec = registry.spec(config, design, workload, threads, transactions, 7);
+        let spec = spec.map_err(|e| named(&e))?;
+        let mut simulation = Simulation::new(&spec).map_err(|e| named(&e))?;
+        let digest = simulation.run().map_err(|e| named(&e))?;
+        Ok((digest, simulation.record(digest).to_string()))
+    };
+    let (digest, record) = run(design)?;
+    if run(design)?.1 != record {
+        return Err(format!("{design} on {workload}: the same run gives two results"));
+    }
+    if run("ideal")?.0 != digest {
+        return Err(format!("{design} on {workload}: it leaves other data than without a design"));
+    }
+    Ok(())
+}
+
+/// A run that is crashed at every crash point.
+fn crash(
+    registry: &Registry,
+    design: &str,
+    workload: &str,
+    effort: &Effort,
+) -> Result<Report, String> {
+    let config = config(registry).map_err(|e| e.to_string())?;
+    let (threads, transactions) = (Some(THREADS), Some(effort.transactions));
+    let spec = registry.spec(config, design, workload, threads, transactions, 7);
+    let mut spec = spec.map_err(|e| e.to_string())?;
+    spec.crash_options.garbage = Some(3);
+    let how = Thoroughness { recovery_every: 64, structures_every: 64, ..Thoroughness::LONG };
+    let campaign = RunCampaign::new(registry, spec, how).map_err(|e| e.to_string())?;
+    campaign.run().map_err(|e| e.to_string())
+}
+
+fn attack(
+    registry: &Registry,
+    design: &'static DesignInfo,
+    mutant: Option<&str>,
+    schedules: u64,
+) -> Result<Report, String> {
+    let mutant = mutant.map(str::to_owned);
+    let campaign =
+        AdversaryCampaign::new(registry, design, mutant, Vec::new(), (1, schedules), 1);
+    let report = campaign.map_err(|e| e.to_string())?.run();
+    report.map_err(|e: SimError| e.to_string())
+}
+
+/// What is wrong with a report of a design that is to keep its guarantee.
+fn violations(design: &str, under: &str, report: &Report, sound: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    if sound && let Some(finding) = report.findings.first() {
+        let replay = finding.replay.as_ref().map(ToString::to_string).unwrap_or_default();
+        let what = &finding.violation.what;
+        found.push(format!("{design} under {under}: {what}\n{replay}\n{}", finding.timeline));
+    }
+    if report.tally.crash_points == 0 {
+        found.push(format!("{design} under {under}: there was no crash point"));
+    }
+    if report.refused * 5 > report.runs.max(1) {
+        let (refused, why) = (report.refused, report.refusal.as_deref().unwrap_or_default());
+        found.push(format!("{design} under {under}: it refused {refused} runs: {why}"));
+    }
+    found
+}

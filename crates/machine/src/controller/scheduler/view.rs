@@ -1,0 +1,147 @@
+//! What a policy is shown of its channel, and the rules that policies share.
+
+use graven_base::time::{Cycle, NEVER};
+
+use crate::controller::adversary::Adversary;
+use crate::controller::read_queue::ReadQueue;
+use crate::controller::write_queue::WriteQueue;
+use crate::device::{Bank, PmBuffer};
+
+/// The queues and banks of a channel in this cycle.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The current cycle.
+    pub now: Cycle,
+    /// The read queue.
+    pub reads: &'a ReadQueue,
+    /// The write queue.
+    pub writes: &'a WriteQueue,
+    /// The banks.
+    pub banks: &'a [Bank],
+    /// The on-PM buffer, if there is one: writes go there, not to banks.
+    pub buffer: Option<&'a PmBuffer>,
+    /// Whether write queues survive a power failure: then writes of a line are merged.
+    pub adr: bool,
+}
+
+impl View<'_> {
+    /// Among the reads whose bank is free, the oldest that finds its row open, or is served by the on-PM buffer;
+    /// otherwise the oldest.
+    pub fn first_ready_read(&self) -> Option<usize> {
+        let nothing_buffered = self.reads.buffered() == 0;
+        if self.reads.is_empty()
+            || (nothing_buffered && self.earliest_bank(self.reads.of_bank()) > self.now)
+        {
+            return None;
+        }
+        let mut oldest = None;
+        for (i, read) in self.reads.reads().iter().enumerate() {
+            let bank = &self.banks[read.place.bank as usize];
+            if !read.buffered && bank.free_at > self.now {
+                continue;
+            }
+            if read.buffered || bank.open_row == Some(read.place.row) {
+                return Some(i);
+            }
+            oldest = oldest.or(Some(i));
+        }
+        oldest
+    }
+
+    /// The write that goes next: to the on-PM buffer, the oldest that finds a place there; to a bank, among those
+    /// whose bank is free the oldest that finds its row open, or the oldest. An adversary chooses among all that may go.
+    pub fn first_ready_write(&self, adversary: &mut Option<Adversary>) -> Option<usize> {
+        if self.writes.is_empty() {
+            return None;
+        }
+        match self.buffer {
+            Some(buffer) => self.first_for_buffer(buffer, adversary),
+            None => self.first_for_bank(adversary),
+        }
+    }
+
+    fn first_for_buffer(
+        &self,
+        buffer: &PmBuffer,
+        adversary: &mut Option<Adversary>,
+    ) -> Option<usize> {
+        let full = buffer.is_full();
+        if full && self.writes.buffered() == 0 {
+            return None;
+        }
+        let places = self.writes.places().iter().enumerate();
+        let may = places.filter(|&(i, w)| (!full || w.buffered) && self.may_issue(i));
+        first_or_any(may.map(|(i, _)| i), adversary)
+    }
+
+    fn first_for_bank(&self, adversary: &mut Option<Adversary>) -> Option<usize> {
+        if adversary.is_some() {
+            let places = self.writes.places().iter().enumerate();
+            let ready = places.filter(|&(i, w)| {
+                let free = self.banks[w.bank as usize].free_at <= self.now;
+                !w.issued && free && self.may_issue(i)
+            });
+            return first_or_any(ready.map(|(i, _)| i), adversary);
+        }
+        if self.earliest_bank(self.writes.of_bank()) > self.now {
+            return None;
+        }
+        let mut oldest = None;
+        for (i, w) in self.writes.places().iter().enumerate() {
+            let bank = &self.banks[w.bank as usize];
+            if w.issued || bank.free_at > self.now {
+                continue;
+            }
+            let open = bank.open_row == Some(w.row);
+            if (open || oldest.is_none()) && self.may_issue(i) {
+                if open {
+                    return Some(i);
+                }
+                oldest = Some(i);
+            }
+        }
+        oldest
+    }
+
+    /// A write waits for older ones of its line. (With ADR there is at most one: merging leaves only one
+    /// that a bank is working on.)
+    fn may_issue(&self, index: usize) -> bool {
+        (self.adr && self.buffer.is_some()) || !self.writes.has_older(index)
+    }
+
+    /// When a read could be issued: at once if the on-PM buffer serves one, else when a bank that one waits for is free.
+    pub fn next_read_at(&self) -> Cycle {
+        if self.reads.buffered() > 0 {
+            self.now
+        } else if self.reads.is_empty() {
+            NEVER
+        } else {
+            self.earliest_bank(self.reads.of_bank())
+        }
+    }
+
+    /// Writes wait for a bank, or for room in the on-PM buffer, which the end of a spill announces.
+    pub fn next_write_at(&self) -> Cycle {
+        match self.buffer {
+            Some(buffer) if buffer.is_full() && self.writes.buffered() == 0 => NEVER,
+            Some(_) => self.now,
+            None => self.earliest_bank(self.writes.of_bank()),
+        }
+    }
+
+    /// When the first of the banks that have requests is free.
+    fn earliest_bank(&self, requests: &[u32]) -> Cycle {
+        let free_at = |(bank, &n): (&Bank, &u32)| if n > 0 { bank.free_at } else { NEVER };
+        self.banks.iter().zip(requests).map(free_at).fold(NEVER, Cycle::min)
+    }
+}
+
+/// The first of the candidates, or the adversary's choice.
+fn first_or_any(
+    mut candidates: impl Iterator<Item = usize>,
+    adversary: &mut Option<Adversary>,
+) -> Option<usize> {
+    let Some(adversary) = adversary else { return candidates.next() };
+    let candidates: Vec<usize> = candidates.collect();
+    (!candidates.is_empty()).then(|| candidates[adversary.choose(candidates.len())])
+}

@@ -1,0 +1,61 @@
+//! What all channels share: the clock, what is counted, the cells, what is durable, and what the machine is told.
+
+use std::collections::VecDeque;
+
+use graven_base::memory::Image;
+use graven_base::thread_set::ThreadSet;
+use graven_base::time::Cycle;
+
+use super::adversary::Adversary;
+use super::durability::Durability;
+use crate::clock::EventQueue;
+use crate::media::PmCells;
+use crate::request::{Place, Read, Token, Write, WriteClass};
+use crate::stats::Stats;
+
+/// What the memory tells the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A write that carried a token is durable.
+    Persisted(Token),
+    /// A write that fences of these threads wait for is durable.
+    DurableForFences(ThreadSet),
+    /// A read is complete.
+    ReadDone(Read, Place),
+}
+
+/// Everything that channels share.
+pub struct Shared {
+    /// The current cycle.
+    pub now: Cycle,
+    /// What happens later.
+    pub events: EventQueue,
+    /// What is counted.
+    pub stats: Stats,
+    /// What the PM cells hold.
+    pub media: Image,
+    /// The cells themselves.
+    pub cells: PmCells,
+    /// What must be told to the machine, oldest first.
+    pub notices: VecDeque<Notice>,
+    /// What is durable.
+    pub durability: Durability,
+    /// Makes the choices that the rules leave open, if not the scheduler.
+    pub adversary: Option<Adversary>,
+}
+
+impl Shared {
+    /// A write has become durable.
+    pub(super) fn durable(&mut self, write: &Write) {
+        if write.class == WriteClass::Log {
+            self.stats.log_persist_latency.record(self.now - write.arrived);
+        }
+        if write.token != 0 {
+            self.notices.push_back(Notice::Persisted(write.token));
+        }
+        if write.fences != 0 {
+            self.notices.push_back(Notice::DurableForFences(write.fences));
+        }
+        self.durability.cross(write);
+    }
+}
