@@ -13,7 +13,7 @@ from pathlib import Path
 from . import kinds, store
 from . import runs as listing
 from .compare import Difference, differences
-from .engine import Json
+from .store import Json
 from .mapping import MappingError, Renames
 
 MAPPING = Path(__file__).with_name("mapping.toml")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .engine import Json
+from .store import Json
 from .mapping import MayGo, Steps
 
 IDENTITIES = ("name", "key")

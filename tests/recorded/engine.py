@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 from graven import _engine
 
-Json = Any
-"""A value as `json.loads` gives it."""
+from .store import Json
 
 REFUSALS: tuple[type[Exception], ...] = (
     _engine.ConfigError,

@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 
 from . import engine
-from .engine import Json
+from .store import Json
 
 
 def perform(kind: str, spec: Json) -> Json:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from .engine import Json
+from .store import Json
 
 Steps = tuple[str, ...]
 """Where something is in a document: keys of objects, and indices of lists as text."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import engine
-from .engine import Json
+from .store import Json
 from .tables import (
     BUSY,
     CONTENDED,

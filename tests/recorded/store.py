@@ -6,8 +6,10 @@ import json
 import lzma
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from .engine import Json
+Json = Any
+"""A value as `json.loads` gives it."""
 
 FOLDER = Path(__file__).parent / "records"
 SUFFIX = ".jsonl.xz"

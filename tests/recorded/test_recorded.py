@@ -1,5 +1,6 @@
-"""The mapping and the comparison, and the list of runs, without the native module."""
+"""The mapping, the comparison, the files of records, and the check as a whole."""
 
+import importlib
 import json
 from pathlib import Path
 
@@ -219,3 +220,55 @@ def test_the_recorded_runs_have_names_of_their_own_and_what_documents_have():
             assert ("result" in each) != ("error" in each)
             assert each.get("error") != "Cancelled"
     assert names
+
+
+@pytest.fixture
+def main(tmp_path, monkeypatch):
+    """The commands, on records and a mapping of their own."""
+    pytest.importorskip("graven._engine")
+    command = importlib.import_module("..__main__", __name__)
+    monkeypatch.setattr(store, "FOLDER", tmp_path)
+    monkeypatch.setattr(command, "MAPPING", tmp_path / "mapping.toml")
+    (tmp_path / "mapping.toml").write_text("", encoding="utf-8")
+    return lambda *arguments: command.main([*arguments, "--jobs", "1"])
+
+
+SHEET = {"design": "silo", "machine": None, "set": []}
+
+
+@pytest.mark.engine
+def test_a_check_passes_and_fails_when_a_number_is_another(main, capsys):
+    performed = importlib.import_module("..kinds", __name__).perform("cost", SHEET)
+    recorded = {"run": "costs/silo/own", "kind": "cost", "spec": SHEET, **performed}
+    store.write("costs", [recorded])
+    assert main("check") == 0
+    assert capsys.readouterr().out.endswith("s: no difference\n")
+    total = recorded["result"]["totals"][0]
+    total["bytes"] += 1
+    store.write("costs", [recorded])
+    assert main("check") == 1
+    lines = capsys.readouterr().out.splitlines()
+    was, now = total["bytes"], total["bytes"] - 1
+    place = "costs/silo/own: result/totals/0/bytes"
+    assert lines[0] == f"{place}: recorded {was}, now {now}"
+    assert lines[1].endswith("s: 1 differences in 1 runs")
+
+
+@pytest.mark.engine
+def test_a_check_maps_what_it_asks_for_and_what_it_expects(main, tmp_path, capsys):
+    performed = importlib.import_module("..kinds", __name__).perform("cost", SHEET)
+    text = json.dumps({"run": "costs/silo/own", "kind": "cost", "spec": SHEET, **performed})
+    store.write("costs", [json.loads(text.replace('"silo"', '"former"'))])
+    assert main("check") == 1
+    rules = "".join(
+        f'[[value]]\npath = "{path}"\nfrom = "former"\nto = "silo"\n'
+        for path in ("**/design", "**/machine", "nowhere")
+    )
+    (tmp_path / "mapping.toml").write_text(rules, encoding="utf-8")
+    capsys.readouterr()
+    assert main("check") == 0
+    assert "mapping.toml: [[value]] 3 applies to nothing" in capsys.readouterr().out
+
+
+def test_a_check_of_nothing_is_none(main):
+    assert main("check", "--only", "nothing/*") == 2

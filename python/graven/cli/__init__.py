@@ -21,6 +21,7 @@ from graven.cli.crash import crash
 from graven.cli.listing import list_
 from graven.cli.litmus import litmus
 from graven.cli.memory import memory
+from graven.cli.new import new
 from graven.cli.reproduce import reproduce
 from graven.cli.run import run
 from graven.cli.terminal import REFUSED, complain
@@ -42,6 +43,7 @@ Examples:
   graven reproduce silo --quick               Silo's figures and claims, in minutes
   graven cost silo                            its hardware, derived and beside its paper's table
   graven list designs                         what there is to compare
+  graven new design my-log                    a crate with a design of your own
   graven COMMAND --help                       options and examples of a command
 """
 
@@ -63,6 +65,7 @@ cli.add_command(cost)
 cli.add_command(list_)
 cli.add_command(memory)
 cli.add_command(trace)
+cli.add_command(new)
 
 
 def main() -> NoReturn:

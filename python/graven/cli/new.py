@@ -1,0 +1,110 @@
+"""`graven new`: a crate of one's own with a design or a workload."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from graven import output
+from graven.catalogue import catalogue
+from graven.cli.terminal import note
+
+HELP = """Write a crate with a design or a workload of your own, ready to build and to pass its tests.
+
+The crate depends on Graven's, registers what it has, and is at the same time a native module for
+Python: when it is installed in the environment of this command, every command has it.
+
+\b
+Examples:
+  graven new design my-log                  a folder my-log, with an undo log to begin with
+  graven new workload counters --into ~/src
+"""
+
+TEMPLATES = {
+    "design": {
+        "Cargo.toml.jinja": "Cargo.toml",
+        "pyproject.toml.jinja": "pyproject.toml",
+        "gitignore.jinja": ".gitignore",
+        "README.md.jinja": "README.md",
+        "src/lib.rs.jinja": "src/lib.rs",
+        "src/design.rs.jinja": "src/design.rs",
+        "tests/contract.rs.jinja": "tests/contract.rs",
+    },
+    "workload": {
+        "Cargo.toml.jinja": "Cargo.toml",
+        "pyproject.toml.jinja": "pyproject.toml",
+        "gitignore.jinja": ".gitignore",
+        "README.md.jinja": "README.md",
+        "src/lib.rs.jinja": "src/lib.rs",
+        "src/workload.rs.jinja": "src/workload.rs",
+        "tests/contract.rs.jinja": "tests/contract.rs",
+    },
+}
+"""The files of each kind of crate, and the templates that they are made from."""
+
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+@click.command(help=HELP, short_help="Write a crate with a design or workload of your own.")
+@click.argument("kind", type=click.Choice(list(TEMPLATES)))
+@click.argument("name")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The folder in which the crate's folder is made.  [default: this one]",
+)
+@click.option(
+    "--graven",
+    "crates",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder `crates` of Graven's sources.  [default: of the checkout that runs this]",
+)
+def new(kind: str, name: str, into: Path, crates: Path | None) -> None:
+    """Writes the crate."""
+    if not NAME.fullmatch(name):
+        raise click.UsageError(
+            f"{name!r} is no name; allowed are lower-case letters, digits and single hyphens, "
+            "as in my-log"
+        )
+    known = catalogue()
+    taken = {item.name for item in (known.designs if kind == "design" else known.workloads)}
+    if name in taken:
+        raise click.UsageError(f"there is a {kind} {name}; `graven list {kind}s` lists them")
+    folder = into / name
+    if folder.exists():
+        raise click.UsageError(f"{folder} exists already")
+    underscored = name.replace("-", "_")
+    values = {
+        "name": name,
+        "crate": f"graven-{name}",
+        "module": f"graven_{underscored}",
+        "section": underscored,
+        "type": "".join(part.capitalize() for part in name.split("-")),
+        "graven": (crates or _crates()).resolve().as_posix(),
+    }
+    templates = Environment(
+        loader=PackageLoader("graven", f"templates/{kind}"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    for template, path in TEMPLATES[kind].items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        output.write(target, templates.get_template(template).render(values).encode())
+    note(f"{folder}: a crate; its README.md says how to test and install it")
+
+
+def _crates() -> Path:
+    """Graven's crates: of the checkout that this package is in."""
+    folder = Path(__file__).resolve().parents[3] / "crates"
+    if not (folder / "graven" / "Cargo.toml").is_file():
+        raise click.UsageError(
+            "Graven's Rust sources are not beside this package; --graven names the folder "
+            "`crates` of a checkout"
+        )
+    return folder
