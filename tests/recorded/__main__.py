@@ -13,8 +13,8 @@ from pathlib import Path
 from . import kinds, store
 from . import runs as listing
 from .compare import Difference, differences
-from .store import Json
 from .mapping import MappingError, Renames
+from .store import Json
 
 MAPPING = Path(__file__).with_name("mapping.toml")
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .store import Json
 from .mapping import MayGo, Steps
+from .store import Json
 
 IDENTITIES = ("name", "key")
 """What tells the items of a list from each other, where all of them have it."""

@@ -12,7 +12,7 @@ from graven import output
 from graven.catalogue import catalogue
 from graven.cli.terminal import note
 
-HELP = """Write a crate with a design or a workload of your own, ready to build and to pass its tests.
+HELP = """Write a crate with a design or workload of your own, ready to build and to pass its tests.
 
 The crate depends on Graven's, registers what it has, and is at the same time a native module for
 Python: when it is installed in the environment of this command, every command has it.
