@@ -10,6 +10,8 @@
 //! Hence, at the end of a scan: stores made before the *previous* scan began are home, or their lines'
 //! writes are on their way ([`DataWrites`] tells when these are durable).
 
+use std::ops::Range;
+
 use graven_base::choice;
 use graven_base::config::{Config, Size};
 use graven_base::cost::{Item, Place, Unit};
@@ -18,8 +20,8 @@ use graven_base::time::Cycle;
 use graven_machine::caches::hierarchy::TagPortUse;
 use graven_machine::caches::tags::DIRTY;
 use graven_machine::config::{ControllerConfig, CoreConfig, L2Config, PmConfig};
+use graven_machine::design::{Design, DesignEvent, Observation, Port};
 use graven_machine::device::LINES_PER_MEDIA_LINE;
-use graven_machine::machine::Machine;
 use graven_machine::quantities::cache_lines;
 
 /// The force-write-back bit of a line.
@@ -139,12 +141,36 @@ pub enum Progress {
     Ended(Cycle),
 }
 
-/// Progress of the scans.
-#[derive(Debug)]
-pub struct Scanner {
+/// What happens in a scan. A design's own event has it as a part, and forwards it to [`Event::observe`].
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A dirty line is flagged, in the cache of this number.
+    Flagged { line: LineAddr, cache: usize },
+    /// A dirty line was flagged already: it is forced home.
+    DirtyForLong,
+    /// A scan has visited all tags.
+    Ended,
+}
+
+impl Event {
+    /// Counts it, and explains it.
+    pub fn observe<E: DesignEvent>(self, to: &mut Observation<'_, E>) {
+        match self {
+            Event::Flagged { line, cache } => {
+                to.count().scan_dirty_lines += 1;
+                to.explain(|| format!("scan flags {line} in cache {cache}"));
+            }
+            Event::DirtyForLong => to.count().scan_dirty_lines += 1,
+            Event::Ended => to.count().scans += 1,
+        }
+    }
+}
+
+/// Progress of the scans of a design.
+pub struct Scanner<D: Design> {
     interval: Cycle,
-    /// The design's token of the timer that steps it.
-    timer: u64,
+    /// The design's timer that steps it.
+    timer: D::Timer,
     /// When the next step is due.
     next_step: Cycle,
     began: Cycle,
@@ -162,12 +188,15 @@ pub struct Scanner {
     pub forced: Vec<Forced>,
 }
 
-impl Scanner {
-    /// Scans that begin `interval` after each other; the design's `timer` with that token steps them.
+impl<D: Design> Scanner<D>
+where
+    D::Event: From<Event>,
+{
+    /// Scans that begin `interval` after each other; this timer of the design steps them.
     pub fn new(
         config: &Config,
         interval: Cycle,
-        timer: u64,
+        timer: D::Timer,
         visits: TagVisits,
         faults: Faults,
     ) -> Self {
@@ -188,6 +217,129 @@ impl Scanner {
         }
     }
 
+    // ---- when ----------------------------------------------------------------------------------
+
+    /// Sets the timer of the first scan.
+    pub fn start(&self, port: &mut Port<'_, D>) {
+        port.set_timer(self.next_step, self.timer);
+    }
+
+    /// Whether a timer that fires now is the one of the next step (earlier ones are void).
+    pub fn is_due(&self, port: &Port<'_, D>) -> bool {
+        port.now() == self.next_step
+    }
+
+    /// Whether a scan has begun and has not ended.
+    pub fn is_under_way(&self) -> bool {
+        self.position.is_some()
+    }
+
+    /// Begins a scan; [`Scanner::step`] follows.
+    pub fn begin(&mut self, port: &Port<'_, D>) {
+        self.position = Some((0, 0));
+        self.began = port.now();
+    }
+
+    /// Makes the next scan begin as soon as can be, if none is under way.
+    pub fn hasten(&mut self, port: &mut Port<'_, D>) {
+        if self.position.is_none() {
+            self.schedule(port, port.now() + 1);
+        }
+    }
+
+    fn schedule(&mut self, port: &mut Port<'_, D>, at: Cycle) {
+        self.next_step = at;
+        port.set_timer(at, self.timer);
+    }
+
+    /// Schedules the scan after one that ended at `end`: at its time, or at once.
+    pub fn schedule_next(&mut self, port: &mut Port<'_, D>, end: Cycle, at_once: bool) {
+        let regular = end.max(self.began + self.interval);
+        self.schedule(port, if at_once { end } else { regular });
+    }
+
+    /// A forced write-back is durable.
+    pub fn forced_durable(&mut self) {
+        self.under_way -= 1;
+    }
+
+    // ---- a scan --------------------------------------------------------------------------------
+
+    /// Visits some sets: flags lines, and leaves those to be written back in `forced`. The caller does that
+    /// at once, and schedules the next scan when this one has ended.
+    pub fn step(&mut self, port: &mut Port<'_, D>) -> Progress {
+        let (index, first) = self.position.expect("a scan is under way");
+        let caches = port.cache_count();
+        let cache = if self.faults.from_outside { caches - 1 - index } else { index };
+        if port.has_full_write_queue() || self.under_way >= self.under_way_max {
+            port.use_tag_port(TagPortUse::default());
+            self.schedule(port, port.now() + SETS_PER_STEP as Cycle);
+            return Progress::Goes;
+        }
+        let (slots, ways) = (port.cache(cache).slots(), port.cache(cache).ways());
+        let end = slots.min((first / ways + SETS_PER_STEP) * ways);
+        let next = self.visit_slots(port, cache, first..end);
+        let sets = (next - first).div_ceil(ways).max(1);
+        let cycles = self.visits.cycles(sets, ways);
+        self.use_tag_port(port, cache, sets, (slots - first).div_ceil(ways));
+        self.position = match next == slots {
+            false => Some((index, next)),
+            true => (index + 1 < caches).then_some((index + 1, 0)),
+        };
+        if self.position.is_some() {
+            self.schedule(port, port.now() + cycles);
+            return Progress::Goes;
+        }
+        port.emit(Event::Ended.into());
+        Progress::Ended(port.now() + cycles)
+    }
+
+    /// Visits the dirty lines in these slots of a cache. Returns the slot that the next step begins with: one of
+    /// these, if no more lines can be forced home now.
+    fn visit_slots(&mut self, port: &mut Port<'_, D>, cache: usize, slots: Range<usize>) -> usize {
+        let mut next = slots.end;
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.clear();
+        dirty.extend(port.cache(cache).dirty_in(slots));
+        for &(slot, line) in &dirty {
+            if port.is_pm(line.addr()) && !self.visit_line(port, cache, slot, line) {
+                next = slot;
+                break;
+            }
+        }
+        self.dirty = dirty;
+        next
+    }
+
+    /// What Fig. 5 has done with a dirty line of PM. Returns false if it must be forced home and cannot be now.
+    fn visit_line(
+        &mut self,
+        port: &mut Port<'_, D>,
+        cache: usize,
+        slot: usize,
+        line: LineAddr,
+    ) -> bool {
+        let own = FLAGGED_BY_INNERMOST << self.level(cache, port.cache_count());
+        let fwb = if self.faults.bit_stays_behind { own } else { FWB };
+        let state = port.line_state(cache, slot);
+        match visit(*state, fwb) {
+            Visit::Nothing => unreachable!("only dirty lines are looked at"),
+            Visit::Flag => {
+                *state |= FWB | own;
+                port.emit(Event::Flagged { line, cache }.into());
+                return true;
+            }
+            Visit::WriteBack if self.faults.nothing_is_forced => {}
+            Visit::WriteBack if self.under_way < self.under_way_max => {
+                self.forced.push(Forced { line, came_along: *state & own == 0 });
+                self.under_way += 1;
+            }
+            Visit::WriteBack => return false,
+        }
+        port.emit(Event::DirtyForLong.into());
+        true
+    }
+
     /// How many levels lie inside a cache.
     fn level(&self, cache: usize, caches: usize) -> usize {
         match self.has_l2 {
@@ -197,126 +349,27 @@ impl Scanner {
         }
     }
 
-    /// Sets the timer of the first scan.
-    pub fn start(&self, m: &mut Machine) {
-        m.set_timer(self.next_step, self.timer);
-    }
-
-    /// Whether a timer that fires now is the one of the next step (earlier ones are void).
-    pub fn is_due(&self, m: &Machine) -> bool {
-        m.now() == self.next_step
-    }
-
-    pub fn is_under_way(&self) -> bool {
-        self.position.is_some()
-    }
-
-    /// Begins a scan; [`Scanner::step`] follows.
-    pub fn begin(&mut self, m: &Machine) {
-        self.position = Some((0, 0));
-        self.began = m.now();
-    }
-
-    /// Makes the next scan begin as soon as can be, if none is under way.
-    pub fn hasten(&mut self, m: &mut Machine) {
-        if self.position.is_none() {
-            self.schedule(m, m.now() + 1);
-        }
-    }
-
-    fn schedule(&mut self, m: &mut Machine, at: Cycle) {
-        self.next_step = at;
-        m.set_timer(at, self.timer);
-    }
-
-    /// Schedules the scan after one that ended at `end`: at its time, or at once.
-    pub fn schedule_next(&mut self, m: &mut Machine, end: Cycle, at_once: bool) {
-        let regular = end.max(self.began + self.interval);
-        self.schedule(m, if at_once { end } else { regular });
-    }
-
-    /// A forced write-back is durable.
-    pub fn forced_durable(&mut self) {
-        self.under_way -= 1;
-    }
-
-    /// Visits some sets: flags lines, and leaves those to be written back in `forced`. The caller does that
-    /// at once, and schedules the next scan when this one has ended.
-    pub fn step(&mut self, m: &mut Machine) -> Progress {
-        let (index, first) = self.position.expect("a scan is under way");
-        let caches = m.caches.cache_count();
-        let cache = if self.faults.from_outside { caches - 1 - index } else { index };
-        let ways = m.caches.cache(cache).ways();
-        if m.memory.has_full_write_queue() || self.under_way >= self.under_way_max {
-            m.caches.use_tag_port(TagPortUse::default());
-            self.schedule(m, m.now() + SETS_PER_STEP as Cycle);
-            return Progress::Goes;
-        }
-        let slots = m.caches.cache(cache).slots();
-        let end = slots.min((first / ways + SETS_PER_STEP) * ways);
-        let mut dirty = std::mem::take(&mut self.dirty);
-        dirty.clear();
-        dirty.extend(m.caches.cache(cache).dirty_in(first..end));
-        let mut next = end;
-        let own = FLAGGED_BY_INNERMOST << self.level(cache, caches);
-        let fwb = if self.faults.bit_stays_behind { own } else { FWB };
-        for &(slot, line) in &dirty {
-            if !m.memory.is_pm(line.addr()) {
-                continue;
-            }
-            let state = m.caches.cache_mut(cache).state_mut(slot);
-            match visit(*state, fwb) {
-                Visit::Nothing => unreachable!("only dirty lines are looked at"),
-                Visit::Flag => {
-                    *state |= FWB | own;
-                    m.note(|| format!("scan flags {line} in cache {cache}"));
-                }
-                Visit::WriteBack if self.faults.nothing_is_forced => {}
-                Visit::WriteBack if self.under_way < self.under_way_max => {
-                    self.forced.push(Forced { line, came_along: *state & own == 0 });
-                    self.under_way += 1;
-                }
-                Visit::WriteBack => {
-                    next = slot;
-                    break;
-                }
-            }
-            m.count().scan_dirty_lines += 1;
-        }
-        self.dirty = dirty;
-        let sets = (next - first).div_ceil(ways).max(1);
-        let cycles = self.visits.cycles(sets, ways);
-        self.use_tag_port(m, cache, sets, (slots - first).div_ceil(ways));
-        self.position = Some((index, next));
-        if next == slots {
-            self.position = (index + 1 < caches).then_some((index + 1, 0));
-        }
-        if self.position.is_some() {
-            self.schedule(m, m.now() + cycles);
-            return Progress::Goes;
-        }
-        m.count().scans += 1;
-        Progress::Ended(m.now() + cycles)
-    }
-
     /// The tag port of a cache of which this step visits so many sets, and so many are left with these.
-    fn use_tag_port(&self, m: &mut Machine, cache: usize, sets: usize, left: usize) {
-        let (from, ways) = (m.now(), m.caches.cache(cache).ways());
+    fn use_tag_port(&self, port: &mut Port<'_, D>, cache: usize, sets: usize, left: usize) {
+        let (from, ways) = (port.now(), port.cache(cache).ways());
         let (sets, grain) = match self.visits.port {
             ScanPort::Own => return,
             ScanPort::Set => (sets, self.visits.cycles(1, ways)),
             ScanPort::Cache => (left, self.visits.cycles(left, ways)),
         };
         let until = from + self.visits.cycles(sets, ways);
-        m.caches.use_tag_port(TagPortUse { cache, from, until, grain });
+        port.use_tag_port(TagPortUse { cache, from, until, grain });
     }
 }
+
+/// The number of an epoch of data writes: what lies between two calls of [`DataWrites::close`].
+pub type Epoch = u64;
 
 /// Writes of data that are not durable, by the scan during (or before) which they were sent.
 #[derive(Debug, Default)]
 pub struct DataWrites {
     /// The first epoch of `pending`.
-    first: u64,
+    first: Epoch,
     /// Per epoch, writes not durable; the last is the present epoch's.
     pending: std::collections::VecDeque<u32>,
 }
@@ -327,24 +380,24 @@ impl DataWrites {
     }
 
     /// A write is sent; returns its epoch.
-    pub fn sent(&mut self) -> u64 {
+    pub fn sent(&mut self) -> Epoch {
         *self.pending.back_mut().expect("there is a present epoch") += 1;
         self.epoch()
     }
 
-    fn epoch(&self) -> u64 {
+    fn epoch(&self) -> Epoch {
         self.first + self.pending.len() as u64 - 1
     }
 
     /// A write of an epoch is durable.
-    pub fn durable(&mut self, epoch: u64) {
+    pub fn durable(&mut self, epoch: Epoch) {
         let count = &mut self.pending[(epoch - self.first) as usize];
         *count = count.checked_sub(1).expect("a write is durable once");
         self.forget();
     }
 
     /// Begins a new epoch and returns the one that ended.
-    pub fn close(&mut self) -> u64 {
+    pub fn close(&mut self) -> Epoch {
         let ended = self.epoch();
         self.pending.push_back(0);
         self.forget();
@@ -359,7 +412,7 @@ impl DataWrites {
     }
 
     /// Whether every write up to the end of an epoch is durable.
-    pub fn all_durable(&self, epoch: u64) -> bool {
+    pub fn all_durable(&self, epoch: Epoch) -> bool {
         self.first > epoch
     }
 }

@@ -3,17 +3,22 @@
 //! Lines reach PM when the caches evict them and not before; after a power failure anything may be
 //! missing or there in part. Unsafe, and marked so.
 
-use graven_machine::design::{DesignInfo, Plug};
+use graven_machine::design::{Design, DesignInfo, NoEvent, Unused, plug};
 
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "ideal",
     summary: "no persistence at all: the upper bound (unsafe)",
     paper: "FWB §VI (non-pers), HOOP §IV-A (Ideal)",
-    build: |_| Ok(Box::new(Ideal)),
+    build: |_| Ok(plug(Ideal).into()),
     ..DesignInfo::DEFAULT
 };
 
 struct Ideal;
 
-impl Plug for Ideal {}
+impl Design for Ideal {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+}

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::thread_set::ThreadSet;
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignEvent, Observation};
 
 /// A parked line.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,56 @@ pub(super) enum Parked {
     Waits,
 }
 
+/// What happens to lines outside the caches.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// A line is to be parked for a transaction that is open.
+    Uncommitted,
+    /// A line was parked; so many lines have entries now.
+    Parked { line: LineAddr, parked: Parked, occupied: usize },
+    /// A miss was served from here.
+    Served,
+}
+
+/// What a design calls its victim cache, and the cover points that it has for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Described<C> {
+    pub(super) name: &'static str,
+    /// See [`Event::Uncommitted`].
+    pub(super) uncommitted: C,
+    /// See [`Parked::Replaced`].
+    pub(super) replaced: C,
+    /// See [`Parked::Waits`].
+    pub(super) waits: C,
+    /// See [`Event::Served`].
+    pub(super) served: C,
+}
+
+impl Event {
+    /// Counts it, says which cover points of a design it reaches, and explains it.
+    pub(super) fn observe<E: DesignEvent>(
+        self,
+        to: &mut Observation<'_, E>,
+        described: Described<E::Cover>,
+    ) {
+        match self {
+            Event::Uncommitted => to.cover(described.uncommitted),
+            Event::Parked { line, parked, occupied } => {
+                let counters = to.count();
+                counters.victim_cache_lines += 1;
+                counters.victim_cache_max = counters.victim_cache_max.max(occupied as u64);
+                counters.victim_cache_full += u64::from(parked == Parked::Waits);
+                to.cover_if(parked == Parked::Replaced, described.replaced);
+                if parked == Parked::Waits {
+                    to.cover(described.waits);
+                    to.explain(|| format!("{line} finds the {} full", described.name));
+                }
+            }
+            Event::Served => to.cover(described.served),
+        }
+    }
+}
+
 /// The victim cache, and lines that wait for a place in it.
 #[derive(Debug)]
 pub(super) struct Victims {
@@ -51,11 +101,12 @@ impl Victims {
         !self.waiting.is_empty()
     }
 
-    pub(super) fn find_mut(&mut self, line: LineAddr) -> Option<&mut Victim> {
+    fn find_mut(&mut self, line: LineAddr) -> Option<&mut Victim> {
         let waiting = self.waiting.iter_mut().find(|(l, _)| *l == line).map(|(_, v)| v);
         self.lines.get_mut(&line).or(waiting)
     }
 
+    /// The newest content of a line, if it is here.
     pub(super) fn find(&self, line: LineAddr) -> Option<&Victim> {
         let waiting = self.waiting.iter().find(|(l, _)| *l == line).map(|(_, v)| v);
         self.lines.get(&line).or(waiting)
@@ -75,12 +126,16 @@ impl Victims {
         Parked::Waits
     }
 
-    /// Counts a line that was parked, and stays.
-    pub(super) fn count(&self, m: &mut Machine, parked: Parked) {
-        let c = m.count();
-        c.victim_cache_full += u64::from(parked == Parked::Waits);
-        c.victim_cache_lines += 1;
-        c.victim_cache_max = c.victim_cache_max.max(self.lines.len() as u64);
+    /// What is to be told of a line that was parked, and stays.
+    pub(super) fn parked(&self, line: LineAddr, parked: Parked) -> Event {
+        Event::Parked { line, parked, occupied: self.lines.len() }
+    }
+
+    /// Leaves older content of a line in place of its newest, if there is some: a mutant. Returns whether there is.
+    pub(super) fn keep_older(&mut self, line: LineAddr, newest: Victim) -> bool {
+        let Some(older) = self.find_mut(line) else { return false };
+        *older = Victim { data: older.data, ..newest };
+        true
     }
 
     /// The line that came last waits no longer: it goes elsewhere.

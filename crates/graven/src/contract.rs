@@ -172,8 +172,7 @@ fn attack(
     schedules: u64,
 ) -> Result<Report, String> {
     let mutant = mutant.map(str::to_owned);
-    let campaign =
-        AdversaryCampaign::new(registry, design, mutant, Vec::new(), (1, schedules), 1);
+    let campaign = AdversaryCampaign::new(registry, design, mutant, Vec::new(), (1, schedules), 1);
     let report = campaign.map_err(|e| e.to_string())?.run();
     report.map_err(|e: SimError| e.to_string())
 }

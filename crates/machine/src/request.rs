@@ -50,6 +50,12 @@ impl WriteOrder {
     }
 }
 
+impl std::fmt::Display for WriteOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// A write of up to one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {

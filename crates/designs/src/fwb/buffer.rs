@@ -13,7 +13,7 @@ use crate::packed_log::{Kind, Record, dirty_bytes};
 use graven_base::ids::Tx;
 use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
-use graven_machine::design::{MutantSet, Store};
+use graven_machine::design::{Mutants, Store};
 
 /// A record on its way to the log.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +37,12 @@ pub struct LogBuffer {
     in_a_hurry: u64,
     /// When the next may leave.
     next_leave: Cycle,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl LogBuffer {
     /// An empty buffer of so many entries.
-    pub fn new(entries: u32, dirty_flags: bool, mutants: MutantSet) -> Self {
+    pub fn new(entries: u32, dirty_flags: bool, mutants: Mutants<Mutant>) -> Self {
         let capacity = entries.max(1) as usize;
         Self {
             fifo: VecDeque::with_capacity(capacity),
@@ -75,20 +75,20 @@ impl LogBuffer {
         if self.residence == 0 {
             return false;
         }
-        let has = |mutant| self.mutants.has(mutant);
+        let mutants = self.mutants;
         let same = |e: &&mut Buffered| {
             e.record.addr == store.addr
-                && (e.tx == store.tx || has(Mutant::MergesAcrossTransactions))
+                && (e.tx == store.tx || mutants.has(Mutant::MergesAcrossTransactions))
                 && e.record.kind == Kind::UndoRedo
         };
         let Some(Buffered { record, .. }) = self.fifo.iter_mut().rev().find(same) else {
             return false;
         };
         record.redo = store.new;
-        if has(Mutant::MergeTakesUndo) {
+        if mutants.has(Mutant::MergeTakesUndo) {
             record.undo = store.old;
         }
-        if self.dirty_flags && !has(Mutant::FlagOfFirstStore) {
+        if self.dirty_flags && !mutants.has(Mutant::FlagOfFirstStore) {
             record.dirty = dirty_bytes(record.undo, record.redo);
         }
         true
@@ -145,6 +145,7 @@ impl LogBuffer {
 mod tests {
     use super::*;
     use graven_base::memory::Addr;
+    use graven_machine::design::MutantSet;
 
     const TX: Tx = Tx { thread: 0, number: 5 };
 
@@ -153,7 +154,7 @@ mod tests {
     }
 
     fn buffer(entries: u32) -> LogBuffer {
-        LogBuffer::new(entries, false, MutantSet::NONE)
+        LogBuffer::new(entries, false, Mutants::of(MutantSet::NONE))
     }
 
     fn take(buffer: &mut LogBuffer, at_most: usize, now: Cycle) -> Vec<Record> {
@@ -216,7 +217,7 @@ mod tests {
 
     #[test]
     fn flags_follow_merges_and_an_entry_without_a_dirty_byte_says_nothing() {
-        let mut buffer = LogBuffer::new(15, true, MutantSet::NONE);
+        let mut buffer = LogBuffer::new(15, true, Mutants::of(MutantSet::NONE));
         let store = |addr, new| Store { tx: TX, core: 0, addr: Addr(addr), old: 0, new };
         buffer.push(entry(64, 1, 2), TX, 0);
         buffer.push(entry(72, 1, 2), TX, 0);

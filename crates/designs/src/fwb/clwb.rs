@@ -12,14 +12,15 @@
 //! ([`crate::force_write_back::DataWrites`]): transactions that have ended have written their lines back in
 //! it or before. When these writes are durable, the head moves past their records, as after a scan.
 
-use super::scan::Truncation;
-use super::{Cover, Fwb, Mutant, WriteBack};
-use crate::stored_lines::{Stored, StoredLines};
 use graven_base::ids::ThreadId;
 use graven_base::memory::LineAddr;
-use graven_machine::design::Code;
-use graven_machine::machine::Machine;
+use graven_machine::design::{Code, OpAction, SoftwareDesign};
 use graven_machine::program::Op;
+
+use super::event::Event;
+use super::protocol::{Fwb, Port};
+use super::{Mutant, WriteBack};
+use crate::stored_lines::{Stored, StoredLines};
 
 /// A line that an open transaction has written.
 #[derive(Clone, Debug)]
@@ -38,52 +39,65 @@ pub struct OpenTransaction {
     written: StoredLines<Written>,
 }
 
-impl Fwb {
+impl SoftwareDesign for Fwb {
     /// The code before an operation: `clwb` instructions before the end of a transaction.
-    pub(super) fn clwbs_before(
+    fn before_op(
         &mut self,
-        m: &Machine,
+        port: &mut Port<'_>,
         thread: ThreadId,
-        before: &Op,
+        op: &Op,
         code: &mut Code,
-    ) {
-        let has = |mutant| self.mutants.has(mutant);
-        let open = &mut self.open[thread as usize];
-        match before {
+    ) -> OpAction {
+        let after_end = self.has(Mutant::ClwbAfterEnd);
+        let is_open = self.open[thread as usize].is_open;
+        match op {
             Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
-                if !open.is_open || !m.memory.is_pm(at.addr) {
-                    return;
+                if is_open && port.is_pm(at.addr) {
+                    self.before_store(thread, at.addr.line(), code);
                 }
-                let line = at.addr.line();
-                let (_, is_first) = open.written.of_store(line, || Written(line));
-                if is_first && has(Mutant::ClwbBeforeStore) {
-                    code.clwb(line);
-                }
-                return;
+                return OpAction::Execute;
             }
-            Op::TxBegin => open.is_open = true,
-            Op::TxEnd => open.is_open = false,
+            Op::TxBegin => self.open[thread as usize].is_open = true,
+            Op::TxEnd => self.open[thread as usize].is_open = false,
             _ => {}
         }
-        let is_time = match before {
-            Op::TxEnd => !has(Mutant::ClwbAfterEnd),
-            Op::TxBegin => has(Mutant::ClwbAfterEnd),
-            _ => has(Mutant::ClwbAfterEnd) && !open.is_open,
+        let is_time = match op {
+            Op::TxEnd => !after_end,
+            Op::TxBegin => after_end,
+            _ => after_end && !is_open,
         };
-        if !is_time {
-            return;
+        if is_time {
+            self.write_back_lines(thread, code);
         }
-        if has(Mutant::LineWithoutClwb) {
-            open.written.lines.pop();
+        OpAction::Execute
+    }
+}
+
+impl Fwb {
+    /// The transaction is about to write a line.
+    fn before_store(&mut self, thread: ThreadId, line: LineAddr, code: &mut Code) {
+        let written = &mut self.open[thread as usize].written;
+        let (_, is_first) = written.of_store(line, || Written(line));
+        if is_first && self.has(Mutant::ClwbBeforeStore) {
+            code.clwb(line);
         }
-        if !has(Mutant::ClwbBeforeStore) {
-            open.written.lines.iter().for_each(|written| code.clwb(written.0));
+    }
+
+    /// A `clwb` for each line that the transaction has written.
+    fn write_back_lines(&mut self, thread: ThreadId, code: &mut Code) {
+        let mutants = self.mutants;
+        let written = &mut self.open[thread as usize].written;
+        if mutants.has(Mutant::LineWithoutClwb) {
+            written.lines.pop();
         }
-        open.written.clear();
+        if !mutants.has(Mutant::ClwbBeforeStore) {
+            written.lines.iter().for_each(|written| code.clwb(written.0));
+        }
+        written.clear();
     }
 
     /// Lets the head follow the transactions that have ended durably, if it is worth while.
-    pub(super) fn truncate_behind_clwbs(&mut self, m: &mut Machine) {
+    pub fn truncate_behind_clwbs(&mut self, port: &mut Port<'_>) {
         if self.write_back != WriteBack::Clwb || self.truncation.is_some() {
             return;
         }
@@ -91,7 +105,7 @@ impl Fwb {
         let head = self.end.next().min(self.oldest_unfinished().unwrap_or(u64::MAX));
         if head <= self.end.head() {
             if waits {
-                self.give_up_if_stuck(m);
+                self.give_up_if_stuck(port);
             }
             return;
         }
@@ -99,10 +113,8 @@ impl Fwb {
         if !waits && in_use * 100 < self.truncation_percent * self.end.log().places() {
             return;
         }
-        m.cover(Cover::HeadBehindClwbs as usize);
-        m.note(|| format!("behind clwbs, the head may move to place {head}"));
+        port.emit(Event::HeadBehindClwbs { head });
         let after_epoch = self.data_writes.close();
-        self.truncation = Some(Truncation { head, after_epoch, sent: false });
-        self.try_to_truncate(m);
+        self.truncate(port, head, after_epoch);
     }
 }

@@ -5,12 +5,12 @@
 //! which one it is turns out when they are sent: until then there is a lower bound, and each record may need
 //! a group of its own.
 
-use super::Meaning;
+use super::event::Event;
 use super::log::Log;
+use super::protocol::{Port, Write};
 use super::slots::Slots;
 use crate::packed_log::{Packer, RECORDS_PER_GROUP, Record};
-use graven_machine::machine::Machine;
-use graven_machine::request::{OrderSeq, Write, WriteClass};
+use graven_machine::request::WriteOrder;
 
 /// The end of the log.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Sent {
     /// Place of the first.
     pub first: u64,
     /// Once this place among ordered writes is reached, all of them are durable.
-    pub order: OrderSeq,
+    pub order: WriteOrder,
 }
 
 impl LogEnd {
@@ -93,49 +93,38 @@ impl LogEnd {
     }
 
     /// Whether the write queues have room for them.
-    pub fn has_room(&self, m: &Machine) -> bool {
+    pub fn has_room(&self, port: &Port<'_>) -> bool {
         match &self.appender {
-            Appender::Slots(slots, next) => {
-                m.memory.channel(slots.slot(*next).line()).has_room_for_write()
-            }
-            Appender::Packed(packer) => packer.has_room(m),
+            Appender::Slots(slots, next) => port.has_room_for_write(slots.slot(*next).line()),
+            Appender::Packed(packer) => packer.has_room(port),
         }
     }
 
     /// Sends records together: at least one, at most [`LogEnd::together`].
-    pub fn send(&mut self, m: &mut Machine, records: &[Record]) -> Sent {
+    pub fn send(&mut self, port: &mut Port<'_>, records: &[Record]) -> Sent {
         match &mut self.appender {
             Appender::Slots(slots, next) => {
                 let first = *next;
                 *next += records.len() as u64;
-                let mut write = slots.write(first, records);
-                let order = m.order();
-                (write.order, write.token) = (order, Meaning::Log.token(order));
-                m.write(write, m.bypass_cycles());
+                let order = port.order();
+                let write = slots.write(first, records).ordered(order);
+                port.write_reported(write, Write::Records(order), port.bypass_cycles());
                 Sent { first, order }
             }
             Appender::Packed(packer) => {
-                let sent = packer.send(m, records, |order| Meaning::Log.token(order));
+                let sent = packer.send(port, records, Write::Records);
                 Sent { first: sent.group, order: sent.order }
             }
         }
     }
 
-    /// The write that moves the head.
-    pub fn head_write(&self, head: u64) -> Write {
-        let mut write = Write::words(WriteClass::Metadata, self.log().head(), &[head]);
-        write.token = Meaning::Head.token(0);
-        write
-    }
-
     /// Places before the new head may be written again.
-    pub fn free_before(&mut self, m: &mut Machine, head: u64) {
-        let counters = m.count();
-        let count = match &self.appender {
-            Appender::Slots(..) => &mut counters.log_records_truncated,
-            Appender::Packed(_) => &mut counters.log_groups_truncated,
-        };
-        *count += head - self.head;
+    pub fn free_before(&mut self, port: &mut Port<'_>, head: u64) {
+        let places = head - self.head;
         self.head = head;
+        port.emit(match &self.appender {
+            Appender::Slots(..) => Event::SlotsFreed { slots: places },
+            Appender::Packed(_) => Event::GroupsFreed { groups: places },
+        });
     }
 }

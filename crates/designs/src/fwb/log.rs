@@ -39,13 +39,13 @@ impl Log {
         if !context.config.get::<FwbConfig>().log_packing {
             return Log::Slots(Slots::of(context, lines(&context.config)));
         }
-        let has = |mutant| context.mutants.has(mutant);
+        let mutants = context.mutants();
         let faults = Faults {
-            torn_bit_stays: has(Mutant::TornBitStays),
-            one_torn_bit: has(Mutant::OneTornBit),
-            not_cleared: has(Mutant::LogNotCleared),
-            metadata_first: has(Mutant::MetadataFirst),
-            holes_are_skipped: has(Mutant::HolesAreSkipped),
+            torn_bit_stays: mutants.has(Mutant::TornBitStays),
+            one_torn_bit: mutants.has(Mutant::OneTornBit),
+            not_cleared: mutants.has(Mutant::LogNotCleared),
+            metadata_first: mutants.has(Mutant::MetadataFirst),
+            holes_are_skipped: mutants.has(Mutant::HolesAreSkipped),
             both_differential: false,
         };
         Log::Packed(packed_log::Log::new(context.log_start, bytes(&context.config), faults))
@@ -161,8 +161,7 @@ mod tests {
     fn ids_of_8_bits_are_256() {
         let ids = |bits: &str| {
             let context = context(&[("fwb.transaction_id_bits", bits)]);
-            let fwb = crate::fwb::Fwb::new(&context).expect("a valid configuration");
-            u32::from(fwb.id_mask) + 1
+            u32::from(crate::fwb::Fwb::new(&context).id_mask) + 1
         };
         assert_eq!((ids("8"), ids("16")), (256, 65_536));
     }

@@ -1,27 +1,29 @@
 //! Hardware logging (HWL, §III-B, §III-D, §III-E): stores and ends of transactions into the buffer, records out
 //! of it into the log, and what waits for them.
 
-use super::{Cover, DRAIN, Ended, Fwb, Mutant};
-use crate::packed_log::{Kind, Record};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::LineAddr;
 use graven_base::time::{Cycle, NEVER};
-use graven_machine::design::{MutantSet, Stall, Store};
-use graven_machine::machine::Machine;
-use graven_machine::request::OrderSeq;
+use graven_machine::design::{Stall, Store};
+use graven_machine::request::WriteOrder;
+
+use super::Mutant;
+use super::event::Event;
+use super::protocol::{Ended, Fwb, Port, Timer};
+use crate::packed_log::{Kind, Record};
 
 impl Fwb {
-    pub(super) fn log_store(&mut self, m: &mut Machine, store: &Store) -> Stall {
+    // ---- into the buffer (§III-D, §III-E) ------------------------------------------------------
+
+    /// A store makes an entry with the old and the new word, or is merged into one that is still in the buffer.
+    pub fn log_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
         let Store { tx, addr, old, new, .. } = *store;
         if self.dirty_flags && old == new {
-            m.count().log_entries_ignored += 1;
-            m.note(|| format!("a store of {new:#x} changes nothing: no entry"));
+            port.emit(Event::Ignored { new });
             return Stall::None;
         }
         if self.buffer.merge(store) {
-            m.count().log_entries_merged += 1;
-            m.cover(Cover::Merged as usize);
-            m.note(|| format!("a store of {new:#x} is merged into the entry of {addr}"));
+            port.emit(Event::Merged { addr, new });
             return Stall::None;
         }
         let thread = tx.thread as usize;
@@ -29,45 +31,44 @@ impl Fwb {
         let reserves = !self.has(Mutant::NothingReserved);
         let reserved = if reserves { self.reserved + u64::from(is_first) } else { 0 };
         if self.free_places() < 1 + reserved {
-            return self.wait_for_space(m, tx.thread);
+            return self.wait_for_space(port, tx.thread);
         }
-        if !self.has_place(m, tx.thread) {
+        if !self.has_place(port, tx.thread) {
             return Stall::Retry;
         }
         let record = Record { kind: Kind::UndoRedo, addr, undo: old, redo: new, ..Record::BLANK };
-        let place = self.append(m, record, tx);
+        let place = self.append(port, record, tx);
         if is_first {
             self.running[thread] = Some(place);
             self.reserved += 1;
         }
-        m.count().log_entries += 1;
-        self.drain(m);
+        self.drain(port);
         Stall::None
     }
 
     /// The commit record follows the transaction's entries. One without entries needs none; one whose entries
     /// are all dropped on their way has one.
-    pub(super) fn log_commit(&mut self, m: &mut Machine, tx: Tx) -> Stall {
+    pub fn log_commit(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         let Some(first_place) = self.running[tx.thread as usize] else { return Stall::None };
-        if !self.has_place(m, tx.thread) {
+        if !self.has_place(port, tx.thread) {
             return Stall::Retry;
         }
-        self.append(m, Record { kind: Kind::Commit, ..Record::BLANK }, tx);
+        self.append(port, Record { kind: Kind::Commit, ..Record::BLANK }, tx);
         self.running[tx.thread as usize] = None;
         self.reserved -= 1;
-        self.ended.push_back(Ended { thread: tx.thread, first_place, order: 0 });
+        self.ended.push_back(Ended { thread: tx.thread, first_place, order: WriteOrder::NONE });
         if self.strict {
             self.buffer.hurry();
         }
-        self.drain(m);
+        self.drain(port);
         if self.strict { Stall::UntilReleased } else { Stall::None }
     }
 
     /// Whether a record finds a place in the buffer; if not, the thread waits for one.
-    fn has_place(&mut self, m: &mut Machine, thread: ThreadId) -> bool {
+    fn has_place(&mut self, port: &mut Port<'_>, thread: ThreadId) -> bool {
         if self.buffer.is_full() {
-            m.cover(Cover::BufferFull as usize);
-            self.drain(m);
+            port.emit(Event::BufferFull);
+            self.drain(port);
         }
         let full = self.buffer.is_full();
         if full {
@@ -77,123 +78,128 @@ impl Fwb {
     }
 
     /// Puts a transaction's record into the buffer. Returns its place in the log, or one before that.
-    fn append(&mut self, m: &mut Machine, record: Record, tx: Tx) -> u64 {
-        debug_assert!(self.free_places() > 0 || self.mutants != MutantSet::NONE, "there was room");
+    fn append(&mut self, port: &mut Port<'_>, record: Record, tx: Tx) -> u64 {
+        debug_assert!(self.free_places() > 0 || self.mutants.any(), "there was room");
         let place = self.end.place_behind(self.buffer.len());
         let id = tx.number as u16 & self.id_mask;
         let record = Record { thread: tx.thread as u8, tx: id, ..record };
-        self.buffer.push(record, tx, m.now());
-        m.note(|| format!("enters the buffer: {record}"));
-        let max = &mut m.count().log_buffer_max;
-        *max = (*max).max(self.buffer.len() as u64);
+        self.buffer.push(record, tx, port.now());
+        port.emit(Event::Entered { record, occupied: self.buffer.len() });
         place
     }
 
-    /// Sends what is due, as far as write queues have places, and sets the timer for the rest.
-    pub(super) fn drain(&mut self, m: &mut Machine) {
-        let now = m.now();
-        while let Some(due) = self.buffer.due() {
-            if due > now {
-                return self.drain_by(m, due);
-            }
-            if !self.end.has_room(m) {
-                // A place becomes free by some event, so it is enough to look after the next one.
-                let next = m.memory.shared.events.next_at();
-                let at = if next == NEVER { now + 1 } else { next.max(now + 1) };
-                return self.drain_by(m, at);
-            }
-            self.send_oldest(m);
+    // ---- out of the buffer, into the log (§IV-C) -----------------------------------------------
+
+    /// The log buffer's timer; one that was set before another is void.
+    pub fn drain_timer(&mut self, port: &mut Port<'_>) {
+        if port.now() == self.drain_at {
+            self.drain_at = NEVER;
+            self.drain(port);
         }
     }
 
-    fn drain_by(&mut self, m: &mut Machine, at: Cycle) {
-        if at < self.drain_at || self.drain_at <= m.now() {
+    /// Sends what is due, as far as write queues have places, and sets the timer for the rest. While they have none
+    /// it is enough to look after the next change: a place becomes free by some event.
+    fn drain(&mut self, port: &mut Port<'_>) {
+        let now = port.now();
+        while let Some(due) = self.buffer.due() {
+            if due > now {
+                return self.drain_by(port, due);
+            }
+            if !self.end.has_room(port) {
+                return self.drain_by(port, port.next_change());
+            }
+            self.send_oldest(port);
+        }
+    }
+
+    fn drain_by(&mut self, port: &mut Port<'_>, at: Cycle) {
+        if at < self.drain_at || self.drain_at <= port.now() {
             self.drain_at = at;
-            m.set_timer(at, DRAIN);
+            port.set_timer(at, Timer::Drain);
         }
     }
 
     /// The oldest records leave the buffer, as many as go together. Returns how many.
-    fn send_oldest(&mut self, m: &mut Machine) -> usize {
+    fn send_oldest(&mut self, port: &mut Port<'_>) -> usize {
         let free = self.free_places();
         let mut batch = std::mem::take(&mut self.batch);
-        let left = self.buffer.take(self.end.together(), m.now(), &mut batch);
+        let left = self.buffer.take(self.end.together(), port.now(), &mut batch);
         if batch.len() < left {
-            m.count().log_entries_ignored += (left - batch.len()) as u64;
-            m.cover(Cover::EntryDropped as usize);
-            m.note(|| format!("{} entries change nothing and are dropped", left - batch.len()));
+            port.emit(Event::Dropped { entries: left - batch.len() });
         }
         if !batch.is_empty() {
-            self.send(m, &batch);
+            self.send(port, &batch);
         }
         batch.clear();
         self.batch = batch;
         for thread in self.waiting_for_buffer.drain(..) {
-            m.release(thread);
+            port.release(thread);
         }
         if self.free_places() > free && !self.waiting_for_space.is_empty() {
-            m.cover(Cover::RoomBySending as usize);
-            self.release_waiting_for_space(m);
+            port.emit(Event::RoomBySending);
+            self.release_waiting_for_space(port);
         }
         left
     }
 
-    fn send(&mut self, m: &mut Machine, batch: &[Record]) {
-        let sent = self.end.send(m, batch);
+    /// Records that left the buffer together go to the end of the log.
+    fn send(&mut self, port: &mut Port<'_>, batch: &[Record]) {
+        let sent = self.end.send(port, batch);
         self.last_order = sent.order;
         let commits = batch.iter().filter(|r| r.kind == Kind::Commit).count();
-        let unsent = self.ended.iter_mut().filter(|e| e.order == 0);
+        let unsent = self.ended.iter_mut().filter(|e| e.order.is_none());
         unsent.take(commits).for_each(|ended| ended.order = sent.order);
-        if (1..batch.len()).contains(&commits) {
-            m.cover(Cover::CommitSharesWrite as usize);
-        }
-        if batch.len() > 2 {
-            m.cover(Cover::GroupFilled as usize);
-        }
-        if sent.first > 0 && sent.first.is_multiple_of(self.end.log().places()) {
-            m.cover(Cover::LogWrapped as usize);
-        }
-        m.note(|| {
-            let (count, place, order) = (batch.len(), sent.first, sent.order);
-            format!("{count} records are sent to place {place} of the log: ordered write {order}")
+        port.emit(Event::Sent {
+            records: batch.len(),
+            commits,
+            place: sent.first,
+            order: sent.order,
+            wraps: sent.first > 0 && sent.first.is_multiple_of(self.end.log().places()),
         });
     }
 
-    /// What the write of a line, about to be sent, must wait for. Entries of the line leave the buffer.
-    pub(super) fn order_before(&mut self, m: &mut Machine, line: LineAddr) -> OrderSeq {
+    // ---- what waits for records (§III-B, §IV-C) ------------------------------------------------
+
+    /// Undo before steal: what the write of a line, about to be sent, must wait for. Entries of the line leave the
+    /// buffer.
+    pub fn order_before(&mut self, port: &mut Port<'_>, line: LineAddr) -> WriteOrder {
         if !self.ordered {
-            return 0;
+            return WriteOrder::NONE;
         }
-        let stay = self.has(Mutant::EntriesStay);
-        let mut ahead = if stay { 0 } else { self.buffer.ahead_of_line(line) };
-        if ahead > 0 {
-            m.cover(Cover::Hurried as usize);
-            if self.buffer.is_late(m.now()) {
-                m.cover(Cover::HurriedLate as usize);
-            }
-            m.note(|| format!("{line} leaves the caches: {ahead} records must leave the buffer"));
+        if !self.has(Mutant::EntriesStay) {
+            self.send_entries_of(port, line);
         }
-        while ahead > 0 {
-            let left = self.send_oldest(m);
-            m.count().log_entries_hurried += left as u64;
-            ahead = ahead.saturating_sub(left);
+        if port.is_durable(self.last_order) || self.has(Mutant::DataDoesNotWait) {
+            return WriteOrder::NONE;
         }
-        let reached = m.memory.shared.durability.order.reached(self.last_order)
-            || self.has(Mutant::DataDoesNotWait);
-        if reached { 0 } else { self.last_order }
+        self.last_order
     }
 
-    /// An ordered write of records is durable: acknowledges commits.
-    pub(super) fn retire_commits(&mut self, m: &mut Machine, durable: OrderSeq) {
-        while let Some(ended) = self.ended.front() {
-            let itself = ended.order == durable && self.has(Mutant::CommitWaitsForItself);
-            let reached = m.memory.shared.durability.order.reached(ended.order) || itself;
-            if ended.order == 0 || !reached {
+    /// Entries of a line leave the buffer, with all records before them.
+    fn send_entries_of(&mut self, port: &mut Port<'_>, line: LineAddr) {
+        let mut ahead = self.buffer.ahead_of_line(line);
+        if ahead > 0 {
+            let is_late = self.buffer.is_late(port.now());
+            port.emit(Event::LineLeaves { line, ahead, is_late });
+        }
+        while ahead > 0 {
+            let records = self.send_oldest(port);
+            port.emit(Event::Hurried { records });
+            ahead = ahead.saturating_sub(records);
+        }
+    }
+
+    /// An ordered write of records is durable: acknowledges the commits whose records are, and all before them.
+    pub fn acknowledge_commits(&mut self, port: &mut Port<'_>, durable: WriteOrder) {
+        while let Some(&Ended { thread, order, .. }) = self.ended.front() {
+            let is_itself = order == durable && self.has(Mutant::CommitWaitsForItself);
+            if order.is_none() || !(port.is_durable(order) || is_itself) {
                 return;
             }
-            m.note(|| format!("thread {}: its commit record is durable", ended.thread));
+            port.emit(Event::CommitDurable { thread });
             if self.strict {
-                m.release(ended.thread);
+                port.release(thread);
             }
             self.ended.pop_front();
         }

@@ -2,20 +2,21 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | the design's parameters, state and events; mutants | |
+//! | `mod` | parameters, mutants | |
+//! | `protocol` | the state of the hardware, and what it does when | |
+//! | `event` | what happens, counted and narrated; cover points | |
 //! | `logging` | hardware logging (HWL), order, commit | §III-B, §III-D, §III-E |
 //! | `buffer` | the volatile log buffer | §IV-C |
 //! | `end` | the end of the log: appending, and room | §III-A |
 //! | `log` | the circular log in either format | §III-A, §IV-A |
 //! | `slots` | a slot for each record | §III-A, §IV-A |
 //! | `record` | the bits of a record | §III-A |
-//! | `scan` | force write-back (FWB, shared with others: `designs/force_write_back`) and truncation | §III-C, §IV-D, Fig. 5 |
+//! | `scan` | force write-back (FWB, shared with others: `force_write_back`) and truncation | §III-C, §IV-D, Fig. 5 |
 //! | `clwb` | written lines forced home by instructions, and truncation (`hwl`) | §VI, Fig. 1(c) |
 //! | `room` | a log that is full | §II-C, §IV-A |
 //! | `recovery` | recovery | §IV-F |
 //! | `variants` | the designs that FWB and MorLog compare with | §VI; MorLog §VI-A |
 //! | `cost` | what the hardware costs | Table I |
-//! | `cover` | states worth reaching | |
 //!
 //! Every transactional store sends a record with the old and the new word past the caches to one
 //! central circular log. Lines stay in the caches and leave them as they like (steal, no force); a
@@ -118,10 +119,11 @@
 mod buffer;
 mod clwb;
 mod cost;
-mod cover;
 mod end;
+mod event;
 mod log;
 mod logging;
+mod protocol;
 mod record;
 mod recovery;
 mod room;
@@ -129,32 +131,17 @@ mod scan;
 mod slots;
 mod variants;
 
-use std::collections::VecDeque;
-
-use super::force_write_back::{self, DataWrites, Faults, ScanPort, Scanner, TagVisits};
-use super::packed_log::Record;
+use super::force_write_back::ScanPort;
 use graven_base::config::{Config, ConfigError, Size};
-use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{LineAddr, LineData};
-use graven_base::time::{Cycle, NEVER};
 use graven_base::{choice, section};
-use graven_machine::config::PmConfig;
 use graven_machine::config::traversal_cycles;
-use graven_machine::design::{
-    Code, DesignContext, DesignInfo, Guarantee, MutantSet, OpAction, Plug, RawAction, Stall, Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Plug, plug};
 use graven_machine::mutants;
-use graven_machine::program::Op;
-use graven_machine::request::{OrderSeq, Token};
 
-use buffer::LogBuffer;
-use clwb::OpenTransaction;
-use cover::{COVER_POINTS, Cover};
-use end::LogEnd;
+use event::COVER_POINTS;
 use log::Log;
+use protocol::Fwb;
 use record::LogValues;
-use scan::Truncation;
 pub use variants::{CRADE, HW_RLOG, HW_ULOG, HWL, SLDE, UNSAFE};
 
 choice! {
@@ -210,7 +197,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "FWB (HPCA'18) §III, §IV",
     guarantee,
     section: Some(|| Box::new(FwbConfig::default())),
-    build: |context| Ok(Box::new(Fwb::new(context)?)),
+    build,
     format: |context, image| Log::of(context).create(image),
     recover: recovery::recover,
     mutants: Mutant::NAMED,
@@ -317,6 +304,16 @@ mutants! {
     ClwbAfterEnd = "clwb-after-end";
 }
 
+/// Only a design that forces lines home by instructions has software.
+fn build(context: &DesignContext) -> Result<Box<dyn Plug>, ConfigError> {
+    check(context)?;
+    let fwb = plug(Fwb::new(context));
+    Ok(match context.config.get::<FwbConfig>().write_back {
+        WriteBack::Clwb => fwb.with_software().into(),
+        WriteBack::Scan | WriteBack::None => fwb.into(),
+    })
+}
+
 fn guarantee(config: &Config) -> Guarantee {
     let fwb = config.get::<FwbConfig>();
     let logs_enough = fwb.log_values == LogValues::Both && fwb.write_back != WriteBack::None;
@@ -333,92 +330,7 @@ fn guarantee(config: &Config) -> Guarantee {
 /// a transaction and the next.
 const PLACES_PER_THREAD_MIN: u64 = 4;
 
-/// How long threads may wait for room in the log while no thread does anything that FWB sees.
-const STUCK_CYCLES: Cycle = 20_000_000;
-
-/// Timer tokens.
-const DRAIN: u64 = 1;
-const SCAN: u64 = 2;
-
-/// What a durable write means; the token has it in the low bits, and above an epoch of data writes or
-/// the place among ordered writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
-    /// Records.
-    Log = 1,
-    /// The head pointer.
-    Head,
-    /// An evicted line.
-    Evicted,
-    /// A line that a scan wrote back.
-    Forced,
-}
-
-impl Meaning {
-    fn token(self, number: u64) -> Token {
-        number << 3 | self as u64
-    }
-
-    fn of(token: Token) -> (Meaning, u64) {
-        let meaning = match token & 7 {
-            1 => Meaning::Log,
-            2 => Meaning::Head,
-            3 => Meaning::Evicted,
-            4 => Meaning::Forced,
-            other => unreachable!("no token of this design: {other}"),
-        };
-        (meaning, token >> 3)
-    }
-}
-
-/// A transaction that has ended and whose commit record is not known to be durable.
-#[derive(Clone, Copy, Debug)]
-struct Ended {
-    thread: ThreadId,
-    /// Of its first record, or one before.
-    first_place: u64,
-    /// Of its commit record; 0: still in the buffer.
-    order: OrderSeq,
-}
-
-struct Fwb {
-    buffer: LogBuffer,
-    end: LogEnd,
-    /// Whether stores that change nothing make no entry.
-    dirty_flags: bool,
-    strict: bool,
-    /// Whether data waits for its records; not with an unsafe buffer, nor with records of one value.
-    ordered: bool,
-    id_mask: u16,
-    /// Per thread, the place of its running transaction's first record (or one before), once there is one.
-    running: Vec<Option<u64>>,
-    /// Commit records that must still find room.
-    reserved: u64,
-    /// In the order of their commit records.
-    ended: VecDeque<Ended>,
-    /// Order of the last records sent.
-    last_order: OrderSeq,
-    /// When the log buffer's timer fires.
-    drain_at: Cycle,
-    waiting_for_buffer: Vec<ThreadId>,
-    waiting_for_space: Vec<ThreadId>,
-    /// When the program last did anything that this design sees, or data came home.
-    last_seen: Cycle,
-    write_back: WriteBack,
-    scanner: Scanner,
-    /// With clwb instructions, per thread.
-    open: Vec<OpenTransaction>,
-    /// With clwb instructions: how much of the log is in use when its head is moved, in percent.
-    truncation_percent: u64,
-    /// Records that are being sent; kept for its memory.
-    batch: Vec<Record>,
-    /// Where the log ended when the previous scan began, and this one.
-    cuts: [u64; 2],
-    data_writes: DataWrites,
-    truncation: Option<Truncation>,
-    mutants: MutantSet,
-}
-
+/// Refuses a configuration that the design cannot work in.
 fn check(context: &DesignContext) -> Result<(), ConfigError> {
     let (config, fwb) = (&context.config, context.config.get::<FwbConfig>());
     if !fwb.slot_bytes.is_power_of_two()
@@ -458,143 +370,4 @@ fn check(context: &DesignContext) -> Result<(), ConfigError> {
         return Err(config.inconsistent(&keys, why));
     }
     Ok(())
-}
-
-impl Fwb {
-    fn has(&self, mutant: Mutant) -> bool {
-        self.mutants.has(mutant)
-    }
-
-    fn new(context: &DesignContext) -> Result<Fwb, ConfigError> {
-        check(context)?;
-        let config = &context.config;
-        let fwb = config.get::<FwbConfig>();
-        let interval = match fwb.scan_interval_cycles {
-            0 => force_write_back::interval_for(log::lines(config), config),
-            given => given,
-        };
-        let id_bits = match fwb.log_values {
-            LogValues::Both => fwb.transaction_id_bits,
-            _ => fwb.transaction_id_bits.min(record::SHORT_ID_BITS),
-        };
-        let has = |mutant| context.mutants.has(mutant);
-        let visits = TagVisits { port: fwb.scan_port, tags_per_cycle: fwb.scan_tags_per_cycle };
-        let faults = Faults {
-            bit_stays_behind: has(Mutant::BitStaysBehind),
-            from_outside: has(Mutant::ScansFromOutside),
-            nothing_is_forced: has(Mutant::NothingIsForced),
-        };
-        Ok(Fwb {
-            buffer: LogBuffer::new(fwb.log_buffer_entries, fwb.dirty_flags, context.mutants),
-            end: LogEnd::new(Log::of(context), config.get::<PmConfig>().codec.has_dldc()),
-            dirty_flags: fwb.dirty_flags,
-            strict: !fwb.instant_commit && !context.mutants.has(Mutant::CommitDoesNotWait),
-            ordered: fwb.log_buffer_entries <= traversal_cycles(config)
-                && fwb.log_values == LogValues::Both,
-            id_mask: ((1u32 << id_bits) - 1) as u16,
-            running: vec![None; context.threads as usize],
-            reserved: 0,
-            ended: VecDeque::new(),
-            last_order: 0,
-            drain_at: NEVER,
-            waiting_for_buffer: Vec::new(),
-            waiting_for_space: Vec::new(),
-            last_seen: 0,
-            write_back: fwb.write_back,
-            scanner: Scanner::new(config, interval, SCAN, visits, faults),
-            open: vec![OpenTransaction::default(); context.threads as usize],
-            truncation_percent: fwb.truncation_percent.into(),
-            batch: Vec::new(),
-            cuts: [0; 2],
-            data_writes: DataWrites::new(),
-            truncation: None,
-            mutants: context.mutants,
-        })
-    }
-}
-
-impl Plug for Fwb {
-    fn start(&mut self, m: &mut Machine) {
-        if self.write_back == WriteBack::Scan {
-            self.scanner.start(m);
-        }
-    }
-
-    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        self.last_seen = m.now();
-        // What is running goes first: it may need room to end.
-        if self.waiting_for_space.is_empty() && self.free_places() > self.end.log().places() / 8 {
-            return Stall::None;
-        }
-        self.wait_for_space(m, tx.thread)
-    }
-
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        self.last_seen = m.now();
-        self.log_store(m, store)
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        self.last_seen = m.now();
-        self.log_commit(m, tx)
-    }
-
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> RawAction {
-        let after = self.order_before(m, line);
-        if self.mutants.has(Mutant::HeadIgnoresEvictions) {
-            return RawAction::Send { after, token: 0 };
-        }
-        RawAction::Send { after, token: Meaning::Evicted.token(self.data_writes.sent()) }
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        let (meaning, number) = Meaning::of(token);
-        match meaning {
-            Meaning::Log => {
-                self.retire_commits(m, number);
-                return self.truncate_behind_clwbs(m);
-            }
-            Meaning::Head => return self.head_durable(m),
-            Meaning::Evicted => {}
-            Meaning::Forced => self.scanner.forced_durable(),
-        }
-        self.last_seen = m.now();
-        self.data_writes.durable(number);
-        self.try_to_truncate(m);
-    }
-
-    fn timer(&mut self, m: &mut Machine, token: u64) {
-        match token {
-            DRAIN if m.now() == self.drain_at => {
-                self.drain_at = NEVER;
-                self.drain(m);
-            }
-            SCAN => self.scan_timer(m),
-            _ => {}
-        }
-    }
-
-    fn start_maintenance(&mut self, m: &mut Machine) {
-        self.make_room(m);
-    }
-
-    fn has_software(&self) -> bool {
-        self.write_back == WriteBack::Clwb
-    }
-
-    fn software(
-        &mut self,
-        m: &mut Machine,
-        thread: ThreadId,
-        before: &Op,
-        code: &mut Code,
-    ) -> OpAction {
-        self.clwbs_before(m, thread, before, code);
-        OpAction::Execute
-    }
-
-    /// Records on their way must arrive. Scans and truncations are never urgent.
-    fn is_idle(&self) -> bool {
-        self.buffer.is_empty()
-    }
 }

@@ -34,7 +34,7 @@ pub fn recover(
     _registers: &[u64],
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
-    let has = |mutant| context.mutants.has(mutant);
+    let mutants = context.mutants();
     let log = Log::of(context);
     let mut report = RecoveryReport::default();
     let Remains { records, end, examined } = log.scan(image);
@@ -45,16 +45,16 @@ pub fn recover(
     if records.is_empty() {
         return report;
     }
-    if has(Mutant::RecoveryMovesHeadFirst) {
+    if mutants.has(Mutant::RecoveryMovesHeadFirst) {
         log.empty(image, end);
     }
 
     let (mut redo, mut undo) = split(&records, context, image);
-    if has(Mutant::RedoNewestFirst) {
+    if mutants.has(Mutant::RedoNewestFirst) {
         redo.reverse();
     }
     let values = context.config.get::<FwbConfig>().log_values;
-    if has(Mutant::RedoLeftOut) || values == LogValues::Undo {
+    if mutants.has(Mutant::RedoLeftOut) || values == LogValues::Undo {
         redo.clear();
     }
     if values == LogValues::Redo {
@@ -64,7 +64,7 @@ pub fn recover(
         image.store(record.addr, record.redo);
         report.words_redone += 1;
     }
-    if !has(Mutant::UndoOldestFirst) {
+    if !mutants.has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
     for record in undo {
@@ -81,23 +81,23 @@ fn split<'a>(
     context: &DesignContext,
     image: &mut SurvivingImage,
 ) -> (Vec<&'a Record>, Vec<&'a Record>) {
-    let has = |mutant| context.mutants.has(mutant);
+    let mutants = context.mutants();
     let mut committed_until = [0; 1 << u8::BITS];
     let mut committed_ids = BTreeSet::new();
     let of = |kind| records.iter().map(|(_, r)| r).enumerate().filter(move |(_, r)| r.kind == kind);
     for (i, record) in of(Kind::Commit) {
         committed_until[usize::from(record.thread)] = i;
-        if has(Mutant::IdTellsCommit) {
+        if mutants.has(Mutant::IdTellsCommit) {
             committed_ids.insert((record.thread, record.tx));
         }
     }
     let (mut redo, mut undo) = (Vec::new(), Vec::new());
     for (i, record) in of(Kind::UndoRedo) {
-        let is_committed = if has(Mutant::WholeMeansCommitted) {
+        let is_committed = if mutants.has(Mutant::WholeMeansCommitted) {
             true
-        } else if has(Mutant::HomeTellsCommit) {
+        } else if mutants.has(Mutant::HomeTellsCommit) {
             image.load(record.addr) == record.redo
-        } else if has(Mutant::IdTellsCommit) {
+        } else if mutants.has(Mutant::IdTellsCommit) {
             committed_ids.contains(&(record.thread, record.tx))
         } else {
             i < committed_until[usize::from(record.thread)]

@@ -1,13 +1,19 @@
 //! A log that is full (§II-C, §IV-A): who waits, and who waits in vain.
 
-use super::{Cover, Fwb, Mutant, STUCK_CYCLES, WriteBack};
 use graven_base::ids::ThreadId;
+use graven_base::time::Cycle;
 use graven_machine::design::Stall;
-use graven_machine::machine::Machine;
+
+use super::event::Event;
+use super::protocol::{Fwb, Port};
+use super::{Mutant, WriteBack};
+
+/// How long threads may wait for room in the log while no thread does anything that FWB sees.
+const STUCK_CYCLES: Cycle = 20_000_000;
 
 impl Fwb {
     /// Places that may be written: those behind the durable head that the buffer's records do not need.
-    pub(super) fn free_places(&self) -> u64 {
+    pub fn free_places(&self) -> u64 {
         if self.has(Mutant::LogGoesRound) || self.write_back == WriteBack::None {
             return self.end.log().places();
         }
@@ -17,38 +23,34 @@ impl Fwb {
 
     /// The thread waits until the head moves, which scans or ends of transactions bring about, or records in the buffer turn out to
     /// need less than was kept for them.
-    pub(super) fn wait_for_space(&mut self, m: &mut Machine, thread: ThreadId) -> Stall {
-        if self.waiting_for_space.is_empty() {
-            m.count().log_overflows += 1;
-            m.cover(Cover::LogFull as usize);
-        }
-        m.note(|| {
-            format!("thread {thread} waits for room: {} places are free", self.free_places())
-        });
+    pub fn wait_for_space(&mut self, port: &mut Port<'_>, thread: ThreadId) -> Stall {
+        let (free, is_first) = (self.free_places(), self.waiting_for_space.is_empty());
+        port.emit(Event::WaitsForSpace { thread, free, is_first });
         self.waiting_for_space.push(thread);
-        self.give_up_if_stuck(m);
-        self.make_room(m);
+        self.give_up_if_stuck(port);
+        self.make_room(port);
         Stall::Retry
     }
 
     /// Makes the head move as soon as can be.
-    pub(super) fn make_room(&mut self, m: &mut Machine) {
+    pub fn make_room(&mut self, port: &mut Port<'_>) {
         match self.write_back {
-            WriteBack::Scan => self.scanner.hasten(m),
-            WriteBack::Clwb => self.truncate_behind_clwbs(m),
+            WriteBack::Scan => self.scanner.hasten(port),
+            WriteBack::Clwb => self.truncate_behind_clwbs(port),
             WriteBack::None => {}
         }
     }
 
-    pub(super) fn release_waiting_for_space(&mut self, m: &mut Machine) {
+    /// Those who wait for room look again.
+    pub fn release_waiting_for_space(&mut self, port: &mut Port<'_>) {
         for thread in self.waiting_for_space.drain(..) {
-            m.release(thread);
+            port.release(thread);
         }
     }
 
     /// First place of the oldest transaction that is not durably committed.
-    pub(super) fn oldest_unfinished(&self) -> Option<u64> {
-        let counts = |mutant| !self.mutants.has(mutant);
+    pub fn oldest_unfinished(&self) -> Option<u64> {
+        let counts = |mutant| !self.has(mutant);
         let running = self.running.iter().flatten().copied();
         let ended = self.ended.iter().map(|e| e.first_place);
         running
@@ -58,19 +60,19 @@ impl Fwb {
     }
 
     /// Ends the run if no truncation can ever make room.
-    pub(super) fn give_up_if_stuck(&self, m: &mut Machine) {
+    pub fn give_up_if_stuck(&self, port: &mut Port<'_>) {
         if !self.buffer.is_empty() {
             return;
         }
         let (capacity, head) = (self.end.log().capacity(), self.end.head());
         let owns_oldest = |&&thread: &&ThreadId| self.running[thread as usize] == Some(head);
         if let Some(thread) = self.waiting_for_space.iter().find(owns_oldest) {
-            m.fail(format!(
+            port.fail(format!(
                 "the log of {capacity} is full, and its oldest record belongs to the running transaction of \
                  thread {thread}, which needs more: it does not fit beside the others; raise fwb.log_bytes"
             ));
-        } else if m.now() > self.last_seen + STUCK_CYCLES {
-            m.fail(format!(
+        } else if port.now() > self.last_seen + STUCK_CYCLES {
+            port.fail(format!(
                 "the log of {capacity} is full, and for {STUCK_CYCLES} cycles no transaction has gone on and no data has come home, \
                  so that nothing can be truncated; raise fwb.log_bytes"
             ));

@@ -7,10 +7,13 @@
 //! beginning finds in the log buffer count as younger than it. That is more careful than need be: a line that
 //! leaves takes its entries out of the buffer, so no store merges into them afterwards.)
 
-use super::{Cover, Fwb, Meaning, Mutant};
-use crate::force_write_back::{Forced, Progress};
 use graven_base::time::Cycle;
-use graven_machine::machine::Machine;
+use graven_machine::request::{Write as Request, WriteClass};
+
+use super::Mutant;
+use super::event::Event;
+use super::protocol::{Fwb, Port, Write};
+use crate::force_write_back::{Epoch, Forced, Progress};
 
 /// A move of the head that is waiting for data, or under way itself.
 #[derive(Clone, Copy, Debug)]
@@ -18,110 +21,106 @@ pub struct Truncation {
     /// The new head.
     pub head: u64,
     /// Data writes up to the end of this epoch must be durable first.
-    pub after_epoch: u64,
+    pub after_epoch: Epoch,
     /// It is on its way.
     pub sent: bool,
 }
 
 impl Fwb {
+    // ---- scans (§III-C, §IV-D) -----------------------------------------------------------------
+
     /// A scan's timer: the next step, or the beginning of a scan.
-    pub(super) fn scan_timer(&mut self, m: &mut Machine) {
-        if !self.scanner.is_due(m) {
+    pub fn scan_timer(&mut self, port: &mut Port<'_>) {
+        if !self.scanner.is_due(port) {
             return;
         }
         if !self.scanner.is_under_way() {
-            self.begin_scan(m);
+            self.begin_scan(port);
         }
-        let progress = self.scanner.step(m);
+        let progress = self.scanner.step(port);
         let mut lines = std::mem::take(&mut self.scanner.forced);
         for forced in lines.drain(..) {
-            self.force_write_back(m, forced);
+            self.force_write_back(port, forced);
         }
         self.scanner.forced = lines;
         if let Progress::Ended(at) = progress {
-            self.end_scan(m, at);
+            self.end_scan(port, at);
         }
     }
 
-    fn begin_scan(&mut self, m: &mut Machine) {
+    fn begin_scan(&mut self, port: &mut Port<'_>) {
         let cut = self.end.next();
-        if self.running.iter().any(Option::is_some) {
-            m.cover(Cover::ScanWhileOpen as usize);
-        }
-        m.note(|| format!("scan begins; the log ends before place {cut}"));
+        let while_open = self.running.iter().any(Option::is_some);
+        port.emit(Event::ScanBegins { cut, while_open });
         self.cuts = [self.cuts[1], cut];
-        self.scanner.begin(m);
+        self.scanner.begin(port);
     }
 
-    fn force_write_back(&mut self, m: &mut Machine, Forced { line, came_along }: Forced) {
-        if came_along {
-            m.cover(Cover::BitCameAlong as usize);
-        }
-        let after = self.order_before(m, line);
-        if after != 0 {
-            m.cover(Cover::ForcedLineWaits as usize);
-        }
-        m.note(|| match after {
-            0 => format!("scan forces {line} home"),
-            after => format!("scan forces {line} home, after ordered write {after}"),
-        });
-        let token = Meaning::Forced.token(self.data_writes.sent());
-        let was_dirty = m.write_back(line, |write| {
-            write.after = after;
-            write.token = token;
-        });
+    /// A line that two scans have found dirty is written back, behind the records of its stores.
+    fn force_write_back(&mut self, port: &mut Port<'_>, Forced { line, came_along }: Forced) {
+        let after = self.order_before(port, line);
+        port.emit(Event::ForcedHome { line, after, came_along });
+        let about = Write::Forced(self.data_writes.sent());
+        let was_dirty = port.write_back(line, after, Some(about));
         assert!(was_dirty, "the scan has just seen it dirty");
     }
 
-    fn end_scan(&mut self, m: &mut Machine, at: Cycle) {
+    /// The head may pass what was logged before the previous scan began.
+    fn end_scan(&mut self, port: &mut Port<'_>, at: Cycle) {
         let after_epoch = self.data_writes.close();
-        let cut = self.cuts[usize::from(self.mutants.has(Mutant::OneScanIsEnough))];
+        let cut = self.cuts[usize::from(self.has(Mutant::OneScanIsEnough))];
         let head = cut.min(self.oldest_unfinished().unwrap_or(u64::MAX));
-        m.note(|| format!("scan ends; the head may move to place {head}"));
+        port.emit(Event::ScanEnds { head });
         if self.truncation.is_none() && head > self.end.head() {
-            self.truncation = Some(Truncation { head, after_epoch, sent: false });
-            self.try_to_truncate(m);
+            self.truncate(port, head, after_epoch);
         }
         let waits = !self.waiting_for_space.is_empty();
         if waits {
-            self.give_up_if_stuck(m);
+            self.give_up_if_stuck(port);
         }
-        self.scanner.schedule_next(m, at, waits);
+        self.scanner.schedule_next(port, at, waits);
+    }
+
+    // ---- truncation ----------------------------------------------------------------------------
+
+    /// Moves the head, once data writes up to the end of an epoch are durable.
+    pub fn truncate(&mut self, port: &mut Port<'_>, head: u64, after_epoch: Epoch) {
+        self.truncation = Some(Truncation { head, after_epoch, sent: false });
+        self.try_to_truncate(port);
     }
 
     /// Sends the new head if nothing is in its way any more.
-    pub(super) fn try_to_truncate(&mut self, m: &mut Machine) {
+    pub fn try_to_truncate(&mut self, port: &mut Port<'_>) {
+        let data_matters = !self.has(Mutant::HeadDoesNotWait);
         let Some(truncation) = &mut self.truncation else { return };
         if truncation.sent {
             return;
         }
-        if !self.data_writes.all_durable(truncation.after_epoch)
-            && !self.mutants.has(Mutant::HeadDoesNotWait)
-        {
-            m.cover(Cover::TruncationWaits as usize);
-            m.note(|| format!("the head waits for data before it moves to {}", truncation.head));
+        let head = truncation.head;
+        if data_matters && !self.data_writes.all_durable(truncation.after_epoch) {
+            port.emit(Event::HeadWaits { head });
             return;
         }
         truncation.sent = true;
-        let head = truncation.head;
-        if self.mutants.has(Mutant::SlotsFreeEarly) {
-            self.free_before(m, head);
+        if self.has(Mutant::SlotsFreeEarly) {
+            self.free_before(port, head);
         }
-        m.note(|| format!("the head, {head}, is sent"));
-        m.write(self.end.head_write(head), m.bypass_cycles());
+        port.emit(Event::HeadSent { head });
+        let write = Request::words(WriteClass::Metadata, self.end.log().head(), &[head]);
+        port.write_reported(write, Write::Head, port.bypass_cycles());
     }
 
     /// The new head is durable: the places before it are free.
-    pub(super) fn head_durable(&mut self, m: &mut Machine) {
-        let truncation = self.truncation.take().expect("a head was on its way");
-        m.cover(Cover::HeadMoved as usize);
-        m.note(|| format!("the head has moved to place {}", truncation.head));
-        self.free_before(m, truncation.head);
-        self.truncate_behind_clwbs(m);
+    pub fn head_durable(&mut self, port: &mut Port<'_>) {
+        let Truncation { head, .. } = self.truncation.take().expect("a head was on its way");
+        port.emit(Event::HeadMoved { head });
+        self.free_before(port, head);
+        self.truncate_behind_clwbs(port);
     }
 
-    fn free_before(&mut self, m: &mut Machine, head: u64) {
-        self.end.free_before(m, head);
-        self.release_waiting_for_space(m);
+    /// Places before the new head may be written again.
+    fn free_before(&mut self, port: &mut Port<'_>, head: u64) {
+        self.end.free_before(port, head);
+        self.release_waiting_for_space(port);
     }
 }

@@ -11,11 +11,11 @@ use crate::torn;
 use crate::torn::TORN;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, MutantSet};
+use graven_machine::design::{DesignContext, Mutants};
 use graven_machine::request::{Write, WriteClass};
 
 /// Where the slots lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Slots {
     start: Addr,
     /// How many there are.
@@ -24,7 +24,7 @@ pub struct Slots {
     bytes: u64,
     /// What its records hold.
     values: LogValues,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl Slots {
@@ -33,7 +33,7 @@ impl Slots {
         let fwb = context.config.get::<FwbConfig>();
         let bytes = u64::from(fwb.slot_bytes);
         let count = lines.saturating_sub(1) * LINE_BYTES / bytes;
-        let (values, mutants) = (fwb.log_values, context.mutants);
+        let (values, mutants) = (fwb.log_values, context.mutants());
         Slots { start: context.log_start, count, bytes, values, mutants }
     }
 
@@ -124,10 +124,16 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_machine::design::MutantSet;
+
+    /// No mutant.
+    fn none() -> Mutants<Mutant> {
+        Mutants::of(MutantSet::NONE)
+    }
 
     #[test]
     fn a_new_log_holds_no_word_of_the_first_pass() {
-        let mutants = MutantSet::NONE;
+        let mutants = none();
         let slots =
             Slots { start: Addr(4096), count: 3, bytes: 64, values: LogValues::Both, mutants };
         let mut image = SurvivingImage::default();
@@ -142,7 +148,7 @@ mod tests {
 
     #[test]
     fn passes_alternate_and_slots_come_round() {
-        let mutants = MutantSet::NONE;
+        let mutants = none();
         let slots =
             Slots { start: Addr(4096), count: 3, bytes: 32, values: LogValues::Both, mutants };
         assert_eq!(slots.head(), Addr(4096));
@@ -155,7 +161,7 @@ mod tests {
 
     #[test]
     fn neighbours_in_a_log_line_are_one_write() {
-        let (values, mutants) = (LogValues::Both, MutantSet::NONE);
+        let (values, mutants) = (LogValues::Both, none());
         let slots = |bytes| Slots { start: Addr(4096), count: 4, bytes, values, mutants };
         let entry = |undo| Record { kind: Kind::UndoRedo, undo, ..Record::BLANK };
         let (wide, narrow) = (slots(64), slots(32));
@@ -172,7 +178,7 @@ mod tests {
     #[test]
     fn four_records_of_one_value_share_a_line() {
         for values in [LogValues::Redo, LogValues::Undo] {
-            let (start, mutants) = (Addr(4096), MutantSet::NONE);
+            let (start, mutants) = (Addr(4096), none());
             let slots = Slots { start, count: 8, bytes: 16, values, mutants };
             assert_eq!([0, 1, 2, 3].map(|n| slots.rest_of_line(n)), [4, 3, 2, 1]);
             let entry = Record { kind: Kind::UndoRedo, undo: 5, redo: 6, ..Record::BLANK };

@@ -12,12 +12,15 @@
 //! The oldest block must go first: its words at home then lag behind those of younger blocks, which the
 //! mapping table shadows and recovery replays. The other way round recovery would bring the older back.
 
+use super::event::Event;
 use super::layout::{BlockState, Header, Record, Slice, SliceNumber};
 use super::packing::Phase;
-use super::{Controller, Cover, GcScope, Hoop, Mutant, Pending};
+use super::protocol::{Controller, Hoop, Port, Read, Write};
+use super::region::Region;
+use super::{GcScope, Mutant};
 use graven_base::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass, WriteOrder};
+use slab::Slab;
 
 /// Why a collection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +87,7 @@ pub struct Collection {
     record_lines: Vec<(u32, u32)>,
     /// Records to be followed, and how many commits after the unit's beginning.
     records: Vec<(u64, Record)>,
-    chains: slab::Slab<Chain>,
+    chains: Slab<Chain>,
     found: Vec<Found>,
     /// Lines to be written home, the next one last.
     going: Vec<Going>,
@@ -92,110 +95,128 @@ pub struct Collection {
     migrated: Vec<SliceNumber>,
 }
 
-impl Hoop {
-    /// Begins a collection of a controller's region; returns whether one is under way then.
-    pub(super) fn collect(&mut self, m: &mut Machine, c: usize, reason: Reason) -> bool {
-        if self.controllers[c].collection.is_some() {
-            return true;
-        }
-        let mut blocks = self.controllers[c].region.collectable();
-        if blocks.is_empty() {
-            return false;
-        }
-        m.count().gc_passes += 1;
-        m.count().gc_on_demand += u64::from(reason != Reason::Period);
-        if blocks.len() > 1 {
-            m.cover(Cover::SeveralBlocks as usize);
-        }
-        if self.threads.iter().any(|t| t.phase == Phase::Running) {
-            m.cover(Cover::CollectedWhileOpen as usize);
-        }
-        m.note(|| format!("controller {c} collects blocks {blocks:?}: {reason:?}"));
-        if !self.mutants.has(Mutant::NewestBlockFirst) {
-            blocks.reverse();
-        }
-        self.controllers[c].collection = Some(Collection {
+impl Collection {
+    /// One of these blocks, of which none is begun.
+    fn of(blocks: Vec<u32>) -> Collection {
+        Collection {
             blocks,
             unit: Vec::new(),
             stage: Stage::Records,
             underway: 0,
             record_lines: Vec::new(),
             records: Vec::new(),
-            chains: slab::Slab::new(),
+            chains: Slab::new(),
             found: Vec::new(),
             going: Vec::new(),
             migrated: Vec::new(),
-        });
-        self.next_unit(m, c);
+        }
+    }
+
+    /// A version of a word goes home, in the same line as the word before it or in a new one; these are all that were
+    /// found.
+    fn add_going(going: &mut Vec<Going>, version: &Found, all: &[Found]) {
+        let line = version.home.line();
+        if going.last().is_none_or(|g| g.line != line) {
+            let (words, data) = (0, [0; WORDS_PER_LINE]);
+            going.push(Going { line, words, data, slices: Vec::new() });
+        }
+        let last = going.last_mut().expect("it was just pushed");
+        last.words |= version.home.word_mask();
+        last.data[version.home.word_in_line()] = version.word;
+        for found in all {
+            if !last.slices.contains(&found.slice) {
+                last.slices.push(found.slice);
+            }
+        }
+    }
+}
+
+impl Hoop {
+    /// Begins a collection of a controller's region; returns whether one is under way then.
+    pub(super) fn collect(
+        &mut self,
+        port: &mut Port<'_>,
+        controller: usize,
+        reason: Reason,
+    ) -> bool {
+        if self.controllers[controller].collection.is_some() {
+            return true;
+        }
+        let mut blocks = self.controllers[controller].region.collectable();
+        if blocks.is_empty() {
+            return false;
+        }
+        let while_open = self.threads.iter().any(|t| t.phase == Phase::Running);
+        let collected = blocks.clone();
+        port.emit(Event::CollectionBegins { controller, blocks: collected, reason, while_open });
+        if !self.mutants.has(Mutant::NewestBlockFirst) {
+            blocks.reverse();
+        }
+        self.controllers[controller].collection = Some(Collection::of(blocks));
+        self.next_unit(port, controller);
         true
     }
 
+    /// A controller's collection, which is under way, and the region that it collects.
+    fn collecting(&mut self, controller: usize) -> (&mut Collection, &mut Region) {
+        let Controller { collection, region, .. } = &mut self.controllers[controller];
+        (collection.as_mut().expect("one is under way"), region)
+    }
+
     /// The next blocks; or the collection is over.
-    fn next_unit(&mut self, m: &mut Machine, c: usize) {
+    fn next_unit(&mut self, port: &mut Port<'_>, controller: usize) {
         let all = self.config.gc_scope == GcScope::All;
-        let Controller { region, collection, .. } = &mut self.controllers[c];
-        let collection = collection.as_mut().expect("one is under way");
+        let (collection, region) = self.collecting(controller);
         collection.unit = if all {
             collection.blocks.drain(..).rev().collect()
         } else {
             collection.blocks.pop().into_iter().collect()
         };
         if collection.unit.is_empty() {
-            self.controllers[c].collection = None;
-            m.note(|| format!("controller {c} has collected"));
-            return self.room_at(m, c);
+            self.controllers[controller].collection = None;
+            port.emit(Event::Collected { controller });
+            return self.room_at(port, controller);
         }
         collection.stage = Stage::Records;
         for &block in &collection.unit {
             let lines = (0..region.records_used(block)).step_by(WORDS_PER_LINE);
             collection.record_lines.extend(lines.map(|first| (block, first)));
         }
-        self.go_on_collecting(m, c);
+        self.read_records(port, controller);
     }
 
-    /// Sends what may be sent; goes on to the next stage when this one is done.
-    fn go_on_collecting(&mut self, m: &mut Machine, c: usize) {
-        match self.controllers[c].collection.as_ref().expect("one is under way").stage {
-            Stage::Records => self.read_records(m, c),
-            Stage::Chains => self.follow_chains(m, c),
-            Stage::Homes => self.send_home(m, c),
-            Stage::Voiding => {}
-        }
-    }
+    // ---- reading -------------------------------------------------------------------------------
 
-    fn read_records(&mut self, m: &mut Machine, c: usize) {
+    /// Reads lines of address memory slices, as many as may be under way; then come the chains.
+    fn read_records(&mut self, port: &mut Port<'_>, controller: usize) {
+        let reads_max = self.config.gc_reads as usize;
+        let (collection, region) = self.collecting(controller);
         loop {
-            let Controller { region, collection, .. } = &mut self.controllers[c];
-            let collection = collection.as_mut().expect("one is under way");
-            if collection.underway >= self.config.gc_reads as usize {
+            if collection.underway >= reads_max {
                 return;
             }
             let Some((block, first)) = collection.record_lines.pop() else { break };
             collection.underway += 1;
             let line = region.geometry.record(block, first).line();
-            let token = self.token(Pending::Records { controller: c, block, first });
-            m.read(line, token, 0);
+            port.read(line, Read::Records { controller, block, first }, 0);
         }
-        let collection = self.controllers[c].collection.as_mut().expect("one is under way");
         if collection.underway == 0 {
             // Algorithm 1 goes from the latest start address back: it is taken from the end.
             collection.records.sort_unstable_by_key(|&(commit, _)| commit);
             collection.stage = Stage::Chains;
-            self.follow_chains(m, c);
+            self.follow_chains(port, controller);
         }
     }
 
-    /// A line of an address memory slice has been read.
+    /// A line of an address memory slice has been read: a block's records from the first in it on.
     pub(super) fn records_read(
         &mut self,
-        m: &mut Machine,
-        c: usize,
-        block: u32,
-        first: u32,
+        port: &mut Port<'_>,
+        controller: usize,
+        (block, first): (u32, u32),
         content: &LineData,
     ) {
-        let Controller { region, collection, .. } = &mut self.controllers[c];
-        let collection = collection.as_mut().expect("it reads records");
+        let (collection, region) = self.collecting(controller);
         let oldest = region.opened(collection.unit[0]);
         let places = first..region.records_used(block).min(first + WORDS_PER_LINE as u32);
         for place in places {
@@ -206,232 +227,217 @@ impl Hoop {
             }
         }
         collection.underway -= 1;
-        self.read_records(m, c);
+        self.read_records(port, controller);
     }
 
-    fn follow_chains(&mut self, m: &mut Machine, c: usize) {
+    /// Begins with the chains of records, as many as may be under way; when all have been read, their words coalesce.
+    fn follow_chains(&mut self, port: &mut Port<'_>, controller: usize) {
+        let reads_max = self.config.gc_reads as usize;
         loop {
-            let collection = self.controllers[c].collection.as_mut().expect("one is under way");
-            if collection.underway + 2 > self.config.gc_reads as usize {
+            let (collection, _) = self.collecting(controller);
+            if collection.underway + 2 > reads_max {
                 return;
             }
             let Some((commit, record)) = collection.records.pop() else { break };
             let chain = Chain { commit, slice: record.start, nth: 0, lines: [None; 2] };
             let chain = collection.chains.insert(chain);
-            self.read_slice(m, c, chain);
+            self.read_slice(port, controller, chain);
         }
-        let collection = self.controllers[c].collection.as_ref().expect("one is under way");
+        let (collection, _) = self.collecting(controller);
         if collection.underway == 0 {
-            self.coalesce(m, c);
+            self.coalesce(port, controller);
         }
     }
 
-    fn read_slice(&mut self, m: &mut Machine, c: usize, chain: usize) {
-        let Controller { region, collection, .. } = &mut self.controllers[c];
-        let collection = collection.as_mut().expect("one is under way");
+    /// Reads both lines of the slice that a chain has come to.
+    fn read_slice(&mut self, port: &mut Port<'_>, controller: usize, chain: usize) {
+        let (collection, region) = self.collecting(controller);
         collection.underway += 2;
         let lines = region.geometry.slice_lines(collection.chains[chain].slice);
         for (line, addr) in lines.into_iter().enumerate() {
-            let token = self.token(Pending::Chain { controller: c, chain, line });
-            m.read(addr, token, 0);
+            port.read(addr, Read::Chain { controller, chain, line }, 0);
         }
     }
 
-    /// A line of a slice has been read.
+    /// A line of a slice has been read. With both, its words are found, and the chain goes on.
     pub(super) fn chain_read(
         &mut self,
-        m: &mut Machine,
-        c: usize,
-        number: usize,
-        line: usize,
+        port: &mut Port<'_>,
+        controller: usize,
+        (key, line): (usize, usize),
         content: &LineData,
     ) {
-        let Controller { region, collection, .. } = &mut self.controllers[c];
-        let collection = collection.as_mut().expect("it follows chains");
+        let (collection, region) = self.collecting(controller);
         collection.underway -= 1;
-        let chain = &mut collection.chains[number];
+        let chain = &mut collection.chains[key];
         chain.lines[line] = Some(*content);
-        let [Some(data), Some(metadata)] = chain.lines else { return };
-        let Some(slice) = Slice::parse(&data, &metadata) else {
-            return m.fail(format!("slice {} of a committed transaction is none", chain.slice));
+        let Chain { commit, slice, nth, lines: [Some(data), Some(metadata)] } = *chain else {
+            return;
         };
-        let Chain { commit, slice: number_of_slice, nth, .. } = *chain;
-        collection.migrated.push(number_of_slice);
-        collection.found.extend(slice.words.iter().map(|&(home, word)| Found {
-            home,
-            commit,
-            nth,
-            slice: number_of_slice,
-            word,
-        }));
-        if slice.next == 0 {
-            collection.chains.remove(number);
-            return self.follow_chains(m, c);
+        let Some(Slice { words, next, .. }) = Slice::parse(&data, &metadata) else {
+            return port.fail(format!("slice {slice} of a committed transaction is none"));
+        };
+        collection.migrated.push(slice);
+        let found = words.into_iter().map(|(home, word)| Found { home, commit, nth, slice, word });
+        collection.found.extend(found);
+        if next == 0 {
+            collection.chains.remove(key);
+            return self.follow_chains(port, controller);
         }
-        let next = region.geometry.next(number_of_slice, slice.next);
-        if region.geometry.block_of(next) != region.geometry.block_of(number_of_slice) {
-            m.cover(Cover::ChainAcrossBlocks as usize);
+        let next = region.geometry.next(slice, next);
+        if region.geometry.block_of(next) != region.geometry.block_of(slice) {
+            port.emit(Event::ChainAcrossBlocks);
         }
         *chain = Chain { commit, slice: next, nth: nth + 1, lines: [None; 2] };
-        self.read_slice(m, c, number);
+        self.read_slice(port, controller, key);
     }
+
+    // ---- words go home -------------------------------------------------------------------------
 
     /// Everything has been read: of each word, the newest version goes home.
-    fn coalesce(&mut self, m: &mut Machine, c: usize) {
+    fn coalesce(&mut self, port: &mut Port<'_>, controller: usize) {
         let oldest_wins = self.mutants.has(Mutant::OldestVersionWins);
-        let collection = self.controllers[c].collection.as_mut().expect("one is under way");
-        let mut found = std::mem::take(&mut collection.found);
+        let (Collection { found, going, stage, .. }, _) = self.collecting(controller);
         found.sort_unstable_by_key(|f| (f.home, f.commit, f.nth));
-        m.count().gc_words_found += found.len() as u64;
-        let mut going: Vec<Going> = Vec::new();
-        let mut words = 0;
+        let mut migrated = 0;
         for versions in found.chunk_by(|a, b| a.home == b.home) {
             let newest = if oldest_wins { versions.first() } else { versions.last() };
-            let newest = newest.expect("no chunk is empty");
             if versions.len() > 1 {
-                m.cover(Cover::Coalesced as usize);
+                port.emit(Event::Coalesced);
             }
-            words += 1;
-            let line = newest.home.line();
-            if going.last().is_none_or(|g| g.line != line) {
-                let (words, data) = (0, [0; WORDS_PER_LINE]);
-                going.push(Going { line, words, data, slices: Vec::new() });
-            }
-            let last = going.last_mut().expect("it was just pushed");
-            last.words |= newest.home.word_mask();
-            last.data[newest.home.word_in_line()] = newest.word;
-            for version in versions {
-                if !last.slices.contains(&version.slice) {
-                    last.slices.push(version.slice);
-                }
-            }
+            migrated += 1;
+            Collection::add_going(going, newest.expect("no chunk is empty"), versions);
         }
-        m.count().gc_words_migrated += words;
-        collection.found = found;
-        collection.found.clear();
+        port.emit(Event::UnitRead { found: found.len() as u64, migrated });
+        found.clear();
         going.reverse();
-        collection.going = going;
-        collection.stage = Stage::Homes;
-        self.send_home(m, c);
+        *stage = Stage::Homes;
+        self.send_home(port, controller);
     }
 
-    fn send_home(&mut self, m: &mut Machine, c: usize) {
-        let all_sent = self.send_lines_home(m, c);
-        self.entries_removed(m, c);
-        let collection = self.controllers[c].collection.as_ref().expect("one is under way");
-        if all_sent && (collection.underway == 0 || self.mutants.has(Mutant::HomeNotAwaited)) {
-            self.void_records(m, c);
+    /// Sends lines home; when all are there, their records are void.
+    fn send_home(&mut self, port: &mut Port<'_>, controller: usize) {
+        let all_sent = self.send_lines_home(port, controller);
+        self.entries_removed(port, controller);
+        let (collection, _) = self.collecting(controller);
+        let all_home = collection.underway == 0;
+        if all_sent && (all_home || self.mutants.has(Mutant::HomeNotAwaited)) {
+            self.void_records(port, controller);
         }
     }
 
-    /// Sends as many lines as may be on their way; returns whether none is left.
-    fn send_lines_home(&mut self, m: &mut Machine, c: usize) -> bool {
+    /// Sends as many lines as may be on their way, through the eviction buffer; returns whether none is left.
+    fn send_lines_home(&mut self, port: &mut Port<'_>, controller: usize) -> bool {
         loop {
-            let Controller { mapping, evicted, collection, .. } = &mut self.controllers[c];
+            let Controller { evicted, collection, .. } = &mut self.controllers[controller];
             let collection = collection.as_mut().expect("one is under way");
             if collection.underway >= self.config.gc_writes as usize {
                 return false;
             }
-            let Some(going) = collection.going.last() else { return true };
-            let Going { line, words, data, .. } = *going;
+            let Some(&Going { line, words, data, .. }) = collection.going.last() else {
+                return true;
+            };
             let is_stale = self.mutants.has(Mutant::EvictionBufferStale);
             let held = evicted.get(line).filter(|_| is_stale).map(|(_, old)| old);
             if !evicted.insert(line, words, &held.unwrap_or(data)) {
-                m.cover(Cover::EvictionBufferFull as usize);
+                port.emit(Event::EvictionBufferFull);
                 return false;
             }
             let going = collection.going.pop().expect("it was just looked at");
             collection.underway += 1;
-            for &slice in &going.slices {
-                mapping.remove(line, slice);
-            }
-            if mapping.of(line).next().is_some() {
-                m.cover(Cover::NewerStays as usize);
-                if self.mutants.has(Mutant::MappingDroppedByAddress) {
-                    mapping.remove_line(line);
-                }
-            }
-            let held: usize = self.controllers.iter().map(|c| c.evicted.len()).sum();
-            let max = &mut m.count().eviction_buffer_max;
-            *max = (*max).max(held as u64);
-            let token = self.token(Pending::Home { controller: c, line });
-            let write = Write::line(WriteClass::Gc, line, data);
-            m.write(Write { mask: words, token, ..write }, 0);
+            self.send_line_home(port, controller, &going);
         }
+    }
+
+    /// Writes a line home, and removes its mapping entries for the slices that were collected.
+    fn send_line_home(&mut self, port: &mut Port<'_>, controller: usize, going: &Going) {
+        let Controller { mapping, .. } = &mut self.controllers[controller];
+        let &Going { line, words: mask, data, .. } = going;
+        for &slice in &going.slices {
+            mapping.remove(line, slice);
+        }
+        let newer_stays = mapping.of(line).next().is_some();
+        if self.mutants.has(Mutant::MappingDroppedByAddress) {
+            mapping.remove_line(line);
+        }
+        let buffered = self.controllers.iter().map(|c| c.evicted.len()).sum();
+        port.emit(Event::LineGoesHome { newer_stays, buffered });
+        let write = request::Write { mask, ..request::Write::line(WriteClass::Gc, line, data) };
+        port.write_reported(write, Write::Home { controller, line }, 0);
     }
 
     /// A line is durable at home.
-    pub(super) fn at_home(&mut self, m: &mut Machine, c: usize, line: LineAddr) {
-        let Controller { evicted, collection, .. } = &mut self.controllers[c];
+    pub(super) fn at_home(&mut self, port: &mut Port<'_>, controller: usize, line: LineAddr) {
+        let Controller { evicted, collection, .. } = &mut self.controllers[controller];
         evicted.at_home(line);
         if let Some(collection) = collection.as_mut().filter(|c| c.stage == Stage::Homes) {
             collection.underway -= 1;
-            self.send_home(m, c);
+            self.send_home(port, controller);
         }
     }
 
+    // ---- blocks become free --------------------------------------------------------------------
+
     /// All words are at home: the headers of the unit's blocks say that their records are void.
-    fn void_records(&mut self, m: &mut Machine, c: usize) {
-        let token = self.token(Pending::Voided { controller: c });
+    fn void_records(&mut self, port: &mut Port<'_>, controller: usize) {
         let any_order = self.mutants.has(Mutant::VoidedInAnyOrder);
-        let Controller { region, collection, .. } = &mut self.controllers[c];
-        let collection = collection.as_mut().expect("one is under way");
+        let (collection, region) = self.collecting(controller);
         collection.stage = Stage::Voiding;
-        let (mut after, last) = (0, collection.unit.len() - 1);
+        let (mut after, last) = (WriteOrder::NONE, collection.unit.len() - 1);
         for (i, &number) in collection.unit.iter().enumerate() {
             let header = Header { number, next: 0, state: BlockState::Gc };
-            let token = if i == last { token } else { 0 };
-            let order = region.write_header(m, header, after, token);
-            after = if any_order { 0 } else { order };
+            let about = (i == last).then_some(Write::Voided { controller });
+            let order = region.write_header(port, header, after, about);
+            after = if any_order { WriteOrder::NONE } else { order };
         }
         if self.mutants.has(Mutant::VoidNotAwaited) {
-            self.free_collected(m, c);
+            self.free_collected(port, controller);
         }
     }
 
     /// The records of a unit are void.
-    pub(super) fn voided(&mut self, m: &mut Machine, c: usize) {
+    pub(super) fn voided(&mut self, port: &mut Port<'_>, controller: usize) {
         if !self.mutants.has(Mutant::VoidNotAwaited) {
-            self.free_collected(m, c);
+            self.free_collected(port, controller);
         }
-        let collection = self.controllers[c].collection.as_mut().expect("one is under way");
+        let (collection, _) = self.collecting(controller);
         collection.underway = 0;
-        self.room_at(m, c);
-        self.next_unit(m, c);
+        self.room_at(port, controller);
+        self.next_unit(port, controller);
     }
 
-    fn free_collected(&mut self, m: &mut Machine, c: usize) {
-        let Controller { region, collection, .. } = &mut self.controllers[c];
-        let collection = collection.as_mut().expect("one is under way");
+    /// The unit's slices are not needed any more, and its blocks are free as soon as nothing else needs them.
+    fn free_collected(&mut self, port: &mut Port<'_>, controller: usize) {
+        let (collection, region) = self.collecting(controller);
         for slice in collection.migrated.drain(..) {
             region.migrated(slice);
         }
         for &block in &collection.unit {
             region.voided(block);
         }
-        self.free_unneeded(m, c);
+        self.free_unneeded(port, controller);
     }
 
-    /// Frees the collected blocks that nothing needs any more.
-    pub(super) fn free_unneeded(&mut self, m: &mut Machine, c: usize) {
-        for block in self.controllers[c].region.take_unneeded(m) {
+    /// Frees the collected blocks that nothing needs any more: header and index entry say so.
+    pub(super) fn free_unneeded(&mut self, port: &mut Port<'_>, controller: usize) {
+        for block in self.controllers[controller].region.take_unneeded(port) {
             if self.mutants.has(Mutant::VoidNotAwaited) {
-                self.freed(m, c, block);
+                self.freed(port, controller, block);
                 continue;
             }
-            let token = self.token(Pending::Freed { controller: c, block });
-            let region = &mut self.controllers[c].region;
+            let region = &self.controllers[controller].region;
             let header = Header { number: block, next: 0, state: BlockState::Unused };
-            let after = region.write_header(m, header, 0, 0);
-            m.note(|| format!("controller {c}: block {block} is about to be free"));
-            let index = Write::words(WriteClass::Metadata, region.geometry.index(block), &[0]);
-            m.write(Write { after, token, ..index }, 0);
+            let after = region.write_header(port, header, WriteOrder::NONE, None);
+            port.emit(Event::BlockUnneeded { controller, block });
+            let at = region.geometry.index(block);
+            let index = request::Write::words(WriteClass::Metadata, at, &[0]).after(after);
+            port.write_reported(index, Write::Freed { controller, block }, 0);
         }
     }
 
     /// A block is free.
-    pub(super) fn freed(&mut self, m: &mut Machine, c: usize, block: u32) {
-        self.controllers[c].region.freed(block);
-        self.room_at(m, c);
+    pub(super) fn freed(&mut self, port: &mut Port<'_>, controller: usize, block: u32) {
+        self.controllers[controller].region.freed(block);
+        self.room_at(port, controller);
     }
 }

@@ -7,116 +7,106 @@
 //! slices are there then. (The paper has the slices flushed after the commit message, upon which a
 //! failure could find them at one controller only.)
 
+use super::Mutant;
+use super::collect::Reason;
+use super::event::Event;
 use super::layout::Record;
-use super::packing::Phase;
-use super::{Alarm, Cover, Hoop, Mutant, Pending, Reason};
-use graven_base::time::Cycle;
+use super::packing::{Phase, Thread};
+use super::protocol::{Hoop, Port, Timer, Write};
+use super::region::Reserved;
 use graven_machine::design::Stall;
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
 
 impl Hoop {
-    /// A thread's transaction ends.
-    pub(super) fn end(&mut self, m: &mut Machine, t: usize) -> Stall {
-        let participants = self.participants(t);
+    /// A thread's transaction ends: its records get their places, and its last slices leave.
+    pub(super) fn end(&mut self, port: &mut Port<'_>, thread: usize) -> Stall {
+        let participants = self.participants(thread);
         if participants.is_empty() {
-            self.threads[t].phase = Phase::Outside;
+            self.threads[thread].phase = Phase::Outside;
             return Stall::None;
         }
-        for &c in &participants {
-            if !self.controllers[c].region.can_reserve() {
-                return self.wait_for_collection(m, c, t, Reason::RegionFull);
-            }
+        let is_full = |&controller: &usize| !self.controllers[controller].region.can_reserve();
+        if let Some(full) = participants.iter().copied().find(is_full) {
+            return self.wait_for_collection(port, full, thread, Reason::RegionFull);
         }
-        for &c in &participants {
-            let reserved = self.controllers[c].region.reserve(m);
-            self.threads[t].buffers[c].reserved = Some(reserved);
-            if self.threads[t].buffers[c].open.is_some() {
-                if self.mutants.has(Mutant::LastSliceNotFlushed) {
-                    self.threads[t].buffers[c].open = None;
-                } else {
-                    self.send_slice(m, t, c, 0, m.bypass_cycles());
-                }
-            }
+        for controller in participants {
+            let reserved = self.controllers[controller].region.reserve(port);
+            self.threads[thread].buffers[controller].reserved = Some(reserved);
+            self.flush(port, thread, controller);
         }
-        self.threads[t].phase = Phase::Flushing;
-        self.record_if_flushed(m, t);
+        self.threads[thread].phase = Phase::Flushing;
+        self.record_if_flushed(port, thread);
         Stall::UntilReleased
     }
 
     /// The controllers that have slices of a thread's transaction.
-    fn participants(&self, t: usize) -> Vec<usize> {
-        let buffers = self.threads[t].buffers.iter().enumerate();
-        buffers.filter(|(_, b)| b.first.is_some()).map(|(c, _)| c).collect()
+    fn participants(&self, thread: usize) -> Vec<usize> {
+        let buffers = self.threads[thread].buffers.iter().enumerate();
+        buffers.filter(|(_, b)| b.first.is_some()).map(|(controller, _)| controller).collect()
     }
 
-    /// Sends the records of a transaction that has ended when its slices are durable.
-    pub(super) fn record_if_flushed(&mut self, m: &mut Machine, t: usize) {
-        let thread = &self.threads[t];
-        let flushed = thread.buffers.iter().all(|b| b.sent.is_empty())
-            || self.mutants.has(Mutant::SlicesNotAwaited);
-        if thread.phase != Phase::Flushing || !flushed {
+    /// Sends the records of a transaction that has ended when its slices are durable: *prepared* ones if there are
+    /// several, which makes two phases.
+    pub(super) fn record_if_flushed(&mut self, port: &mut Port<'_>, thread: usize) {
+        let Thread { phase, buffers, .. } = &mut self.threads[thread];
+        let is_flushed =
+            buffers.iter().all(|b| b.sent.is_empty()) || self.mutants.has(Mutant::SlicesNotAwaited);
+        if *phase != Phase::Flushing || !is_flushed {
             return;
         }
-        self.threads[t].phase = Phase::Recording;
-        let alone = self.participants(t).len() == 1;
-        if !alone {
-            m.cover(Cover::TwoPhases as usize);
+        *phase = Phase::Recording;
+        let is_alone = self.participants(thread).len() == 1;
+        if !is_alone {
+            port.emit(Event::TwoPhases);
         }
-        let at_once = alone || self.mutants.has(Mutant::CommitBeforePrepared);
-        self.send_records(m, t, at_once);
+        let at_once = is_alone || self.mutants.has(Mutant::CommitBeforePrepared);
+        self.send_records(port, thread, at_once);
     }
 
-    fn send_records(&mut self, m: &mut Machine, t: usize, committed: bool) {
-        let awaited = !(committed && self.mutants.has(Mutant::RecordNotAwaited));
-        for c in self.participants(t) {
-            let buffer = &self.threads[t].buffers[c];
-            let reserved = buffer.reserved.expect("its place was reserved at the end");
+    /// Sends a record to each controller that takes part. The *committed* ones follow the commit message.
+    pub(super) fn send_records(&mut self, port: &mut Port<'_>, thread: usize, committed: bool) {
+        let is_awaited = !(committed && self.mutants.has(Mutant::RecordNotAwaited));
+        for controller in self.participants(thread) {
+            let buffer = &self.threads[thread].buffers[controller];
+            let Reserved { addr, sequence, after, .. } =
+                buffer.reserved.expect("its place was reserved at the end");
             let start = buffer.first.expect("it has slices here");
-            let record = Record { start, sequence: reserved.sequence, committed };
-            m.note(|| format!("thread {t}: record {:#x} goes to {}", record.word(), reserved.addr));
-            let mut write = Write::words(WriteClass::Metadata, reserved.addr, &[record.word()]);
-            write.after = reserved.after;
-            if awaited {
-                self.threads[t].records += 1;
-                write.token = self.token(Pending::Record { thread: t, committed });
-            }
-            m.write(write, 0);
+            let record = Record { start, sequence, committed };
+            port.emit(Event::RecordSent { thread, record, addr });
+            let write = request::Write::words(WriteClass::Metadata, addr, &[record.word()]);
+            let about = is_awaited.then_some(Write::Record { thread, committed });
+            self.threads[thread].records += u32::from(is_awaited);
+            port.write_maybe_reported(write.after(after), about, 0);
         }
-        if !awaited {
-            self.finish(m, t);
+        if !is_awaited {
+            self.finish(port, thread);
         }
     }
 
-    /// A record is durable.
-    pub(super) fn recorded(&mut self, m: &mut Machine, t: usize, committed: bool) {
-        self.threads[t].records -= 1;
-        if self.threads[t].records > 0 {
+    /// A record is durable. When all are, the transaction has committed; or it is prepared: the controllers
+    /// acknowledge that, and the commit message follows.
+    pub(super) fn recorded(&mut self, port: &mut Port<'_>, thread: usize, committed: bool) {
+        self.threads[thread].records -= 1;
+        if self.threads[thread].records > 0 {
             return;
         }
         if committed {
-            return self.finish(m, t);
+            return self.finish(port, thread);
         }
-        // The controllers' acknowledgements, and the commit message.
-        let there_and_back: Cycle = 2 * m.bypass_cycles();
-        m.set_timer(m.now() + there_and_back, Alarm::Commit(t).token());
-    }
-
-    /// The commit message reaches the controllers.
-    pub(super) fn commit_message(&mut self, m: &mut Machine, t: usize) {
-        self.send_records(m, t, true);
+        let there_and_back = 2 * port.bypass_cycles();
+        port.set_timer(port.now() + there_and_back, Timer::CommitMessage { thread });
     }
 
     /// The transaction has committed, and the thread is told.
-    fn finish(&mut self, m: &mut Machine, t: usize) {
-        for c in self.participants(t) {
-            let buffer = &mut self.threads[t].buffers[c];
+    fn finish(&mut self, port: &mut Port<'_>, thread: usize) {
+        for controller in self.participants(thread) {
+            let buffer = &mut self.threads[thread].buffers[controller];
             let reserved = buffer.reserved.take().expect("its place was reserved at the end");
             buffer.first = None;
-            self.controllers[c].region.complete(reserved.block);
+            self.controllers[controller].region.complete(reserved.block);
         }
-        self.threads[t].phase = Phase::Outside;
-        m.set_timer(m.now() + m.bypass_cycles(), Alarm::Acknowledge(t).token());
-        self.look_after_waiting(m);
+        self.threads[thread].phase = Phase::Outside;
+        port.set_timer(port.now() + port.bypass_cycles(), Timer::Acknowledgement { thread });
+        self.look_after_waiting(port);
     }
 }

@@ -1,11 +1,13 @@
 //! What HOOP costs (§III-C, §III-H): the tables and buffers of the controller, a bit for each line of the caches; and what
 //! the fields of its records reach (§III-D).
 
+use super::HoopConfig;
+use super::eviction_buffer::EVICTED_LINE_BYTES;
 use super::layout::{
     BLOCK_NUMBER_BITS, COUNT_BITS, FIRST_BITS, FLAG_BITS, Geometry, HOME_BITS, NEXT_BITS,
     NEXT_SLICE_BITS, SLICE_BYTES, SLICE_TX_BITS, SLICE_WORDS, STATE_BITS,
 };
-use super::{EVICTED_LINE_BYTES, HoopConfig, MAPPING_ENTRY_BYTES};
+use super::mapping::MAPPING_ENTRY_BYTES;
 use graven_base::config::Config;
 use graven_base::cost::{Costs, Formula, Function, HOOP, Item, Place, Role, Unit, whole};
 use graven_base::memory::{Addr, WORD_BYTES};

@@ -7,6 +7,9 @@ use rustc_hash::FxHashMap;
 use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_machine::media::overlay;
 
+/// Bytes of a line in it: the line and its home address.
+pub const EVICTED_LINE_BYTES: u64 = 72;
+
 #[derive(Clone, Copy, Debug)]
 struct Held {
     words: WordMask,

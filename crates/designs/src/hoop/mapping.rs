@@ -5,6 +5,9 @@ use rustc_hash::FxHashMap;
 use super::layout::SliceNumber;
 use graven_base::memory::{LineAddr, WordMask};
 
+/// Bytes of an entry: two addresses of 40 bits and a mask of words, 11 B, in 16.
+pub const MAPPING_ENTRY_BYTES: u64 = 16;
+
 /// The newest words of a line that lie in one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

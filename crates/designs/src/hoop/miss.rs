@@ -1,11 +1,13 @@
 //! Misses (§III-C, §III-G): home and memory slices are read in parallel, and the line is unpacked from them.
 
+use super::Mutant;
+use super::event::Event;
 use super::layout::{Slice, SliceNumber};
-use super::{Cover, Hoop, Mutant, Pending};
-use graven_base::memory::{LineAddr, LineData, WordMask};
+use super::mapping::Entry;
+use super::protocol::{Hoop, Port, Read};
+use graven_base::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::design::Fill;
-use graven_machine::machine::Machine;
 use graven_machine::media::overlay;
 
 /// A slice with words of the line.
@@ -33,61 +35,63 @@ pub struct Miss {
 
 impl Hoop {
     /// A line is missed; the request reaches the controller after `delay`.
-    pub(super) fn miss(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
-        let c = self.controller_of(line);
-        let entries: Vec<_> = self.controllers[c].mapping.of(line).collect();
-        let evicted = self.controllers[c].evicted.get(line);
+    pub(super) fn miss(&mut self, port: &mut Port<'_>, line: LineAddr, delay: Cycle) -> Fill {
+        let controller = self.controller_of(line);
+        let entries: Vec<Entry> = self.controllers[controller].mapping.of(line).collect();
+        let evicted = self.controllers[controller].evicted.get(line);
         let evicted_first = self.mutants.has(Mutant::EvictionBufferFirst);
         if let Some((WordMask::MAX, data)) = evicted
             && (entries.is_empty() || evicted_first)
         {
-            m.cover(Cover::EvictionBufferHit as usize);
+            port.emit(Event::EvictionBufferHit);
             return Fill::Buffer(data, self.config.buffer_read_cycles.into());
         }
         if entries.is_empty() && evicted.is_none() {
             return Fill::Home;
         }
-        let mut miss = Miss {
-            line,
-            home: None,
-            buffered: evicted.unwrap_or((0, [0; 8])),
-            parts: Vec::new(),
-            left: 1,
-        };
-        for entry in entries {
-            let held = self.threads.iter().find_map(|t| t.buffers[c].slice(entry.slice));
-            if let Some(held) = held {
-                m.cover(Cover::ReadFromDataBuffer as usize);
-                take_words(&mut miss.buffered, line, entry.words, &held.words);
-            } else {
-                self.controllers[c].region.pin(entry.slice);
-                miss.parts.push(Part { slice: entry.slice, words: entry.words, lines: [None; 2] });
-                miss.left += 2;
-            }
-        }
-        if miss.parts.len() > 1 {
-            m.cover(Cover::SeveralSlicesRead as usize);
-        }
-        m.count().fill_reads += miss.left as u64;
-        m.count().fills_parallel += u64::from(!miss.parts.is_empty());
+        let buffered = evicted.unwrap_or((0, [0; WORDS_PER_LINE]));
+        let mut miss = Miss { line, home: None, buffered, parts: Vec::new(), left: 1 };
+        self.find_words(port, controller, entries, &mut miss);
         if self.mutants.has(Mutant::MappingDroppedOnRead) {
-            self.controllers[c].mapping.remove_line(line);
+            self.controllers[controller].mapping.remove_line(line);
         }
-        self.read(m, c, miss, delay);
+        self.read(port, controller, miss, delay);
         Fill::Design
     }
 
-    fn read(&mut self, m: &mut Machine, c: usize, miss: Miss, delay: Cycle) {
-        let (line, slices) = (miss.line, miss.parts.iter().map(|p| p.slice).collect::<Vec<_>>());
-        m.note(|| format!("{line} is read from home and slices {slices:?}"));
-        let miss = self.misses.insert(miss);
-        let token = self.token(Pending::MissHome { miss });
-        m.read(line, token, delay);
-        for (part, &slice) in slices.iter().enumerate() {
-            let lines = self.controllers[c].region.geometry.slice_lines(slice);
-            for (line, addr) in lines.into_iter().enumerate() {
-                let token = self.token(Pending::MissSlice { miss, part, line });
-                m.read(addr, token, delay);
+    /// Words of a line that the mapping table knows come from the OOP data buffer, or else from slices that are to be
+    /// read: their blocks stay until then.
+    fn find_words(
+        &mut self,
+        port: &mut Port<'_>,
+        controller: usize,
+        entries: Vec<Entry>,
+        miss: &mut Miss,
+    ) {
+        for Entry { slice, words } in entries {
+            let held = self.threads.iter().find_map(|t| t.buffers[controller].slice(slice));
+            if let Some(held) = held {
+                port.emit(Event::ReadFromDataBuffer);
+                take_words(&mut miss.buffered, miss.line, words, &held.words);
+            } else {
+                self.controllers[controller].region.pin(slice);
+                miss.parts.push(Part { slice, words, lines: [None; 2] });
+                miss.left += 2;
+            }
+        }
+    }
+
+    /// Reads a line's home and the slices with words of it, all at once.
+    fn read(&mut self, port: &mut Port<'_>, controller: usize, miss: Miss, delay: Cycle) {
+        let slices = miss.parts.iter().map(|part| part.slice).collect();
+        port.emit(Event::Missed { line: miss.line, slices });
+        let line = miss.line;
+        let key = self.misses.insert(miss);
+        port.read_for_miss(line, Read::MissHome { miss: key }, delay);
+        let geometry = &self.controllers[controller].region.geometry;
+        for (part, of) in self.misses[key].parts.iter().enumerate() {
+            for (line, addr) in geometry.slice_lines(of.slice).into_iter().enumerate() {
+                port.read_for_miss(addr, Read::MissSlice { miss: key, part, line }, delay);
             }
         }
     }
@@ -95,36 +99,39 @@ impl Hoop {
     /// A line has come: the home, or a line of a part.
     pub(super) fn miss_read(
         &mut self,
-        m: &mut Machine,
-        number: usize,
+        port: &mut Port<'_>,
+        key: usize,
         of: Option<(usize, usize)>,
         content: &LineData,
     ) {
-        let miss = &mut self.misses[number];
+        let miss = &mut self.misses[key];
         match of {
             None => miss.home = Some(*content),
             Some((part, line)) => miss.parts[part].lines[line] = Some(*content),
         }
         miss.left -= 1;
-        if miss.left > 0 {
-            return;
+        if miss.left == 0 {
+            let miss = self.misses.remove(key);
+            self.unpack(port, miss);
         }
-        let mut miss = self.misses.remove(number);
-        let line = miss.line;
-        let c = self.controller_of(line);
+    }
+
+    /// All has been read: the newest words are laid over the home, and the line is delivered.
+    fn unpack(&mut self, port: &mut Port<'_>, mut miss: Miss) {
+        let controller = self.controller_of(miss.line);
         for part in &miss.parts {
             let [data, metadata] = part.lines.map(|l| l.expect("all have come"));
             let words = Slice::parse(&data, &metadata).map(|s| s.words).unwrap_or_default();
             let all = self.mutants.has(Mutant::WordMaskIgnored);
-            let mask = if all { WordMask::MAX } else { part.words };
-            take_words(&mut miss.buffered, line, mask, &words);
-            self.controllers[c].region.unpin(part.slice);
+            let wanted = if all { WordMask::MAX } else { part.words };
+            take_words(&mut miss.buffered, miss.line, wanted, &words);
+            self.controllers[controller].region.unpin(part.slice);
         }
         let mut content = miss.home.expect("all have come");
         overlay(&mut content, &miss.buffered.1, miss.buffered.0);
         let unpacking = if miss.parts.is_empty() { 0 } else { self.config.unpack_cycles };
-        m.deliver(line, content, unpacking.into());
-        self.free_unneeded(m, c);
+        port.deliver(miss.line, content, unpacking.into());
+        self.free_unneeded(port, controller);
     }
 }
 
@@ -133,7 +140,7 @@ fn take_words(
     (mask, data): &mut (WordMask, LineData),
     line: LineAddr,
     wanted: WordMask,
-    words: &[(graven_base::memory::Addr, u64)],
+    words: &[(Addr, u64)],
 ) {
     for (addr, word) in words.iter().filter(|(addr, _)| addr.line() == line) {
         let at = addr.word_in_line();

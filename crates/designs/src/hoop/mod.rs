@@ -16,7 +16,7 @@
 //! - **Mapping table** (`mapping_table_bytes`, `mapping`). An entry of 16 B (two 40-bit addresses,
 //!   a mask of words) for each line and slice with words of it that are the newest and not at home; made when
 //!   the word enters the buffer, so that evicted and flushed lines are found alike.
-//! - **RawAction** from the LLC sends nothing: what transactions stored is in slices. (Programs store to
+//! - **Eviction** from the LLC sends nothing: what transactions stored is in slices. (Programs store to
 //!   PM in transactions only; every dirty line has the persistent bit.)
 //! - **Miss** (§III-C). With entries in the mapping table: its slices and its home are read in parallel and
 //!   unpacked (`unpack_cycles`). Slices that the OOP data buffer still has come from there. Without:
@@ -89,7 +89,9 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, state, hooks |
+//! | `mod` | parameters, mutants |
+//! | `protocol` | the controllers, and what each hook of the design does |
+//! | `event` | what happens, counted and narrated; cover points |
 //! | `layout` | where things are in a region, bit by bit |
 //! | `region` | blocks: allocation, states, slice bitmap |
 //! | `packing` | the OOP data buffer: words into slices |
@@ -101,17 +103,17 @@
 //! | `recovery`, `recovery_time` | recovery; how long the hardware would take for it |
 //! | `written` | a region without a machine, for tests and benchmarks of recovery |
 //! | `cost` | what the hardware costs |
-//! | `cover` | states worth reaching |
 
 mod collect;
 mod commit;
 mod cost;
-mod cover;
+mod event;
 mod eviction_buffer;
 mod layout;
 mod mapping;
 mod miss;
 mod packing;
+mod protocol;
 mod recovery;
 mod recovery_time;
 mod region;
@@ -122,30 +124,14 @@ pub use recovery::{Work, recover_measured};
 pub use recovery_time::recovery_ns;
 pub use written::write_transactions;
 
-use collect::{Collection, Reason};
-use cover::{COVER_POINTS, Cover};
-use eviction_buffer::EvictionBuffer;
-use layout::{BLOCKS_MAX, Geometry, REGION_SLICES_MAX, SLICE_BYTES, Sequence, SliceNumber};
-use mapping::Mapping;
-use miss::Miss;
-use packing::{Buffer, Thread};
+use event::COVER_POINTS;
+use protocol::Hoop;
 use recovery::{format, recover};
-use region::Region;
-use waiting::Waiting;
 
-use graven_base::config::{ConfigError, Size};
-use graven_base::ids::Tx;
-use graven_base::memory::{LineAddr, LineData};
-use graven_base::time::Cycle;
-use graven_base::time::cycles;
+use graven_base::config::Size;
 use graven_base::{choice, section};
-use graven_machine::config::CoreConfig;
-use graven_machine::design::{
-    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
-use graven_machine::request::Token;
 
 choice! {
     /// In which order the slices of a block are used.
@@ -174,7 +160,7 @@ section! {
         oop_buffer_bytes: Size = Size::kb(1), Size(256)..=Size::mb(1), "B";
         /// Mapping table of all controllers together (§III-C); an entry takes 16 B.
         mapping_table_bytes: Size = Size::mb(2), Size(128)..=Size::gb(1), "B";
-        /// RawAction buffer of all controllers together (§III-C); a line takes 72 B.
+        /// Eviction buffer of all controllers together (§III-C); a line takes 72 B.
         eviction_buffer_bytes: Size = Size::kb(128), Size(72)..=Size::gb(1), "B";
         /// Time of a read that the eviction buffer or the OOP data buffer serves, once it has reached the controller.
         buffer_read_cycles: u32 = 1, 0..=1000, "cycles";
@@ -261,7 +247,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "HOOP §III",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(HoopConfig::default())),
-    build: |context| Ok(Box::new(Hoop::new(context)?)),
+    build: |context| Ok(plug(Hoop::new(context)?).absorbing().into()),
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -298,258 +284,3 @@ pub const LITERAL: DesignInfo = DesignInfo {
     ]),
     ..INFO
 };
-
-/// Bytes of a mapping entry: two addresses of 40 bits and a mask of words, 11 B, in 16.
-const MAPPING_ENTRY_BYTES: u64 = 16;
-/// Bytes of a line in the eviction buffer: the line and its home address.
-const EVICTED_LINE_BYTES: u64 = 72;
-
-/// What a request to memory is about.
-#[derive(Clone, Copy, Debug)]
-enum Pending {
-    /// Both lines of a slice that a thread has sent; so many are not durable yet.
-    Slice { thread: usize, controller: usize, slice: SliceNumber, left: u8 },
-    /// A thread's record, prepared or committed.
-    Record { thread: usize, committed: bool },
-    /// The home of a line that a miss reads.
-    MissHome { miss: usize },
-    /// Line `line` of the slice that is part `part` of what a miss reads.
-    MissSlice { miss: usize, part: usize, line: usize },
-    /// A line of an address memory slice that a collection reads.
-    Records { controller: usize, block: u32, first: u32 },
-    /// A line of a slice that a collection reads.
-    Chain { controller: usize, chain: usize, line: usize },
-    /// A line on its way home.
-    Home { controller: usize, line: LineAddr },
-    /// The last of the headers that void the records of a unit.
-    Voided { controller: usize },
-    /// Header and index entry of a free block.
-    Freed { controller: usize, block: u32 },
-}
-
-/// What a timer is about.
-#[derive(Clone, Copy, Debug)]
-enum Alarm {
-    Collection,
-    /// The thread's commit message reaches the controllers.
-    Commit(usize),
-    /// The thread hears that it has committed.
-    Acknowledge(usize),
-}
-
-impl Alarm {
-    fn token(self) -> u64 {
-        match self {
-            Alarm::Collection => 0,
-            Alarm::Commit(thread) => (thread as u64) << 2 | 1,
-            Alarm::Acknowledge(thread) => (thread as u64) << 2 | 2,
-        }
-    }
-
-    fn of(token: u64) -> Alarm {
-        let thread = (token >> 2) as usize;
-        match token & 3 {
-            0 => Alarm::Collection,
-            1 => Alarm::Commit(thread),
-            _ => Alarm::Acknowledge(thread),
-        }
-    }
-}
-
-/// One memory controller.
-struct Controller {
-    region: Region,
-    mapping: Mapping,
-    evicted: EvictionBuffer,
-    collection: Option<Collection>,
-}
-
-struct Hoop {
-    config: HoopConfig,
-    mutants: MutantSet,
-    gc_period: Cycle,
-    controllers: Vec<Controller>,
-    threads: Vec<Thread>,
-    /// Number of the next transaction, over all threads.
-    transactions: u64,
-    pending: slab::Slab<Pending>,
-    misses: slab::Slab<Miss>,
-    waiting: Waiting,
-}
-
-impl Hoop {
-    fn new(context: &DesignContext) -> Result<Hoop, ConfigError> {
-        let config = context.config.get::<HoopConfig>().clone();
-        let share = |bytes: Size, each: u64| bytes.0 / u64::from(config.controllers) / each;
-        let controller = |number| {
-            let geometry = Geometry::of(context, number);
-            check(context, &geometry)?;
-            let sequence = Sequence::of(context.first_transaction);
-            Ok(Controller {
-                region: Region::new(geometry, sequence, context.mutants),
-                mapping: Mapping::new(
-                    share(config.mapping_table_bytes, MAPPING_ENTRY_BYTES) as usize
-                ),
-                evicted: EvictionBuffer::new(
-                    share(config.eviction_buffer_bytes, EVICTED_LINE_BYTES).max(1) as usize,
-                ),
-                collection: None,
-            })
-        };
-        let controllers =
-            (0..config.controllers).map(controller).collect::<Result<Vec<_>, ConfigError>>()?;
-        let slices = (config.oop_buffer_bytes.0 / SLICE_BYTES) as usize;
-        let thread = || Thread::new(vec![Buffer::new(slices); controllers.len()]);
-        let frequency = context.config.get::<CoreConfig>().frequency_mhz;
-        Ok(Hoop {
-            gc_period: cycles(f64::from(config.gc_period_us) * 1000.0, frequency),
-            threads: (0..context.threads).map(|_| thread()).collect(),
-            controllers,
-            transactions: context.first_transaction,
-            pending: slab::Slab::new(),
-            misses: slab::Slab::new(),
-            waiting: Waiting::default(),
-            mutants: context.mutants,
-            config,
-        })
-    }
-
-    /// The controller of a line.
-    fn controller_of(&self, line: LineAddr) -> usize {
-        (line.0 % self.controllers.len() as u64) as usize
-    }
-
-    /// A token by which a request is recognised; it stands for one answer.
-    fn token(&mut self, pending: Pending) -> Token {
-        self.pending.insert(pending) as Token + 1
-    }
-}
-
-/// Refuses a region in which no transaction finds room, or that the fields cannot address.
-fn check(context: &DesignContext, geometry: &Geometry) -> Result<(), ConfigError> {
-    let keys = ["hoop.block_bytes", "pm.log_region_bytes", "hoop.controllers"];
-    let config = context.config.get::<HoopConfig>();
-    if !config.block_bytes.0.is_multiple_of(SLICE_BYTES) {
-        let why = format!("a block is made of slices of {SLICE_BYTES} B");
-        return Err(context.config.inconsistent(&keys[..1], why));
-    }
-    let (blocks, slices) = (u64::from(geometry.blocks), geometry.slices());
-    if blocks < 2 {
-        let why = format!(
-            "each controller's share of the log region holds {blocks} blocks of {}; one is in use while another is collected",
-            config.block_bytes
-        );
-        return Err(context.config.inconsistent(&keys, why));
-    }
-    if blocks > BLOCKS_MAX || slices > REGION_SLICES_MAX {
-        let why = format!(
-            "a region of {blocks} blocks and {slices} slices is more than headers and records can address ({BLOCKS_MAX} and {REGION_SLICES_MAX})"
-        );
-        return Err(context.config.inconsistent(&keys, why));
-    }
-    Ok(())
-}
-
-impl Plug for Hoop {
-    fn start(&mut self, m: &mut Machine) {
-        for controller in &mut self.controllers {
-            let word = m.memory.content(controller.region.geometry.sequence().line())
-                [controller.region.geometry.sequence().word_in_line()];
-            if word != 0 {
-                controller.region.go_on_from(Sequence::of(word));
-            }
-        }
-        m.set_timer(m.now() + self.gc_period, Alarm::Collection.token());
-    }
-
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
-        self.threads[tx.thread as usize].begin(self.transactions as u32);
-        self.transactions += 1;
-        Stall::None
-    }
-
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        self.pack(m, store)
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        self.end(m, tx.thread as usize)
-    }
-
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> RawAction {
-        if self.mutants.has(Mutant::EvictionGoesHome) {
-            return RawAction::Send { after: 0, token: 0 };
-        }
-        if self.threads.iter().any(|t| t.has_words_of(line)) {
-            m.cover(Cover::EvictedWhileOpen as usize);
-        }
-        m.note(|| format!("{line} leaves the caches; its words are in slices"));
-        RawAction::Absorb
-    }
-
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
-        self.miss(m, line, delay)
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        let key = token as usize - 1;
-        if let Pending::Slice { left, .. } = &mut self.pending[key]
-            && *left > 1
-        {
-            *left -= 1;
-            return;
-        }
-        match self.pending.remove(key) {
-            Pending::Slice { thread, controller, slice, .. } => {
-                self.slice_durable(m, thread, controller, slice);
-            }
-            Pending::Record { thread, committed } => self.recorded(m, thread, committed),
-            Pending::Home { controller, line } => self.at_home(m, controller, line),
-            Pending::Voided { controller } => self.voided(m, controller),
-            Pending::Freed { controller, block } => self.freed(m, controller, block),
-            other => unreachable!("{other:?} is a read"),
-        }
-    }
-
-    fn read_done(&mut self, m: &mut Machine, token: Token, _line: LineAddr, content: &LineData) {
-        match self.pending.remove(token as usize - 1) {
-            Pending::MissHome { miss } => self.miss_read(m, miss, None, content),
-            Pending::MissSlice { miss, part, line } => {
-                self.miss_read(m, miss, Some((part, line)), content);
-            }
-            Pending::Records { controller, block, first } => {
-                self.records_read(m, controller, block, first, content);
-            }
-            Pending::Chain { controller, chain, line } => {
-                self.chain_read(m, controller, chain, line, content);
-            }
-            other => unreachable!("{other:?} is a write"),
-        }
-    }
-
-    fn start_maintenance(&mut self, m: &mut Machine) {
-        for controller in 0..self.controllers.len() {
-            self.collect(m, controller, Reason::Period);
-        }
-    }
-
-    fn timer(&mut self, m: &mut Machine, token: u64) {
-        match Alarm::of(token) {
-            Alarm::Collection => {
-                self.start_maintenance(m);
-                m.set_timer(m.now() + self.gc_period, token);
-            }
-            Alarm::Commit(thread) => self.commit_message(m, thread),
-            Alarm::Acknowledge(thread) => m.release(thread as u32),
-        }
-    }
-
-    fn has_dirty_words(&self) -> bool {
-        true
-    }
-
-    fn is_idle(&self) -> bool {
-        let busy = |c: &Controller| c.collection.is_some() || c.region.is_freeing();
-        !self.controllers.iter().any(busy)
-    }
-}

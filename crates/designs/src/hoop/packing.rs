@@ -1,13 +1,14 @@
 //! The OOP data buffer (§III-C): words of a transaction are packed into memory slices.
 
+use super::Mutant;
+use super::collect::Reason;
+use super::event::Event;
 use super::layout::{SLICE_WORDS, Slice, SliceNumber};
+use super::protocol::{Controller, Hoop, Port, Write};
 use super::region::Reserved;
-use super::{Cover, Hoop, Pending, Reason};
 use graven_base::memory::{Addr, LineAddr};
-use graven_base::time::Cycle;
 use graven_machine::design::{Stall, Store};
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
 
 /// A slice in the buffer.
 #[derive(Clone, Debug)]
@@ -92,99 +93,123 @@ impl Thread {
     }
 }
 
+/// A slice on its way to the region. Its writes carry a key of its own: a block that a mutant frees too early may be
+/// given out again, and its slices sent again, while writes of the earlier use are under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    thread: usize,
+    controller: usize,
+    slice: SliceNumber,
+    /// Its lines that are not durable.
+    lines: u8,
+}
+
 impl Hoop {
     /// A store's word reaches the controller.
-    pub(super) fn pack(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        let (t, c) = (store.tx.thread as usize, self.controller_of(store.addr.line()));
-        let buffer = &mut self.threads[t].buffers[c];
-        if let Some(open) = &mut buffer.open
-            && let Some(word) = open.words.iter_mut().find(|(addr, _)| *addr == store.addr)
-        {
-            word.1 = store.new;
-            m.count().log_entries_merged += 1;
+    pub(super) fn pack(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
+        let line = store.addr.line();
+        let (thread, controller) = (store.tx.thread as usize, self.controller_of(line));
+        if self.replace(thread, controller, store) {
+            port.emit(Event::WordReplaced);
             return Stall::None;
         }
-        let line = store.addr.line();
+        let buffer = &self.threads[thread].buffers[controller];
         let open = buffer.open.as_ref().filter(|open| open.words.len() < SLICE_WORDS);
-        let mapped = open.is_some_and(|o| o.words.iter().any(|(addr, _)| addr.line() == line));
+        let is_mapped = open.is_some_and(|o| o.words.iter().any(|(addr, _)| addr.line() == line));
         let needs_slice = open.is_none();
         // A full slice that leaves keeps its place as long as it is on its way.
         if needs_slice && !buffer.has_room() {
-            m.cover(Cover::BufferFull as usize);
-            return self.waiting.for_slices(t);
+            port.emit(Event::BufferFull);
+            return self.waiting.for_slices(thread);
         }
-        if !mapped && self.controllers[c].mapping.is_full() {
-            m.cover(Cover::MappingFull as usize);
-            return self.wait_for_collection(m, c, t, Reason::MappingFull);
+        if !is_mapped && self.controllers[controller].mapping.is_full() {
+            port.emit(Event::MappingFull);
+            return self.wait_for_collection(port, controller, thread, Reason::MappingFull);
         }
-        if needs_slice && !self.open_slice(m, t, c) {
-            return self.wait_for_collection(m, c, t, Reason::RegionFull);
+        if needs_slice && !self.open_slice(port, thread, controller) {
+            return self.wait_for_collection(port, controller, thread, Reason::RegionFull);
         }
-        let buffer = &mut self.threads[t].buffers[c];
+        self.append(port, thread, controller, store);
+        Stall::None
+    }
+
+    /// A word that is in the open slice already is replaced there. Returns whether it was.
+    fn replace(&mut self, thread: usize, controller: usize, store: &Store) -> bool {
+        let open = self.threads[thread].buffers[controller].open.iter_mut();
+        let older = open.flat_map(|o| &mut o.words).find(|(addr, _)| *addr == store.addr);
+        let Some((_, word)) = older else { return false };
+        *word = store.new;
+        true
+    }
+
+    /// A word takes the next place in the open slice, which the mapping table then has as its newest place.
+    fn append(&mut self, port: &mut Port<'_>, thread: usize, controller: usize, store: &Store) {
+        let buffer = &mut self.threads[thread].buffers[controller];
         let open = buffer.open.as_mut().expect("it has just been seen to");
         open.words.push((store.addr, store.new));
-        let number = open.number;
-        self.controllers[c].mapping.insert(line, number, store.addr.word_mask());
-        let entries = self.controllers.iter().map(|c| c.mapping.len() as u64).sum();
-        let max = &mut m.count().mapping_entries_max;
-        *max = (*max).max(entries);
-        Stall::None
+        let (line, word) = (store.addr.line(), store.addr.word_mask());
+        self.controllers[controller].mapping.insert(line, open.number, word);
+        let entries = self.controllers.iter().map(|c| c.mapping.len()).sum();
+        port.emit(Event::WordPacked { entries });
     }
 
     /// Gives the thread's transaction a slice for its next words; the one before it, full, leaves. Returns
     /// whether the region had one.
-    fn open_slice(&mut self, m: &mut Machine, t: usize, c: usize) -> bool {
-        let before = self.threads[t].buffers[c].open.as_ref().map(|open| open.number);
-        let Some(number) = self.controllers[c].region.allocate(m, before) else { return false };
+    fn open_slice(&mut self, port: &mut Port<'_>, thread: usize, controller: usize) -> bool {
+        let before = self.threads[thread].buffers[controller].open.as_ref().map(|o| o.number);
+        let Controller { region, .. } = &mut self.controllers[controller];
+        let Some(number) = region.allocate(port, before) else { return false };
         if let Some(before) = before {
-            let distance = self.controllers[c].region.geometry.distance(before, number);
-            self.send_slice(m, t, c, distance as i32, m.bypass_cycles());
+            let distance = region.geometry.distance(before, number);
+            self.send_slice(port, thread, controller, distance as i32);
         }
-        let buffer = &mut self.threads[t].buffers[c];
+        let buffer = &mut self.threads[thread].buffers[controller];
         buffer.first.get_or_insert(number);
         buffer.open = Some(Held { number, words: Vec::with_capacity(SLICE_WORDS) });
         true
     }
 
-    /// Writes the open slice to the region.
-    pub(super) fn send_slice(
-        &mut self,
-        m: &mut Machine,
-        t: usize,
-        c: usize,
-        next: i32,
-        delay: Cycle,
-    ) {
-        let thread = &mut self.threads[t];
-        let (tx, buffer) = (thread.tx, &mut thread.buffers[c]);
-        let Held { number, words } = buffer.open.take().expect("the caller has one");
-        let slice = Slice { tx, first: buffer.first == Some(number), next, words };
-        let (lines, data) =
-            (self.controllers[c].region.geometry.slice_lines(number), slice.lines());
-        m.count().slices_written += 1;
-        m.count().slice_words += slice.words.len() as u64;
-        m.note(|| format!("thread {t}: slice {number} with {} words leaves", slice.words.len()));
-        buffer.sent.push(Held { number, words: slice.words });
-        let pending = Pending::Slice { thread: t, controller: c, slice: number, left: 2 };
-        let token = self.token(pending);
-        for (class, line, data) in
-            [(WriteClass::Log, lines[0], data[0]), (WriteClass::Metadata, lines[1], data[1])]
-        {
-            m.write(Write { token, ..Write::line(class, line, data) }, delay);
+    /// A transaction's end: what is left in the buffer leaves; no slice follows.
+    pub(super) fn flush(&mut self, port: &mut Port<'_>, thread: usize, controller: usize) {
+        let open = &mut self.threads[thread].buffers[controller].open;
+        if self.mutants.has(Mutant::LastSliceNotFlushed) {
+            *open = None;
+        }
+        if open.is_some() {
+            self.send_slice(port, thread, controller, 0);
         }
     }
 
-    /// A slice is durable: its place in the buffer is free.
-    pub(super) fn slice_durable(
-        &mut self,
-        m: &mut Machine,
-        t: usize,
-        c: usize,
-        number: SliceNumber,
-    ) {
-        let buffer = &mut self.threads[t].buffers[c];
-        buffer.sent.retain(|held| held.number != number);
-        self.waiting.slice_durable(m, t);
-        self.record_if_flushed(m, t);
+    /// Writes the open slice to the region; the transaction's next one is so far away.
+    fn send_slice(&mut self, port: &mut Port<'_>, thread: usize, controller: usize, next: i32) {
+        let Thread { tx, buffers, .. } = &mut self.threads[thread];
+        let buffer = &mut buffers[controller];
+        let Held { number, words } = buffer.open.take().expect("the caller has one");
+        let slice = Slice { tx: *tx, first: buffer.first == Some(number), next, words };
+        let lines = self.controllers[controller].region.geometry.slice_lines(number);
+        let [data, metadata] = slice.lines();
+        port.emit(Event::SliceLeaves { thread, slice: number, words: slice.words.len() });
+        buffer.sent.push(Held { number, words: slice.words });
+        let leaving = Leaving { thread, controller, slice: number, lines: lines.len() as u8 };
+        let about = Write::Slice { leaving: self.leaving.insert(leaving) };
+        let delay = port.bypass_cycles();
+        for write in [
+            request::Write::line(WriteClass::Log, lines[0], data),
+            request::Write::line(WriteClass::Metadata, lines[1], metadata),
+        ] {
+            port.write_reported(write, about, delay);
+        }
+    }
+
+    /// A line of a slice is durable. When both are, so is the slice, and its place in the buffer is free.
+    pub(super) fn slice_line_durable(&mut self, port: &mut Port<'_>, key: usize) {
+        self.leaving[key].lines -= 1;
+        if self.leaving[key].lines > 0 {
+            return;
+        }
+        let Leaving { thread, controller, slice, .. } = self.leaving.remove(key);
+        self.threads[thread].buffers[controller].sent.retain(|held| held.number != slice);
+        self.waiting.slice_durable(port, thread);
+        self.record_if_flushed(port, thread);
     }
 }

@@ -28,7 +28,7 @@ const RECORDS_PER_THREAD: usize = 64;
 
 /// The region is cleared before it is put to use.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if !context.mutants.has(Mutant::RegionNotCleared) {
+    if !context.mutants().has(Mutant::RegionNotCleared) {
         image.clear(context.log_start, context.log_end);
     }
 }
@@ -135,11 +135,11 @@ pub fn recover_measured(
     }
     let unaccepted = decide(context, image, &surveys, &mut found);
     work.records = found.len() as u64;
-    let early = context.mutants.has(Mutant::ClearedBeforeHome);
+    let early = context.mutants().has(Mutant::ClearedBeforeHome);
     if early {
         clear(context, image, &surveys);
     }
-    let order = |f: &Found| match context.mutants.has(Mutant::ReplayedByTransaction) {
+    let order = |f: &Found| match context.mutants().has(Mutant::ReplayedByTransaction) {
         true => f.tx.into(),
         false => f.commit,
     };
@@ -148,7 +148,7 @@ pub fn recover_measured(
     let batches = newest(image, &surveys, &found, threads, &mut work);
     image.note(|| format!("recovery: {} words of {} records go home", work.words, work.records));
     image.store_parallel(&batches);
-    if !context.mutants.has(Mutant::DecisionNotNoted) {
+    if !context.mutants().has(Mutant::DecisionNotNoted) {
         for (at, record) in unaccepted {
             image.store(at, Record { committed: true, ..record }.word());
         }
@@ -225,7 +225,7 @@ fn survey(
         blocks.iter().filter(|b| valid(b.2)).map(|&(number, opened, _)| (number, opened)).collect();
     work.record_bytes +=
         with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
-    let stale = context.mutants.has(Mutant::StaleRecordsTaken);
+    let stale = context.mutants().has(Mutant::StaleRecordsTaken);
     let enough = threads.min(with_records.len() * geometry.records() as usize / 4096 + 1);
     let all = deal(image, with_records, enough, |reader, blocks| {
         let mut found = Vec::new();
@@ -261,8 +261,8 @@ fn decide(
 ) -> Vec<(Addr, Record)> {
     let committed: FxHashSet<u32> =
         found.iter().filter(|f| f.record.committed).map(|f| f.tx).collect();
-    let together = surveys.len() > 1 && !context.mutants.has(Mutant::NoConsensus);
-    let all = context.mutants.has(Mutant::PreparedReplayed);
+    let together = surveys.len() > 1 && !context.mutants().has(Mutant::NoConsensus);
+    let all = context.mutants().has(Mutant::PreparedReplayed);
     found.retain(|f| f.record.committed || all || (together && committed.contains(&f.tx)));
     let unaccepted = found.iter().filter(|f| !f.record.committed);
     let unaccepted: Vec<(Addr, Record)> = unaccepted.map(|f| (f.at, f.record)).collect();
@@ -367,7 +367,7 @@ fn clear(context: &DesignContext, image: &mut SurvivingImage, surveys: &[Survey]
             image.store(survey.geometry.sequence(), next);
         }
         let mut blocks: Vec<u32> = survey.blocks.iter().map(|&(number, _)| number).collect();
-        if context.mutants.has(Mutant::ClearedNewestFirst) {
+        if context.mutants().has(Mutant::ClearedNewestFirst) {
             blocks.reverse();
         }
         for number in blocks {

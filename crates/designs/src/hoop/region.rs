@@ -1,11 +1,12 @@
 //! OOP blocks and what a controller knows of them: allocation in round robin, states, the slice bitmap.
 
+use super::Mutant;
+use super::event::Event;
 use super::layout::{BlockState, Geometry, Header, NEXT_MAX, Sequence, SliceNumber, index_entry};
-use super::{Cover, Mutant};
+use super::protocol::{Port, Write};
 use graven_base::memory::Addr;
-use graven_machine::design::MutantSet;
-use graven_machine::machine::Machine;
-use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
+use graven_machine::design::Mutants;
+use graven_machine::request::{self, WriteClass, WriteOrder};
 
 /// A place for a commit record.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +18,7 @@ pub struct Reserved {
     /// The transaction's place in commit order.
     pub sequence: Sequence,
     /// The block's header and index entry must be durable before the record.
-    pub after: OrderSeq,
+    pub after: WriteOrder,
 }
 
 /// What the controller knows of a block. All of it is lost with power.
@@ -29,7 +30,7 @@ struct Block {
     /// The sequence number with which it was opened.
     opened: Sequence,
     /// Header and index entry, in the order of writes.
-    ready: OrderSeq,
+    ready: WriteOrder,
     slices_used: u32,
     records_used: u32,
     /// Records of transactions that are not complete.
@@ -56,17 +57,17 @@ pub struct Region {
     next: u32,
     free: u32,
     sequence: Sequence,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl Region {
     /// A region whose blocks are all free.
-    pub fn new(geometry: Geometry, sequence: Sequence, mutants: MutantSet) -> Region {
+    pub fn new(geometry: Geometry, sequence: Sequence, mutants: Mutants<Mutant>) -> Region {
         let block = Block {
             state: BlockState::Unused,
             leaving: false,
             opened: sequence,
-            ready: 0,
+            ready: WriteOrder::NONE,
             slices_used: 0,
             records_used: 0,
             incomplete: 0,
@@ -94,17 +95,21 @@ impl Region {
 
     /// The next data memory slice; opens a block for it if need be. `None`: there is no free one. `from`: the
     /// slice before it in its transaction.
-    pub fn allocate(&mut self, m: &mut Machine, from: Option<SliceNumber>) -> Option<SliceNumber> {
+    pub fn allocate(
+        &mut self,
+        port: &mut Port<'_>,
+        from: Option<SliceNumber>,
+    ) -> Option<SliceNumber> {
         let room = |b: &Block, data_slices| b.slices_used < data_slices;
         let data_slices = self.geometry.data_slices();
         let block = match self.current.filter(|&b| room(&self.blocks[b as usize], data_slices)) {
             Some(block) => block,
-            None => self.open(m)?,
+            None => self.open(port)?,
         };
         let used = &mut self.blocks[block as usize];
         let slice = self.geometry.data_slice(block, used.slices_used);
         if from.is_some_and(|from| self.geometry.distance(from, slice).abs() > NEXT_MAX) {
-            m.fail(format!(
+            port.fail(format!(
                 "slices of one transaction lie more than {NEXT_MAX} slices apart: blocks that are not free come between"
             ));
             return None;
@@ -123,11 +128,11 @@ impl Region {
     }
 
     /// Reserves the next place for a commit record, and with it a place in commit order.
-    pub fn reserve(&mut self, m: &mut Machine) -> Reserved {
+    pub fn reserve(&mut self, port: &mut Port<'_>) -> Reserved {
         let room = |b: &u32| self.blocks[*b as usize].records_used < self.geometry.records();
         let block = match self.current.filter(room) {
             Some(block) => block,
-            None => self.open(m).expect("the caller has asked"),
+            None => self.open(port).expect("the caller has asked"),
         };
         let used = &mut self.blocks[block as usize];
         let addr = self.geometry.record(block, used.records_used);
@@ -136,40 +141,27 @@ impl Region {
         let sequence = self.sequence;
         self.sequence = sequence.next();
         let overtakes = self.mutants.has(Mutant::RecordOvertakesIndex);
-        Reserved { block, addr, sequence, after: if overtakes { 0 } else { used.ready } }
+        let after = if overtakes { WriteOrder::NONE } else { used.ready };
+        Reserved { block, addr, sequence, after }
     }
 
     /// Opens the next free block, round robin, and closes the one that was in use.
-    fn open(&mut self, m: &mut Machine) -> Option<u32> {
+    fn open(&mut self, port: &mut Port<'_>) -> Option<u32> {
         let blocks = self.geometry.blocks;
         if self.free == 0 {
             return None;
         }
         let free = |b: &u32| self.blocks[*b as usize].state == BlockState::Unused;
         let number = (0..blocks).map(|i| (self.next + i) % blocks).find(free)?;
-        if !self.blocks[number as usize].bitmap.is_empty() {
-            m.cover(Cover::RegionWrapped as usize);
-        }
-        if number != self.next {
-            m.cover(Cover::BlockSkipped as usize);
-        }
+        let wraps = !self.blocks[number as usize].bitmap.is_empty();
+        let skips = number != self.next;
         self.next = (number + 1) % blocks;
         self.free -= 1;
         if let Some(current) = self.current.take() {
-            self.close(m, current, number);
+            self.close(port, current, number);
         }
-        let header = Header { number, next: 0, state: BlockState::InUse };
-        let words = [header.word(), self.sequence.bits()];
-        let start = self.geometry.block(number);
-        m.note(|| format!("block {number} is opened with sequence number {}", words[1]));
-        let mut write = Write::words(WriteClass::Metadata, start, &words);
-        write.order = m.order();
-        let entry = [index_entry(start)];
-        let mut index = Write::words(WriteClass::Metadata, self.geometry.index(number), &entry);
-        (index.order, index.after) = (m.order(), write.order);
-        let ready = index.order;
-        m.write(write, 0);
-        m.write(index, 0);
+        port.emit(Event::BlockOpened { block: number, sequence: self.sequence, wraps, skips });
+        let ready = self.write_opened(port, number);
         let words = (self.geometry.data_slices() as usize).div_ceil(64);
         let block = &mut self.blocks[number as usize];
         block.state = BlockState::InUse;
@@ -182,31 +174,48 @@ impl Region {
         Some(number)
     }
 
-    fn close(&mut self, m: &mut Machine, number: u32, next: u32) {
+    /// Writes the header of a block that is opened, then its index entry; returns the latter's place in the order of
+    /// writes.
+    fn write_opened(&self, port: &mut Port<'_>, number: u32) -> WriteOrder {
+        let start = self.geometry.block(number);
+        let header = Header { number, next: 0, state: BlockState::InUse };
+        let words = [header.word(), self.sequence.bits()];
+        let (first, ready) = (port.order(), port.order());
+        let header = request::Write::words(WriteClass::Metadata, start, &words);
+        let (at, entry) = (self.geometry.index(number), [index_entry(start)]);
+        let index = request::Write::words(WriteClass::Metadata, at, &entry);
+        port.write(header.ordered(first), 0);
+        port.write(index.ordered(ready).after(first), 0);
+        ready
+    }
+
+    /// The block in use has no room: its header says so, and which block comes next.
+    fn close(&mut self, port: &mut Port<'_>, number: u32, next: u32) {
         self.blocks[number as usize].state = BlockState::Full;
         let next = self.geometry.slice_of_block(next).into();
-        self.write_header(m, Header { number, next, state: BlockState::Full }, 0, 0);
+        let header = Header { number, next, state: BlockState::Full };
+        self.write_header(port, header, WriteOrder::NONE, None);
     }
 
     /// Closes the block in use, so that it can be collected, if it has a record and another block is free.
     /// Returns whether it did.
-    pub fn close_early(&mut self, m: &mut Machine) -> bool {
+    pub fn close_early(&mut self, port: &mut Port<'_>) -> bool {
         let has_records = |b: u32| self.blocks[b as usize].records_used > 0;
-        self.current.is_some_and(has_records) && self.open(m).is_some()
+        self.current.is_some_and(has_records) && self.open(port).is_some()
     }
 
     /// Writes the first word of a header; returns its place in the order of writes.
     pub fn write_header(
-        &mut self,
-        m: &mut Machine,
+        &self,
+        port: &mut Port<'_>,
         header: Header,
-        after: OrderSeq,
-        token: Token,
-    ) -> OrderSeq {
+        after: WriteOrder,
+        about: Option<Write>,
+    ) -> WriteOrder {
         let start = self.geometry.block(header.number);
-        let write = Write::words(WriteClass::Metadata, start, &[header.word()]);
-        let order = m.order();
-        m.write(Write { order, after, token, ..write }, 0);
+        let write = request::Write::words(WriteClass::Metadata, start, &[header.word()]);
+        let order = port.order();
+        port.write_maybe_reported(write.ordered(order).after(after), about, 0);
         order
     }
 
@@ -268,7 +277,7 @@ impl Region {
     }
 
     /// The collected blocks that nothing is needed of any more: their headers are about to say so.
-    pub fn take_unneeded(&mut self, m: &mut Machine) -> Vec<u32> {
+    pub fn take_unneeded(&mut self, port: &mut Port<'_>) -> Vec<u32> {
         let any_slices = self.mutants.has(Mutant::OpenSlicesFreed);
         let mut unneeded = Vec::new();
         for &number in &self.collected {
@@ -277,9 +286,9 @@ impl Region {
                 continue;
             }
             if block.live > 0 && !any_slices {
-                m.cover(Cover::BlockKeptForSlices as usize);
+                port.emit(Event::BlockKeptForSlices);
             } else if block.readers > 0 {
-                m.cover(Cover::BlockKeptForReaders as usize);
+                port.emit(Event::BlockKeptForReaders);
             } else {
                 block.leaving = true;
                 unneeded.push(number);
@@ -309,88 +318,102 @@ mod tests {
     use super::*;
 
     use graven_base::memory::Image;
+    use graven_machine::design::{DesignContext, plug};
+    use graven_machine::machine::Machine;
 
-    fn machine() -> Machine {
-        Machine::new(&crate::testing::defaults(), Image::new())
-    }
+    use super::super::protocol::Hoop;
 
-    /// Four blocks of six slices of data each.
-    fn region() -> Region {
+    /// A test with a region of four blocks of six slices of data each.
+    fn with_region(test: impl FnOnce(&mut Region, &mut Port<'_>)) {
+        let config = crate::testing::defaults();
+        let mut machine = Machine::new(&config, Image::new());
+        let context = DesignContext::new(config, 1, Addr(1 << 30), Addr(2 << 30));
+        let mut hoop = plug(Hoop::new(&context).expect("the region is large enough"));
         let geometry = Geometry::within(Addr(4096), 5 << 10, 1 << 10);
         assert_eq!((geometry.blocks, geometry.data_slices()), (4, 6));
-        Region::new(geometry, Sequence::of(0), MutantSet::NONE)
+        let mut region = Region::new(geometry, Sequence::of(0), context.mutants());
+        test(&mut region, &mut hoop.parts(&mut machine).1);
     }
 
-    fn collect(region: &mut Region, m: &mut Machine) -> Vec<u32> {
+    fn allocate(region: &mut Region, port: &mut Port<'_>, slices: usize) -> Vec<SliceNumber> {
+        (0..slices).map(|_| region.allocate(port, None).expect("there is room")).collect()
+    }
+
+    fn collect(region: &mut Region, port: &mut Port<'_>) -> Vec<u32> {
         for block in region.collectable() {
             region.voided(block);
         }
-        region.take_unneeded(m)
+        region.take_unneeded(port)
     }
 
     #[test]
     fn a_collected_block_stays_for_slices_and_readers() {
-        let (mut m, mut region) = (machine(), region());
-        let slices: Vec<SliceNumber> =
-            (0..7).map(|_| region.allocate(&mut m, None).expect("there is room")).collect();
-        assert_eq!(region.collectable(), [0], "the seventh is in block 1, which is in use");
-        region.pin(slices[5]);
-        for &slice in &slices[..5] {
-            region.migrated(slice);
-        }
-        assert!(collect(&mut region, &mut m).is_empty(), "the sixth slice is not at home");
-        region.migrated(slices[5]);
-        assert!(region.take_unneeded(&mut m).is_empty(), "a miss reads it");
-        region.unpin(slices[5]);
-        assert_eq!(region.take_unneeded(&mut m), [0]);
-        assert!(region.take_unneeded(&mut m).is_empty() && region.is_freeing());
-        region.freed(0);
-        assert!(!region.is_freeing());
+        with_region(|region, port| {
+            let slices = allocate(region, port, 7);
+            assert_eq!(region.collectable(), [0], "the seventh is in block 1, which is in use");
+            region.pin(slices[5]);
+            for &slice in &slices[..5] {
+                region.migrated(slice);
+            }
+            assert!(collect(region, port).is_empty(), "the sixth slice is not at home");
+            region.migrated(slices[5]);
+            assert!(region.take_unneeded(port).is_empty(), "a miss reads it");
+            region.unpin(slices[5]);
+            assert_eq!(region.take_unneeded(port), [0]);
+            assert!(region.take_unneeded(port).is_empty() && region.is_freeing());
+            region.freed(0);
+            assert!(!region.is_freeing());
+        });
     }
 
     /// Claim `hoop-wear-round-robin`.
     #[test]
     fn all_blocks_are_used_alike() {
-        let (mut m, mut region) = (machine(), region());
-        let mut uses = [0; 4];
-        for _ in 0..40 {
-            let slices: Vec<SliceNumber> =
-                (0..6).map(|_| region.allocate(&mut m, None).expect("there is room")).collect();
-            uses[region.geometry.block_of(slices[0]) as usize] += 1;
-            slices.into_iter().for_each(|slice| region.migrated(slice));
-            for block in collect(&mut region, &mut m) {
-                region.freed(block);
+        with_region(|region, port| {
+            let mut uses = [0; 4];
+            for _ in 0..40 {
+                let slices = allocate(region, port, 6);
+                uses[region.geometry.block_of(slices[0]) as usize] += 1;
+                slices.into_iter().for_each(|slice| region.migrated(slice));
+                for block in collect(region, port) {
+                    region.freed(block);
+                }
             }
-        }
-        assert_eq!(uses, [10; 4]);
+            assert_eq!(uses, [10; 4]);
+        });
     }
 
     #[test]
     fn records_that_a_block_has_no_room_for_go_to_the_next() {
-        let (mut m, mut region) = (machine(), region());
-        assert_eq!((region.geometry.records(), region.can_reserve()), (16, true));
-        let places: Vec<u32> = (0..64).map(|_| region.reserve(&mut m).block).collect();
-        assert!(places.iter().enumerate().all(|(i, &block)| block == i as u32 / 16));
-        assert!(!region.can_reserve(), "four blocks of sixteen");
+        with_region(|region, port| {
+            assert_eq!((region.geometry.records(), region.can_reserve()), (16, true));
+            let places: Vec<u32> = (0..64).map(|_| region.reserve(port).block).collect();
+            assert!(places.iter().enumerate().all(|(i, &block)| block == i as u32 / 16));
+            assert!(!region.can_reserve(), "four blocks of sixteen");
+        });
     }
 
     #[test]
     fn blocks_are_collected_in_order_and_only_when_their_transactions_are_complete() {
-        let (mut m, mut region) = (machine(), region());
-        let fill = |region: &mut Region, m: &mut Machine| {
-            (0..6).for_each(|_| _ = region.allocate(m, None));
-            region.reserve(m)
-        };
-        let first = fill(&mut region, &mut m);
-        let second = fill(&mut region, &mut m);
-        fill(&mut region, &mut m);
-        assert_eq!((first.block, second.block), (0, 1));
-        assert_eq!(second.sequence.since(first.sequence), Some(1));
-        region.complete(second.block);
-        assert!(region.collectable().is_empty(), "block 0 has a transaction that is not complete");
-        region.complete(first.block);
-        assert_eq!(region.collectable(), [0, 1]);
-        assert!(region.close_early(&mut m), "block 2 has a record");
-        assert!(!region.close_early(&mut m), "block 3 has none");
+        with_region(|region, port| {
+            let fill = |region: &mut Region, port: &mut Port<'_>| {
+                allocate(region, port, 6);
+                region.reserve(port)
+            };
+            let first = fill(region, port);
+            let second = fill(region, port);
+            fill(region, port);
+            assert_eq!((first.block, second.block), (0, 1));
+            assert_eq!(second.sequence.since(first.sequence), Some(1));
+            region.complete(second.block);
+            assert!(
+                region.collectable().is_empty(),
+                "block 0 has a transaction that is not complete"
+            );
+            region.complete(first.block);
+            assert_eq!(region.collectable(), [0, 1]);
+            assert!(region.close_early(port), "block 2 has a record");
+            assert!(!region.close_early(port), "block 3 has none");
+        });
     }
 }

@@ -1,11 +1,12 @@
 //! Threads that wait for room: in their OOP data buffer, in the mapping table, in the region.
 
+use super::collect::Reason;
+use super::event::Event;
 use super::packing::Phase;
-use super::{Controller, Cover, Hoop, Reason};
+use super::protocol::{Controller, Hoop, Port};
 use graven_base::ids::ThreadId;
 use graven_base::time::Cycle;
 use graven_machine::design::Stall;
-use graven_machine::machine::Machine;
 
 /// Who waits for what.
 #[derive(Debug, Default)]
@@ -33,21 +34,21 @@ impl Waiting {
     }
 
     /// A slice of a thread's is durable.
-    pub fn slice_durable(&mut self, m: &mut Machine, thread: usize) {
+    pub fn slice_durable(&mut self, port: &mut Port<'_>, thread: usize) {
         if let Some(at) = self.for_slices.iter().position(|&t| t == thread) {
             self.for_slices.remove(at);
-            m.release(thread as ThreadId);
+            port.release(thread as ThreadId);
         }
     }
 
     /// There is room for these again, perhaps.
-    fn release(&mut self, m: &mut Machine, which: impl Fn(&Waiter) -> bool) {
-        let now = m.now();
+    fn release(&mut self, port: &mut Port<'_>, which: impl Fn(&Waiter) -> bool) {
+        let now = port.now();
         self.for_collection.retain(|waiter| {
             let goes_on = which(waiter);
             if goes_on {
-                m.count().gc_stall_cycles += now - waiter.since;
-                m.release(waiter.thread as ThreadId);
+                port.emit(Event::WaitedForCollection { cycles: now - waiter.since });
+                port.release(waiter.thread as ThreadId);
             }
             !goes_on
         });
@@ -58,69 +59,76 @@ impl Hoop {
     /// A thread cannot go on before a collection has made room.
     pub(super) fn wait_for_collection(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_>,
         controller: usize,
         thread: usize,
         reason: Reason,
     ) -> Stall {
-        let since = m.now();
+        let since = port.now();
         self.waiting.for_collection.push(Waiter { thread, controller, reason, since });
-        self.collect_on_demand(m, controller, reason);
+        self.collect_on_demand(port, controller, reason);
         Stall::Retry
     }
 
     /// Begins a collection for those who wait, if there is anything to collect; gives up if nothing that is
     /// under way can change that.
-    pub(super) fn collect_on_demand(&mut self, m: &mut Machine, controller: usize, reason: Reason) {
+    fn collect_on_demand(&mut self, port: &mut Port<'_>, controller: usize, reason: Reason) {
         let Controller { region, collection, .. } = &mut self.controllers[controller];
         if collection.is_some() || region.is_freeing() {
             return;
         }
-        if region.collectable().is_empty() && reason == Reason::MappingFull && region.close_early(m)
+        if reason == Reason::MappingFull
+            && region.collectable().is_empty()
+            && region.close_early(port)
         {
-            m.cover(Cover::ClosedEarly as usize);
+            port.emit(Event::ClosedEarly);
         }
-        if self.collect(m, controller, reason) {
-            return;
-        }
-        let open = self.threads.iter().filter(|t| t.phase != Phase::Outside).count();
-        let waiting = &self.waiting.for_collection;
-        if waiting.len() == open && !self.is_collecting() {
-            let (what, key) = match reason {
-                Reason::MappingFull => ("mapping table", "hoop.mapping_table_bytes"),
-                _ => ("OOP region", "pm.log_region_bytes"),
-            };
-            m.fail(format!(
-                "the {open} transactions under way need more of the {what} than there is, and nothing is left to collect; a larger {key} would do"
-            ));
+        if !self.collect(port, controller, reason) {
+            self.give_up_if_stuck(port, reason);
         }
     }
 
-    fn is_collecting(&self) -> bool {
+    /// Nothing can be collected. If all open transactions wait, and nothing is under way, that stays so.
+    fn give_up_if_stuck(&self, port: &mut Port<'_>, reason: Reason) {
+        let open = self.threads.iter().filter(|t| t.phase != Phase::Outside).count();
+        if self.waiting.for_collection.len() != open || self.is_collecting() {
+            return;
+        }
+        let (what, key) = match reason {
+            Reason::MappingFull => ("mapping table", "hoop.mapping_table_bytes"),
+            _ => ("OOP region", "pm.log_region_bytes"),
+        };
+        port.fail(format!(
+            "the {open} transactions under way need more of the {what} than there is, and nothing is left to collect; a larger {key} would do"
+        ));
+    }
+
+    /// Whether collections are under way, or blocks being freed.
+    pub(super) fn is_collecting(&self) -> bool {
         self.controllers.iter().any(|c| c.collection.is_some() || c.region.is_freeing())
     }
 
     /// Something has become free at a controller: those who wait look again.
-    pub(super) fn room_at(&mut self, m: &mut Machine, controller: usize) {
-        self.waiting.release(m, |w| w.controller == controller);
-        self.look_after_waiting(m);
+    pub(super) fn room_at(&mut self, port: &mut Port<'_>, controller: usize) {
+        self.waiting.release(port, |w| w.controller == controller);
+        self.look_after_waiting(port);
     }
 
     /// A collection has removed entries from a controller's mapping table: those who wait for one look again.
-    pub(super) fn entries_removed(&mut self, m: &mut Machine, controller: usize) {
+    pub(super) fn entries_removed(&mut self, port: &mut Port<'_>, controller: usize) {
         if !self.controllers[controller].mapping.is_full() {
             let waits = |w: &Waiter| w.controller == controller && w.reason == Reason::MappingFull;
-            self.waiting.release(m, waits);
+            self.waiting.release(port, waits);
         }
     }
 
     /// What is under way has changed: there may be something to collect now for those who wait, or nothing
     /// any more that could help them.
-    pub(super) fn look_after_waiting(&mut self, m: &mut Machine) {
+    pub(super) fn look_after_waiting(&mut self, port: &mut Port<'_>) {
         for at in 0..self.waiting.for_collection.len() {
             let Some(waiter) = self.waiting.for_collection.get(at) else { break };
             let (controller, reason) = (waiter.controller, waiter.reason);
-            self.collect_on_demand(m, controller, reason);
+            self.collect_on_demand(port, controller, reason);
         }
     }
 }

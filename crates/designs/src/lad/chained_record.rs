@@ -74,7 +74,7 @@ pub(super) fn recover(
             let links = Links::parse(image.load_line(regions.second_line(next)));
             report.records_scanned += 1;
             for Entry { home, mut words, block } in parse(first, &links) {
-                if context.mutants.has(Mutant::WholeLinesUndone) {
+                if context.mutants().has(Mutant::WholeLinesUndone) {
                     words = WordMask::MAX;
                 }
                 image.note(|| {
@@ -84,7 +84,7 @@ pub(super) fn recover(
             }
             next = links.next;
             left -= 1;
-            if context.mutants.has(Mutant::NextPointerIgnored) {
+            if context.mutants().has(Mutant::NextPointerIgnored) {
                 break;
             }
         }

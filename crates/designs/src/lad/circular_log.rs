@@ -15,16 +15,16 @@
 //! Non-volatile registers: per thread, the number of its first transaction that has not committed (8 B
 //! each); those without stores do not count. A record of any other number is void.
 
-use super::cover::Cover;
+use super::event::Event;
+use super::protocol::{self, Port};
 use super::undo_log::{Undo, UndoLog};
-use super::{About, LadConfig, Mutant};
+use super::{LadConfig, Mutant};
 use crate::torn;
 use graven_base::config::ConfigError;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, MutantSet, RecoveryReport};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
 use graven_machine::request::{Write, WriteClass};
 
 const SLOT_BYTES: u64 = 2 * LINE_BYTES;
@@ -97,10 +97,14 @@ struct Thread {
     records_of_tx: u64,
 }
 
+/// The number of a record among those of all threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordId(u64);
+
 /// A record on its way.
 #[derive(Clone, Copy, Debug)]
 struct Coming {
-    number: u64,
+    id: RecordId,
     home: LineAddr,
     header: Write,
     header_sent: bool,
@@ -110,13 +114,15 @@ struct Coming {
 pub(super) struct CircularLog {
     threads: Vec<Thread>,
     coming: Vec<Coming>,
-    /// Number of the next record, over all threads.
-    next: u64,
-    mutants: MutantSet,
+    /// That of the next record.
+    next: RecordId,
+    mutants: Mutants<Mutant>,
 }
 
-impl CircularLog {
-    pub(super) fn new(context: &DesignContext) -> Result<CircularLog, ConfigError> {
+impl UndoLog for CircularLog {
+    type Write = RecordId;
+
+    fn new(context: &DesignContext) -> Result<CircularLog, ConfigError> {
         let bytes = context.config.get::<LadConfig>().log_bytes_per_thread.0;
         context.check_thread_areas("lad.log_bytes_per_thread", bytes)?;
         let thread = |thread| Thread {
@@ -126,60 +132,59 @@ impl CircularLog {
             records_of_tx: 0,
         };
         let threads = (0..context.threads).map(thread).collect();
-        Ok(CircularLog { threads, coming: Vec::new(), next: 0, mutants: context.mutants })
+        let (next, mutants) = (RecordId(0), context.mutants());
+        Ok(CircularLog { threads, coming: Vec::new(), next, mutants })
     }
-}
 
-impl UndoLog for CircularLog {
-    fn append(&mut self, m: &mut Machine, undo: &Undo) {
+    /// Sends the data of a record to the thread's next slot; the header follows when it is durable.
+    fn append(&mut self, port: &mut Port<'_, Self>, undo: &Undo) {
         let thread = &mut self.threads[undo.thread];
         let (slot, torn) = (thread.area.slot(thread.records), thread.area.torn(thread.records));
         if thread.records_of_tx == thread.area.slots {
-            return m.fail(format!(
+            return port.fail(format!(
                 "transaction {} of thread {} has more undo records than lad.log_bytes_per_thread holds ({})",
                 undo.tx, undo.thread, thread.area.slots
             ));
         }
-        if thread.records >= thread.area.slots {
-            m.cover(Cover::LogWrapped as usize);
-        }
+        port.emit(Event::SlotFilled { again: thread.records >= thread.area.slots });
         thread.records += 1;
         thread.records_of_tx += 1;
         let header = Header { words: undo.words, tx: thread.uncommitted, home: undo.home };
-        let token = About::Record.number(self.next);
-        let data = Write { token, ..Write::line(WriteClass::Log, slot, undo.old) };
         let at = slot.addr().plus(LINE_BYTES);
         let header = Write::words(WriteClass::Metadata, at, &header.words(torn));
-        let header = Write { token, ..header };
+        let id = self.next;
+        self.next = RecordId(id.0 + 1);
+        let data = Write::line(WriteClass::Log, slot, undo.old);
         let header_sent = self.mutants.has(Mutant::HeaderOvertakesData);
-        m.write(if header_sent { Write { token: 0, ..data } } else { data }, 0);
+        let awaited = (!header_sent).then_some(protocol::Write::Log(id));
+        port.write_maybe_reported(data, awaited, 0);
         if header_sent {
-            m.write(header, 0);
+            port.write_reported(header, protocol::Write::Log(id), 0);
         }
-        self.coming.push(Coming { number: self.next, home: undo.home, header, header_sent });
-        self.next += 1;
-        m.count().log_headers += 1;
+        self.coming.push(Coming { id, home: undo.home, header, header_sent });
     }
 
-    fn on_durable(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>) {
-        let of_number = self.coming.iter().position(|record| record.number == number);
-        let at = of_number.expect("a record is on its way until its header is durable");
+    /// The data of a record is durable, or its header, with which the record is there.
+    fn on_durable(&mut self, port: &mut Port<'_, Self>, id: RecordId, logged: &mut Vec<LineAddr>) {
+        let of_id = self.coming.iter().position(|record| record.id == id);
+        let at = of_id.expect("a record is on its way until its header is durable");
         let record = &mut self.coming[at];
         let counts = record.header_sent || self.mutants.has(Mutant::HeaderNotAwaited);
         if !record.header_sent {
             record.header_sent = true;
-            let token = if counts { 0 } else { record.header.token };
-            m.write(Write { token, ..record.header }, 0);
+            let awaited = (!counts).then_some(protocol::Write::Log(id));
+            port.write_maybe_reported(record.header, awaited, 0);
         }
         if counts {
             logged.push(self.coming.remove(at).home);
         }
     }
 
-    fn commit(&mut self, m: &mut Machine, thread: usize) {
+    /// The register names the next transaction: records of this one are void.
+    fn commit(&mut self, port: &mut Port<'_, Self>, thread: usize) {
         let thread = &mut self.threads[thread];
         thread.uncommitted += 1;
-        m.count().log_records_truncated += std::mem::take(&mut thread.records_of_tx);
+        port.emit(Event::Truncated { records: std::mem::take(&mut thread.records_of_tx) });
     }
 
     fn registers(&self) -> Vec<u64> {
@@ -203,7 +208,7 @@ fn read_header(
         return None;
     }
     let mut words = [head, image.load(home)];
-    if context.mutants.has(Mutant::TornBitsIgnored) {
+    if context.mutants().has(Mutant::TornBitsIgnored) {
         words = torn::as_the_first(words);
     }
     Header::parse(words)
@@ -211,7 +216,7 @@ fn read_header(
 
 /// Clears the headers of all slots, so that those written there first can be told from what was there.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants.has(Mutant::LogNotCleared) {
+    if context.mutants().has(Mutant::LogNotCleared) {
         return;
     }
     for area in (0..context.threads).map(|thread| Area::of(context, thread)) {
@@ -233,10 +238,10 @@ pub(super) fn recover(
         report.records_scanned += area.slots;
         for slot in (0..area.slots).map(|number| area.slot(number)) {
             let open =
-                |h: &Header| h.is_of(uncommitted) || context.mutants.has(Mutant::CommittedUndone);
+                |h: &Header| h.is_of(uncommitted) || context.mutants().has(Mutant::CommittedUndone);
             let header = read_header(context, slot, image).filter(open);
             let Some(Header { mut words, home, .. }) = header else { continue };
-            if context.mutants.has(Mutant::WholeLinesUndone) {
+            if context.mutants().has(Mutant::WholeLinesUndone) {
                 words = WordMask::MAX;
             }
             image.note(|| format!("log area {thread}: words {words:#010b} of {}", home.addr()));

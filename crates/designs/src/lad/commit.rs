@@ -1,55 +1,103 @@
-//! Commit, and what drains to PM after it.
+//! Prepare, commit, and what drains to PM after it.
 
-use super::cover::Cover;
+use super::Mutant;
+use super::event::Event;
 use super::pool::{Draining, Room, Stage, words_owned};
-use super::{About, Lad, Mutant, Phase};
+use super::protocol::{Lad, Phase, Port, Timer, Write};
+use super::undo_log::UndoLog;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask};
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_base::thread_set::threads_in;
+use graven_base::time::Cycle;
+use graven_machine::request::{self, WriteClass};
 
-impl Lad {
-    /// The commit message has reached the controller: the commit point.
-    pub(super) fn commit(&mut self, m: &mut Machine, t: usize) {
-        m.durable_state_changed();
-        m.note(|| format!("thread {t} commits"));
-        if self.coming.values.iter().any(|c| matches!(c.stage, Stage::Reading | Stage::Logging(_)))
-        {
-            m.cover(Cover::CommitWhileLogging as usize);
+impl<L: UndoLog> Lad<L> {
+    // ---- prepare -------------------------------------------------------------------------------
+
+    /// *Prepare*: each of the transaction's lines that is dirty in a cache leaves for the controller, one at each push
+    /// interval.
+    pub(super) fn prepare(&mut self, port: &mut Port<'_, L>, t: usize) {
+        let mut wait = 0;
+        for at in 0..self.threads[t].writes.lines.len() {
+            let written = &self.threads[t].writes.lines[at];
+            if !written.pushed {
+                let line = written.line;
+                self.push(port, line, wait);
+                wait += Cycle::from(self.config.push_interval_cycles);
+            }
         }
+        self.threads[t].phase = Phase::Preparing;
+        self.commit_if_prepared(port, t);
+    }
+
+    /// The controller has a line where the commit of its transactions will find it.
+    pub(super) fn received(&mut self, port: &mut Port<'_, L>, line: LineAddr) {
+        let coming = self.coming.remove(line).expect("only a line underway is received");
+        for t in threads_in(coming.threads) {
+            let thread = &mut self.threads[t];
+            thread.underway -= 1;
+            thread.received = port.now() + port.bypass_cycles();
+            self.commit_if_prepared(port, t);
+        }
+    }
+
+    /// The controller tells the core when it has all lines; the core answers with the commit message.
+    fn commit_if_prepared(&mut self, port: &mut Port<'_, L>, t: usize) {
+        let thread = &mut self.threads[t];
+        let has_all = thread.underway == 0 || self.mutants.has(Mutant::CommitBeforeLines);
+        if thread.phase == Phase::Preparing && has_all {
+            thread.phase = Phase::Committing;
+            let known = thread.received.max(port.now());
+            port.set_timer(known + port.bypass_cycles(), Timer::Commit { thread: t });
+            port.emit(Event::Prepared { thread: t });
+            if self.mutants.has(Mutant::RegisterEarly) {
+                self.move_register(port, t);
+            }
+        }
+    }
+
+    // ---- commit --------------------------------------------------------------------------------
+
+    /// The commit message has reached the controller: the commit point.
+    pub(super) fn commit(&mut self, port: &mut Port<'_, L>, t: usize) {
+        port.durable_state_changed();
+        let logging = |stage| matches!(stage, Stage::Reading | Stage::Logging(_));
+        let while_logging = self.coming.values.iter().any(|c| logging(c.stage));
+        port.emit(Event::Committed { thread: t, while_logging });
         let elsewhen = [Mutant::RegisterEarly, Mutant::RegisterLate];
         if !elsewhen.iter().any(|&mutant| self.mutants.has(mutant)) {
-            self.move_register(m, t);
+            self.move_register(port, t);
         }
         let thread = &mut self.threads[t];
         thread.phase = Phase::Running;
         thread.logs_all = false;
-        let lines = self.threads[t].writes.lines.len();
         let left_behind = usize::from(self.mutants.has(Mutant::LineNotCommitted));
-        for at in 0..lines - left_behind {
+        for at in 0..thread.writes.lines.len() - left_behind {
             let line = self.threads[t].writes.lines[at].line;
-            self.commit_line(m, t, line);
+            self.commit_line(port, t, line);
         }
         self.threads[t].writes.clear();
-        self.count_places(m);
-        m.set_timer(m.now() + m.bypass_cycles(), About::Acknowledgement.thread(t));
+        self.count_places(port);
+        port.set_timer(port.now() + port.bypass_cycles(), Timer::Acknowledgement { thread: t });
     }
 
     /// The thread's commit register says that its transaction has committed.
-    pub(super) fn move_register(&mut self, m: &mut Machine, t: usize) {
-        m.durable_state_changed();
-        self.log.commit(m, t);
+    fn move_register(&mut self, port: &mut Port<'_, L>, t: usize) {
+        port.durable_state_changed();
+        self.log.commit(port, t);
     }
 
     /// The core hears of the commit.
-    pub(super) fn acknowledge(&mut self, m: &mut Machine, t: usize) {
+    pub(super) fn acknowledge(&mut self, port: &mut Port<'_, L>, t: usize) {
         if self.mutants.has(Mutant::RegisterLate) {
-            self.move_register(m, t);
+            self.move_register(port, t);
         }
-        m.release(t as ThreadId);
+        port.release(t as ThreadId);
     }
 
-    pub(super) fn commit_line(&mut self, m: &mut Machine, t: usize, line: LineAddr) {
+    /// The transaction's words of a gathered line are committed. If words of other open transactions stay, what drains
+    /// shares the place with them.
+    fn commit_line(&mut self, port: &mut Port<'_, L>, t: usize, line: LineAddr) {
         let Some(entry) = self.gathered.get_mut(line) else { return };
         let mine = |owner: u8| usize::from(owner) == t;
         if words_owned(&entry.owners, mine) == 0 {
@@ -67,23 +115,27 @@ impl Lad {
             self.gathered.remove(line);
             self.sharing_place_of(line).for_each(|d| d.room = Room::Younger);
         }
-        if mask != WordMask::MAX {
-            m.cover(Cover::LineCommittedInPart as usize);
+        self.drain(port, Draining { line, mask, data, room });
+    }
+
+    // ---- drain ---------------------------------------------------------------------------------
+
+    /// Committed words go to PM as ordinary data; their place is free when they are durable.
+    fn drain(&mut self, port: &mut Port<'_, L>, version: Draining) {
+        let Draining { line, mask, data, .. } = version;
+        let awaited = !self.mutants.has(Mutant::PlaceFreedAtSending);
+        if awaited {
+            self.draining.push(version);
         }
-        let mut token = About::Drain.line(line);
-        if self.mutants.has(Mutant::PlaceFreedAtSending) {
-            token = 0;
-        } else {
-            self.draining.push(Draining { line, mask, data, room });
-        }
-        m.note(|| format!("words {mask:#010b} of line {} drain", line.addr()));
-        let write = Write::line(WriteClass::Data, line, data);
-        m.write(Write { mask, token, ..write }, 0);
+        port.emit(Event::Drains { line, words: mask });
+        let write = request::Write::line(WriteClass::Data, line, data);
+        let write = request::Write { mask, ..write };
+        port.write_maybe_reported(write, awaited.then_some(Write::Drain(line)), 0);
     }
 
     /// The oldest draining version of a line is durable: its place is free.
-    pub(super) fn drained(&mut self, m: &mut Machine, line: LineAddr) {
-        m.durable_state_changed();
+    pub(super) fn drained(&mut self, port: &mut Port<'_, L>, line: LineAddr) {
+        port.durable_state_changed();
         let mut versions = (0..self.draining.len()).filter(|&at| self.draining[at].line == line);
         let at = if self.mutants.has(Mutant::NewestVersionDrained) {
             versions.next_back()
@@ -91,13 +143,7 @@ impl Lad {
             versions.next()
         };
         self.draining.remove(at.expect("a drain ends once"));
-        self.count_places(m);
-        let mut i = 0;
-        while let Some(&line) = self.coming.lines.get(i) {
-            if self.coming.values[i].stage == Stage::Waiting {
-                self.place(m, line);
-            }
-            i += usize::from(self.coming.lines.get(i) == Some(&line));
-        }
+        self.count_places(port);
+        self.place_waiting(port);
     }
 }

@@ -16,16 +16,16 @@
 
 use std::collections::VecDeque;
 
+use super::Mutant;
 use super::chained_record::{self, Entry};
-use super::cover::Cover;
+use super::event::Event;
+use super::protocol::{self, Port};
 use super::undo_log::{Undo, UndoLog};
-use super::{About, Mutant};
 use crate::lalea::{BankTable, ENTRIES};
 use graven_base::config::ConfigError;
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_machine::design::{DesignContext, MutantSet};
-use graven_machine::machine::Machine;
-use graven_machine::request::{Token, Write, WriteClass};
+use graven_machine::design::{DesignContext, Mutants};
+use graven_machine::request::{Write, WriteClass};
 
 /// A line of a record.
 #[derive(Clone, Copy, Debug)]
@@ -71,24 +71,20 @@ struct Chain {
 
 /// A line of a record by its place.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+pub(super) struct Place {
     thread: usize,
-    /// Of its record.
-    number: u64,
+    /// The number of its record.
+    record: u64,
     index: usize,
 }
 
-impl Place {
-    const HEADER: usize = ENTRIES;
-
-    fn token(self) -> Token {
-        About::Record.number(self.number << 10 | (self.index as u64) << 7 | self.thread as u64)
-    }
-
-    fn of(number: u64) -> Place {
-        let (thread, index) = ((number & 0x7f) as usize, (number >> 7 & 7) as usize);
-        Place { thread, number: number >> 10, index }
-    }
+/// What a write of the log is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LogWrite {
+    /// An undo block.
+    Block(Place),
+    /// A line of a record's header.
+    Header { thread: usize, record: u64 },
 }
 
 /// The log of all threads.
@@ -97,35 +93,61 @@ pub(super) struct LoadAwareLog {
     chains: Vec<Chain>,
     /// Lines that have found no free block, oldest first.
     waiting: VecDeque<(Place, LineData)>,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl LoadAwareLog {
-    pub(super) fn new(context: &DesignContext) -> Result<LoadAwareLog, ConfigError> {
-        Ok(LoadAwareLog {
-            table: BankTable::new(context)?,
-            chains: vec![Chain::default(); context.threads as usize],
-            waiting: VecDeque::new(),
-            mutants: context.mutants,
-        })
-    }
+    // ---- blocks --------------------------------------------------------------------------------
 
     /// Writes an undo block, if one is free.
-    fn write_block(&mut self, m: &mut Machine, place: Place, old: &LineData) -> bool {
-        let Some(block) = self.table.entry(m) else { return false };
+    fn write_block(&mut self, port: &mut Port<'_, Self>, place: Place, old: &LineData) -> bool {
+        let Some(block) = self.table.entry(port) else { return false };
         let chain = &mut self.chains[place.thread];
         chain.blocks.push(block);
-        let record = &mut chain.coming[(place.number - chain.number) as usize];
+        let record = &mut chain.coming[(place.record - chain.number) as usize];
         record.lines[place.index].block = Some(block);
-        m.write(Write { token: place.token(), ..Write::line(WriteClass::Log, block, *old) }, 0);
+        let write = Write::line(WriteClass::Log, block, *old);
+        port.write_reported(write, protocol::Write::Log(LogWrite::Block(place)), 0);
         true
     }
 
-    /// Sends the headers whose turn it is.
-    fn send_headers(&mut self, m: &mut Machine, thread: usize) {
+    /// An undo block is durable: when all of its record are, the header's turn may have come.
+    fn block_durable(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        place: Place,
+        logged: &mut Vec<LineAddr>,
+    ) {
+        let Some(record) = self.chains[place.thread].record(place.record) else { return };
+        record.blocks_coming -= 1;
+        if self.mutants.has(Mutant::HeaderNotAwaited) {
+            logged.push(record.lines[place.index].home);
+        }
+        self.send_headers(port, place.thread);
+    }
+
+    /// Blocks are free again: those who wait get them.
+    fn serve_waiting(&mut self, port: &mut Port<'_, Self>) {
+        while let Some(&(place, old)) = self.waiting.front() {
+            if !self.write_block(port, place, &old) {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+        for thread in 0..self.chains.len() {
+            if self.chains[thread].waits_for_header {
+                self.send_headers(port, thread);
+            }
+        }
+    }
+
+    // ---- headers and chains --------------------------------------------------------------------
+
+    /// Sends the headers whose turn it is: of records that are closed and have durable blocks, oldest first.
+    fn send_headers(&mut self, port: &mut Port<'_, Self>, thread: usize) {
         let chain = &mut self.chains[thread];
         chain.waits_for_header = false;
-        for (at, record) in chain.coming.iter_mut().enumerate() {
+        for (record, number) in chain.coming.iter_mut().zip(chain.number..) {
             if record.header.is_some() {
                 continue;
             }
@@ -134,49 +156,57 @@ impl LoadAwareLog {
             if record.is_open || record.blocks_coming > 0 && !overtakes {
                 return;
             }
-            let Some(header) = self.table.header(m) else {
-                m.count().log_space_waits += u64::from(!record.has_waited);
+            let Some(header) = self.table.header(port) else {
+                port.emit(Event::WaitsForBlock { again: record.has_waited });
                 record.has_waited = true;
                 chain.waits_for_header = true;
-                return m.cover(Cover::WaitsForBlock as usize);
+                return;
             };
-            let place = Place { thread, number: chain.number + at as u64, index: Place::HEADER };
-            let second = self.table.regions().second_line(header);
-            record.send(m, place, [header, second], chain.newest);
+            let lines = [header, self.table.regions().second_line(header)];
+            record.send(port, LogWrite::Header { thread, record: number }, lines, chain.newest);
             chain.headers.push(header);
             chain.newest = Some(header);
             if self.mutants.has(Mutant::ChainBeforeHeader) {
-                m.durable_state_changed();
+                port.durable_state_changed();
                 chain.first = Some(header);
             }
         }
     }
 
     /// A line of a header is durable.
-    fn header_persisted(
+    fn header_line_durable(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_, Self>,
         thread: usize,
-        at: usize,
+        number: u64,
         logged: &mut Vec<LineAddr>,
     ) {
         let chain = &mut self.chains[thread];
-        let record = &mut chain.coming[at];
+        let is_oldest = number == chain.number;
+        let Some(record) = chain.record(number) else { return };
         let one_will_do = self.mutants.has(Mutant::SecondLineNotAwaited);
         record.header_coming = if one_will_do { 0 } else { record.header_coming - 1 };
-        if at > 0 && record.header_coming == 0 {
-            m.cover(Cover::RecordBeforeOlder as usize);
+        if !is_oldest && record.header_coming == 0 {
+            port.emit(Event::DurableBeforeOlder);
             if self.mutants.has(Mutant::LineBeforeChain) {
                 logged.extend(record.lines.drain(..).map(|line| line.home));
             }
         }
+        self.extend_chain(port, thread, logged);
+    }
+
+    /// LR names the newest record that is durable with all older ones: their lines may go home.
+    fn extend_chain(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        thread: usize,
+        logged: &mut Vec<LineAddr>,
+    ) {
+        let chain = &mut self.chains[thread];
         while let Some(record) = chain.coming.front().filter(|record| record.is_durable()) {
-            if chain.first.is_some() {
-                m.cover(Cover::ChainOfSeveral as usize);
-            }
-            m.durable_state_changed();
+            port.durable_state_changed();
+            port.emit(Event::ChainGrown { thread, older: chain.first.is_some() });
             chain.first = record.header;
-            m.note(|| format!("the chain of thread {thread} begins with the next record"));
             if !self.mutants.has(Mutant::HeaderNotAwaited) {
                 logged.extend(record.lines.iter().map(|line| line.home));
             }
@@ -188,26 +218,29 @@ impl LoadAwareLog {
         }
     }
 
-    /// Blocks are free again: those who wait get them.
-    fn serve_waiting(&mut self, m: &mut Machine) {
-        while let Some(&(place, old)) = self.waiting.front() {
-            if !self.write_block(m, place, &old) {
-                break;
-            }
-            self.waiting.pop_front();
-        }
-        for thread in 0..self.chains.len() {
-            if self.chains[thread].waits_for_header {
-                self.send_headers(m, thread);
-            }
-        }
-    }
+    // ---- waiting -------------------------------------------------------------------------------
 
     /// Lines whose records wait for a block, or come after one that does.
     fn waiting_lines(&self) -> impl Iterator<Item = LineAddr> {
         let coming = self.chains.iter().map(|chain| &chain.coming);
         let records = coming.flat_map(|records| records.iter().skip_while(|r| !r.waits()));
         records.flat_map(|record| &record.lines).map(|line| line.home)
+    }
+}
+
+impl Chain {
+    /// A record that is not in the chain yet. Some mutants do not wait for all writes of one: it may be there already.
+    fn record(&mut self, number: u64) -> Option<&mut Record> {
+        let at = number.checked_sub(self.number)?;
+        Some(&mut self.coming[at as usize])
+    }
+
+    /// The record that the next line joins.
+    fn open_record(&mut self) -> &mut Record {
+        if self.coming.back().is_none_or(|record| !record.is_open) {
+            self.coming.push_back(Record { is_open: true, ..Record::default() });
+        }
+        self.coming.back_mut().expect("one was pushed if there was none")
     }
 }
 
@@ -221,11 +254,19 @@ impl Record {
         self.header.is_some() && self.header_coming == 0
     }
 
+    /// A line joins it; the record is closed when it has all its blocks. Returns which of its lines this is.
+    fn join(&mut self, home: LineAddr, words: WordMask) -> usize {
+        self.blocks_coming += 1;
+        self.lines.push(Undone { home, words, block: None });
+        self.is_open = self.lines.len() < ENTRIES;
+        self.lines.len() - 1
+    }
+
     /// Sends the header to its two lines.
     fn send(
         &mut self,
-        m: &mut Machine,
-        place: Place,
+        port: &mut Port<'_, LoadAwareLog>,
+        about: LogWrite,
         header: [LineAddr; 2],
         next: Option<LineAddr>,
     ) {
@@ -239,66 +280,64 @@ impl Record {
         let lines = chained_record::header(entries, next);
         for (line, data) in header.into_iter().zip(lines) {
             let write = Write::line(WriteClass::Metadata, line, data);
-            m.write(Write { token: place.token(), ..write }, 0);
+            port.write_reported(write, protocol::Write::Log(about), 0);
         }
-        m.count().log_headers += 1;
-        if self.lines.len() > 1 {
-            m.cover(Cover::RecordOfSeveral as usize);
-        }
-        if self.lines.len() == ENTRIES {
-            m.cover(Cover::RecordFull as usize);
-        }
+        port.emit(Event::HeaderSent { blocks: self.lines.len() });
     }
 }
 
 impl UndoLog for LoadAwareLog {
-    fn append(&mut self, m: &mut Machine, undo: &Undo) {
-        let chain = &mut self.chains[undo.thread];
-        if chain.coming.back().is_none_or(|record| !record.is_open) {
-            chain.coming.push_back(Record { is_open: true, ..Record::default() });
-        }
-        let record = chain.coming.back_mut().expect("one was pushed if there was none");
-        record.blocks_coming += 1;
-        record.lines.push(Undone { home: undo.home, words: undo.words, block: None });
-        record.is_open = record.lines.len() < ENTRIES;
-        let index = record.lines.len() - 1;
-        let number = chain.number + chain.coming.len() as u64 - 1;
-        let place = Place { thread: undo.thread, number, index };
-        if !self.waiting.is_empty() || !self.write_block(m, place, &undo.old) {
-            self.waiting.push_back((place, undo.old));
-            m.count().log_space_waits += 1;
-            m.cover(Cover::WaitsForBlock as usize);
-        }
-        self.send_headers(m, undo.thread);
+    type Write = LogWrite;
+
+    fn new(context: &DesignContext) -> Result<LoadAwareLog, ConfigError> {
+        Ok(LoadAwareLog {
+            table: BankTable::new(context)?,
+            chains: vec![Chain::default(); context.threads as usize],
+            waiting: VecDeque::new(),
+            mutants: context.mutants(),
+        })
     }
 
-    fn close(&mut self, m: &mut Machine, thread: usize) {
+    /// The line joins its transaction's open record, and its undo block is written as soon as one is free.
+    fn append(&mut self, port: &mut Port<'_, Self>, undo: &Undo) {
+        let Undo { thread, home, words, .. } = *undo;
+        let chain = &mut self.chains[thread];
+        let index = chain.open_record().join(home, words);
+        let record = chain.number + chain.coming.len() as u64 - 1;
+        let place = Place { thread, record, index };
+        if !self.waiting.is_empty() || !self.write_block(port, place, &undo.old) {
+            self.waiting.push_back((place, undo.old));
+            port.emit(Event::WaitsForBlock { again: false });
+        }
+        self.send_headers(port, thread);
+    }
+
+    fn close(&mut self, port: &mut Port<'_, Self>, thread: usize) {
         let Some(record) = self.chains[thread].coming.back_mut().filter(|r| r.is_open) else {
             return;
         };
         record.is_open = false;
-        self.send_headers(m, thread);
+        self.send_headers(port, thread);
     }
 
-    fn on_durable(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>) {
-        let Place { thread, number, index } = Place::of(number);
-        let chain = &mut self.chains[thread];
-        // Some mutants do not wait for all writes of a record.
-        let Some(at) = number.checked_sub(chain.number) else { return };
-        if index == Place::HEADER {
-            return self.header_persisted(m, thread, at as usize, logged);
+    fn on_durable(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        write: LogWrite,
+        logged: &mut Vec<LineAddr>,
+    ) {
+        match write {
+            LogWrite::Block(place) => self.block_durable(port, place, logged),
+            LogWrite::Header { thread, record } => {
+                self.header_line_durable(port, thread, record, logged);
+            }
         }
-        let record = &mut chain.coming[at as usize];
-        record.blocks_coming -= 1;
-        if self.mutants.has(Mutant::HeaderNotAwaited) {
-            logged.push(record.lines[index].home);
-        }
-        self.send_headers(m, thread);
     }
 
-    fn commit(&mut self, m: &mut Machine, thread: usize) {
+    /// LR becomes NULL, and the blocks return to their FIFOs.
+    fn commit(&mut self, port: &mut Port<'_, Self>, thread: usize) {
         let chain = &mut self.chains[thread];
-        m.count().log_records_truncated += chain.headers.len() as u64;
+        port.emit(Event::Truncated { records: chain.headers.len() as u64 });
         if !self.mutants.has(Mutant::ChainNotCleared) {
             chain.first = None;
         }
@@ -307,10 +346,10 @@ impl UndoLog for LoadAwareLog {
         }
         chain.blocks.drain(..).for_each(|block| self.table.release_entry(block));
         chain.headers.drain(..).for_each(|header| self.table.release_header(header));
-        self.serve_waiting(m);
+        self.serve_waiting(port);
     }
 
-    fn is_stuck(&self, waits_for: &dyn Fn(usize, LineAddr) -> bool) -> bool {
+    fn is_stuck(&self, waits_for: impl Fn(usize, LineAddr) -> bool) -> bool {
         let none_waits = self.waiting.is_empty() && self.chains.iter().all(|c| !c.waits_for_header);
         if none_waits {
             return false;

@@ -21,7 +21,7 @@
 //! - **Proactive flushing** (Silo §VI-A: enabled). A core remembers the `recent_lines` lines that its
 //!   transaction stored to last; the one that falls off that list is pushed. If it is stored to again,
 //!   the push was in vain (counted), and it is pushed again.
-//! - **RawAction** from the LLC puts a line with uncommitted words into the pool, too; misses on lines in
+//! - **Eviction** from the LLC puts a line with uncommitted words into the pool, too; misses on lines in
 //!   the pool are served from it.
 //! - **Overflow.** A line that finds no place waits if a committed one is about to leave (`wait_for_place`; LALEA
 //!   §IV-B can be read so that it does not). If uncommitted lines fill the pool, undo logging takes over (Silo §V): the controller reads the old line from PM,
@@ -51,48 +51,39 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, state, hooks, power failure |
+//! | `mod` | parameters, mutants |
+//! | `protocol` | state, hooks, power failure |
 //! | `gather` | lines on their way out of the caches and into the pool |
 //! | `overflow` | undo logging when they find no place |
-//! | `commit` | commit and drain |
+//! | `commit` | prepare, commit and drain |
 //! | `pool`, `write_set` | what the pool holds; what transactions have stored |
 //! | `undo_log` | what an organization of the undo log does |
 //! | `circular_log` | records in circular areas, and recovery from them |
 //! | `load_aware_log` | records in load-aware blocks |
 //! | `chained_record` | what these have in PM, and recovery along their chains |
 //! | `cost` | what the hardware costs |
-//! | `cover` | states worth reaching |
+//! | `event` | what happens, counted and narrated; cover points |
 
 mod chained_record;
 mod circular_log;
 mod commit;
 mod cost;
-mod cover;
+mod event;
 mod gather;
 mod load_aware_log;
 mod overflow;
 mod pool;
+mod protocol;
 mod undo_log;
 mod write_set;
 
-use cover::{COVER_POINTS, Cover};
-use pool::{ByLine, Coming, Draining, Gathered, Stage};
-use undo_log::{UndoLog, format, recover};
-use write_set::WriteSet;
-
-use graven_base::config::{ConfigError, Size};
-use graven_base::ids::Tx;
-use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_base::surviving::SurvivingImage;
-use graven_base::time::Cycle;
+use graven_base::config::Size;
 use graven_base::{choice, section};
-use graven_machine::config::ControllerConfig;
-use graven_machine::design::{
-    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignInfo, Guarantee};
 use graven_machine::mutants;
-use graven_machine::request::Token;
+
+use event::COVER_POINTS;
+use undo_log::{build, format, recover};
 
 choice! {
     /// What is logged when the pool overflows.
@@ -198,7 +189,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "LAD as in Silo §V, §VI-A and LALEA §II-C",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(LadConfig::default())),
-    build: |context| Ok(Box::new(Lad::new(context)?)),
+    build,
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -236,218 +227,3 @@ pub const LALEA: DesignInfo = DesignInfo {
     cost: cost::WITH_LALEA,
     ..INFO
 };
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Running,
-    /// Waits for the controller to have all lines.
-    Preparing,
-    /// The commit message is on its way, or will be as soon as the controller's message is there.
-    Committing,
-}
-
-#[derive(Clone, Debug)]
-struct Thread {
-    writes: WriteSet,
-    phase: Phase,
-    tx: u64,
-    /// Lines with words of this thread that are on their way into the pool or to PM.
-    underway: u32,
-    /// When the core knows that the last of them was received.
-    received: Cycle,
-    /// Every line of the transaction is logged.
-    logs_all: bool,
-}
-
-/// What timers and durable writes are about; the rest of the token is a line, a thread or a number.
-#[derive(Clone, Copy, Debug)]
-enum About {
-    Arrival = 1,
-    Commit,
-    Acknowledgement,
-    /// The content of a line that PM has.
-    Old,
-    Record,
-    Home,
-    Drain,
-}
-
-impl About {
-    fn line(self, line: LineAddr) -> Token {
-        line.0 << 3 | self as u64
-    }
-
-    fn thread(self, thread: usize) -> Token {
-        self.number(thread as u64)
-    }
-
-    fn number(self, number: u64) -> Token {
-        number << 3 | self as u64
-    }
-}
-
-struct Lad {
-    config: LadConfig,
-    /// Places of the pool.
-    places: usize,
-    /// How many of them are in use, and since when.
-    in_use: (u64, Cycle),
-    mutants: MutantSet,
-    threads: Vec<Thread>,
-    coming: ByLine<Coming>,
-    gathered: ByLine<Gathered>,
-    /// Oldest first.
-    draining: Vec<Draining>,
-    log: Box<dyn UndoLog>,
-    /// Lines that may go home; empty between two events, kept for its memory.
-    logged: Vec<LineAddr>,
-}
-
-impl Lad {
-    fn new(context: &DesignContext) -> Result<Lad, ConfigError> {
-        let config = context.config.get::<LadConfig>().clone();
-        let thread = |_| Thread {
-            writes: WriteSet::default(),
-            phase: Phase::Running,
-            tx: 0,
-            underway: 0,
-            received: 0,
-            logs_all: false,
-        };
-        Ok(Lad {
-            threads: (0..context.threads).map(thread).collect(),
-            coming: ByLine::new(),
-            gathered: ByLine::new(),
-            draining: Vec::new(),
-            log: undo_log::new(context)?,
-            logged: Vec::new(),
-            mutants: context.mutants,
-            places: context.config.get::<ControllerConfig>().adr_entries as usize,
-            in_use: (0, 0),
-            config,
-        })
-    }
-}
-
-impl Plug for Lad {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
-        self.threads[tx.thread as usize].tx = tx.number;
-        Stall::None
-    }
-
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        let writes = &mut self.threads[store.tx.thread as usize].writes;
-        let in_vain = writes.store(store);
-        if in_vain {
-            m.cover(Cover::PushInVain as usize);
-            writes.lines[writes.last].pushed = self.mutants.has(Mutant::EarlyPushFinal);
-        }
-        if self.config.proactive_flush {
-            m.count().forced_writebacks_in_vain += u64::from(in_vain);
-            let off = writes.touch(self.config.recent_lines as usize);
-            if let Some(written) = off.map(|at| &mut writes.lines[at]).filter(|w| !w.pushed) {
-                written.early = true;
-                let line = written.line;
-                self.push(m, line, 0);
-            }
-        }
-        Stall::None
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        let t = tx.thread as usize;
-        if self.threads[t].writes.lines.is_empty() {
-            return Stall::None;
-        }
-        let mut wait = 0;
-        for at in 0..self.threads[t].writes.lines.len() {
-            let written = &self.threads[t].writes.lines[at];
-            if !written.pushed {
-                let line = written.line;
-                self.push(m, line, wait);
-                wait += Cycle::from(self.config.push_interval_cycles);
-            }
-        }
-        self.threads[t].phase = Phase::Preparing;
-        self.commit_if_prepared(m, t);
-        self.refuse_if_stuck(m);
-        Stall::UntilReleased
-    }
-
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
-        let open = self.threads.iter().any(|t| t.writes.find(line).is_some());
-        if !open && self.coming.get(line).is_none() && self.gathered.get(line).is_none() {
-            return RawAction::Send { after: 0, token: 0 };
-        }
-        if self.leaves(m, line, content, m.now()) {
-            self.place(m, line);
-        }
-        RawAction::Absorb
-    }
-
-    fn llc_fill(&mut self, _m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
-        let coming = self.coming.get(line).map(|c| c.data);
-        match coming.or_else(|| self.gathered.get(line).map(|g| g.data)) {
-            Some(data) => Fill::Buffer(data, self.config.pool_read_cycles.into()),
-            None => Fill::Home,
-        }
-    }
-
-    fn read_done(&mut self, m: &mut Machine, _token: Token, line: LineAddr, content: &LineData) {
-        self.write_records(m, line, content);
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        let line = LineAddr(token >> 3);
-        match token & 7 {
-            t if t == About::Record as u64 => self.log_written(m, token >> 3),
-            t if t == About::Drain as u64 => self.drained(m, line),
-            t if t == About::Home as u64 => self.is_home(m, line),
-            other => unreachable!("no write carries token {other}"),
-        }
-    }
-
-    fn timer(&mut self, m: &mut Machine, token: u64) {
-        let (line, thread) = (LineAddr(token >> 3), (token >> 3) as usize);
-        match token & 7 {
-            t if t == About::Commit as u64 => self.commit(m, thread),
-            t if t == About::Acknowledgement as u64 => self.acknowledge(m, thread),
-            t if t == About::Arrival as u64 => {
-                // A line may be received, by joining an older version, before its own time.
-                if self.coming.get(line).is_some_and(|c| c.stage == Stage::Travelling) {
-                    self.place(m, line);
-                }
-            }
-            other => unreachable!("no timer carries token {other}"),
-        }
-    }
-
-    /// Lines on their way or gathered belong to open transactions, if there are any.
-    fn is_idle(&self) -> bool {
-        let open = self.threads.iter().any(|t| !t.writes.lines.is_empty());
-        let none_left = self.coming.lines.is_empty() && self.gathered.lines.is_empty();
-        self.draining.is_empty() && (open || none_left)
-    }
-
-    fn power_failure(&self, image: &mut SurvivingImage) {
-        let too_few = usize::from(self.mutants.has(Mutant::YoungestNotSaved));
-        let mut saved: Vec<&Draining> = self.draining.iter().collect();
-        saved.truncate(saved.len().saturating_sub(too_few));
-        if self.mutants.has(Mutant::SavedNewestFirst) {
-            saved.reverse();
-        }
-        for drain in saved {
-            image.note(|| format!("the pool: words {:#010b} of {}", drain.mask, drain.line.addr()));
-            image.store_line(drain.line, drain.mask, &drain.data);
-        }
-        if self.mutants.has(Mutant::UncommittedSaved) {
-            for (line, entry) in self.gathered.lines.iter().zip(&self.gathered.values) {
-                image.store_line(*line, WordMask::MAX, &entry.data);
-            }
-        }
-    }
-
-    fn registers(&self) -> Vec<u64> {
-        self.log.registers()
-    }
-}

@@ -55,6 +55,14 @@ pub(super) struct Gathered {
     pub(super) owners: Owners,
 }
 
+impl Gathered {
+    /// Whether several open transactions have words in it.
+    pub(super) fn is_shared(&self) -> bool {
+        let mut owners = self.owners.iter().flatten();
+        owners.next().is_some_and(|first| owners.any(|owner| owner != first))
+    }
+}
+
 /// A committed line of the pool, being written to PM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draining {

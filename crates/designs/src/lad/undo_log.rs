@@ -1,14 +1,16 @@
 //! The undo log, whichever way it is organized.
 
+use std::fmt::Debug;
+
 use super::LadConfig;
 use super::chained_record;
 use super::circular_log::{self, CircularLog};
 use super::load_aware_log::LoadAwareLog;
+use super::protocol::{Lad, Port};
 use graven_base::config::ConfigError;
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, RecoveryReport};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignContext, Plug, RecoveryReport, plug};
 
 /// What a transaction's words of a line were before.
 #[derive(Clone, Copy, Debug)]
@@ -21,23 +23,34 @@ pub(super) struct Undo {
 }
 
 /// An organization of the log.
-pub(super) trait UndoLog {
+pub(super) trait UndoLog: Sized + 'static {
+    /// What a write of the log is.
+    type Write: Copy + Debug + 'static;
+
+    /// The log of a context, empty.
+    fn new(context: &DesignContext) -> Result<Self, ConfigError>;
+
     /// Takes it in. [`UndoLog::on_durable`] tells when its line may go home.
-    fn append(&mut self, m: &mut Machine, undo: &Undo);
+    fn append(&mut self, port: &mut Port<'_, Self>, undo: &Undo);
 
     /// No more is about to come from a thread.
-    fn close(&mut self, _m: &mut Machine, _thread: usize) {}
+    fn close(&mut self, _port: &mut Port<'_, Self>, _thread: usize) {}
 
-    /// The log's write of this number is durable. Lines that may go home from now on, as far as this thread
+    /// This write of the log is durable. Lines that may go home from now on, as far as this thread
     /// of them is concerned, join `logged`.
-    fn on_durable(&mut self, m: &mut Machine, number: u64, logged: &mut Vec<LineAddr>);
+    fn on_durable(
+        &mut self,
+        port: &mut Port<'_, Self>,
+        write: Self::Write,
+        logged: &mut Vec<LineAddr>,
+    );
 
     /// A thread's transaction commits: what is in the log of it is void.
-    fn commit(&mut self, m: &mut Machine, thread: usize);
+    fn commit(&mut self, port: &mut Port<'_, Self>, thread: usize);
 
     /// Whether records wait for room, and no transaction that could leave any can commit: `waits_for` says of a
     /// thread and a line whether the thread's commit waits for the line.
-    fn is_stuck(&self, _waits_for: &dyn Fn(usize, LineAddr) -> bool) -> bool {
+    fn is_stuck(&self, _waits_for: impl Fn(usize, LineAddr) -> bool) -> bool {
         false
     }
 
@@ -49,13 +62,16 @@ fn is_load_aware(context: &DesignContext) -> bool {
     context.config.get::<LadConfig>().load_aware_log
 }
 
-/// The log of a context.
-pub(super) fn new(context: &DesignContext) -> Result<Box<dyn UndoLog>, ConfigError> {
-    Ok(if is_load_aware(context) {
-        Box::new(LoadAwareLog::new(context)?)
+/// The design with the log of its context.
+pub(super) fn build(context: &DesignContext) -> Result<Box<dyn Plug>, ConfigError> {
+    fn with<L: UndoLog>(context: &DesignContext) -> Result<Box<dyn Plug>, ConfigError> {
+        Ok(plug(Lad::<L>::new(context)?).absorbing().into())
+    }
+    if is_load_aware(context) {
+        with::<LoadAwareLog>(context)
     } else {
-        Box::new(CircularLog::new(context)?)
-    })
+        with::<CircularLog>(context)
+    }
 }
 
 /// Puts the log to use.

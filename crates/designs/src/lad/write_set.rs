@@ -17,9 +17,9 @@ pub(super) struct WrittenLine {
 }
 
 impl WrittenLine {
-    /// Whether some of its words have no undo record.
-    pub(super) fn is_unlogged(&self) -> bool {
-        self.words & !self.logged != 0
+    /// Those of its words that have no undo record.
+    pub(super) fn unlogged(&self) -> WordMask {
+        self.words & !self.logged
     }
 }
 
@@ -63,7 +63,16 @@ impl WriteSet {
         std::mem::take(&mut written.early)
     }
 
-    pub(super) fn add(&mut self, line: LineAddr) -> usize {
+    /// The words of a line that have no undo record; they get one now.
+    pub(super) fn take_unlogged(&mut self, line: LineAddr) -> WordMask {
+        let Some(at) = self.find(line) else { return 0 };
+        let written = &mut self.lines[at];
+        let words = written.unlogged();
+        written.logged |= words;
+        words
+    }
+
+    fn add(&mut self, line: LineAddr) -> usize {
         let at = self.by_line.partition_point(|&(other, _)| other < line);
         self.by_line.insert(at, (line, self.lines.len() as u32));
         self.lines.push(WrittenLine { line, words: 0, logged: 0, pushed: false, early: false });

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use super::Regions;
 use graven_base::config::ConfigError;
 use graven_base::memory::LineAddr;
-use graven_machine::design::DesignContext;
-use graven_machine::machine::Machine;
+use graven_machine::design::{Design, DesignContext, Port};
 
 /// Bits of a counter of pending operations (§III-A).
 pub(super) const COUNTER_BITS: u32 = 8;
@@ -64,15 +63,13 @@ impl BankTable {
     }
 
     /// Allocates a log entry in the bank that has the fewest pending operations of those with a free one.
-    pub fn entry(&mut self, m: &Machine) -> Option<LineAddr> {
-        let bank = self.least_loaded(m, |bank| !bank.entries.is_empty())?;
-        self.banks[bank].entries.pop_front()
+    pub fn entry<D: Design>(&mut self, port: &Port<'_, D>) -> Option<LineAddr> {
+        self.allocate_entry(|counters| port.add_pending_requests(counters))
     }
 
     /// Allocates a header likewise: its first line. The second is [`Regions::second_line`] of it.
-    pub fn header(&mut self, m: &Machine) -> Option<LineAddr> {
-        let bank = self.least_loaded(m, |bank| !bank.headers.is_empty())?;
-        self.banks[bank].headers.pop_front()
+    pub fn header<D: Design>(&mut self, port: &Port<'_, D>) -> Option<LineAddr> {
+        self.allocate_header(|counters| port.add_pending_requests(counters))
     }
 
     /// A log entry is free again.
@@ -87,9 +84,24 @@ impl BankTable {
         bank.headers.push_back(first);
     }
 
-    fn least_loaded(&mut self, m: &Machine, has_free: impl Fn(&Bank) -> bool) -> Option<usize> {
+    fn allocate_entry(&mut self, add_pending: impl FnOnce(&mut [u32])) -> Option<LineAddr> {
+        let bank = self.least_loaded(add_pending, |bank| !bank.entries.is_empty())?;
+        self.banks[bank].entries.pop_front()
+    }
+
+    fn allocate_header(&mut self, add_pending: impl FnOnce(&mut [u32])) -> Option<LineAddr> {
+        let bank = self.least_loaded(add_pending, |bank| !bank.headers.is_empty())?;
+        self.banks[bank].headers.pop_front()
+    }
+
+    /// The bank to allocate a block in; `add_pending` adds to the counters what is pending now.
+    fn least_loaded(
+        &mut self,
+        add_pending: impl FnOnce(&mut [u32]),
+        has_free: impl Fn(&Bank) -> bool,
+    ) -> Option<usize> {
         self.counters.fill(0);
-        m.memory.add_pending(&mut self.counters);
+        add_pending(&mut self.counters);
         let counter = |bank: usize| self.counters[bank].min(COUNTER_MAX);
         let chosen =
             least(self.banks.len(), self.next, counter, |bank| has_free(&self.banks[bank]))?;
@@ -116,6 +128,7 @@ mod tests {
     use super::*;
     use graven_base::config::Config;
     use graven_base::memory::{Addr, Image, LINE_BYTES};
+    use graven_machine::machine::Machine;
     use graven_machine::request::{Write, WriteClass};
 
     fn config(settings: &[(&str, &str)]) -> Config {
@@ -131,6 +144,14 @@ mod tests {
         let machine = Machine::new(&config, Image::new());
         let context = DesignContext::new(config, 1, Addr(1 << 20), Addr((1 << 20) + (4 << 20)));
         (machine, BankTable::new(&context).expect("there is room"))
+    }
+
+    fn entry(table: &mut BankTable, m: &Machine) -> Option<LineAddr> {
+        table.allocate_entry(|counters| m.memory.add_pending(counters))
+    }
+
+    fn header(table: &mut BankTable, m: &Machine) -> Option<LineAddr> {
+        table.allocate_header(|counters| m.memory.add_pending(counters))
     }
 
     /// Sends writes to a bank of a machine that interleaves pages over its banks.
@@ -150,9 +171,9 @@ mod tests {
         load_bank(&mut m, 0, 2);
         load_bank(&mut m, 1, 1);
         let mut log = || {
-            let entry = table.entry(&m).expect("blocks are free");
-            m.write(Write::line(WriteClass::Log, entry, [9; 8]), 0);
-            table.regions().bank_of(entry)
+            let block = entry(&mut table, &m).expect("blocks are free");
+            m.write(Write::line(WriteClass::Log, block, [9; 8]), 0);
+            table.regions().bank_of(block)
         };
         let banks = [log(), log(), log()];
         assert_eq!(banks[0], 1, "Bank 1 has the smaller number");
@@ -167,14 +188,14 @@ mod tests {
         let (mut m, mut table) = machine_and_table(&[]);
         let banks: Vec<usize> = (0..10)
             .map(|_| {
-                let header = table.header(&m).expect("headers are free");
-                table.regions().bank_of(header)
+                let block = header(&mut table, &m).expect("headers are free");
+                table.regions().bank_of(block)
             })
             .collect();
         assert_eq!(banks, [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]);
         (0..8).filter(|&bank| bank != 6).for_each(|bank| load_bank(&mut m, bank, 1));
-        let header = table.header(&m).expect("headers are free");
-        assert_eq!(table.regions().bank_of(header), 6);
+        let block = header(&mut table, &m).expect("headers are free");
+        assert_eq!(table.regions().bank_of(block), 6);
     }
 
     #[test]
@@ -197,8 +218,8 @@ mod tests {
         load_bank(&mut m, 0, 300);
         load_bank(&mut m, 1, 260);
         let banks = [(); 2].map(|()| {
-            let entry = table.entry(&m).expect("blocks are free");
-            table.regions().bank_of(entry)
+            let block = entry(&mut table, &m).expect("blocks are free");
+            table.regions().bank_of(block)
         });
         assert_eq!(banks, [0, 1], "both counters say 255");
     }
@@ -207,8 +228,8 @@ mod tests {
     #[test]
     fn each_block_is_allocated_once_until_it_is_released() {
         let (m, mut table) = machine_and_table(&[]);
-        let entries: Vec<LineAddr> = std::iter::from_fn(|| table.entry(&m)).collect();
-        let headers: Vec<LineAddr> = std::iter::from_fn(|| table.header(&m)).collect();
+        let entries: Vec<LineAddr> = std::iter::from_fn(|| entry(&mut table, &m)).collect();
+        let headers: Vec<LineAddr> = std::iter::from_fn(|| header(&mut table, &m)).collect();
         assert_eq!((entries.len(), headers.len()), (8 * 1024, 8 * 256));
         assert_eq!(entries.iter().collect::<BTreeSet<_>>().len(), entries.len());
         assert_eq!(headers.iter().collect::<BTreeSet<_>>().len(), headers.len());
@@ -216,9 +237,12 @@ mod tests {
         table.release_entry(entries[9]);
         table.release_entry(entries[1]);
         table.release_header(headers[4]);
-        assert_eq!(table.header(&m), Some(headers[4]));
-        assert_eq!([table.entry(&m), table.entry(&m)], [Some(entries[9]), Some(entries[1])]);
-        assert_eq!(table.entry(&m), None);
+        assert_eq!(header(&mut table, &m), Some(headers[4]));
+        assert_eq!(
+            [entry(&mut table, &m), entry(&mut table, &m)],
+            [Some(entries[9]), Some(entries[1])]
+        );
+        assert_eq!(entry(&mut table, &m), None);
     }
 
     #[test]
@@ -227,8 +251,8 @@ mod tests {
         let (mut m, mut table) = machine_and_table(&settings);
         load_bank(&mut m, 0, 1);
         let banks = [(); 4].map(|()| {
-            let entry = table.entry(&m).expect("four are free");
-            table.regions().bank_of(entry)
+            let block = entry(&mut table, &m).expect("four are free");
+            table.regions().bank_of(block)
         });
         assert_eq!(banks, [1, 1, 0, 0]);
     }

@@ -1,6 +1,7 @@
 //! What log-structured memory costs: no hardware, but DRAM for its index and write sets, and its log in PM.
 
-use super::{LsmConfig, SLOT_BYTES};
+use super::LsmConfig;
+use super::protocol::SLOT_BYTES;
 use graven_base::config::Config;
 use graven_base::cost::{Costs, Formula, Item, Place, Unit};
 use graven_machine::quantities::{hardware_threads, parameter};

@@ -187,7 +187,7 @@ impl Log {
 
 /// Clears what may be taken for a commit record, so that none is there but those that are written.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants.has(Mutant::LogNotCleared) {
+    if context.mutants().has(Mutant::LogNotCleared) {
         return;
     }
     let log = Log::of(context);

@@ -8,17 +8,18 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, mutants, state, hooks |
-//! | `software` | what threads execute: lookups, the write set, the append, updates of the index |
-//! | `append` | a transaction goes into the log |
-//! | `fill` | a line is read, from where its newest words are |
-//! | `collect` | garbage collection: the newest words go home |
+//! | `mod` | parameters, mutants |
+//! | `protocol` | state, requests, hooks |
+//! | `protocol/software` | what threads execute: lookups, the write set, the append, updates of the index |
+//! | `protocol/append` | a transaction goes into the log |
+//! | `protocol/fill` | a line is read, from where its newest words are |
+//! | `protocol/collect` | garbage collection: the newest words go home |
+//! | `event` | what happens, counted and narrated; cover points |
 //! | `segments` | segments of the log, free, open and full |
 //! | `log` | bytes of the log |
 //! | `index` | the skip list |
 //! | `recovery` | recovery |
 //! | `cost` | what the hardware costs |
-//! | `cover` | states worth reaching |
 //!
 //! **Transactions.** Stores of a running transaction stay in its write set, a table in DRAM. At its end the
 //! words are sorted by address and appended to the thread's open segment of the log, past the caches. When all of
@@ -72,41 +73,23 @@
 //! the index is updated on the critical path, which HOOP §IV-C says, and so at the transaction's end, before the
 //! append. Every store to PM must be in a transaction, as LSNVMM's interface has it.
 
-mod append;
-mod collect;
 mod cost;
-mod cover;
-mod fill;
+mod event;
 mod index;
 mod log;
+mod protocol;
 mod recovery;
 mod segments;
-mod software;
 
-use graven_base::config::{ConfigError, Size};
-use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData};
-use graven_base::time::Cycle;
-use graven_base::time::cycles;
+use graven_base::config::Size;
 use graven_base::{choice, section};
-use graven_machine::config::{CoreConfig, DramConfig};
-use graven_machine::design::{
-    Code, DesignContext, DesignInfo, Fill, Guarantee, MutantSet, OpAction, Plug, RawAction, Stall,
-    Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
-use graven_machine::program::Op;
-use graven_machine::request::Token;
 
-use append::Append;
-use collect::Collection;
-use cover::COVER_POINTS;
-use fill::Reading;
-use index::{Index, LEVELS_MAX};
-use log::{Log, Run, Sequence, format};
+use event::COVER_POINTS;
+use log::format;
+use protocol::Lsm;
 use recovery::recover;
-use segments::Segments;
 
 choice! {
     /// Accesses to PM before which a thread looks the address up.
@@ -169,7 +152,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "LSNVMM, ATC'17; HOOP §II-B, §IV-A",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(LsmConfig::default())),
-    build: |context| Ok(Box::new(Lsm::new(context)?)),
+    build: |context| Ok(plug(Lsm::new(context)?).absorbing().with_software().into()),
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -226,264 +209,4 @@ mutants! {
     HeadIgnored = "head-ignored";
     /// The log is put to use as it is found.
     LogNotCleared = "log-not-cleared";
-}
-
-/// Tokens: what a request was for, in the low bits; then a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum About {
-    /// A line of entries of this thread.
-    Entries(ThreadId),
-    /// The commit record of this thread.
-    Record(ThreadId),
-    /// A line that a miss reads, by the miss.
-    Fill(usize),
-    /// A line that the collection reads, by its number.
-    Collected(usize),
-    /// A line that the collection writes home.
-    Home,
-    /// The head of the log.
-    Head,
-}
-
-impl About {
-    fn token(self) -> Token {
-        let (kind, number) = match self {
-            About::Entries(thread) => (1, thread.into()),
-            About::Record(thread) => (2, thread.into()),
-            About::Fill(slot) => (3, slot as u64),
-            About::Collected(number) => (4, number as u64),
-            About::Home => (5, 0),
-            About::Head => (6, 0),
-        };
-        number << 3 | kind
-    }
-
-    fn parse(token: Token) -> About {
-        let number = token >> 3;
-        match token & 7 {
-            1 => About::Entries(number as ThreadId),
-            2 => About::Record(number as ThreadId),
-            3 => About::Fill(number as usize),
-            4 => About::Collected(number as usize),
-            5 => About::Home,
-            _ => About::Head,
-        }
-    }
-}
-
-/// The only timer.
-const PERIOD: u64 = 0;
-
-/// One thread's software.
-#[derive(Clone, Debug, Default)]
-struct Thread {
-    /// Words that the running transaction has stored, by address.
-    words: Vec<(Addr, u64)>,
-    /// The same as its software knows them: with those that are still in the store queue.
-    named: Vec<Addr>,
-    in_transaction: bool,
-    /// The segment that it appends to.
-    open: Option<usize>,
-    /// Its transaction that is on its way into the log.
-    append: Option<Append>,
-    /// Since when it waits for a collection.
-    waits_since: Option<Cycle>,
-    /// It has not been told yet that one is over.
-    waits: bool,
-}
-
-struct Lsm {
-    config: LsmConfig,
-    log: Log,
-    index: Index,
-    segments: Segments,
-    threads: Vec<Thread>,
-    /// Of the next transaction that commits.
-    next_sequence: Sequence,
-    /// The head, as it is in PM.
-    head: Sequence,
-    readings: slab::Slab<Reading>,
-    collection: Option<Collection>,
-    period: Cycle,
-    /// Where the write sets lie, each in its place.
-    write_sets: Addr,
-    sequence_counter: Addr,
-    /// Kept for their memory.
-    runs: Vec<Run>,
-    payload: Vec<u64>,
-    mutants: MutantSet,
-}
-
-/// Bytes of a slot of the write set: home address and word.
-const SLOT_BYTES: u64 = 16;
-
-impl Lsm {
-    fn new(context: &DesignContext) -> Result<Lsm, ConfigError> {
-        let config = context.config.get::<LsmConfig>().clone();
-        let log = Log::of(context);
-        if log.segments < context.threads as usize {
-            let why = format!(
-                "{} threads need a segment of {} each, and the log has {}",
-                context.threads, config.segment_bytes, log.segments
-            );
-            let keys = ["lsm.segment_bytes", "lsm.log_bytes", "pm.log_region_bytes"];
-            return Err(context.config.inconsistent(&keys, why));
-        }
-        let before_index = before_index(&config, context.threads);
-        let heap = context.config.get::<DramConfig>().capacity_bytes.0 / 2;
-        let levels_max = config.index_levels_max as usize;
-        assert!(levels_max <= LEVELS_MAX, "the parameter's range says so");
-        if before_index + 2 * Index::head_bytes(levels_max) > heap {
-            let why = format!(
-                "write sets of {} threads need {}, and the DRAM has {} for designs",
-                context.threads,
-                Size(before_index),
-                Size(heap)
-            );
-            let keys = ["lsm.write_set_slots", "dram.capacity_bytes"];
-            return Err(context.config.inconsistent(&keys, why));
-        }
-        let shift = match config.index_promotion {
-            Promotion::Half => 1,
-            Promotion::Quarter => 2,
-        };
-        let bytes = config.index_bytes.0.min(heap - before_index);
-        let frequency = context.config.get::<CoreConfig>().frequency_mhz;
-        Ok(Lsm {
-            index: Index::new(levels_max, shift, bytes),
-            segments: Segments::new(log.segments),
-            threads: vec![Thread::default(); context.threads as usize],
-            next_sequence: 1,
-            head: 0,
-            readings: slab::Slab::new(),
-            collection: None,
-            period: cycles(config.gc_period_us * 1000.0, frequency),
-            write_sets: Addr(0),
-            sequence_counter: Addr(0),
-            runs: Vec::new(),
-            payload: Vec::new(),
-            mutants: context.mutants,
-            log,
-            config,
-        })
-    }
-
-    /// The slot of a home address in a thread's write set.
-    fn slot(&self, thread: usize, home: Addr) -> Addr {
-        let slots = u64::from(self.config.write_set_slots);
-        let slot = thread as u64 * slots + home.0 / 8 % slots;
-        self.write_sets.plus(slot * SLOT_BYTES)
-    }
-}
-
-/// Bytes of the design's DRAM before the index: the sequence counter's line, and the write sets.
-fn before_index(config: &LsmConfig, threads: u32) -> u64 {
-    let write_set = u64::from(config.write_set_slots) * SLOT_BYTES;
-    LINE_BYTES + u64::from(threads) * write_set
-}
-
-impl Plug for Lsm {
-    fn start(&mut self, m: &mut Machine) {
-        let heap = m.memory.dram_heap();
-        self.sequence_counter = heap;
-        self.write_sets = heap.plus(LINE_BYTES);
-        self.index.set_base(heap.plus(before_index(&self.config, self.threads.len() as u32)));
-        m.set_timer(self.period, PERIOD);
-    }
-
-    fn has_software(&self) -> bool {
-        true
-    }
-
-    fn software(
-        &mut self,
-        m: &mut Machine,
-        thread: ThreadId,
-        op: &Op,
-        code: &mut Code,
-    ) -> OpAction {
-        self.execute(m, thread as usize, op, code);
-        OpAction::Execute
-    }
-
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        let words = &mut self.threads[store.tx.thread as usize].words;
-        match words.binary_search_by_key(&store.addr, |&(addr, _)| addr) {
-            Ok(at) => {
-                words[at].1 = store.new;
-                m.count().log_entries_merged += 1;
-            }
-            Err(at) => words.insert(at, (store.addr, store.new)),
-        }
-        Stall::None
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        self.end(m, tx)
-    }
-
-    /// The write set or the log has the words that are dirty.
-    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> RawAction {
-        RawAction::Absorb
-    }
-
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
-        self.fill(m, line, delay)
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        match About::parse(token) {
-            About::Entries(thread) => self.entries_durable(m, thread),
-            About::Record(thread) => self.record_durable(m, thread),
-            About::Home => self.home_durable(m),
-            About::Head => self.head_durable(m),
-            about => unreachable!("{about:?} is a read"),
-        }
-    }
-
-    fn read_done(&mut self, m: &mut Machine, token: Token, line: LineAddr, content: &LineData) {
-        match About::parse(token) {
-            About::Fill(slot) => self.filled(m, slot, line, content),
-            About::Collected(number) => self.collected(m, number, content),
-            about => unreachable!("{about:?} is a write"),
-        }
-    }
-
-    fn start_maintenance(&mut self, m: &mut Machine) {
-        self.collect(m, false);
-    }
-
-    fn timer(&mut self, m: &mut Machine, _token: u64) {
-        m.set_timer(m.now() + self.period, PERIOD);
-        self.collect(m, false);
-    }
-
-    fn has_dirty_words(&self) -> bool {
-        true
-    }
-
-    fn is_idle(&self) -> bool {
-        self.collection.is_none() && self.threads.iter().all(|t| t.append.is_none())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_are_never_zero_and_come_back() {
-        let all = [
-            About::Entries(0),
-            About::Record(127),
-            About::Fill(0),
-            About::Collected(1 << 40),
-            About::Home,
-            About::Head,
-        ];
-        for about in all {
-            assert_ne!(about.token(), 0);
-            assert_eq!(About::parse(about.token()), about);
-        }
-    }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::Mutant;
 use super::log::{Log, Logged};
-use super::{DesignContext, Mutant};
 use graven_base::memory::Addr;
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::RecoveryReport;
+use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Writes the newest version of each word home that committed transactions at or behind the head have written, and
 /// then moves the head past them. Until it has moved, all of this can be done again.
@@ -18,7 +18,7 @@ pub(super) fn recover(
     let log = Log::of(context);
     let mut report = RecoveryReport::default();
     let head = match image.load(log.head()) {
-        _ if context.mutants.has(Mutant::HeadIgnored) => 0,
+        _ if context.mutants().has(Mutant::HeadIgnored) => 0,
         head => head,
     };
     let mut found: Vec<Logged> = Vec::new();
@@ -29,11 +29,11 @@ pub(super) fn recover(
     }
     let Some(last) = found.iter().map(|logged| logged.sequence).max() else { return report };
     // The sort is stable: words of one transaction stay in their order.
-    if !context.mutants.has(Mutant::RecoveryByPlace) {
+    if !context.mutants().has(Mutant::RecoveryByPlace) {
         found.sort_by_key(|logged| logged.sequence);
     }
     let newest: BTreeMap<Addr, u64> = found.iter().map(|l| (l.home, l.value)).collect();
-    if context.mutants.has(Mutant::RecoveryMovesHeadFirst) {
+    if context.mutants().has(Mutant::RecoveryMovesHeadFirst) {
         image.store(log.head(), last + 1);
     }
     for (home, value) in newest {

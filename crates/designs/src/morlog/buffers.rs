@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::line_state::Owner;
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
+
+use super::line_state::Owner;
+use super::protocol::DataWriteNumber;
 
 /// What waits in the undo+redo buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub enum Waiting {
     Commit {
         /// Words whose redo data comes later.
         ulog: u16,
-        /// The how-manieth commit.
+        /// Its number among commits.
         number: u64,
     },
 }
@@ -103,7 +105,7 @@ pub enum Place {
     /// It is nowhere else.
     Here,
     /// It is on its way home, in a data write of this number.
-    Leaving(usize),
+    Leaving(DataWriteNumber),
     /// It is durable at home: no data need be logged, only that.
     Home,
 }

@@ -4,14 +4,16 @@
 //! any more. But the undo+redo entry of such a word, in the log already, holds older redo data, which recovery
 //! would write over the newer word: so a record is left that voids it, one for the words of a line, without data.
 
-use super::buffers::{Place, Redo};
-use super::line_state::Line;
-use super::table::Holder;
-use super::{Cover, DataWrite, Meaning, Morlog, Mutant};
-use crate::force_write_back::Forced;
 use graven_base::memory::{Addr, LineAddr, WordMask};
-use graven_machine::machine::Machine;
-use graven_machine::request::{OrderSeq, Token};
+use graven_machine::request::WriteOrder;
+
+use super::Mutant;
+use super::buffers::{Place, Redo};
+use super::event::Event;
+use super::line_state::Line;
+use super::protocol::{DataWrite, Morlog, Port, Write};
+use super::table::Holder;
+use crate::force_write_back::Forced;
 
 /// Whether a word is among those of a line.
 fn is_among(addr: Addr, line: LineAddr, mask: WordMask) -> bool {
@@ -20,32 +22,32 @@ fn is_among(addr: Addr, line: LineAddr, mask: WordMask) -> bool {
 
 impl Morlog {
     /// What the write of a line, about to be sent, must wait for. Its undo+redo entries leave the buffer.
-    pub(super) fn order_before(&mut self, m: &mut Machine, line: LineAddr) -> OrderSeq {
+    pub fn order_before(&mut self, port: &mut Port<'_>, line: LineAddr) -> WriteOrder {
         if !self.ordered {
-            return 0;
+            return WriteOrder::NONE;
         }
-        let stay = self.has(Mutant::EntriesStay);
-        let ahead = if stay { 0 } else { self.undo_redo.ahead_of_line(line) };
-        if ahead > 0 {
-            m.cover(Cover::Hurried as usize);
-            m.note(|| format!("{line} leaves the caches: {ahead} entries must leave the buffer"));
-            m.count().log_entries_hurried += self.send_undo_redo(m, ahead) as u64;
+        let entries = self.undo_redo.ahead_of_line(line);
+        if entries > 0 && !self.mutants.has(Mutant::EntriesStay) {
+            port.emit(Event::Hurried { line, entries });
+            self.send_undo_redo(port, entries);
         }
-        let reached = m.memory.shared.durability.order.reached(self.last_undo);
-        if reached || self.has(Mutant::DataDoesNotWait) { 0 } else { self.last_undo }
+        if port.is_durable(self.last_undo) || self.mutants.has(Mutant::DataDoesNotWait) {
+            return WriteOrder::NONE;
+        }
+        self.last_undo
     }
 
     /// A line leaves its L1, and its states are lost with it.
-    pub(super) fn line_leaves_l1(&mut self, m: &mut Machine, core: u32, line: LineAddr) {
+    pub fn line_leaves_l1(&mut self, port: &mut Port<'_>, core: u32, line: LineAddr) {
         let Some(old) = self.states.remove(core, line) else { return };
         if old.ulog_words().next().is_none() {
             return;
         }
-        m.cover(Cover::UlogLeftL1 as usize);
-        if self.has(Mutant::EvictionLogsNothing) {
+        port.emit(Event::ULogLeftL1);
+        if self.mutants.has(Mutant::EvictionLogsNothing) {
             self.give_up_redo(&old);
         } else {
-            self.save_redo(m, &old);
+            self.save_redo(port, &old);
         }
     }
 
@@ -61,36 +63,56 @@ impl Morlog {
         }
     }
 
-    /// Words of a line are about to be sent home; returns the token of the write. Their redo entries go
-    /// with it.
-    pub(super) fn data_leaves(
+    /// What the caches have of words of a line is about to be sent home, in the write that this returns; the transaction
+    /// table hears of it.
+    pub fn cached_words_leave(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_>,
         line: LineAddr,
         mask: WordMask,
         forced: bool,
-    ) -> Token {
-        let epoch = self.data_writes.sent();
-        let number = self.data_in_flight.insert(DataWrite { epoch, forced });
-        if self.has(Mutant::DiscardLeavesNothing) {
-            self.discard_silently(m, line, mask);
+    ) -> DataWrite {
+        let data = self.data_leaves(port, line, mask, forced);
+        if let Some(table) = &mut self.table {
+            table.leaves(Holder::Cached(line), data.number);
+            if self.mutants.has(Mutant::TableCountsSent) {
+                table.durable(data.number);
+            }
         }
-        let sent =
-            if self.has(Mutant::HomeWhenSent) { Place::Home } else { Place::Leaving(number) };
+        data
+    }
+
+    /// Words of a line are about to be sent home, in the write that this returns. Their redo entries go with it.
+    pub fn data_leaves(
+        &mut self,
+        port: &mut Port<'_>,
+        line: LineAddr,
+        mask: WordMask,
+        forced: bool,
+    ) -> DataWrite {
+        self.data_writes_sent += 1;
+        let number = self.data_writes_sent;
+        let epoch = self.data_writes.sent();
+        if self.mutants.has(Mutant::DiscardLeavesNothing) {
+            self.discard_silently(port, line, mask);
+        }
+        let sent = match self.mutants.has(Mutant::HomeWhenSent) {
+            false => Place::Leaving(number),
+            true => Place::Home,
+        };
         let goes = |r: &&mut Redo| r.place == Place::Here && is_among(r.addr, line, mask);
         for redo in self.redo.iter_mut().filter(goes) {
             redo.place = sent;
         }
-        Meaning::Data.token(number as u64)
+        DataWrite { number, epoch, forced }
     }
 
     /// As the paper says: the entries are just dropped.
-    fn discard_silently(&mut self, m: &mut Machine, line: LineAddr, mask: WordMask) {
+    fn discard_silently(&mut self, port: &mut Port<'_>, line: LineAddr, mask: WordMask) {
         let mut dropped = std::mem::take(&mut self.taken);
         self.redo.take(|r| is_among(r.addr, line, mask), &mut dropped);
         for redo in dropped.drain(..) {
-            m.count().redo_discarded_at_home += 1;
-            m.note(|| format!("the redo entry of {} is dropped", redo.addr));
+            port.emit(Event::RedoDropped { addr: redo.addr });
             self.logs.end(redo.tx.thread).redo -= 1;
             if redo.late {
                 self.late_given_up(redo.owner, 1);
@@ -100,73 +122,52 @@ impl Morlog {
     }
 
     /// A line of data is durable.
-    pub(super) fn data_durable(&mut self, m: &mut Machine, number: usize) {
-        let DataWrite { epoch, forced } = self.data_in_flight.remove(number);
+    pub fn data_durable(&mut self, port: &mut Port<'_>, data: DataWrite) {
+        let DataWrite { number, epoch, forced } = data;
         for redo in self.redo.iter_mut().filter(|r| r.place == Place::Leaving(number)) {
             redo.place = Place::Home;
-            m.count().redo_discarded_at_home += 1;
-            m.cover(Cover::RedoAtHome as usize);
-            m.note(|| format!("{} is at home: its redo data need not be logged", redo.addr));
+            port.emit(Event::RedoAtHome { addr: redo.addr });
         }
-        self.last_seen = m.now();
+        self.last_seen = port.now();
         self.data_writes.durable(epoch);
         if forced {
             self.scanner.forced_durable();
         }
         if self.table.as_mut().is_some_and(|table| table.durable(number)) {
-            self.table_moved(m);
+            self.table_moved(port);
         }
-        self.try_to_truncate(m);
+        self.try_to_truncate(port);
     }
 
     /// A scan forces a line home. Redo data of committed transactions that only an L1 has goes with it; that of
     /// running ones stays there.
-    pub(super) fn force_write_back(&mut self, m: &mut Machine, Forced { line, .. }: Forced) {
+    pub fn force_write_back(&mut self, port: &mut Port<'_>, Forced { line, .. }: Forced) {
         for core in 0..self.cores {
             let Some(states) = self.states.get(core, line).copied() else { continue };
             let is_late = self.transaction_of(states.owner).is_some_and(|(_, late)| late);
             if is_late && states.ulog_words().next().is_some() {
-                m.cover(Cover::LateByScan as usize);
+                port.emit(Event::LateByScan);
                 self.states.remove(core, line);
-                self.save_redo(m, &states);
+                self.save_redo(port, &states);
             }
         }
-        m.note(|| format!("scan forces {line} home"));
-        if !self.write_line_back(m, line, true) {
+        port.emit(Event::ForcedHome { line });
+        if !self.write_line_back(port, line, true) {
             // It stays dirty; once its words go home, a scan finds it again.
             self.scanner.forced_durable();
         }
     }
 
     /// Writes a dirty line back that stays where it is. Returns whether there was anything to write.
-    pub(super) fn write_line_back(
-        &mut self,
-        m: &mut Machine,
-        line: LineAddr,
-        forced: bool,
-    ) -> bool {
-        let after = self.order_before(m, line);
+    pub fn write_line_back(&mut self, port: &mut Port<'_>, line: LineAddr, forced: bool) -> bool {
+        let after = self.order_before(port, line);
         let mask = !self.parking.mask(line);
         if mask == 0 {
             return false;
         }
-        let token = self.data_leaves(m, line, mask, forced);
-        self.cached_leaves(line, token);
-        let was_dirty = m.write_back(line, |write| {
-            (write.after, write.token, write.mask) = (after, token, mask);
-        });
+        let data = self.cached_words_leave(port, line, mask, forced);
+        let was_dirty = port.write_back_words(line, mask, after, Some(Write::Data(data)));
         assert!(was_dirty, "it has just been seen dirty");
         true
-    }
-
-    /// The transaction table hears that what caches have of a line leaves, in the write of this token.
-    pub(super) fn cached_leaves(&mut self, line: LineAddr, token: Token) {
-        if let Some(table) = &mut self.table {
-            let number = Meaning::of(token).1 as usize;
-            table.leaves(Holder::Cached(line), number);
-            if self.mutants.has(Mutant::TableCountsSent) {
-                table.durable(number);
-            }
-        }
     }
 }

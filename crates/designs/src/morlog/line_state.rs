@@ -6,6 +6,8 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::{LINE_BYTES, LineAddr, WORDS_PER_LINE};
 use graven_machine::config::L1Config;
 
+use crate::packed_log::Record;
+
 /// State of a word (Fig. 8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
@@ -25,6 +27,13 @@ pub enum State {
 pub struct Owner {
     pub thread: ThreadId,
     pub id: u16,
+}
+
+impl Owner {
+    /// A record of the transaction, to be filled in.
+    pub fn record(self) -> Record {
+        Record { thread: self.thread as u8, tx: self.id, ..Record::BLANK }
+    }
 }
 
 /// A line's extension.

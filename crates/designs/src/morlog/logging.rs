@@ -1,57 +1,66 @@
 //! Stores into entries, entries into buffers, and out of them into the log (§III-B, Fig. 8).
 
-use super::buffers::{Place, Redo, UndoRedo, Waiting};
-use super::line_state::{Line, Owner, State};
-use super::table::Holder;
-use super::{Cover, DRAIN, InFlight, Meaning, Morlog, Mutant, Running};
-use crate::packed_log::{Kind, RECORDS_PER_GROUP, Record, dirty_bytes};
-use graven_base::ids::Tx;
-use graven_base::memory::LineAddr;
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::{Cycle, NEVER};
 use graven_machine::design::{Stall, Store};
-use graven_machine::machine::Machine;
-use graven_machine::request::OrderSeq;
+use graven_machine::request::WriteOrder;
+
+use super::Mutant;
+use super::buffers::{Place, Redo, UndoRedo, Waiting};
+use super::event::Event;
+use super::line_state::{Line, Owner, State};
+use super::protocol::{InFlight, Morlog, Port, Running, Timer, Write};
+use super::table::Holder;
+use crate::packed_log::{Kind, RECORDS_PER_GROUP, Record, dirty_bytes};
 
 /// Entries that leave a buffer together: as many as a metadata block holds.
 const TOGETHER: usize = RECORDS_PER_GROUP;
 
 impl Morlog {
-    pub(super) fn log_store(&mut self, m: &mut Machine, store: &Store) -> Stall {
+    // ---- stores (Fig. 8) -----------------------------------------------------------------------
+
+    /// A store goes where the state of its word says: into the entry in the buffer, into the L1 only, or into a new
+    /// entry.
+    pub fn log_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
         if self.dirty_flags && store.old == store.new {
-            m.count().log_entries_ignored += 1;
+            port.emit(Event::Ignored);
             return Stall::None;
         }
         if self.parking.holds(store.tx, store.addr) {
-            return self.park(m, store);
+            return self.park(port, store);
         }
         let (line, word) = (store.addr.line(), store.addr.word_in_line());
-        let owner = self.owner(store.tx);
-        self.take_over_line(m, store.core, line, owner);
-        if self.merge(m, store) {
+        self.take_over_line(port, store.core, line, self.owner(store.tx));
+        if self.merge(port, store) {
             return Stall::None;
         }
-        let state = self.states.get(store.core, line).map_or(State::Clean, |l| l.states[word]);
-        match state {
-            State::ULog => self.update_in_l1(store, word),
-            State::URLog => {
-                if !self.has_space(store.tx, 1) {
-                    return self.wait_for_space(m, store.tx.thread);
-                }
-                m.cover(Cover::Ulog as usize);
-                m.note(|| format!("{} is ULog: its redo data stays in the L1", store.addr));
-                self.logs.end(store.tx.thread).redo += 1;
-                self.running_of(store).ulog += 1;
+        match self.states.get(store.core, line).map_or(State::Clean, |l| l.states[word]) {
+            State::ULog => {
                 self.update_in_l1(store, word);
+                Stall::None
             }
-            State::Clean | State::Dirty => return self.new_entry(m, store),
+            State::URLog => self.becomes_ulog(port, store, word),
+            State::Clean | State::Dirty => self.new_entry(port, store),
         }
+    }
+
+    /// URLog → ULog: the undo+redo entry is durable, and redo data stays in the L1 from now on.
+    fn becomes_ulog(&mut self, port: &mut Port<'_>, store: &Store, word: usize) -> Stall {
+        if !self.has_space(store.tx, 1) {
+            return self.wait_for_space(port, store.tx.thread);
+        }
+        port.emit(Event::BecomesULog { addr: store.addr });
+        self.logs.end(store.tx.thread).redo += 1;
+        self.running_of(store).ulog += 1;
+        self.update_in_l1(store, word);
         Stall::None
     }
 
     /// The L1 word takes the redo data in place.
     fn update_in_l1(&mut self, store: &Store, word: usize) {
         let changed = self.changed(store.old, store.new);
-        let replaces = self.has(Mutant::FlagOfLastStore);
+        let replaces = self.mutants.has(Mutant::FlagOfLastStore);
         let line = self.states.get(store.core, store.addr.line()).expect("it has states");
         if line.states[word] == State::URLog || replaces {
             line.dirty[word] = 0;
@@ -67,8 +76,8 @@ impl Morlog {
     }
 
     /// Puts a store into the undo+redo entry that its transaction has in the buffer for the word.
-    fn merge(&mut self, m: &mut Machine, store: &Store) -> bool {
-        let takes_undo = self.has(Mutant::MergeTakesUndo);
+    fn merge(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
+        let takes_undo = self.mutants.has(Mutant::MergeTakesUndo);
         let Some(entry) = self.undo_redo.find(store.addr, store.tx) else {
             return false;
         };
@@ -78,27 +87,37 @@ impl Morlog {
             *undo = store.old;
         }
         self.touched(store.tx, Holder::Cached(store.addr.line()));
-        m.count().log_entries_merged += 1;
-        m.cover(Cover::Merged as usize);
-        m.note(|| {
-            format!("a store of {:#x} is merged into the entry of {}", store.new, store.addr)
-        });
+        port.emit(Event::Merged { addr: store.addr, value: store.new });
         true
     }
 
     /// The first store to a word, or the first since its states were lost: an undo+redo entry.
-    fn new_entry(&mut self, m: &mut Machine, store: &Store) -> Stall {
+    fn new_entry(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
         let Store { tx, core, addr, old, new } = *store;
         if !self.has_space_for_first(tx) {
-            return self.wait_for_space(m, tx.thread);
+            return self.wait_for_space(port, tx.thread);
         }
-        if !self.has_place(m, tx.thread) {
+        if !self.has_place(port, tx.thread) {
             return Stall::Retry;
         }
-        let owes = self.discard_stored_again(m, store) && !self.has(Mutant::DebtIsForgotten);
+        let owes =
+            self.discard_stored_again(port, store) && !self.mutants.has(Mutant::DebtIsForgotten);
         self.core_of[tx.thread as usize] = core;
         self.running_of(store);
         self.logs.end(tx.thread).undo_redo += 1;
+        self.becomes_dirty(store);
+        self.touched(tx, Holder::Cached(addr.line()));
+        let what = Waiting::Entry { addr, undo: old, redo: new, owes };
+        self.undo_redo.push(tx, core, what, port.now());
+        let occupied = self.undo_redo.len();
+        port.emit(Event::UndoRedoEntry { addr, undo: old, redo: new, occupied });
+        self.drain(port);
+        Stall::None
+    }
+
+    /// Clean → Dirty: the word's undo+redo entry is not durable. Its line has an extension from now on.
+    fn becomes_dirty(&mut self, store: &Store) {
+        let Store { tx, core, addr, .. } = *store;
         let (line, owner) = (addr.line(), self.owner(tx));
         if self.states.get(core, line).is_none() {
             self.states.add(core, line, owner);
@@ -106,18 +125,10 @@ impl Morlog {
         }
         let states = self.states.get(core, line).expect("it has been added");
         states.states[addr.word_in_line()] = State::Dirty;
-        self.touched(tx, Holder::Cached(line));
-        m.note(|| format!("undo+redo entry of {addr}: {old:#x} -> {new:#x}"));
-        self.undo_redo.push(tx, core, Waiting::Entry { addr, undo: old, redo: new, owes }, m.now());
-        m.count().log_entries += 1;
-        let max = &mut m.count().log_buffer_max;
-        *max = (*max).max(self.undo_redo.len() as u64);
-        self.drain(m);
-        Stall::None
     }
 
     /// The store's transaction, which has records from now on.
-    pub(super) fn running_of(&mut self, store: &Store) -> &mut Running {
+    pub fn running_of(&mut self, store: &Store) -> &mut Running {
         let Store { tx, core, .. } = *store;
         let log = self.logs.end(tx.thread);
         let first_group = log.packer.tail();
@@ -132,34 +143,34 @@ impl Morlog {
     }
 
     /// Redo data of the word in the redo buffer is superseded (§III-B). Returns whether there was any.
-    pub(super) fn discard_stored_again(&mut self, m: &mut Machine, store: &Store) -> bool {
-        if self.has(Mutant::RedoOutlivesStore) {
+    pub fn discard_stored_again(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
+        if self.mutants.has(Mutant::RedoOutlivesStore) {
             return false;
         }
-        let dropped = self.redo.discard(|r| r.tx == store.tx && r.addr == store.addr);
-        if dropped > 0 {
-            self.logs.end(store.tx.thread).redo -= dropped as u64;
-            m.count().redo_discarded_stored_again += dropped as u64;
-            m.cover(Cover::RedoStoredAgain as usize);
-            m.note(|| format!("{} is stored to again: its redo entry is dropped", store.addr));
+        let entries = self.redo.discard(|r| r.tx == store.tx && r.addr == store.addr);
+        if entries > 0 {
+            self.logs.end(store.tx.thread).redo -= entries as u64;
+            port.emit(Event::RedoStoredAgain { addr: store.addr, entries });
         }
-        dropped > 0
+        entries > 0
     }
+
+    // ---- states and redo data that leave an L1 -------------------------------------------------
 
     /// A line's states belong to one transaction. If they are another's, they are void: but redo data
     /// that only the L1 has is saved first.
-    fn take_over_line(&mut self, m: &mut Machine, core: u32, line: LineAddr, owner: Owner) {
+    fn take_over_line(&mut self, port: &mut Port<'_>, core: u32, line: LineAddr, owner: Owner) {
         let Some(states) = self.states.get(core, line) else { return };
         if states.owner == owner || self.mutants.has(Mutant::OwnersAreNotCompared) {
             return;
         }
         let old = self.states.remove(core, line).expect("just seen");
-        m.cover(Cover::OwnerChanged as usize);
-        self.save_redo(m, &old);
+        port.emit(Event::OwnerChanged);
+        self.save_redo(port, &old);
     }
 
     /// Makes redo entries of the words that only the L1 has the redo data of; the states are gone.
-    pub(super) fn save_redo(&mut self, m: &mut Machine, old: &Line) {
+    pub fn save_redo(&mut self, port: &mut Port<'_>, old: &Line) {
         for word in old.ulog_words() {
             let addr = old.line.word(word);
             let Some((tx, late)) = self.transaction_of(old.owner) else { continue };
@@ -167,17 +178,16 @@ impl Morlog {
                 let running = self.running[tx.thread as usize].as_mut();
                 running.expect("it is not late").ulog -= 1;
             }
-            self.make_room_for_redo(m);
-            let (value, dirty) = (m.load(addr), old.dirty[word]);
-            m.note(|| format!("redo entry of {addr}: {value:#x}"));
-            m.count().log_redo_entries += 1;
+            self.make_room_for_redo(port);
+            let (value, dirty) = (port.cached_word(addr), old.dirty[word]);
+            port.emit(Event::RedoEntry { addr, value });
             let (owner, place) = (old.owner, Place::Here);
             self.redo.push(Redo { tx, owner, addr, value, dirty, late, place });
         }
     }
 
     /// The transaction that ids stand for, and whether it has committed.
-    pub(super) fn transaction_of(&self, owner: Owner) -> Option<(Tx, bool)> {
+    pub fn transaction_of(&self, owner: Owner) -> Option<(Tx, bool)> {
         let running = self.running[owner.thread as usize].as_ref().map(|r| r.tx);
         if let Some(tx) = running.filter(|&tx| self.owner(tx) == owner) {
             return Some((tx, false));
@@ -185,11 +195,13 @@ impl Morlog {
         self.ended.iter().rev().find(|e| e.owner == owner).map(|e| (e.tx, true))
     }
 
+    // ---- out of the undo+redo buffer -----------------------------------------------------------
+
     /// Whether an entry finds a place in the undo+redo buffer; if not, the thread waits for one.
-    pub(super) fn has_place(&mut self, m: &mut Machine, thread: u32) -> bool {
+    pub fn has_place(&mut self, port: &mut Port<'_>, thread: ThreadId) -> bool {
         if self.undo_redo.is_full() {
-            m.cover(Cover::BufferFull as usize);
-            self.drain(m);
+            port.emit(Event::BufferFull);
+            self.drain(port);
         }
         let full = self.undo_redo.is_full();
         if full {
@@ -200,75 +212,68 @@ impl Morlog {
 
     /// Sends what is due of the undo+redo buffer, as far as write queues have places, and sets the timer
     /// for the rest.
-    pub(super) fn drain(&mut self, m: &mut Machine) {
+    pub fn drain(&mut self, port: &mut Port<'_>) {
         while let Some(due) = self.undo_redo.due() {
-            if due > m.now() {
-                return self.drain_by(m, due);
+            if due > port.now() {
+                return self.drain_by(port, due);
             }
-            if !self.logs.ends.iter().all(|log| log.packer.has_room(m)) {
+            if !self.logs.ends.iter().all(|log| log.packer.has_room(port)) {
                 // A place becomes free by some event, so it is enough to look after the next one.
-                let next = m.memory.shared.events.next_at();
-                let at = if next == NEVER { m.now() + 1 } else { next.max(m.now() + 1) };
-                return self.drain_by(m, at);
+                return self.drain_by(port, port.next_change());
             }
-            self.send_undo_redo(m, TOGETHER);
+            self.send_undo_redo(port, TOGETHER);
         }
     }
 
-    fn drain_by(&mut self, m: &mut Machine, at: Cycle) {
-        if at < self.drain_at || self.drain_at <= m.now() {
+    /// Has the timer of the undo+redo buffer fire at this cycle, or earlier.
+    fn drain_by(&mut self, port: &mut Port<'_>, at: Cycle) {
+        if at < self.drain_at || self.drain_at <= port.now() {
             self.drain_at = at;
-            m.set_timer(at, DRAIN);
+            port.set_timer(at, Timer::Drain);
         }
     }
 
-    /// Sends the oldest so many of the undo+redo buffer, or as many as there are.
-    pub(super) fn send_undo_redo(&mut self, m: &mut Machine, count: usize) -> usize {
-        let count = count.min(self.undo_redo.len());
-        let mut left = count;
+    /// The timer of the undo+redo buffer. Earlier ones than the last one set are void.
+    pub fn drain_timer(&mut self, port: &mut Port<'_>) {
+        if port.now() == self.drain_at {
+            self.drain_at = NEVER;
+            self.drain(port);
+        }
+    }
+
+    /// Sends the oldest entries of the undo+redo buffer, so many or as many as there are.
+    pub fn send_undo_redo(&mut self, port: &mut Port<'_>, count: usize) {
+        let mut left = count.min(self.undo_redo.len());
         while left > 0 {
             left = self.pack_undo_redo(left);
             if left == 0 {
                 self.fill_block();
             }
-            self.send_batches(m);
+            self.send_batches(port);
         }
-        count
     }
 
     /// The batch at hand takes along the undo+redo entries behind it that its last metadata block has room for.
     /// (With several logs they could be of another.)
-    pub(super) fn fill_block(&mut self) {
+    pub fn fill_block(&mut self) {
         if let [batch] = &self.batches[..] {
             let room = batch.len().next_multiple_of(TOGETHER) - batch.len();
             self.pack_undo_redo(room.min(self.undo_redo.len()));
         }
     }
 
-    /// Moves the oldest so many of the undo+redo buffer into the batches at hand; with several logs, up to
+    /// Moves so many of the oldest entries of the undo+redo buffer into the batches at hand; with several logs, up to
     /// the first commit record among them. Returns how many are left.
-    pub(super) fn pack_undo_redo(&mut self, count: usize) -> usize {
+    pub fn pack_undo_redo(&mut self, count: usize) -> usize {
         for left in (0..count).rev() {
             let UndoRedo { tx, core, what, .. } = self.undo_redo.pop().expect("so many are there");
-            let owner = self.owner(tx);
-            let blank = Record { thread: tx.thread as u8, tx: owner.id, ..Record::BLANK };
-            let log = self.logs.of(tx.thread);
             match what {
                 Waiting::Entry { addr, undo, redo, owes } => {
-                    self.logs.ends[log].undo_redo -= 1;
-                    let dirty = self.changed(undo, redo);
-                    if dirty == 0 && !owes {
-                        // The word has its old value again: nothing to undo, nothing to redo.
-                        self.silent(core, owner, addr.line(), addr.word_in_line());
-                        continue;
-                    }
-                    let record = Record { kind: Kind::UndoRedo, addr, undo, redo, dirty, ..blank };
-                    self.batches[log].push(record);
-                    self.in_flight.push_back(InFlight { order: 0, core, owner, addr });
+                    self.pack_entry(tx, core, addr, [undo, redo], owes);
                 }
                 Waiting::Commit { ulog, number } => {
                     self.pack_commit(tx, number, ulog);
-                    if self.logs.ends.len() > 1 && !self.has(Mutant::RecordsPassCommits) {
+                    if self.logs.ends.len() > 1 && !self.mutants.has(Mutant::RecordsPassCommits) {
                         return left;
                     }
                 }
@@ -277,29 +282,47 @@ impl Morlog {
         0
     }
 
-    /// An entry without a changed byte is dropped; its word is as if it had not been stored to.
-    fn silent(&mut self, core: u32, owner: Owner, line: LineAddr, word: usize) {
-        if let Some(states) = self.states.get(core, line)
+    /// Moves an undo+redo entry into the batches at hand. One without a changed byte is dropped: the word has its old
+    /// value again, there is nothing to undo and nothing to redo, and it is as if it had not been stored to.
+    fn pack_entry(&mut self, tx: Tx, core: u32, addr: Addr, [undo, redo]: [u64; 2], owes: bool) {
+        let (log, owner) = (self.logs.of(tx.thread), self.owner(tx));
+        self.logs.ends[log].undo_redo -= 1;
+        let dirty = self.changed(undo, redo);
+        if dirty == 0 && !owes {
+            self.leaves_dirty(core, owner, addr, State::Clean);
+            self.silent_dropped += 1;
+            return;
+        }
+        let record = Record { kind: Kind::UndoRedo, addr, undo, redo, dirty, ..owner.record() };
+        self.batches[log].push(record);
+        self.in_flight.push_back(InFlight { order: WriteOrder::NONE, core, owner, addr });
+    }
+
+    /// A word whose undo+redo entry is dropped or durable goes from Dirty to another state, if its line's states are
+    /// still those of the transaction.
+    fn leaves_dirty(&mut self, core: u32, owner: Owner, addr: Addr, to: State) {
+        let word = addr.word_in_line();
+        if let Some(states) = self.states.get(core, addr.line())
             && states.owner == owner
             && states.states[word] == State::Dirty
         {
-            states.states[word] = State::Clean;
+            states.states[word] = to;
         }
-        self.silent_dropped += 1;
     }
 
+    // ---- into the log --------------------------------------------------------------------------
+
     /// Sends the batches at hand.
-    pub(super) fn send_batches(&mut self, m: &mut Machine) {
-        let silent = std::mem::take(&mut self.silent_dropped);
-        if silent > 0 {
-            m.cover(Cover::Silent as usize);
-            m.count().log_entries_ignored += silent;
+    pub fn send_batches(&mut self, port: &mut Port<'_>) {
+        let entries = std::mem::take(&mut self.silent_dropped);
+        if entries > 0 {
+            port.emit(Event::SilentDropped { entries });
         }
-        let mut undo_order = 0;
+        let mut undo_order = WriteOrder::NONE;
         for log in 0..self.batches.len() {
             let mut batch = std::mem::take(&mut self.batches[log]);
             if !batch.is_empty() {
-                let order = self.send_batch(m, log, &batch);
+                let order = self.send_batch(port, log, &batch);
                 if batch.iter().any(|r| r.kind == Kind::UndoRedo) {
                     undo_order = order;
                 }
@@ -307,82 +330,82 @@ impl Morlog {
             batch.clear();
             self.batches[log] = batch;
         }
-        if undo_order != 0 {
+        if !undo_order.is_none() {
             self.last_undo = undo_order;
-            for sent in self.in_flight.iter_mut().rev().take_while(|sent| sent.order == 0) {
+            for sent in self.in_flight.iter_mut().rev().take_while(|sent| sent.order.is_none()) {
                 sent.order = undo_order;
             }
         }
         for thread in self.waiting_for_buffer.drain(..) {
-            m.release(thread);
+            port.release(thread);
         }
     }
 
-    fn send_batch(&mut self, m: &mut Machine, log: usize, batch: &[Record]) -> OrderSeq {
+    /// Sends a batch to a log. Commits, and transactions with late redo data, learn what they have to wait for.
+    fn send_batch(&mut self, port: &mut Port<'_>, log: usize, batch: &[Record]) -> WriteOrder {
         let head = self.logs.ends[log].head;
         let packer = &mut self.logs.ends[log].packer;
-        let sent = packer.send(m, batch, |order| Meaning::Log.token(order));
+        let sent = packer.send(port, batch, |_| Write::Log);
         debug_assert!(packer.tail() - head <= packer.log().groups, "room was kept");
         if sent.group > 0 && sent.group.is_multiple_of(packer.log().groups) {
-            m.cover(Cover::LogWrapped as usize);
+            port.emit(Event::LogWrapped);
         }
-        for record in batch {
-            m.note(|| format!("log {log}, group {}: {record}", sent.group));
+        for &record in batch {
+            port.emit(Event::RecordSent { log, group: sent.group, record });
             let owner = Owner { thread: record.thread.into(), id: record.tx };
-            let words = match record.kind {
-                Kind::Redo if record.late => 1,
-                Kind::InPlace if record.late => record.dirty.count_ones(),
-                Kind::Commit => {
-                    self.commit_sent(owner, sent.order);
-                    continue;
+            match record.kind {
+                Kind::Redo if record.late => self.late_sent(owner, 1, sent.order),
+                Kind::InPlace if record.late => {
+                    self.late_sent(owner, record.dirty.count_ones(), sent.order);
                 }
-                _ => continue,
-            };
-            m.cover(Cover::LateRedo as usize);
-            self.late_sent(owner, words, sent.order);
+                Kind::Commit => self.commit_sent(owner, sent.order),
+                Kind::UndoRedo | Kind::Redo | Kind::InPlace => {}
+            }
         }
         sent.order
     }
 
+    // ---- out of the redo buffer ----------------------------------------------------------------
+
     /// If the redo buffer is full, its oldest entries leave.
-    pub(super) fn make_room_for_redo(&mut self, m: &mut Machine) {
+    pub fn make_room_for_redo(&mut self, port: &mut Port<'_>) {
         if !self.redo.is_full() {
             return;
         }
-        m.cover(Cover::RedoBufferFull as usize);
+        port.emit(Event::RedoBufferFull);
         let mut taken = std::mem::take(&mut self.taken);
         self.redo.take_oldest(TOGETHER, &mut taken);
-        self.send_redo(m, &mut taken);
+        self.send_redo(port, &mut taken);
         self.taken = taken;
     }
 
-    /// Such entries leave the redo buffer for the log.
-    pub(super) fn send_redo_where(&mut self, m: &mut Machine, which: impl Fn(&Redo) -> bool) {
+    /// Entries that are wanted leave the redo buffer for the log.
+    pub fn send_redo_where(&mut self, port: &mut Port<'_>, which: impl Fn(&Redo) -> bool) {
         let mut taken = std::mem::take(&mut self.taken);
         self.redo.take(which, &mut taken);
-        self.send_redo(m, &mut taken);
+        self.send_redo(port, &mut taken);
         self.taken = taken;
     }
 
     /// Sends redo entries that have been taken out of the buffer, and forgets them.
-    pub(super) fn send_redo(&mut self, m: &mut Machine, taken: &mut Vec<Redo>) {
+    pub fn send_redo(&mut self, port: &mut Port<'_>, taken: &mut Vec<Redo>) {
         // A late entry follows its commit record, which may still be in the undo+redo buffer.
         let ahead = taken.iter().filter(|r| r.late).map(|r| self.undo_redo.ahead_of(r.tx)).max();
         if let Some(ahead) = ahead.filter(|&ahead| ahead > 0) {
-            self.send_undo_redo(m, ahead);
+            self.send_undo_redo(port, ahead);
         }
-        self.pack_redo(m, taken);
-        self.send_batches(m);
+        self.pack_redo(port, taken);
+        self.send_batches(port);
     }
 
     /// Moves redo entries into the batches at hand. Those that are at home leave a record of that, one for
     /// the words of a line.
-    pub(super) fn pack_redo(&mut self, m: &mut Machine, taken: &mut Vec<Redo>) {
+    pub fn pack_redo(&mut self, port: &mut Port<'_>, taken: &mut Vec<Redo>) {
         for redo in taken.drain(..) {
             let Redo { tx, owner, addr, value, dirty, late, place } = redo;
             let log = self.logs.of(tx.thread);
             self.logs.ends[log].redo -= 1;
-            let of = Record { thread: tx.thread as u8, tx: owner.id, late, ..Record::BLANK };
+            let of = Record { late, ..owner.record() };
             let batch = &mut self.batches[log];
             if place != Place::Home {
                 batch.push(Record { kind: Kind::Redo, addr, redo: value, dirty, ..of });
@@ -392,7 +415,7 @@ impl Morlog {
             let at = match batch.iter().position(|r| Record { dirty: 0, ..*r } == home) {
                 Some(at) => at,
                 None => {
-                    m.count().redo_in_place_records += 1;
+                    port.emit(Event::InPlaceRecord);
                     batch.push(home);
                     batch.len() - 1
                 }
@@ -401,30 +424,23 @@ impl Morlog {
         }
     }
 
-    /// Records are durable: words whose entries are among them are URLog now, commits are acknowledged.
-    pub(super) fn records_durable(&mut self, m: &mut Machine) {
-        while let Some(sent) = self.in_flight.front()
-            && m.memory.shared.durability.order.reached(sent.order)
-            && sent.order != 0
-        {
-            let sent = self.in_flight.pop_front().expect("just seen");
-            self.word_is_urlog(&sent);
-        }
-        self.retire(m);
-    }
+    // ---- durable records, and room -------------------------------------------------------------
 
-    fn word_is_urlog(&mut self, sent: &InFlight) {
-        let word = sent.addr.word_in_line();
-        if let Some(states) = self.states.get(sent.core, sent.addr.line())
-            && states.owner == sent.owner
-            && states.states[word] == State::Dirty
+    /// Records are durable: words whose entries are among them are URLog now, commits are acknowledged.
+    pub fn records_durable(&mut self, port: &mut Port<'_>) {
+        while let Some(sent) = self.in_flight.front()
+            && !sent.order.is_none()
+            && port.is_durable(sent.order)
         {
-            states.states[word] = State::URLog;
+            let InFlight { core, owner, addr, .. } = *sent;
+            self.in_flight.pop_front();
+            self.leaves_dirty(core, owner, addr, State::URLog);
         }
+        self.retire(port);
     }
 
     /// Whether a transaction's log has room for an entry, and if it is the first, for what comes with that.
-    pub(super) fn has_space_for_first(&self, tx: Tx) -> bool {
+    pub fn has_space_for_first(&self, tx: Tx) -> bool {
         match self.running[tx.thread as usize] {
             Some(_) => self.has_space(tx, 1),
             None => self.has_space(tx, 3) && self.has_table_entry(),
@@ -432,7 +448,7 @@ impl Morlog {
     }
 
     /// Whether a transaction's log has room for so many groups more.
-    pub(super) fn has_space(&self, tx: Tx, groups: u64) -> bool {
+    pub fn has_space(&self, tx: Tx, groups: u64) -> bool {
         self.logs.ends[self.logs.of(tx.thread)].free_groups() >= groups
     }
 }

@@ -47,15 +47,16 @@ pub fn lines(config: &Config) -> u64 {
     bytes(config) / LINE_BYTES
 }
 
+/// The mutants of the log itself.
 fn faults(context: &DesignContext) -> Faults {
-    let has = |mutant| context.mutants.has(mutant);
+    let mutants = context.mutants();
     Faults {
-        torn_bit_stays: has(Mutant::TornBitStays),
-        one_torn_bit: has(Mutant::OneTornBit),
-        not_cleared: has(Mutant::LogNotCleared),
-        metadata_first: has(Mutant::MetadataFirst),
-        holes_are_skipped: has(Mutant::HolesAreSkipped),
-        both_differential: has(Mutant::BothDifferential),
+        torn_bit_stays: mutants.has(Mutant::TornBitStays),
+        one_torn_bit: mutants.has(Mutant::OneTornBit),
+        not_cleared: mutants.has(Mutant::LogNotCleared),
+        metadata_first: mutants.has(Mutant::MetadataFirst),
+        holes_are_skipped: mutants.has(Mutant::HolesAreSkipped),
+        both_differential: mutants.has(Mutant::BothDifferential),
     }
 }
 
@@ -85,6 +86,7 @@ fn per_thread(bytes: u64, context: &DesignContext) -> u64 {
     share / LINE_BYTES * LINE_BYTES
 }
 
+/// Refuses logs that do not fit, or hold too little.
 pub fn check(context: &DesignContext) -> Result<(), ConfigError> {
     let (config, bytes) = (&context.config, bytes(&context.config));
     if config.get::<MorlogConfig>().log_type == LogType::PerThread {

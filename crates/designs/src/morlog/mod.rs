@@ -2,7 +2,9 @@
 //!
 //! | file | what | paper |
 //! |---|---|---|
-//! | `mod` | the design's state and events; mutants | §III-A |
+//! | `mod` | parameters, mutants | §III-A, §VI-A |
+//! | `protocol` | the design's state, and what it does when the machine calls | §III-A |
+//! | `event` | what happens, counted and narrated; cover points | |
 //! | `line_state` | the L1 extension: owners and word states | §III-B, Fig. 7, Fig. 8 |
 //! | `buffers` | the undo+redo and the redo buffer | §III-B |
 //! | `logging` | stores; entries into buffers, out of them, into the log | §III-B |
@@ -14,7 +16,6 @@
 //! | `table` | truncation by a transaction table | §III-F |
 //! | `recovery` | recovery | §III-E |
 //! | `cost` | what the hardware costs | §III-D, §IV-C |
-//! | `cover` | states worth reaching | |
 //!
 //! The first store to a word in a transaction makes an undo+redo entry, which goes to the log soon (*eager
 //! undo*); stores after that leave their value in the L1, and a redo entry is made when the line leaves
@@ -55,42 +56,27 @@
 mod buffers;
 mod commit;
 mod cost;
-mod cover;
+mod event;
 mod home;
 mod line_state;
 mod logging;
 mod logs;
 mod non_temporal;
+mod protocol;
 mod recovery;
 mod table;
 mod truncation;
 
-use std::collections::VecDeque;
-
-use super::force_write_back::{self, DataWrites, Scanner, TagVisits};
-use super::packed_log::{Record, ULOG_MAX};
 use graven_base::config::{Config, ConfigError, Size};
-use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{Addr, LineAddr, LineData, WORD_BYTES, WordMask};
-use graven_base::time::{Cycle, NEVER};
+use graven_base::memory::WORD_BYTES;
 use graven_base::{choice, section};
-use graven_machine::config::L1Config;
-use graven_machine::config::traversal_cycles;
-use graven_machine::design::{
-    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::config::{L1Config, traversal_cycles};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Plug, plug};
 use graven_machine::mutants;
-use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
 
-use buffers::{Redo, RedoBuffer, UndoRedoBuffer};
-use commit::Ended;
-use cover::{COVER_POINTS, Cover};
-use line_state::{LineStates, Owner};
-use logs::Logs;
-use non_temporal::Parking;
-use table::TransactionTable;
-use truncation::Truncation;
+use crate::packed_log::ULOG_MAX;
+use event::COVER_POINTS;
+use protocol::Morlog;
 
 choice! {
     /// How logs are laid out (§III-F).
@@ -151,7 +137,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "MorLog (ISCA'20) §III, §IV",
     guarantee,
     section: Some(|| Box::new(MorlogConfig::default())),
-    build: |context| Ok(Box::new(Morlog::new(context)?)),
+    build,
     format: recovery::format,
     recover: recovery::recover,
     mutants: Mutant::NAMED,
@@ -174,6 +160,11 @@ pub const INFO: DesignInfo = DesignInfo {
     cost: cost::COSTS,
     ..DesignInfo::DEFAULT
 };
+
+fn build(context: &DesignContext) -> Result<Box<dyn Plug>, ConfigError> {
+    let morlog = plug(Morlog::new(context)?);
+    Ok(morlog.absorbing().with_l1_evictions().with_non_temporal_stores().into())
+}
 
 /// Parameters under stress where a parameter set says the rest.
 const STRESS: &[(&str, &[&str])] = &[
@@ -266,6 +257,7 @@ mutants! {
     RecoveryMovesHeadFirst = "recovery-moves-head-first";
 }
 
+/// Delay-persistence keeps a prefix of the transactions; an unsafe buffer keeps nothing.
 fn guarantee(config: &Config) -> Guarantee {
     let morlog = config.get::<MorlogConfig>();
     if morlog.undo_redo_entries >= traversal_cycles(config) {
@@ -353,6 +345,7 @@ pub const DP: DesignInfo = evaluated(
     ],
 );
 
+/// Refuses configurations in which the design cannot work.
 fn check(context: &DesignContext) -> Result<(), ConfigError> {
     let (config, morlog) = (&context.config, context.config.get::<MorlogConfig>());
     logs::check(context)?;
@@ -374,279 +367,4 @@ fn check(context: &DesignContext) -> Result<(), ConfigError> {
         return Err(config.inconsistent(&keys, why));
     }
     Ok(())
-}
-
-/// Timer tokens; a walk's has the thread above.
-const DRAIN: u64 = 1;
-const SCAN: u64 = 2;
-const WALK: u64 = 3;
-
-/// What a durable write means; the token has it in the low bits, and above the place among ordered writes,
-/// or the number of a data write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
-    /// Records.
-    Log = 1,
-    /// A head pointer.
-    Head,
-    /// A line of data.
-    Data,
-}
-
-impl Meaning {
-    fn token(self, number: u64) -> Token {
-        number << 2 | self as u64
-    }
-
-    fn of(token: Token) -> (Meaning, u64) {
-        let meaning = match token & 3 {
-            1 => Meaning::Log,
-            2 => Meaning::Head,
-            3 => Meaning::Data,
-            other => unreachable!("no token of this design: {other}"),
-        };
-        (meaning, token >> 2)
-    }
-}
-
-/// A transaction that runs and has records.
-#[derive(Debug)]
-struct Running {
-    tx: Tx,
-    core: u32,
-    /// No record of it lies before this group.
-    first_group: u64,
-    /// Its words in state ULog: the ulog counter.
-    ulog: u32,
-    /// Lines whose extension is, or was, its own.
-    lines: Vec<LineAddr>,
-}
-
-/// An undo+redo record on its way to the log.
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    order: OrderSeq,
-    core: u32,
-    owner: Owner,
-    addr: Addr,
-}
-
-/// A line of data on its way home.
-#[derive(Clone, Copy, Debug)]
-struct DataWrite {
-    epoch: u64,
-    forced: bool,
-}
-
-struct Morlog {
-    id_mask: u16,
-    delay_persistence: bool,
-    dirty_flags: bool,
-    /// Whether data waits for its undo data; not with an unsafe buffer.
-    ordered: bool,
-    walk_cycles: Cycle,
-    states: LineStates,
-    undo_redo: UndoRedoBuffer,
-    redo: RedoBuffer,
-    logs: Logs,
-    /// Per thread, its transaction once that has a record.
-    running: Vec<Option<Running>>,
-    /// In the order of their commits.
-    ended: VecDeque<Ended>,
-    in_flight: VecDeque<InFlight>,
-    /// Order of the last undo+redo records sent.
-    last_undo: OrderSeq,
-    /// When the timer of the undo+redo buffer fires.
-    drain_at: Cycle,
-    parking: Parking,
-    waiting_for_buffer: Vec<ThreadId>,
-    waiting_for_space: Vec<ThreadId>,
-    /// When the program last did anything that this design sees, or data came home.
-    last_seen: Cycle,
-    scanner: Scanner,
-    cuts: [truncation::Cut; 2],
-    data_writes: DataWrites,
-    data_in_flight: slab::Slab<DataWrite>,
-    truncation: Option<Truncation>,
-    table: Option<TransactionTable>,
-    mutants: MutantSet,
-    cores: u32,
-    /// Per thread, the core on which it was last seen to store.
-    core_of: Vec<u32>,
-    /// Batches at hand, by log, and entries taken out of the redo buffer; kept for their memory.
-    batches: Vec<Vec<Record>>,
-    taken: Vec<Redo>,
-    /// Entries dropped since the last batch because no byte had changed.
-    silent_dropped: u64,
-}
-
-impl Morlog {
-    fn new(context: &DesignContext) -> Result<Morlog, ConfigError> {
-        check(context)?;
-        let config = &context.config;
-        let morlog = config.get::<MorlogConfig>();
-        let interval = match morlog.scan_interval_cycles {
-            0 => force_write_back::interval_for(logs::lines(config), config),
-            given => given,
-        };
-        let has = |mutant| context.mutants.has(mutant);
-        let faults = force_write_back::Faults {
-            nothing_is_forced: has(Mutant::NothingIsForced),
-            ..Default::default()
-        };
-        let cores = config.get::<graven_machine::config::CoreConfig>().count;
-        let states = LineStates::new(config, cores);
-        let logs = Logs::new(context);
-        let cut = truncation::Cut::first(&logs);
-        let table = (morlog.truncation == Truncate::Table).then(|| {
-            let in_order = logs.ends.len() > 1 && !has(Mutant::TableInAnyOrder);
-            TransactionTable::new(morlog.transaction_table_entries, in_order)
-        });
-        Ok(Morlog {
-            id_mask: ((1u32 << morlog.transaction_id_bits) - 1) as u16,
-            delay_persistence: morlog.delay_persistence,
-            dirty_flags: morlog.dirty_flags,
-            ordered: morlog.undo_redo_entries < traversal_cycles(config),
-            walk_cycles: (states.sets() as u64).div_ceil(morlog.walk_sets_per_cycle.into()),
-            states,
-            undo_redo: UndoRedoBuffer::new(morlog.undo_redo_entries),
-            redo: RedoBuffer::new(morlog.redo_entries),
-            batches: vec![Vec::new(); logs.ends.len()],
-            logs,
-            running: (0..context.threads).map(|_| None).collect(),
-            ended: VecDeque::new(),
-            in_flight: VecDeque::new(),
-            last_undo: 0,
-            drain_at: NEVER,
-            parking: Parking::new(morlog.dram_lines, config),
-            waiting_for_buffer: Vec::new(),
-            waiting_for_space: Vec::new(),
-            last_seen: 0,
-            scanner: Scanner::new(config, interval, SCAN, TagVisits::FREE, faults),
-            cuts: [cut.clone(), cut],
-            data_writes: DataWrites::new(),
-            data_in_flight: slab::Slab::new(),
-            truncation: None,
-            table,
-            mutants: context.mutants,
-            cores,
-            core_of: vec![0; context.threads as usize],
-            taken: Vec::new(),
-            silent_dropped: 0,
-        })
-    }
-
-    fn has(&self, mutant: Mutant) -> bool {
-        self.mutants.has(mutant)
-    }
-
-    fn owner(&self, tx: Tx) -> Owner {
-        Owner { thread: tx.thread, id: tx.number as u16 & self.id_mask }
-    }
-}
-
-impl Plug for Morlog {
-    fn start(&mut self, m: &mut Machine) {
-        if self.table.is_none() {
-            self.scanner.start(m);
-        }
-    }
-
-    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        self.last_seen = m.now();
-        self.clear_states_if_ids_come_round(m, tx);
-        // What is running goes first: it may need room to end.
-        let log = &self.logs.ends[self.logs.of(tx.thread)];
-        if self.waiting_for_space.is_empty() && log.free_groups() > log.packer.log().groups / 8 {
-            return Stall::None;
-        }
-        self.wait_for_space(m, tx.thread)
-    }
-
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        self.last_seen = m.now();
-        self.log_store(m, store)
-    }
-
-    fn accepts_non_temporal(&mut self, _m: &mut Machine, tx: Tx, line: LineAddr) -> bool {
-        self.can_park(tx, line)
-    }
-
-    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        self.last_seen = m.now();
-        self.park(m, store)
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        self.last_seen = m.now();
-        if self.delay_persistence { self.commit_at_once(m, tx) } else { self.begin_commit(m, tx) }
-    }
-
-    fn wants_l1_evictions(&self) -> bool {
-        true
-    }
-
-    fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, _dirty: bool) {
-        self.line_leaves_l1(m, core, line);
-    }
-
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
-        let after = self.order_before(m, line);
-        let mask = !self.parking.mask(line);
-        if mask == 0 {
-            return RawAction::Absorb;
-        }
-        let token = self.data_leaves(m, line, mask, false);
-        self.cached_leaves(line, token);
-        if mask != WordMask::MAX && !self.has(Mutant::ParkedWordsLeave) {
-            let write = Write::line(WriteClass::Data, line, *content);
-            m.write(Write { mask, after, token, ..write }, 0);
-            return RawAction::Absorb;
-        }
-        RawAction::Send { after, token }
-    }
-
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
-        match self.read_parked(m, line) {
-            Some((content, latency)) => Fill::Buffer(content, latency),
-            None => Fill::Home,
-        }
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        match Meaning::of(token) {
-            (Meaning::Log, _) => self.records_durable(m),
-            (Meaning::Head, log) => self.head_durable(m, log as usize),
-            (Meaning::Data, number) => self.data_durable(m, number as usize),
-        }
-    }
-
-    fn timer(&mut self, m: &mut Machine, token: u64) {
-        match token & 3 {
-            DRAIN if m.now() == self.drain_at => {
-                self.drain_at = NEVER;
-                self.drain(m);
-            }
-            SCAN => self.scan_timer(m),
-            WALK => self.end_walk(m, (token >> 2) as ThreadId),
-            _ => {}
-        }
-    }
-
-    fn start_maintenance(&mut self, m: &mut Machine) {
-        match self.table {
-            Some(_) => self.press(m),
-            None => self.scanner.hasten(m),
-        }
-    }
-
-    fn shut_down(&mut self, m: &mut Machine) {
-        self.send_all_redo(m);
-    }
-
-    /// Undo+redo records on their way must arrive. Redo data of committed transactions, scans and truncations
-    /// are never urgent.
-    fn is_idle(&self) -> bool {
-        self.undo_redo.len() == 0
-    }
 }

@@ -11,19 +11,21 @@
 //! delay-persistence others may overwrite a word before its redo data is durable, and nothing could be rolled
 //! back). A cached store to a parked word of its own transaction goes to the region, too.
 
-use super::buffers::{Place, Redo};
-use super::table::Holder;
-use super::{Cover, Meaning, Morlog};
 use graven_base::config::Config;
 use graven_base::ids::Tx;
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use graven_base::time::Cycle;
-use graven_base::time::cycles;
+use graven_base::memory::{
+    Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, WordMask,
+};
+use graven_base::time::{Cycle, cycles};
 use graven_machine::config::{CoreConfig, DramConfig, PmConfig};
 use graven_machine::design::{Stall, Store};
-use graven_machine::machine::Machine;
 use graven_machine::media::overlay;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
+
+use super::buffers::{Place, Redo};
+use super::event::Event;
+use super::protocol::{Morlog, Port, Write};
+use super::table::Holder;
 
 /// A line of the region.
 #[derive(Clone, Copy, Debug)]
@@ -54,9 +56,22 @@ impl Parking {
         }
     }
 
+    /// The line of the region that is a transaction's for a home line.
     fn of(&self, tx: Tx, line: LineAddr) -> Option<usize> {
         let is = |p: &Parked| p.tx == tx && p.line == line;
         self.lines.iter().position(|p| p.as_ref().is_some_and(is))
+    }
+
+    /// Parks a word of a transaction that can be; returns the offset of its place in the region.
+    fn put(&mut self, tx: Tx, addr: Addr, value: u64) -> u64 {
+        let (line, word) = (addr.line(), addr.word_in_line());
+        let free = || self.lines.iter().position(Option::is_none);
+        let at = self.of(tx, line).or_else(free).expect("it could be parked");
+        let none = Parked { tx, line, mask: 0, data: [0; WORDS_PER_LINE] };
+        let parked = self.lines[at].get_or_insert(none);
+        parked.mask |= addr.word_mask();
+        parked.data[word] = value;
+        at as u64 * LINE_BYTES + word as u64 * WORD_BYTES
     }
 
     /// Whether a transaction has a word parked.
@@ -82,73 +97,66 @@ impl Parking {
 }
 
 impl Morlog {
-    pub(super) fn can_park(&self, tx: Tx, line: LineAddr) -> bool {
+    /// Whether a line of the region is, or could be, a transaction's for a home line.
+    pub fn can_park(&self, tx: Tx, line: LineAddr) -> bool {
         let parking = &self.parking;
         !self.delay_persistence
             && (parking.of(tx, line).is_some() || parking.lines.iter().any(Option::is_none))
     }
 
     /// Parks a word, and makes its redo entry.
-    pub(super) fn park(&mut self, m: &mut Machine, store: &Store) -> Stall {
+    pub fn park(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
         let Store { tx, addr, new, .. } = *store;
         if !self.has_space_for_first(tx) {
-            return self.wait_for_space(m, tx.thread);
+            return self.wait_for_space(port, tx.thread);
         }
-        let line = addr.line();
-        let free = || self.parking.lines.iter().position(Option::is_none);
-        let at = self.parking.of(tx, line).or_else(free).expect("it could be parked");
-        let none = Parked { tx, line, mask: 0, data: [0; WORDS_PER_LINE] };
-        let parked = self.parking.lines[at].get_or_insert(none);
-        parked.mask |= addr.word_mask();
-        parked.data[addr.word_in_line()] = new;
-        let place = m.memory.dram_start().plus(at as u64 * LINE_BYTES);
-        let place = place.plus(addr.word_in_line() as u64 * 8);
-        m.write(Write::words(WriteClass::Data, place, &[new]), m.bypass_cycles());
+        let place = port.dram_start().plus(self.parking.put(tx, addr, new));
+        let write = request::Write::words(WriteClass::Data, place, &[new]);
+        port.write(write, port.bypass_cycles());
 
         self.running_of(store);
-        self.touched(tx, Holder::Parked(line, tx.thread));
-        self.discard_stored_again(m, store);
-        self.make_room_for_redo(m);
+        self.touched(tx, Holder::Parked(addr.line(), tx.thread));
+        self.discard_stored_again(port, store);
+        self.make_room_for_redo(port);
         let owner = self.owner(tx);
         self.logs.end(tx.thread).redo += 1;
-        m.count().log_redo_entries += 1;
-        m.cover(Cover::Parked as usize);
-        m.note(|| format!("{addr} is parked in DRAM; redo entry of {new:#x}"));
+        port.emit(Event::Parked { addr, value: new });
         let (dirty, place, late, value) = (0xff, Place::Here, false, new);
         self.redo.push(Redo { tx, owner, addr, value, dirty, late, place });
         Stall::None
     }
 
     /// What is read of a line of which words are parked, and how long that takes.
-    pub(super) fn read_parked(
+    pub fn read_parked(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_>,
         line: LineAddr,
     ) -> Option<(LineData, Cycle)> {
         let mask = self.parking.mask(line);
         if mask == 0 {
             return None;
         }
-        let mut content = m.memory.content(line);
+        let mut content = port.memory_line(line);
         self.parking.overlay(line, &mut content);
-        m.count().dram_reads += 1;
+        port.emit(Event::ParkedRead);
         let whole = mask == WordMask::MAX;
         Some((content, self.parking.read.max(if whole { 0 } else { self.parking.read_home })))
     }
 
     /// The transaction has committed, durably: its parked words go home.
-    pub(super) fn send_parked_home(&mut self, m: &mut Machine, tx: Tx) {
+    pub fn send_parked_home(&mut self, port: &mut Port<'_>, tx: Tx) {
         for at in 0..self.parking.lines.len() {
             let Some(parked) = self.parking.lines[at].filter(|p| p.tx == tx) else { continue };
+            let Parked { line, mask, data: content, .. } = parked;
             self.parking.lines[at] = None;
-            m.note(|| format!("parked words of {} go home", parked.line));
-            let token = self.data_leaves(m, parked.line, parked.mask, false);
-            let holder = Holder::Parked(parked.line, tx.thread);
+            port.emit(Event::ParkedGoHome { line });
+            let data = self.data_leaves(port, line, mask, false);
             if let Some(table) = &mut self.table {
-                table.leaves(holder, Meaning::of(token).1 as usize);
+                table.leaves(Holder::Parked(line, tx.thread), data.number);
             }
-            let write = Write::line(WriteClass::Data, parked.line, parked.data);
-            m.write(Write { mask: parked.mask, token, ..write }, m.bypass_cycles());
+            let write = request::Write::line(WriteClass::Data, line, content);
+            let write = request::Write { mask, ..write };
+            port.write_reported(write, Write::Data(data), port.bypass_cycles());
         }
     }
 }

@@ -18,7 +18,7 @@ use super::{MorlogConfig, Mutant};
 use crate::packed_log::{Kind, Record, bytes_of};
 use graven_base::memory::{Addr, words_in};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, RecoveryReport};
+use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
 
 /// Makes empty logs of whatever the region holds.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
@@ -45,7 +45,7 @@ pub fn recover(
     _registers: &[u64],
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
-    let has = |mutant| context.mutants.has(mutant);
+    let mutants: Mutants<Mutant> = context.mutants();
     let places = Places::of(context);
     let mut report = RecoveryReport::default();
     let several = places.logs.len() > 1;
@@ -70,7 +70,7 @@ pub fn recover(
         move_heads(image);
         return report;
     }
-    if has(Mutant::RecoveryMovesHeadFirst) {
+    if mutants.has(Mutant::RecoveryMovesHeadFirst) {
         move_heads(image);
     }
     let mut transactions = Vec::new();
@@ -80,7 +80,7 @@ pub fn recover(
         }
         collect(several, scan.records.iter().map(|&(_, record)| record), &mut transactions);
     }
-    if !has(Mutant::RedoByThread) {
+    if !mutants.has(Mutant::RedoByThread) {
         transactions.sort_by_key(|t| t.commit.map_or(u64::MAX, |(number, _)| number));
     }
     let delayed = context.config.get::<MorlogConfig>().delay_persistence;
@@ -101,7 +101,7 @@ pub fn recover(
     let undone = transactions.iter().zip(&counts).filter(|(_, counts)| !**counts).map(|(t, _)| t);
     let mut undo: Vec<&Record> =
         undone.flat_map(|t| &t.records).filter(|r| r.kind == Kind::UndoRedo).collect();
-    if !has(Mutant::UndoOldestFirst) {
+    if !mutants.has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
     for record in undo {
@@ -109,14 +109,14 @@ pub fn recover(
         image.store(record.addr, value);
         report.words_undone += 1;
     }
-    if !has(Mutant::RecoveryMovesHeadFirst) {
+    if !mutants.has(Mutant::RecoveryMovesHeadFirst) {
         move_heads(image);
     }
     report
 }
 
 fn undo_value(record: &Record, context: &DesignContext, image: &mut SurvivingImage) -> u64 {
-    if !context.mutants.has(Mutant::UndoInDirtyBytes) {
+    if !context.mutants().has(Mutant::UndoInDirtyBytes) {
         return record.undo;
     }
     let mask = bytes_of(record.dirty);
@@ -173,7 +173,7 @@ fn whole(
     horizon: Option<u64>,
     context: &DesignContext,
 ) -> Vec<bool> {
-    let has = |mutant| context.mutants.has(mutant);
+    let mutants: Mutants<Mutant> = context.mutants();
     let mut all_before = true;
     let mut expected = None;
     let mut counts = Vec::new();
@@ -189,12 +189,13 @@ fn whole(
         }
         // A number that is missing is a transaction that committed and whose record is not there.
         if let Some(horizon) = horizon {
-            all_before &= number == expected.unwrap_or(horizon + 1) || has(Mutant::PrefixIsIgnored);
+            all_before &=
+                number == expected.unwrap_or(horizon + 1) || mutants.has(Mutant::PrefixIsIgnored);
             expected = Some(number + 1);
         }
-        let is_whole = transaction.late == u32::from(ulog) || has(Mutant::CounterIsIgnored);
+        let is_whole = transaction.late == u32::from(ulog) || mutants.has(Mutant::CounterIsIgnored);
         counts.push(is_whole && all_before);
-        all_before &= is_whole || has(Mutant::PrefixIsIgnored);
+        all_before &= is_whole || mutants.has(Mutant::PrefixIsIgnored);
     }
     counts
 }

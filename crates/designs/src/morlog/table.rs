@@ -11,10 +11,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cover, Morlog};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::LineAddr;
-use graven_machine::machine::Machine;
+
+use super::event::Event;
+use super::protocol::{DataWriteNumber, Morlog, Port};
 
 /// Transactions whose lines are forced home at a time.
 const FORCED_AT_A_TIME: usize = 4;
@@ -33,7 +34,7 @@ struct TableEntry {
     first_group: u64,
     /// Holders of its data that are not durable at home.
     counter: u32,
-    /// The how-manieth commit it is, once that is persistent.
+    /// Its number among commits, once that is persistent.
     commit: Option<u64>,
 }
 
@@ -47,7 +48,7 @@ pub struct TransactionTable {
     /// Which entries have data in a holder.
     holders: BTreeMap<Holder, Vec<usize>>,
     /// The same of data on its way home, by the number of its write.
-    leaving: BTreeMap<usize, Vec<usize>>,
+    leaving: BTreeMap<DataWriteNumber, Vec<usize>>,
 }
 
 impl TransactionTable {
@@ -57,10 +58,12 @@ impl TransactionTable {
         Self { entries, in_order, holders: BTreeMap::new(), leaving: BTreeMap::new() }
     }
 
+    /// The entry of a transaction.
     fn of(&self, tx: Tx) -> Option<usize> {
         self.entries.iter().position(|e| e.as_ref().is_some_and(|e| e.tx == tx))
     }
 
+    /// Whether no entry is free.
     pub fn is_full(&self) -> bool {
         self.entries.iter().all(Option::is_some)
     }
@@ -82,14 +85,14 @@ impl TransactionTable {
     }
 
     /// What a holder has leaves for home.
-    pub fn leaves(&mut self, holder: Holder, number: usize) {
+    pub fn leaves(&mut self, holder: Holder, number: DataWriteNumber) {
         if let Some(entries) = self.holders.remove(&holder) {
             self.leaving.insert(number, entries);
         }
     }
 
     /// A write is durable at home. Returns whether an entry is free now.
-    pub fn durable(&mut self, number: usize) -> bool {
+    pub fn durable(&mut self, number: DataWriteNumber) -> bool {
         for at in self.leaving.remove(&number).into_iter().flatten() {
             self.entries[at].as_mut().expect("its counter keeps it").counter -= 1;
         }
@@ -104,6 +107,7 @@ impl TransactionTable {
         self.forget()
     }
 
+    /// Frees the entries of persistent transactions whose data is at home; returns whether there were any.
     fn forget(&mut self) -> bool {
         let mut any = false;
         // Those that are not home; the first of them holds up the later ones if order matters.
@@ -151,11 +155,12 @@ impl TransactionTable {
 
 impl Morlog {
     /// Whether a transaction that has no record yet can have an entry in the table, if there is one.
-    pub(super) fn has_table_entry(&self) -> bool {
+    pub fn has_table_entry(&self) -> bool {
         !self.table.as_ref().is_some_and(TransactionTable::is_full)
     }
 
-    pub(super) fn touched(&mut self, tx: Tx, holder: Holder) {
+    /// The table, if there is one, hears that a holder has data of a transaction.
+    pub fn touched(&mut self, tx: Tx, holder: Holder) {
         if let Some(table) = &mut self.table {
             table.touched(tx, holder);
         }
@@ -163,24 +168,25 @@ impl Morlog {
 
     /// Forces data of the oldest persistent transactions home, and late redo data into the log, so that
     /// there will be room.
-    pub(super) fn press(&mut self, m: &mut Machine) {
-        self.send_late_redo(m, u64::MAX);
+    pub fn press(&mut self, port: &mut Port<'_>) {
+        self.send_late_redo(port, u64::MAX);
         let lines = self.table.as_ref().map(TransactionTable::lines_of_oldest).unwrap_or_default();
         for line in lines {
-            if m.caches.is_dirty(line) {
-                m.cover(Cover::PressedHome as usize);
-                self.write_line_back(m, line, false);
+            if port.is_dirty(line) {
+                port.emit(Event::PressedHome);
+                self.write_line_back(port, line, false);
             }
         }
     }
 
     /// Entries of the table are free: heads may move, and whoever waits for an entry goes on.
-    pub(super) fn table_moved(&mut self, m: &mut Machine) {
-        self.move_heads_by_table(m);
-        self.release_waiting_for_space(m);
+    pub fn table_moved(&mut self, port: &mut Port<'_>) {
+        self.move_heads_by_table(port);
+        self.release_waiting_for_space(port);
     }
 
-    pub(super) fn move_heads_by_table(&mut self, m: &mut Machine) {
+    /// Moves heads to the oldest transactions of the table, if that is worth its writes.
+    pub fn move_heads_by_table(&mut self, port: &mut Port<'_>) {
         let Some(table) = &self.table else { return };
         let waits = !self.waiting_for_space.is_empty();
         let mut moves = false;
@@ -195,7 +201,7 @@ impl Morlog {
         if moves && self.truncation.is_none() {
             let not_home = table.first_not_home().map_or(u64::MAX, |n| n - 1);
             let horizon = self.persistent_commits().min(not_home);
-            self.truncate(m, heads, horizon, None);
+            self.truncate(port, heads, horizon, None);
         }
     }
 }

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::cover::Cover;
+use super::Mutant;
+use super::event::Event;
+use super::protocol::{Committed, Hold, OptRedo, Phase, Port, Read, Thread, Write};
 use super::record::{Kind, Metadata};
-use super::{About, Committed, Hold, Mutant, OptRedo, Phase, Thread};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_machine::machine::Machine;
 use graven_machine::media::overlay;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
 
 /// A record that is being read.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,45 @@ pub(super) struct Batch {
     truncations: usize,
 }
 
+impl Batch {
+    /// Two for each record.
+    fn lines(&self) -> usize {
+        2 * self.records.len()
+    }
+
+    /// The commit sequence number up to which everything is at home after it.
+    fn newest(&self) -> u64 {
+        self.transactions.last().expect("a batch is not empty").sequence
+    }
+
+    fn is_home(&self) -> bool {
+        self.durable == self.updates.len()
+    }
+
+    /// The updates of each line, one over the other in the order of the records. Beside them: how many updates of
+    /// words there were, and whether two transactions had updated one word.
+    fn combined(&self, whole_lines: bool) -> (Vec<Update>, u64, bool) {
+        let mut lines: BTreeMap<LineAddr, (usize, WordMask, LineData)> = BTreeMap::new();
+        let (mut updated, mut shared) = (0, false);
+        for record in &self.records {
+            let kind = record.metadata.map(|metadata| metadata.kind);
+            let Some(Kind::Update { home, words }) = kind else {
+                // Only a mutant reads what is not there yet.
+                continue;
+            };
+            let words = if whole_lines { WordMask::MAX } else { words };
+            let first = (record.of, 0, record.data);
+            let (of, mask, data) = lines.entry(home).or_insert(first);
+            shared |= *of != record.of && *mask & words != 0;
+            overlay(data, &record.data, words);
+            (*of, *mask) = (record.of, *mask | words);
+            updated += u64::from(words.count_ones());
+        }
+        let update = |(line, (_, words, data))| Update { line, words, data };
+        (lines.into_iter().map(update).collect(), updated, shared)
+    }
+}
+
 impl OptRedo {
     /// Whether transactions that have ended wait for the back end, or to be committed.
     pub(super) fn back_end_has_work(&self) -> bool {
@@ -54,8 +93,15 @@ impl OptRedo {
         self.batch.is_some() || !self.committed.is_empty() || self.threads.iter().any(ending)
     }
 
+    /// The batch that the back end is at.
+    fn batch(&mut self) -> &mut Batch {
+        self.batch.as_mut().expect("what was sent for a batch ends before it does")
+    }
+
+    // ---- reading -------------------------------------------------------------------------------
+
     /// Begins a batch if one is full, if somebody waits for it, or if the oldest transaction has waited long enough.
-    pub(super) fn begin_checkpoint_if_due(&mut self, m: &mut Machine) {
+    pub(super) fn begin_checkpoint_if_due(&mut self, port: &mut Port<'_>) {
         if self.batch.is_some() {
             return;
         }
@@ -65,20 +111,20 @@ impl OptRedo {
         let durable = self.committed.iter().take_while(|c| early || c.due.is_some());
         let ready = durable.take(most).count();
         let Some(oldest) = self.committed.front().filter(|_| ready > 0) else { return };
-        let full = ready == most;
-        let due = oldest.due.is_none_or(|due| due <= m.now());
-        let waits = self.threads.iter().any(|t| t.held == Some(Hold::Area));
-        let pressed = waits || self.victims.has_waiting() || oldest.sequence <= self.requested;
-        if !(full || due || pressed) {
-            return;
+        let is_full = ready == most;
+        let is_due = oldest.due.is_none_or(|due| due <= port.now());
+        let is_waited_for = self.threads.iter().any(|t| t.held == Some(Hold::Area))
+            || self.victims.has_waiting()
+            || oldest.sequence <= self.requested;
+        if is_full || is_due || is_waited_for {
+            self.begin(port, ready, !is_full && !is_due);
         }
-        if !full && !due {
-            m.cover(Cover::Pressed as usize);
-        }
-        let transactions: Vec<Committed> = self.committed.drain(..ready).collect();
-        if transactions.iter().any(|c| c.thread != transactions[0].thread) {
-            m.cover(Cover::BatchOfThreads as usize);
-        }
+    }
+
+    /// Begins with so many transactions, and reads their records.
+    fn begin(&mut self, port: &mut Port<'_>, transactions: usize, pressed: bool) {
+        let transactions: Vec<Committed> = self.committed.drain(..transactions).collect();
+        let of_threads = transactions.iter().any(|c| c.thread != transactions[0].thread);
         let mut records = Vec::new();
         for (of, c) in transactions.iter().enumerate() {
             let area = self.threads[c.thread as usize].area;
@@ -86,149 +132,136 @@ impl OptRedo {
             let fetched = |n| Fetched { of, at: area.data(n), metadata: None, data: [0; 8] };
             records.extend(numbers.map(fetched));
         }
-        m.count().checkpoints += 1;
-        m.note(|| format!("the back end reads {} records", records.len()));
+        port.emit(Event::BatchBegins { records: records.len(), pressed, of_threads });
         self.batch = Some(Batch { transactions, records, ..Batch::default() });
-        self.ask(m);
+        self.ask(port);
     }
 
     /// Asks for lines of records, as many as may be on their way.
-    fn ask(&mut self, m: &mut Machine) {
-        let batch = self.batch.as_mut().expect("it reads for a batch");
+    fn ask(&mut self, port: &mut Port<'_>) {
         let most = self.config.checkpoint_reads as usize;
-        while batch.asked < 2 * batch.records.len() && batch.asked - batch.read < most {
+        let batch = self.batch();
+        while batch.asked < batch.lines() && batch.asked - batch.read < most {
             let (record, half) = (batch.asked / 2, batch.asked % 2);
-            let line = LineAddr(batch.records[record].at.0 + half as u64);
-            m.read(line, About::Read.of(batch.asked), 0);
+            let data = batch.records[record].at;
+            match half {
+                0 => port.read(data, Read::Data { record }, 0),
+                _ => port.read(LineAddr(data.0 + 1), Read::Metadata { record }, 0),
+            }
             batch.asked += 1;
         }
     }
 
-    pub(super) fn record_read(&mut self, m: &mut Machine, which: usize, content: &LineData) {
-        let batch = self.batch.as_mut().expect("it reads for a batch");
-        let record = &mut batch.records[which / 2];
-        match which % 2 {
-            0 => record.data = *content,
-            _ => record.metadata = Metadata::of_line(content),
+    /// A line of a record has been read; when all have been, the updates are known.
+    pub(super) fn record_read(&mut self, port: &mut Port<'_>, read: Read, content: &LineData) {
+        let batch = self.batch();
+        match read {
+            Read::Data { record } => batch.records[record].data = *content,
+            Read::Metadata { record } => {
+                batch.records[record].metadata = Metadata::of_line(content);
+            }
         }
         batch.read += 1;
-        if batch.read < 2 * batch.records.len() {
-            return self.ask(m);
+        if batch.read < batch.lines() {
+            return self.ask(port);
         }
-        self.combine(m);
+        self.combine(port);
         if self.mutants.has(Mutant::TruncatedAtSending) {
-            self.truncate(m);
+            self.truncate(port);
         }
-        self.send_updates(m);
+        self.send_updates(port);
     }
 
+    // ---- updates in place ----------------------------------------------------------------------
+
     /// All records are there: the newest update of each word is what goes home.
-    fn combine(&mut self, m: &mut Machine) {
-        let batch = self.batch.as_mut().expect("it has read a batch");
-        if self.mutants.has(Mutant::OldestUpdateWins) {
+    fn combine(&mut self, port: &mut Port<'_>) {
+        let mutants = self.mutants;
+        let batch = self.batch();
+        if mutants.has(Mutant::OldestUpdateWins) {
             batch.records.reverse();
         }
-        let mut lines: BTreeMap<LineAddr, (usize, WordMask, LineData)> = BTreeMap::new();
-        let (mut updated, mut shared) = (0, false);
-        for record in &batch.records {
-            let kind = record.metadata.map(|metadata| metadata.kind);
-            let Some(Kind::Update { home, mut words }) = kind else {
-                // Only a mutant reads what is not there yet.
-                continue;
-            };
-            if self.mutants.has(Mutant::WholeLinesCheckpointed) {
-                words = WordMask::MAX;
-            }
-            let first = (record.of, 0, record.data);
-            let (of, mask, data) = lines.entry(home).or_insert(first);
-            shared |= *of != record.of && *mask & words != 0;
-            overlay(data, &record.data, words);
-            (*of, *mask) = (record.of, *mask | words);
-            updated += u64::from(words.count_ones());
-        }
-        if shared {
-            m.cover(Cover::Combined as usize);
-        }
-        let update = |(line, (_, words, data))| Update { line, words, data };
-        batch.updates = lines.into_iter().map(update).collect();
-        let words: u64 = batch.updates.iter().map(|u| u64::from(u.words.count_ones())).sum();
-        m.count().in_place_updates += words;
-        m.count().log_words_combined += updated - words;
+        let (updates, updated, shared) =
+            batch.combined(mutants.has(Mutant::WholeLinesCheckpointed));
+        let words: u64 = updates.iter().map(|u| u64::from(u.words.count_ones())).sum();
         let stores_to = |line| self.threads.iter().any(|t| t.updates > 0 && t.last == Some(line));
-        if batch.updates.iter().any(|u| stores_to(u.line)) {
-            m.cover(Cover::OpenLineUpdated as usize);
-        }
+        let open_line = updates.iter().any(|u| stores_to(u.line));
+        port.emit(Event::Combined { words, superseded: updated - words, shared, open_line });
+        self.batch().updates = updates;
     }
 
     /// Sends lines home, as many as may be on their way.
-    fn send_updates(&mut self, m: &mut Machine) {
-        let batch = self.batch.as_mut().expect("it updates for a batch");
+    fn send_updates(&mut self, port: &mut Port<'_>) {
         let most = self.config.checkpoint_writes as usize;
+        let batch = self.batch();
         while batch.sent < batch.updates.len() && batch.sent - batch.durable < most {
             let Update { line, words, data } = batch.updates[batch.sent];
-            m.note(|| format!("the back end updates words {words:#010b} of {}", line.addr()));
-            let write = Write::line(WriteClass::Gc, line, data);
-            m.write(Write { mask: words, token: About::Home.of(0), ..write }, 0);
+            port.emit(Event::UpdateSent { line, words });
+            let write = request::Write::line(WriteClass::Gc, line, data);
+            port.write_reported(request::Write { mask: words, ..write }, Write::Update, 0);
             batch.sent += 1;
         }
-        if batch.durable == batch.updates.len() {
-            self.is_home(m);
+        if batch.is_home() {
+            self.batch_home(port);
         }
     }
 
-    pub(super) fn update_durable(&mut self, m: &mut Machine) {
-        self.batch.as_mut().expect("it updates for a batch").durable += 1;
-        self.send_updates(m);
+    /// A line is durable in its place.
+    pub(super) fn update_durable(&mut self, port: &mut Port<'_>) {
+        self.batch().durable += 1;
+        self.send_updates(port);
     }
 
     /// All updates of the batch are durable: its lines need not be kept, and the log is truncated.
-    fn is_home(&mut self, m: &mut Machine) {
-        let batch = self.batch.as_mut().expect("it updates for a batch");
-        let newest = batch.transactions.last().expect("a batch is not empty").sequence;
+    fn batch_home(&mut self, port: &mut Port<'_>) {
+        let batch = self.batch();
+        let (newest, truncations) = (batch.newest(), batch.truncations);
         self.retired = newest;
-        m.count().ordering_points += 1;
+        port.emit(Event::BatchHome);
         self.victims.retired(newest);
-        if self.mutants.has(Mutant::TruncatedAtSending) {
-            if batch.truncations == 0 {
-                self.finish(m);
-            }
-        } else {
-            self.truncate(m);
+        if !self.mutants.has(Mutant::TruncatedAtSending) {
+            self.truncate(port);
+        } else if truncations == 0 {
+            self.finish(port);
         }
     }
 
+    // ---- truncation ----------------------------------------------------------------------------
+
     /// Everything up to the batch's last transaction is at home, says one word, for the areas of all threads.
-    fn truncate(&mut self, m: &mut Machine) {
-        let batch = self.batch.as_mut().expect("it truncates for a batch");
-        let newest = batch.transactions.last().expect("a batch is not empty").sequence;
+    fn truncate(&mut self, port: &mut Port<'_>) {
+        let by_thread = self.mutants.has(Mutant::TruncatedThreadByThread);
+        let batch = self.batch();
+        let newest = batch.newest();
         let mut threads: Vec<ThreadId> = vec![0];
-        if self.mutants.has(Mutant::TruncatedThreadByThread) {
+        if by_thread {
             threads = batch.transactions.iter().map(|c| c.thread).collect();
             threads.sort_unstable();
             threads.dedup();
         }
         batch.truncations = threads.len();
         for thread in threads {
-            m.note(|| format!("the log is truncated: commits up to {newest} are at home"));
+            port.emit(Event::TruncationSent { newest });
             let header = self.threads[thread as usize].area.header();
-            let write = Write::words(WriteClass::Metadata, header, &[newest]);
-            m.write(Write { token: About::Truncation.of(0), ..write }, 0);
+            let write = request::Write::words(WriteClass::Metadata, header, &[newest]);
+            port.write_reported(write, Write::Truncation, 0);
         }
         if self.mutants.has(Mutant::SlotsFreedEarly) {
-            self.free_slots(m);
+            self.free_slots(port);
         }
     }
 
-    pub(super) fn truncation_durable(&mut self, m: &mut Machine) {
-        let batch = self.batch.as_mut().expect("it truncates for a batch");
+    /// A truncation word is durable.
+    pub(super) fn truncation_durable(&mut self, port: &mut Port<'_>) {
+        let batch = self.batch();
         batch.truncations -= 1;
-        if batch.truncations == 0 && batch.durable == batch.updates.len() {
-            self.finish(m);
+        if batch.truncations == 0 && batch.is_home() {
+            self.finish(port);
         }
     }
 
     /// The slots of the batch's records can be used again.
-    fn free_slots(&mut self, m: &mut Machine) {
+    fn free_slots(&mut self, port: &mut Port<'_>) {
         let batch = self.batch.as_ref().expect("it truncates for a batch");
         for c in &batch.transactions {
             // Its commit record lies behind its updates.
@@ -236,24 +269,25 @@ impl OptRedo {
             let thread = &mut self.threads[c.thread as usize];
             thread.head = thread.head.max(head);
         }
-        self.release_held(m);
+        self.release_held(port);
     }
 
-    fn finish(&mut self, m: &mut Machine) {
-        self.free_slots(m);
+    /// The batch is over; others may begin.
+    fn finish(&mut self, port: &mut Port<'_>) {
+        self.free_slots(port);
         let batch = self.batch.take().expect("it was at one");
         let records = batch.records.len() + batch.transactions.len();
-        m.count().log_records_truncated += records as u64;
-        self.begin_checkpoint_if_due(m);
-        self.fail_if_victims_wait_for_ever(m);
+        port.emit(Event::Truncated { records });
+        self.begin_checkpoint_if_due(port);
+        self.fail_if_victims_wait_for_ever(port);
     }
 
     /// Threads that wait for the back end look again.
-    fn release_held(&mut self, m: &mut Machine) {
+    fn release_held(&mut self, port: &mut Port<'_>) {
         for (t, thread) in self.threads.iter_mut().enumerate() {
             if matches!(thread.held, Some(Hold::Area | Hold::Victims)) {
                 thread.held = None;
-                m.release(t as ThreadId);
+                port.release(t as ThreadId);
             }
         }
     }

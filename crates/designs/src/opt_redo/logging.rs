@@ -1,18 +1,18 @@
 //! The front end: update records from stores, and commit records.
 
-use super::cover::Cover;
+use super::Mutant;
+use super::event::Event;
+use super::protocol::{Committed, Hold, OptRedo, Phase, Port, Timer, Write};
 use super::record::{Kind, Metadata};
-use super::{About, Committed, Hold, Mutant, OptRedo, Phase};
 use graven_base::ids::Tx;
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::design::Store;
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
 
 /// A record that was not sent: stores can be merged into it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OpenRecord {
+struct OpenRecord {
     home: LineAddr,
     words: WordMask,
     data: LineData,
@@ -34,26 +34,26 @@ impl LogEntry {
 }
 
 impl OptRedo {
+    // ---- update records ------------------------------------------------------------------------
+
     /// Puts a store into a record of its line that was not sent. Returns whether there is one.
-    pub(super) fn merge(&mut self, m: &mut Machine, store: &Store) -> bool {
+    pub(super) fn merge(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
         let entries = &mut self.threads[store.tx.thread as usize].entries;
         let mut open = entries.iter_mut().filter_map(|entry| entry.open.as_mut());
         let Some(open) = open.find(|open| open.home == store.addr.line()) else { return false };
-        let word = store.addr.word_in_line();
-        open.data[word] = store.new;
-        open.words |= 1 << word;
-        m.cover(Cover::UpdateMerged as usize);
-        m.count().log_entries_merged += 1;
+        open.data[store.addr.word_in_line()] = store.new;
+        open.words |= store.addr.word_mask();
+        port.emit(Event::Merged);
         true
     }
 
     /// Why a store must wait before it can have a record of its own.
-    pub(super) fn must_wait(&self, m: &mut Machine, tx: Tx) -> Option<Hold> {
+    pub(super) fn must_wait(&self, port: &mut Port<'_>, tx: Tx) -> Option<Hold> {
         let thread = &self.threads[tx.thread as usize];
         let slots = thread.area.slots;
         // One for this record, one for the commit record.
         if thread.updates + 2 > slots {
-            m.fail(format!(
+            port.fail(format!(
                 "transaction {} of thread {} has more records than opt-redo.log_bytes_per_thread = {} holds ({slots})",
                 tx.number, tx.thread, self.config.log_bytes_per_thread
             ));
@@ -68,10 +68,10 @@ impl OptRedo {
         (self.victims.has_waiting() && self.back_end_has_work()).then_some(Hold::Victims)
     }
 
-    /// Makes a store's record.
-    pub(super) fn log(&mut self, m: &mut Machine, store: &Store) {
+    /// Makes a store's record. It is sent at once, unless later stores may be merged into it.
+    pub(super) fn log(&mut self, port: &mut Port<'_>, store: &Store) {
         let t = store.tx.thread as usize;
-        let mut data = m.line(store.addr.line());
+        let mut data = port.cached_line(store.addr.line());
         data[store.addr.word_in_line()] = store.new;
         let thread = &mut self.threads[t];
         let free = thread.entries.iter().position(LogEntry::is_free);
@@ -85,85 +85,84 @@ impl OptRedo {
         // Its two lines have to become durable.
         thread.entries[entry] = LogEntry { lines: 2, open: Some(record) };
         thread.lines_on_their_way += 2;
-        let used = thread.entries.iter().filter(|entry| !entry.is_free()).count();
-        if number >= thread.area.slots {
-            m.cover(Cover::AreaWrapped as usize);
-        }
-        let c = m.count();
-        c.log_entries += 1;
-        c.log_buffer_max = c.log_buffer_max.max(used as u64);
-        if !self.config.merge_updates || used == thread.entries.len() {
-            self.send_oldest(m, t);
+        let occupied = thread.entries.iter().filter(|entry| !entry.is_free()).count();
+        port.emit(Event::Recorded { wraps: number >= thread.area.slots, occupied });
+        if !self.config.merge_updates || occupied == thread.entries.len() {
+            self.send_oldest(port, t);
         }
     }
 
     /// All records that were not sent are.
-    pub(super) fn send_all(&mut self, m: &mut Machine, t: usize) {
-        while self.send_oldest(m, t) {}
+    pub(super) fn send_all(&mut self, port: &mut Port<'_>, t: usize) {
+        while self.send_oldest(port, t) {}
     }
 
-    /// Sends the oldest record that was not. Returns whether there was one.
-    fn send_oldest(&mut self, m: &mut Machine, t: usize) -> bool {
+    /// Sends the oldest record that was not, in two lines. Returns whether there was one.
+    fn send_oldest(&mut self, port: &mut Port<'_>, t: usize) -> bool {
         let thread = &mut self.threads[t];
         let entries = thread.entries.iter_mut().enumerate();
         let open = entries.filter_map(|(at, e)| e.open.map(|open| (open.number, at)));
         let Some((number, entry)) = open.min() else { return false };
         let open = thread.entries[entry].open.take();
         let OpenRecord { home, words, data, .. } = open.expect("it was found");
+        port.emit(Event::RecordSent { thread: t, home, words, number });
         let kind = Kind::Update { home, words };
         let metadata = Metadata { kind, thread: t as u8, tx: thread.tx, number };
         let metadata = metadata.line(thread.area.torn(number));
-        let token = About::Record.of_entry(t, entry);
-        m.note(|| {
-            format!("thread {t} logs words {words:#010b} of {} (record {number})", home.addr())
-        });
-        let data = Write::line(WriteClass::Log, thread.area.data(number), data);
-        m.write(Write { token, ..data }, m.bypass_cycles());
-        let metadata = Write::line(WriteClass::Metadata, thread.area.metadata(number), metadata);
-        m.write(Write { token, ..metadata }, m.bypass_cycles());
+        let area = &thread.area;
+        let about = Write::Record { thread: t, entry };
+        let data = request::Write::line(WriteClass::Log, area.data(number), data);
+        port.write_reported(data, about, port.bypass_cycles());
+        let metadata = request::Write::line(WriteClass::Metadata, area.metadata(number), metadata);
+        port.write_reported(metadata, about, port.bypass_cycles());
         true
     }
 
     /// A line of a record is durable.
-    pub(super) fn record_durable(&mut self, m: &mut Machine, t: usize, entry: usize) {
+    pub(super) fn record_durable(&mut self, port: &mut Port<'_>, t: usize, entry: usize) {
         let thread = &mut self.threads[t];
         thread.entries[entry].lines -= 1;
         thread.lines_on_their_way -= 1;
         if thread.entries[entry].is_free() && thread.held == Some(Hold::Buffer) {
             thread.held = None;
-            m.release(t as u32);
+            port.release(t as u32);
         }
-        self.commit_if_durable(m, t);
+        self.commit_if_durable(port, t);
     }
 
+    // ---- commit --------------------------------------------------------------------------------
+
     /// The controller has heard that the transaction has ended.
-    pub(super) fn ended(&mut self, m: &mut Machine, t: usize) {
+    pub(super) fn ended(&mut self, port: &mut Port<'_>, t: usize) {
         self.threads[t].phase = Phase::Ended;
         if self.threads[t].lines_on_their_way > 0 {
-            m.cover(Cover::CommitWaits as usize);
+            port.emit(Event::CommitWaits);
         }
-        self.commit_if_durable(m, t);
+        self.commit_if_durable(port, t);
     }
 
     /// When all records of an ending transaction are durable, its commit record is sent.
-    fn commit_if_durable(&mut self, m: &mut Machine, t: usize) {
-        let thread = &mut self.threads[t];
-        let durable = thread.lines_on_their_way == 0 || self.mutants.has(Mutant::LogNotAwaited);
-        if thread.phase != Phase::Ended || !durable {
-            return;
+    fn commit_if_durable(&mut self, port: &mut Port<'_>, t: usize) {
+        let thread = &self.threads[t];
+        let is_durable = thread.lines_on_their_way == 0 || self.mutants.has(Mutant::LogNotAwaited);
+        if thread.phase == Phase::Ended && is_durable {
+            self.commit(port, t);
         }
-        thread.phase = Phase::Running;
-        let (number, updates) = (thread.number, thread.updates);
-        thread.number += 1;
-        thread.updates = 0;
+    }
+
+    /// Gives a transaction the next commit sequence number, and sends the commit record with it.
+    fn commit(&mut self, port: &mut Port<'_>, t: usize) {
         self.sequence += 1;
         let sequence = self.sequence;
+        let thread = &mut self.threads[t];
+        thread.phase = Phase::Running;
+        let (number, updates) = (thread.number, std::mem::take(&mut thread.updates));
+        thread.number += 1;
         let kind = Kind::Commit { sequence, updates };
         let metadata = Metadata { kind, thread: t as u8, tx: thread.tx, number };
         let line = metadata.line(thread.area.torn(number));
-        let write = Write::line(WriteClass::Metadata, thread.area.metadata(number), line);
-        m.count().ordering_points += 1;
-        m.note(|| format!("thread {t}: {updates} records are durable, sends commit {sequence}"));
+        let write = request::Write::line(WriteClass::Metadata, thread.area.metadata(number), line);
+        port.emit(Event::CommitSent { thread: t, updates, sequence });
         self.victims.committed(t as u32, sequence);
         if self.mutants.has(Mutant::VictimsDroppedAtCommit) {
             self.victims.retired(sequence);
@@ -171,16 +170,17 @@ impl OptRedo {
         let (thread, first) = (t as u32, number - updates);
         self.committed.push_back(Committed { sequence, thread, first, updates, due: None });
         if self.mutants.has(Mutant::CommitRecordMissing) {
-            return self.commit_durable(m, t);
+            return self.commit_durable(port, t);
         }
-        m.write(Write { token: About::Commit.of(t), ..write }, 0);
+        port.write_reported(write, Write::Commit { thread: t }, 0);
         if self.mutants.has(Mutant::CommitNotAwaited) {
-            m.set_timer(m.now() + m.bypass_cycles(), About::Acknowledgement.of(t));
+            acknowledge(port, t);
         }
     }
 
-    pub(super) fn commit_durable(&mut self, m: &mut Machine, t: usize) {
-        let due = m.now() + Cycle::from(self.config.checkpoint_delay_cycles);
+    /// A commit record is durable: the commit is acknowledged, and the back end may take the transaction.
+    pub(super) fn commit_durable(&mut self, port: &mut Port<'_>, t: usize) {
+        let due = port.now() + Cycle::from(self.config.checkpoint_delay_cycles);
         let mut earlier = self.committed.iter_mut();
         let mine = earlier.find(|c| c.thread == t as u32 && c.due.is_none());
         // A mutant takes transactions earlier than that.
@@ -188,13 +188,18 @@ impl OptRedo {
             mine.due = Some(due);
             let sequence = mine.sequence;
             if self.committed.iter().any(|c| c.sequence < sequence && c.due.is_none()) {
-                m.cover(Cover::CommitsOutOfOrder as usize);
+                port.emit(Event::CommitOutOfOrder);
             }
         }
-        m.set_timer(due, About::Due.of(0));
+        port.set_timer(due, Timer::Due);
         if !self.mutants.has(Mutant::CommitNotAwaited) {
-            m.set_timer(m.now() + m.bypass_cycles(), About::Acknowledgement.of(t));
+            acknowledge(port, t);
         }
-        self.begin_checkpoint_if_due(m);
+        self.begin_checkpoint_if_due(port);
     }
+}
+
+/// A message tells a thread's core of the commit.
+fn acknowledge(port: &mut Port<'_>, thread: usize) {
+    port.set_timer(port.now() + port.bypass_cycles(), Timer::Acknowledgement { thread });
 }

@@ -69,41 +69,30 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, state, hooks |
+//! | `mod` | parameters, mutants |
+//! | `protocol` | state; stores, ends, lines that leave the caches; the victim cache |
 //! | `logging` | update records, log buffer, commit |
 //! | `back_end` | reading, combining, updating in place, truncation |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
+//! | `event` | what happens, counted and told; cover points |
 //! | `cost` | what the hardware costs |
-//! | `cover` | states worth reaching |
 
 mod back_end;
 mod cost;
-mod cover;
+mod event;
 mod logging;
+mod protocol;
 mod record;
 mod recovery;
 
-use std::collections::VecDeque;
-
-use back_end::Batch;
-use cover::{COVER_POINTS, Cover};
-use logging::LogEntry;
-use record::Area;
-use recovery::{format, recover};
-
-use super::victims::{Parked, Victim, Victims};
-use graven_base::config::{ConfigError, Size};
-use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{LineAddr, LineData};
+use graven_base::config::Size;
 use graven_base::section;
-use graven_base::thread_set::ThreadSet;
-use graven_base::time::Cycle;
-use graven_machine::design::{
-    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
-use graven_machine::request::Token;
+
+use event::COVER_POINTS;
+use protocol::OptRedo;
+use recovery::{format, recover};
 
 section! {
     /// Redo logging in hardware: records stream to PM, a back end updates data in place from them.
@@ -177,7 +166,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "WrAP (HPCA'16) as Opt-Redo in HOOP (ISCA'20) §IV",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(OptRedoConfig::default())),
-    build: |context| Ok(Box::new(OptRedo::new(context)?)),
+    build: |context| Ok(plug(OptRedo::new(context)?).absorbing().into()),
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -204,255 +193,3 @@ pub const LITERAL: DesignInfo = DesignInfo {
     inherent: Mutant::all(&[Mutant::WholeLinesCheckpointed, Mutant::WholeLinesReplayed]),
     ..INFO
 };
-
-/// What a thread's store waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hold {
-    Buffer,
-    Area,
-    Victims,
-}
-
-/// Where a thread is on the way to its next commit record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Running,
-    /// The message of the transaction's end is on its way.
-    Ending,
-    /// The controller has it, and waits for the transaction's records.
-    Ended,
-}
-
-#[derive(Debug)]
-struct Thread {
-    area: Area,
-    /// Of the next record.
-    number: u64,
-    /// Of the oldest record whose slot may not be used again.
-    head: u64,
-    /// Number of the transaction that runs.
-    tx: u64,
-    /// Its update records.
-    updates: u64,
-    /// The line of its latest store.
-    last: Option<LineAddr>,
-    /// The log buffer.
-    entries: Vec<LogEntry>,
-    /// Lines of its records that are not durable.
-    lines_on_their_way: u32,
-    phase: Phase,
-    held: Option<Hold>,
-}
-
-/// A transaction whose commit record was sent.
-#[derive(Clone, Copy, Debug)]
-struct Committed {
-    sequence: u64,
-    thread: ThreadId,
-    /// Number of its first record.
-    first: u64,
-    updates: u64,
-    /// When the back end is to begin without waiting for more; known when the commit record is durable.
-    due: Option<Cycle>,
-}
-
-/// What timers, reads and durable writes are about; the rest of the token is a number.
-#[derive(Clone, Copy, Debug)]
-enum About {
-    Record = 1,
-    End,
-    Commit,
-    Acknowledgement,
-    Due,
-    Read,
-    Home,
-    Truncation,
-}
-
-impl About {
-    fn of(self, number: usize) -> Token {
-        (number as u64) << 4 | self as u64
-    }
-
-    fn of_entry(self, thread: usize, entry: usize) -> Token {
-        self.of(thread << 16 | entry)
-    }
-}
-
-struct OptRedo {
-    config: OptRedoConfig,
-    mutants: MutantSet,
-    threads: Vec<Thread>,
-    victims: Victims,
-    /// Commit sequence number of the newest transaction.
-    sequence: u64,
-    /// Every transaction up to this one is at home.
-    retired: u64,
-    /// Up to this one, the back end was asked to begin at once.
-    requested: u64,
-    /// Transactions that the back end has not begun with, in commit order.
-    committed: VecDeque<Committed>,
-    batch: Option<Batch>,
-}
-
-impl OptRedo {
-    fn new(context: &DesignContext) -> Result<OptRedo, ConfigError> {
-        let config = context.config.get::<OptRedoConfig>().clone();
-        context
-            .check_thread_areas("opt-redo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
-        let thread = |t| Thread {
-            area: Area::of(context, t),
-            number: 0,
-            head: 0,
-            tx: 0,
-            updates: 0,
-            last: None,
-            entries: vec![LogEntry::default(); config.log_buffer_entries as usize],
-            lines_on_their_way: 0,
-            phase: Phase::Running,
-            held: None,
-        };
-        Ok(OptRedo {
-            mutants: context.mutants,
-            threads: (0..context.threads).map(thread).collect(),
-            victims: Victims::new(config.victim_cache_lines),
-            sequence: 0,
-            retired: 0,
-            requested: 0,
-            committed: VecDeque::new(),
-            batch: None,
-            config,
-        })
-    }
-
-    /// Threads whose transactions are open with stores, or have ended and have no commit record yet.
-    fn open_threads(&self) -> ThreadSet {
-        let open = self.threads.iter().enumerate().filter(|(_, t)| t.updates > 0);
-        open.fold(0, |set, (t, _)| set | 1 << t)
-    }
-
-    /// A line is parked for all transactions that might have stored to it.
-    fn park(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> RawAction {
-        if victim.open != 0 {
-            m.cover(Cover::VictimUncommitted as usize);
-        }
-        if self.mutants.has(Mutant::OlderVictimStays)
-            && let Some(older) = self.victims.find_mut(line)
-        {
-            *older = Victim { data: older.data, ..victim };
-            return RawAction::Absorb;
-        }
-        let parked = self.victims.park(line, victim);
-        match parked {
-            Parked::Here => {}
-            Parked::Replaced => m.cover(Cover::VictimReplaced as usize),
-            Parked::Waits if self.mutants.has(Mutant::OverflowGoesHome) => {
-                self.victims.give_up_newest();
-                return RawAction::Send { after: 0, token: 0 };
-            }
-            Parked::Waits => {
-                m.cover(Cover::VictimWaits as usize);
-                m.note(|| format!("line {} finds the victim cache full", line.addr()));
-                self.begin_checkpoint_if_due(m);
-                self.fail_if_victims_wait_for_ever(m);
-            }
-        }
-        self.victims.count(m, parked);
-        RawAction::Absorb
-    }
-
-    /// Only transactions that have ended make room.
-    fn fail_if_victims_wait_for_ever(&self, m: &mut Machine) {
-        if self.victims.has_waiting() && !self.back_end_has_work() {
-            m.fail(format!(
-                "transactions in progress have more lines outside the caches than opt-redo.victim_cache_lines = {} holds",
-                self.config.victim_cache_lines
-            ));
-        }
-    }
-}
-
-impl Plug for OptRedo {
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        let t = store.tx.thread as usize;
-        if self.merge(m, store) {
-            return Stall::None;
-        }
-        let Some(hold) = self.must_wait(m, store.tx) else {
-            self.threads[t].last = Some(store.addr.line());
-            self.log(m, store);
-            return Stall::None;
-        };
-        self.threads[t].held = Some(hold);
-        m.cover(match hold {
-            Hold::Buffer => Cover::LogBufferFull,
-            Hold::Area => Cover::AreaFull,
-            Hold::Victims => Cover::StoreWaitsForVictims,
-        } as usize);
-        m.count().log_overflows += u64::from(hold != Hold::Victims);
-        self.begin_checkpoint_if_due(m);
-        Stall::Retry
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        let t = tx.thread as usize;
-        if self.threads[t].updates == 0 {
-            return Stall::None;
-        }
-        self.send_all(m, t);
-        self.threads[t].phase = Phase::Ending;
-        m.set_timer(m.now() + m.bypass_cycles(), About::End.of(t));
-        Stall::UntilReleased
-    }
-
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
-        let open = self.open_threads();
-        let unaware = self.mutants.has(Mutant::CommittedNotParked);
-        let newest = if unaware { self.retired } else { self.sequence };
-        if open == 0 && newest <= self.retired || self.mutants.has(Mutant::EvictionsGoHome) {
-            return RawAction::Send { after: 0, token: 0 };
-        }
-        self.park(m, line, Victim { data: *content, open, newest })
-    }
-
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
-        let Some(victim) = self.victims.find(line) else { return Fill::Home };
-        let data = victim.data;
-        m.cover(Cover::VictimServed as usize);
-        Fill::Buffer(data, self.config.victim_read_cycles.into())
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        let number = (token >> 4) as usize;
-        match token & 0xf {
-            t if t == About::Record as u64 => self.record_durable(m, number >> 16, number & 0xffff),
-            t if t == About::Commit as u64 => self.commit_durable(m, number),
-            t if t == About::Home as u64 => self.update_durable(m),
-            t if t == About::Truncation as u64 => self.truncation_durable(m),
-            other => unreachable!("no write carries token {other}"),
-        }
-    }
-
-    fn read_done(&mut self, m: &mut Machine, token: Token, _line: LineAddr, content: &LineData) {
-        self.record_read(m, (token >> 4) as usize, content);
-    }
-
-    fn start_maintenance(&mut self, m: &mut Machine) {
-        self.requested = self.sequence;
-        self.begin_checkpoint_if_due(m);
-    }
-
-    fn timer(&mut self, m: &mut Machine, token: u64) {
-        let thread = (token >> 4) as usize;
-        match token & 0xf {
-            t if t == About::End as u64 => self.ended(m, thread),
-            t if t == About::Acknowledgement as u64 => m.release(thread as ThreadId),
-            t if t == About::Due as u64 => self.begin_checkpoint_if_due(m),
-            other => unreachable!("no timer carries token {other}"),
-        }
-    }
-
-    fn is_idle(&self) -> bool {
-        !self.back_end_has_work()
-    }
-}

@@ -6,7 +6,7 @@ use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, MutantSet};
+use graven_machine::design::{DesignContext, Mutants};
 
 /// One line of data, one of metadata.
 pub(super) const SLOT_BYTES: u64 = 2 * LINE_BYTES;
@@ -84,7 +84,7 @@ impl Metadata {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl Area {
@@ -92,7 +92,7 @@ impl Area {
         let bytes = context.config.get::<OptRedoConfig>().log_bytes_per_thread.0;
         let start = context.thread_area(thread, bytes);
         let slots = (bytes - HEADER_BYTES) / SLOT_BYTES;
-        Area { start, slots, mutants: context.mutants }
+        Area { start, slots, mutants: context.mutants() }
     }
 
     /// The word that truncates: everything up to the commit sequence number in it is at home.
@@ -144,6 +144,7 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_metadata() -> impl Strategy<Value = Metadata> {
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn slots_come_round_behind_the_header_and_passes_alternate() {
-        let area = Area { start: Addr(4096), slots: 2, mutants: MutantSet::NONE };
+        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::of(MutantSet::NONE) };
         let places: Vec<(u64, bool)> =
             (0..5).map(|n| (area.data(n).addr().0 - 4096, area.torn(n))).collect();
         assert_eq!(places, [(128, true), (256, true), (128, false), (256, false), (128, true)]);

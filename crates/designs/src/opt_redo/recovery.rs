@@ -18,7 +18,7 @@ struct Commit {
 
 /// Clears the log areas, so that what is written there first can be told from what was there.
 pub(super) fn format(context: &DesignContext, surviving: &mut SurvivingImage) {
-    if context.mutants.has(Mutant::LogNotCleared) {
+    if context.mutants().has(Mutant::LogNotCleared) {
         return;
     }
     (0..context.threads).for_each(|thread| Area::of(context, thread).clear(surviving));
@@ -35,7 +35,7 @@ pub(super) fn recover(
         find_commits(context, thread, surviving, &mut commits);
         report.records_scanned += Area::of(context, thread).slots;
     }
-    if !context.mutants.has(Mutant::ReplayedThreadByThread) {
+    if !context.mutants().has(Mutant::ReplayedThreadByThread) {
         commits.sort_unstable_by_key(|commit| commit.sequence);
     }
     for Commit { sequence, thread, number, updates } in commits {
@@ -57,7 +57,7 @@ fn find_commits(
     commits: &mut Vec<Commit>,
 ) {
     let area = Area::of(context, thread);
-    let whose = if context.mutants.has(Mutant::TruncatedThreadByThread) { thread } else { 0 };
+    let whose = if context.mutants().has(Mutant::TruncatedThreadByThread) { thread } else { 0 };
     let retired = surviving.load(Area::of(context, whose).header());
     let mut newest = None;
     for slot in 0..area.slots {
@@ -68,7 +68,7 @@ fn find_commits(
             commits.push(Commit { sequence, thread, number, updates });
         }
     }
-    if context.mutants.has(Mutant::UncommittedReplayed) {
+    if context.mutants().has(Mutant::UncommittedReplayed) {
         let first = newest.map_or(0, |newest| newest + 1);
         let open = (first..first + area.slots).take_while(|&number| {
             area.read(surviving, number).is_some_and(|metadata| metadata.number == number)
@@ -87,7 +87,7 @@ fn replay(
 ) -> u64 {
     let metadata = area.read(surviving, number).filter(|metadata| metadata.number == number);
     let Some(Metadata { kind: Kind::Update { home, words }, .. }) = metadata else { return 0 };
-    let whole = context.mutants.has(Mutant::WholeLinesReplayed);
+    let whole = context.mutants().has(Mutant::WholeLinesReplayed);
     let words = if whole { WordMask::MAX } else { words };
     surviving.copy_words(area.data(number), home, words)
 }

@@ -2,7 +2,7 @@
 
 use crate::stored_lines::{Stored, StoredLines};
 use graven_base::memory::{LineAddr, WordMask};
-use graven_machine::request::OrderSeq;
+use graven_machine::request::WriteOrder;
 
 /// A line that an open transaction has stored to.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +12,8 @@ pub(super) struct StoredLine {
     pub(super) known: WordMask,
     /// Its newest entry in the record that is being collected.
     pub(super) entry: Option<usize>,
-    /// Place in the order of writes of the newest header with an entry of it; 0: none is written.
-    pub(super) header: OrderSeq,
+    /// The newest header with an entry of it in the order of writes, if one is written.
+    pub(super) header: WriteOrder,
 }
 
 impl Stored for StoredLine {
@@ -29,7 +29,8 @@ impl Lines {
     /// The line, new or not, that a store goes to.
     #[inline]
     pub(super) fn take_in(&mut self, line: LineAddr) -> &mut StoredLine {
-        self.of_store(line, || StoredLine { line, known: 0, entry: None, header: 0 }).0
+        let new = || StoredLine { line, known: 0, entry: None, header: WriteOrder::NONE };
+        self.of_store(line, new).0
     }
 
     /// The L1 forgets what it remembers of a line; returns whether that was anything.

@@ -1,18 +1,19 @@
 //! Log entries, their headers, and what lines wait for.
 
-use super::cover::Cover;
-use super::record::{Header, Logged};
-use super::{Mutant, OptUndo};
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::design::Store;
-use graven_machine::machine::Machine;
-use graven_machine::request::{OrderSeq, Write, WriteClass};
+use graven_machine::request::{Write, WriteClass, WriteOrder};
+
+use super::Mutant;
+use super::event::Event;
+use super::protocol::{OptUndo, Port};
+use super::record::{Header, Logged};
 
 impl OptUndo {
     /// The controller does not know of a store to this word: it joins the entry of its line, or the line is
     /// logged, as it is before the store.
-    pub(super) fn log(&mut self, m: &mut Machine, store: &Store) {
+    pub(super) fn log(&mut self, port: &mut Port<'_>, store: &Store) {
         let (t, line) = (store.tx.thread as usize, store.addr.line());
         if self.own(t, line) && self.mutants.has(Mutant::OwnerIgnored) {
             return;
@@ -22,27 +23,23 @@ impl OptUndo {
             words = WordMask::MAX;
         }
         let thread = &mut self.threads[t];
-        thread.told = m.now() + m.bypass_cycles();
+        thread.told = port.now() + port.bypass_cycles();
         let stored = thread.lines.take_in(line);
-        let (remembered, logged_before) = (stored.known != 0, stored.header != 0);
+        let (remembered, entry) = (stored.known != 0, stored.entry);
+        let was_logged = entry.is_some() || !stored.header.is_none();
         stored.known |= words;
-        if remembered {
-            if let Some(place) = stored.entry {
-                m.count().log_entries_merged += 1;
-                m.cover(Cover::WordJoined as usize);
-                if !self.mutants.has(Mutant::JoinedWordNotMasked) {
-                    thread.collected.join(place, words);
+        match entry {
+            Some(place) if remembered => return self.join(port, t, place, words),
+            None if remembered => {
+                port.emit(Event::ClosedRecordFound);
+                if self.mutants.has(Mutant::ClosedRecordJoined) {
+                    return;
                 }
-                return;
             }
-            m.cover(Cover::ClosedRecord as usize);
-            if self.mutants.has(Mutant::ClosedRecordJoined) {
-                return;
-            }
-        } else if logged_before || stored.entry.is_some() {
-            m.cover(Cover::LoggedAgain as usize);
+            _ if was_logged => port.emit(Event::LoggedAgain),
+            _ => {}
         }
-        self.append(m, t, Logged { home: line, words });
+        self.append(port, t, Logged { home: line, words });
     }
 
     /// What the L1 remembers of the line is this thread's from now on. Returns whether it was another's.
@@ -56,88 +53,102 @@ impl OptUndo {
         others
     }
 
-    fn append(&mut self, m: &mut Machine, t: usize, logged: Logged) {
+    /// A store joins an entry whose header is not written.
+    fn join(&mut self, port: &mut Port<'_>, t: usize, place: usize, words: WordMask) {
+        port.emit(Event::WordJoined);
+        if !self.mutants.has(Mutant::JoinedWordNotMasked) {
+            self.threads[t].collected.join(place, words);
+        }
+    }
+
+    /// The old content of a line goes to the log area, in the record that is being collected or in a new one.
+    fn append(&mut self, port: &mut Port<'_>, t: usize, logged: Logged) {
         if self.threads[t].collected.entries().len() == self.entries_per_record {
-            m.cover(Cover::RecordFull as usize);
-            self.write_header(m, t, m.bypass_cycles());
+            port.emit(Event::RecordFull);
+            self.write_header(port, t, port.bypass_cycles());
+        }
+        if self.threads[t].collected.entries().is_empty() && !self.begin_record(port, t) {
+            return;
         }
         let thread = &mut self.threads[t];
-        if thread.collected.entries().is_empty() {
-            if thread.records_of_tx == thread.area.slots {
-                return m.fail(format!(
-                    "transaction {} of thread {t} has more records than opt-undo.log_bytes_per_thread holds ({})",
-                    thread.tx, thread.area.slots
-                ));
-            }
-            thread.records_of_tx += 1;
-            if thread.record >= thread.area.slots {
-                m.cover(Cover::LogWrapped as usize);
-            }
-        }
+        let (line, record) = (logged.home, thread.record);
         let place = thread.collected.push(logged);
-        thread.lines.take_in(logged.home).entry = Some(place);
-        thread.last_entry = m.order();
-        let (line, old) = (thread.area.entry(thread.record, place), m.line(logged.home));
-        let write = Write::line(WriteClass::Log, line, old);
-        let c = m.count();
-        c.log_entries += 1;
-        c.log_buffer_max = c.log_buffer_max.max(place as u64 + 1);
-        m.note(|| {
-            let (home, number) = (logged.home.addr(), thread.record);
-            format!("thread {t} logs line {home} (entry {place} of record {number})")
-        });
-        m.write(Write { order: thread.last_entry, ..write }, m.bypass_cycles());
+        thread.lines.take_in(line).entry = Some(place);
+        thread.last_entry = port.order();
+        port.emit(Event::Logged { thread: t, line, place, record });
+        let at = thread.area.entry(record, place);
+        let write = Write::line(WriteClass::Log, at, port.cached_line(line));
+        port.write(write.ordered(thread.last_entry), port.bypass_cycles());
+    }
+
+    /// The transaction has one record more, if the log area has a slot for it.
+    fn begin_record(&mut self, port: &mut Port<'_>, t: usize) -> bool {
+        let thread = &mut self.threads[t];
+        let slots = thread.area.slots;
+        if thread.records_of_tx == slots {
+            port.fail(format!(
+                "transaction {} of thread {t} has more records than opt-undo.log_bytes_per_thread holds ({slots})",
+                thread.tx
+            ));
+            return false;
+        }
+        thread.records_of_tx += 1;
+        if thread.record >= slots {
+            port.emit(Event::LogWraps);
+        }
+        true
     }
 
     /// The record that a thread collects is closed: its header is written, after its entries.
-    pub(super) fn write_header(&mut self, m: &mut Machine, t: usize, delay: Cycle) {
+    pub(super) fn write_header(&mut self, port: &mut Port<'_>, t: usize, delay: Cycle) {
         let thread = &mut self.threads[t];
         let collected = std::mem::take(&mut thread.collected);
-        if collected.entries().is_empty() {
+        let entries = collected.entries();
+        if entries.is_empty() {
             return;
         }
-        let order = m.order();
-        for logged in collected.entries() {
+        let order = port.order();
+        for logged in entries {
             let stored = thread.lines.find_mut(logged.home).expect("it was stored to");
             (stored.entry, stored.header) = (None, order);
         }
-        let header = Header { index: thread.records_of_tx - 1, tx: thread.number, collected };
-        let (number, after) = (thread.record, thread.last_entry);
+        let mut after = thread.last_entry;
+        if self.mutants.has(Mutant::HeaderOvertakesEntries) {
+            after = WriteOrder::NONE;
+        }
+        let record = thread.record;
         thread.record += 1;
-        let (line, words) = (thread.area.header(number), header.words(thread.area.torn(number)));
-        let after = if self.mutants.has(Mutant::HeaderOvertakesEntries) { 0 } else { after };
-        m.note(|| {
-            let entries = collected.entries().len();
-            format!("the header of record {number} of thread {t} is sent ({entries} entries)")
-        });
-        m.write(Write { order, after, ..Write::line(WriteClass::Metadata, line, words) }, delay);
+        port.emit(Event::HeaderSent { thread: t, record, entries: entries.len() });
+        let header = Header { index: thread.records_of_tx - 1, tx: thread.number, collected };
+        let words = header.words(thread.area.torn(record));
+        let write = Write::line(WriteClass::Metadata, thread.area.header(record), words);
+        port.write(write.ordered(order).after(after), delay);
     }
 
     /// A line leaves the caches: what it must wait for. Headers with entries of it that are being collected are
     /// written now, as soon as the controller knows of all stores.
-    pub(super) fn headers_of(&mut self, m: &mut Machine, line: LineAddr) -> OrderSeq {
-        let (mut newest, mut open) = (0, 0);
+    pub(super) fn headers_of(&mut self, port: &mut Port<'_>, line: LineAddr) -> WriteOrder {
+        let (mut newest, mut open) = (WriteOrder::NONE, 0);
         for t in 0..self.threads.len() {
             let Some(stored) = self.threads[t].lines.find(line) else { continue };
             open += 1;
             if stored.entry.is_some() && !self.mutants.has(Mutant::HeaderNotForced) {
-                self.force_header(m, t);
+                self.force_header(port, t);
             }
             let stored = self.threads[t].lines.find(line).expect("it was just found");
             newest = newest.max(stored.header);
         }
         if open > 1 {
-            m.cover(Cover::SeveralHeadersAwaited as usize);
+            port.emit(Event::SeveralHeadersAwaited);
         }
         newest
     }
 
-    fn force_header(&mut self, m: &mut Machine, t: usize) {
-        m.cover(Cover::HeaderForced as usize);
+    /// A header is written before its record is full.
+    fn force_header(&mut self, port: &mut Port<'_>, t: usize) {
         let thread = &self.threads[t];
-        let (entries, delay) =
-            (thread.collected.entries().len(), thread.told.saturating_sub(m.now()));
-        m.count().log_entries_hurried += entries as u64;
-        self.write_header(m, t, delay);
+        port.emit(Event::HeaderForced { entries: thread.collected.entries().len() });
+        let delay = thread.told.saturating_sub(port.now());
+        self.write_header(port, t, delay);
     }
 }

@@ -57,40 +57,34 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, state, hooks |
+//! | `mod` | parameters, mutants |
+//! | `protocol` | state, hooks |
 //! | `logging` | entries, headers, and what lines wait for |
 //! | `commit` | write-backs, data on its way, log removal |
+//! | `event` | what happens, counted and narrated; cover points |
 //! | `lines` | the lines that a transaction has stored to |
 //! | `record` | headers and log areas, byte by byte |
 //! | `recovery` | undoing |
 //! | `cost` | what the hardware costs |
-//! | `cover` | states worth reaching |
 
 mod commit;
 mod cost;
-mod cover;
+mod event;
 mod lines;
 mod logging;
+mod protocol;
 mod record;
 mod recovery;
 
-use commit::{Flight, Step};
-use cover::COVER_POINTS;
-use lines::Lines;
-use record::{Area, Collected, ENTRIES_MAX};
-use recovery::{format, recover};
-
-use graven_base::config::{ConfigError, Size};
-use graven_base::ids::Tx;
-use graven_base::memory::{LineAddr, LineData};
+use graven_base::config::Size;
 use graven_base::section;
-use graven_base::time::Cycle;
-use graven_machine::design::{
-    DesignContext, DesignInfo, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
-use graven_machine::request::{OrderSeq, Token};
+
+use event::COVER_POINTS;
+use protocol::OptUndo;
+use record::ENTRIES_MAX;
+use recovery::{format, recover};
 
 section! {
     /// Hardware undo logging after ATOM, as HOOP compares with it.
@@ -101,6 +95,35 @@ section! {
         entries_per_record: u32 = 7, 1..=ENTRIES_MAX as u32, "entries";
     }
 }
+
+/// The design's entry in the registry.
+pub const INFO: DesignInfo = DesignInfo {
+    name: "opt-undo",
+    summary: "logs the old line of each first store; the controller keeps log before data; a commit waits for the lines",
+    paper: "HOOP §IV-A (Opt-Undo: ATOM), LALEA §II-B",
+    guarantee: |_| Guarantee::Durable,
+    section: Some(|| Box::new(OptUndoConfig::default())),
+    build: |context| Ok(plug(OptUndo::new(context)?).with_l1_evictions().into()),
+    format,
+    recover,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
+    stress: &[(
+        "opt-undo.entries_per_record+opt-undo.log_bytes_per_thread",
+        &["1+1 KB", "1+4 KB", "2+3 KB", "3+2 KB", "7+2 KB", "7+4 KB", "7+8 KB"],
+    )],
+    cost: cost::COSTS,
+    ..DesignInfo::DEFAULT
+};
+
+/// The same with the granularity of its sources.
+pub const LITERAL: DesignInfo = DesignInfo {
+    name: "opt-undo-literal",
+    summary: "opt-undo with lines logged and undone whole, as published (loses data)",
+    default: false,
+    inherent: Mutant::all(&[Mutant::LinesLoggedWhole]),
+    ..INFO
+};
 
 mutants! {
     /// Lines are logged and undone whole, whoever else has words in them.
@@ -141,158 +164,4 @@ mutants! {
     TornBitNeverFlips = "torn-bit-never-flips";
     /// The log areas are put to use as they are found.
     LogNotCleared = "log-not-cleared";
-}
-
-/// The design's entry in the registry.
-pub const INFO: DesignInfo = DesignInfo {
-    name: "opt-undo",
-    summary: "logs the old line of each first store; the controller keeps log before data; a commit waits for the lines",
-    paper: "HOOP §IV-A (Opt-Undo: ATOM), LALEA §II-B",
-    guarantee: |_| Guarantee::Durable,
-    section: Some(|| Box::new(OptUndoConfig::default())),
-    build: |context| Ok(Box::new(OptUndo::new(context)?)),
-    format,
-    recover,
-    mutants: Mutant::NAMED,
-    cover_points: COVER_POINTS,
-    stress: &[(
-        "opt-undo.entries_per_record+opt-undo.log_bytes_per_thread",
-        &["1+1 KB", "1+4 KB", "2+3 KB", "3+2 KB", "7+2 KB", "7+4 KB", "7+8 KB"],
-    )],
-    cost: cost::COSTS,
-    ..DesignInfo::DEFAULT
-};
-
-/// The same with the granularity of its sources.
-pub const LITERAL: DesignInfo = DesignInfo {
-    name: "opt-undo-literal",
-    summary: "opt-undo with lines logged and undone whole, as published (loses data)",
-    default: false,
-    inherent: Mutant::all(&[Mutant::LinesLoggedWhole]),
-    ..INFO
-};
-
-#[derive(Clone, Debug)]
-struct Thread {
-    /// Whose L1 its stores go to.
-    core: u32,
-    lines: Lines,
-    /// Number of its running transaction, as the program counts them.
-    tx: u64,
-    area: Area,
-    /// Number of the record that is being collected, or of the next, over all passes.
-    record: u64,
-    /// Records of the transaction so far.
-    records_of_tx: u64,
-    collected: Collected,
-    /// The last entry's place in the order of writes.
-    last_entry: OrderSeq,
-    /// When its last message about a store reaches the controller.
-    told: Cycle,
-    /// Lines on their way that its commit waits for.
-    awaited: u32,
-    /// When the controller knows of its commit.
-    asked: Cycle,
-    /// The non-volatile register: the first transaction that has not committed.
-    uncommitted: u64,
-    /// Number of the transaction that runs, or runs next, among those that commit something.
-    number: u64,
-}
-
-struct OptUndo {
-    threads: Vec<Thread>,
-    /// Lines of open transactions on their way home, oldest first.
-    flights: Vec<Flight>,
-    entries_per_record: usize,
-    mutants: MutantSet,
-}
-
-impl OptUndo {
-    fn new(context: &DesignContext) -> Result<OptUndo, ConfigError> {
-        let config = context.config.get::<OptUndoConfig>();
-        context
-            .check_thread_areas("opt-undo.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
-        let thread = |t| Thread {
-            core: 0,
-            lines: Lines::default(),
-            tx: 0,
-            area: Area::of(context, t),
-            record: 0,
-            records_of_tx: 0,
-            collected: Collected::default(),
-            last_entry: 0,
-            told: 0,
-            awaited: 0,
-            asked: 0,
-            uncommitted: context.first_transaction,
-            number: context.first_transaction,
-        };
-        Ok(OptUndo {
-            threads: (0..context.threads).map(thread).collect(),
-            flights: Vec::new(),
-            entries_per_record: config.entries_per_record as usize,
-            mutants: context.mutants,
-        })
-    }
-}
-
-impl Plug for OptUndo {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
-        self.threads[tx.thread as usize].tx = tx.number;
-        Stall::None
-    }
-
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        let thread = &mut self.threads[store.tx.thread as usize];
-        let known = thread.lines.take_in(store.addr.line()).known;
-        if known >> store.addr.word_in_line() & 1 == 0 {
-            thread.core = store.core;
-            self.log(m, store);
-        }
-        Stall::None
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        if self.threads[tx.thread as usize].lines.lines.is_empty() {
-            return Stall::None;
-        }
-        self.end(m, tx.thread as usize);
-        Stall::UntilReleased
-    }
-
-    fn wants_l1_evictions(&self) -> bool {
-        true
-    }
-
-    fn l1_evict(&mut self, _m: &mut Machine, core: u32, line: LineAddr, _dirty: bool) {
-        for thread in self.threads.iter_mut().filter(|t| t.core == core) {
-            thread.lines.forget(line);
-        }
-    }
-
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, _content: &LineData) -> RawAction {
-        if self.threads.iter().all(|t| t.lines.find(line).is_none()) {
-            return RawAction::Send { after: 0, token: 0 };
-        }
-        let mut after = self.headers_of(m, line);
-        if self.mutants.has(Mutant::EvictionOvertakesHeader) {
-            after = 0;
-        }
-        RawAction::Send { after, token: self.departs(line, true) }
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        self.arrived(m, commit::line_of(token));
-    }
-
-    fn timer(&mut self, m: &mut Machine, token: u64) {
-        match Step::of(token) {
-            (Step::Removal, thread) => self.remove_log(m, thread),
-            (Step::Acknowledgement, thread) => self.acknowledge(m, thread),
-        }
-    }
-
-    fn registers(&self) -> Vec<u64> {
-        self.threads.iter().map(|t| t.uncommitted).collect()
-    }
 }

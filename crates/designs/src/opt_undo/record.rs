@@ -4,7 +4,7 @@ use super::{Mutant, OptUndoConfig};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use graven_machine::design::{DesignContext, MutantSet};
+use graven_machine::design::{DesignContext, Mutants};
 
 /// Addresses that a header of one line has room for.
 pub(super) const ENTRIES_MAX: usize = WORDS_PER_LINE - 1;
@@ -100,7 +100,7 @@ pub(super) struct Area {
     record_bytes: u64,
     /// Records that it holds.
     pub(super) slots: u64,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl Area {
@@ -109,7 +109,7 @@ impl Area {
         let record_bytes = (1 + u64::from(config.entries_per_record)) * LINE_BYTES;
         let slots = config.log_bytes_per_thread.0 / record_bytes;
         let start = context.thread_area(thread, config.log_bytes_per_thread.0);
-        Area { start, record_bytes, slots, mutants: context.mutants }
+        Area { start, record_bytes, slots, mutants: context.mutants() }
     }
 
     /// Where the header of a record lies; records are numbered from 0 over all passes.
@@ -130,6 +130,7 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
@@ -161,8 +162,8 @@ mod tests {
 
     #[test]
     fn a_record_is_eight_lines_and_slots_come_round() {
-        let area =
-            Area { start: Addr(4096), record_bytes: 512, slots: 2, mutants: MutantSet::NONE };
+        let mutants = Mutants::of(MutantSet::NONE);
+        let area = Area { start: Addr(4096), record_bytes: 512, slots: 2, mutants };
         let headers: Vec<(u64, bool)> =
             (0..5).map(|n| (area.header(n).addr().0, area.torn(n))).collect();
         let [a, b] = [4096, 4096 + 512];

@@ -10,7 +10,7 @@ use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Clears the headers, so that those written there first can be told from what was there.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants.has(Mutant::LogNotCleared) {
+    if context.mutants().has(Mutant::LogNotCleared) {
         return;
     }
     for area in (0..context.threads).map(|thread| Area::of(context, thread)) {
@@ -32,15 +32,15 @@ pub(super) fn recover(
         report.records_scanned += area.slots;
         let mut records: Vec<(u64, Header)> = (0..area.slots)
             .filter_map(|slot| Some((slot, read_header(context, image, area.header(slot))?)))
-            .filter(|(_, h)| h.is_of(uncommitted) || context.mutants.has(Mutant::CommittedUndone))
+            .filter(|(_, h)| h.is_of(uncommitted) || context.mutants().has(Mutant::CommittedUndone))
             .collect();
-        if !context.mutants.has(Mutant::NewestByPlace) {
+        if !context.mutants().has(Mutant::NewestByPlace) {
             records.sort_by_key(|(_, header)| header.index);
         }
         let mut entries: Vec<(u64, usize)> = (0..records.len() as u64)
             .flat_map(|record| (0..ENTRIES_MAX).map(move |place| (record, place)))
             .collect();
-        if !context.mutants.has(Mutant::UndoOldestFirst) {
+        if !context.mutants().has(Mutant::UndoOldestFirst) {
             entries.reverse();
         }
         for (record, place) in entries {
@@ -60,7 +60,7 @@ fn read_header(
     at: LineAddr,
 ) -> Option<Header> {
     let mut line = image.load_line(at);
-    if context.mutants.has(Mutant::TornBitsIgnored) {
+    if context.mutants().has(Mutant::TornBitsIgnored) {
         line = torn::as_the_first(line);
     }
     Header::parse(line)

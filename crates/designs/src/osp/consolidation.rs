@@ -1,17 +1,14 @@
 //! Page consolidation: what is committed in a shadow page is copied home, and the page is free.
 
-use super::cover::Cover;
+use super::Mutant;
+use super::event::Event;
 use super::journal::Of;
 use super::layout::Slot;
-use super::{About, Mutant, Osp};
+use super::protocol::{Osp, Port, Read, Thread, Write};
 use graven_base::ids::ThreadId;
-use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE};
+use graven_base::memory::LineData;
 use graven_machine::design::Stall;
-use graven_machine::machine::Machine;
-use graven_machine::request::{OrderSeq, Write, WriteClass};
-
-/// Lines of a page have six bits of a token.
-const LINE_BITS: u32 = 6;
+use graven_machine::request::{self, WriteClass, WriteOrder};
 
 /// A page that is being consolidated.
 #[derive(Clone, Copy, Debug)]
@@ -37,30 +34,29 @@ impl Osp {
 
     /// Begins with the next page, one at a time. While stores wait for a shadow page, the page not stored to
     /// for longest is next when no inactive one is.
-    pub(super) fn consolidate_next(&mut self, m: &mut Machine) {
+    pub(super) fn consolidate_next(&mut self, port: &mut Port<'_>) {
         while self.copying.is_none() {
-            let Some(slot) = self.next_page() else { return self.give_up_if_stuck(m) };
+            let Some(slot) = self.next_page() else { return self.give_up_if_stuck(port) };
             let page = self.pages.get(slot);
             if page.committed == 0 {
-                m.cover(Cover::FreedUncopied as usize);
-                self.release_page(m, slot);
+                port.emit(Event::FreedUncopied);
+                self.release_page(port, slot);
                 continue;
             }
-            m.count().gc_passes += 1;
-            m.count().gc_on_demand += u64::from(!self.waiting.is_empty());
-            m.note(|| format!("shadow page {slot} is consolidated: lines {:#b}", page.committed));
-            self.copying = Some(Copying { slot, left: page.committed, reads: 0, writes: 0 });
+            let (lines, on_demand) = (page.committed, !self.waiting.is_empty());
+            port.emit(Event::ConsolidationBegins { slot, lines, on_demand });
+            self.copying = Some(Copying { slot, left: lines, reads: 0, writes: 0 });
             self.generation += 1;
-            self.copy_lines(m);
+            self.copy_lines(port);
         }
     }
 
+    /// The next page that is to be consolidated, if there is any.
     fn next_page(&mut self) -> Option<Slot> {
         while let Some(slot) = self.queue.pop_front() {
-            let Some(page) = self.pages.find(slot) else { continue };
-            let wanted = page.queued && page.cores == 0 && page.is_quiet();
-            self.pages.get_mut(slot).queued = false;
-            if wanted {
+            let Some(page) = self.pages.find_mut(slot) else { continue };
+            let was_queued = std::mem::take(&mut page.queued);
+            if was_queued && page.cores == 0 && page.is_quiet() {
                 return Some(slot);
             }
         }
@@ -71,65 +67,69 @@ impl Osp {
         quiet.min_by_key(|(_, page)| page.stored).map(|(slot, _)| slot)
     }
 
-    fn copy_lines(&mut self, m: &mut Machine) {
+    /// Reads lines of the shadow page, as many as may be on their way.
+    fn copy_lines(&mut self, port: &mut Port<'_>) {
         let Some(copying) = &mut self.copying else { return };
         while copying.left != 0 && copying.reads + copying.writes < self.config.copies_in_flight {
-            let index = copying.left.trailing_zeros();
+            let index = u64::from(copying.left.trailing_zeros());
             copying.left &= copying.left - 1;
             copying.reads += 1;
-            let home = LineAddr(self.pages.get(copying.slot).home.0 + u64::from(index));
+            let home = self.pages.get(copying.slot).home_line(index);
             let place = self.pages.place(copying.slot, home, true);
-            let number = self.generation << LINE_BITS | u64::from(index);
-            m.read(place, About::Copy.number(number), 0);
+            port.read(place, Read::Copy { generation: self.generation, index }, 0);
         }
     }
 
-    /// A line of the shadow page was read.
-    pub(super) fn line_read(&mut self, m: &mut Machine, number: u64, content: &LineData) {
-        let (generation, index) = (number >> LINE_BITS, number & ((1 << LINE_BITS) - 1));
-        let Some(copying) = self.copying.as_mut().filter(|_| generation == self.generation) else {
-            return;
-        };
+    /// The consolidation under way, if it is this one.
+    fn copying(&mut self, generation: u64) -> Option<&mut Copying> {
+        self.copying.as_mut().filter(|_| generation == self.generation)
+    }
+
+    /// A line of the shadow page was read: it goes home, unless the consolidation was stopped.
+    pub(super) fn line_read(
+        &mut self,
+        port: &mut Port<'_>,
+        generation: u64,
+        index: u64,
+        content: &LineData,
+    ) {
+        let is_awaited = !self.mutants.has(Mutant::CopiesNotAwaited);
+        let Some(copying) = self.copying(generation) else { return };
         copying.reads -= 1;
-        let home = LineAddr(self.pages.get(copying.slot).home.0 + index);
-        m.count().gc_words_found += WORDS_PER_LINE as u64;
-        m.count().gc_words_migrated += WORDS_PER_LINE as u64;
-        let mut token = About::Copied.number(generation);
-        if self.mutants.has(Mutant::CopiesNotAwaited) {
-            token = 0;
-        } else {
-            copying.writes += 1;
-        }
-        m.write(Write { token, ..Write::line(WriteClass::Gc, home, *content) }, 0);
-        self.copied(m);
+        copying.writes += u32::from(is_awaited);
+        let slot = copying.slot;
+        let home = self.pages.get(slot).home_line(index);
+        port.emit(Event::LineCopied);
+        let about = is_awaited.then_some(Write::Copied { generation });
+        let write = request::Write::line(WriteClass::Gc, home, *content);
+        port.write_maybe_reported(write, about, 0);
+        self.copied(port);
     }
 
     /// A line is durable at home.
-    pub(super) fn line_home(&mut self, m: &mut Machine, generation: u64) {
-        let Some(copying) = self.copying.as_mut().filter(|_| generation == self.generation) else {
-            return;
-        };
+    pub(super) fn line_home(&mut self, port: &mut Port<'_>, generation: u64) {
+        let Some(copying) = self.copying(generation) else { return };
         copying.writes -= 1;
-        self.copied(m);
+        self.copied(port);
     }
 
     /// When all lines are home, the record that says so can be sent.
-    fn copied(&mut self, m: &mut Machine) {
-        self.copy_lines(m);
+    fn copied(&mut self, port: &mut Port<'_>) {
+        self.copy_lines(port);
         let Some(Copying { slot, left: 0, reads: 0, writes: 0 }) = self.copying else { return };
         if self.mutants.has(Mutant::ConsolidationNotRecorded) {
             self.copying = None;
-            self.release_page(m, slot);
-            return self.consolidate_next(m);
+            self.release_page(port, slot);
+            return self.consolidate_next(port);
         }
         self.journal.wait(Of::Consolidation(slot));
-        self.send_records(m);
+        self.send_records(port);
     }
 
     /// The record is being sent: from now on everything counts as committed at home. Returns its place in the
     /// order of writes, for which writes to the shadow page wait.
-    pub(super) fn consolidation_recorded(&mut self, m: &mut Machine, slot: Slot) -> OrderSeq {
-        let order = m.order();
+    pub(super) fn consolidation_recorded(&mut self, port: &mut Port<'_>, slot: Slot) -> WriteOrder {
+        let order = port.order();
         let page = self.pages.get_mut(slot);
         (page.committed, page.current, page.consolidating) = (0, 0, order);
         self.copying = None;
@@ -137,36 +137,36 @@ impl Osp {
     }
 
     /// The record is durable: the shadow page is free, unless the page has been stored to again.
-    pub(super) fn consolidated(&mut self, m: &mut Machine, slot: Slot) {
-        m.cover(Cover::Consolidated as usize);
+    pub(super) fn consolidated(&mut self, port: &mut Port<'_>, slot: Slot) {
+        port.emit(Event::Consolidated);
         if !self.mutants.has(Mutant::PageReusedEarly) {
             let page = self.pages.get_mut(slot);
-            (page.durable, page.pending, page.consolidating) = (0, false, 0);
+            (page.durable, page.pending, page.consolidating) = (0, false, WriteOrder::NONE);
             if page.is_quiet() && page.committed == 0 {
-                self.release_page(m, slot);
+                self.release_page(port, slot);
             }
         }
-        self.consolidate_next(m);
+        self.consolidate_next(port);
     }
 
     /// A shadow page is free; stores that wait for one are tried again.
-    pub(super) fn release_page(&mut self, m: &mut Machine, slot: Slot) {
-        m.note(|| format!("shadow page {slot} is free"));
-        self.shoot_down(m, slot, None);
+    pub(super) fn release_page(&mut self, port: &mut Port<'_>, slot: Slot) {
+        port.emit(Event::PageFree { slot });
+        self.shoot_down(port, slot, None);
         self.pages.free(slot);
         for thread in std::mem::take(&mut self.waiting) {
-            let waited = m.now() - self.threads[thread as usize].waits_since;
-            m.count().gc_stall_cycles += waited;
-            m.release(thread);
+            let cycles = port.now() - self.threads[thread as usize].waits_since;
+            port.emit(Event::StoreWaited { cycles });
+            port.release(thread);
         }
     }
 
     /// The page is written to: what has been read of it may be old when it comes home.
-    pub(super) fn stop_consolidation(&mut self, m: &mut Machine, slot: Slot) {
+    pub(super) fn stop_consolidation(&mut self, port: &mut Port<'_>, slot: Slot) {
         if self.copying.is_none_or(|c| c.slot != slot) {
             return;
         }
-        m.cover(Cover::ConsolidationStopped as usize);
+        port.emit(Event::ConsolidationStopped);
         if self.mutants.has(Mutant::ConsolidationGoesOn) {
             return;
         }
@@ -176,23 +176,23 @@ impl Osp {
     }
 
     /// No shadow page is free: the store is tried again when one is.
-    pub(super) fn wait_for_page(&mut self, m: &mut Machine, thread: ThreadId) -> Stall {
-        m.cover(Cover::StoreWaitsForPage as usize);
-        self.threads[thread as usize].waits_since = m.now();
+    pub(super) fn wait_for_page(&mut self, port: &mut Port<'_>, thread: ThreadId) -> Stall {
+        port.emit(Event::StoreWaitsForPage);
+        self.threads[thread as usize].waits_since = port.now();
         self.waiting.push(thread);
-        self.consolidate_next(m);
+        self.consolidate_next(port);
         Stall::Retry
     }
 
     /// All pages have lines of open transactions, and each of these waits for another page.
-    fn give_up_if_stuck(&mut self, m: &mut Machine) {
+    fn give_up_if_stuck(&mut self, port: &mut Port<'_>) {
         let waits = |t: usize| self.waiting.contains(&(t as ThreadId));
-        let running = |(t, thread): (usize, &super::Thread)| thread.in_transaction && !waits(t);
+        let running = |(t, thread): (usize, &Thread)| thread.in_transaction && !waits(t);
         let others = self.threads.iter().enumerate().any(running);
         if self.waiting.is_empty() || others || self.journal.will_change_pages() {
             return;
         }
-        m.fail(format!(
+        port.fail(format!(
             "all osp.shadow_pages = {} have lines of open transactions, which wait for more",
             self.config.shadow_pages
         ));

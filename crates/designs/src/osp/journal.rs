@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::cover::Cover;
+use super::Mutant;
+use super::event::Event;
 use super::layout::{ENTRIES_PER_LINE, ENTRY_BYTES, JournalEntry, Layout, Slot, home_word};
-use super::{About, Mutant, Osp};
-use graven_machine::machine::Machine;
+use super::pages::Page;
+use super::protocol::{Osp, Port, Write};
+use graven_base::memory::WORDS_PER_LINE;
 use graven_machine::media::overlay;
-use graven_machine::request::{OrderSeq, Write, WriteClass};
+use graven_machine::request::{self, WriteClass, WriteOrder};
 
 /// What a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ struct Record {
     /// Writes that are not durable.
     writes: u32,
     /// Its last line, to be sent when the others are durable.
-    marker: Option<Write>,
+    marker: Option<request::Write>,
 }
 
 /// The table takes over what the journal says.
@@ -107,129 +109,134 @@ impl Journal {
 }
 
 impl Osp {
+    // ---- records -------------------------------------------------------------------------------
+
     /// Sends the records that can be sent.
-    pub(super) fn send_records(&mut self, m: &mut Machine) {
+    pub(super) fn send_records(&mut self, port: &mut Port<'_>) {
         let mut at = 0;
         while let Some(&of) = self.journal.waiting.get(at) {
-            match self.send_record(m, of) {
+            match self.send_record(port, of) {
                 Sent::Yes => {
                     self.journal.waiting.remove(at);
                 }
                 Sent::NotYet => at += 1,
                 Sent::NoRoom => {
-                    m.cover(Cover::JournalFull as usize);
+                    port.emit(Event::JournalFull);
                     if let Of::Commit(key) = of {
                         let since = &mut self.commits[key].full_since;
-                        *since = (*since).min(m.now());
+                        *since = (*since).min(port.now());
                     }
-                    self.checkpoint(m, true);
+                    self.checkpoint(port, true);
                     return;
                 }
             }
         }
     }
 
-    fn send_record(&mut self, m: &mut Machine, of: Of) -> Sent {
-        self.journal.entries.clear();
-        let order = match of {
-            Of::Commit(key) => {
-                let commit = &self.commits[key];
-                for of_page in commit.lines.chunk_by(|a, b| a.slot == b.slot) {
-                    let (slot, (set, mask)) = (of_page[0].slot, self.bits(of_page));
-                    let page = self.pages.get(slot);
-                    if page.pending && !self.mutants.has(Mutant::RecordsOfAPageTogether) {
-                        m.cover(Cover::RecordWaitsForPage as usize);
-                        return Sent::NotYet;
-                    }
-                    self.journal.entries.push((slot, page.durable & !mask | set));
-                }
-                commit.order
-            }
-            Of::Consolidation(slot) => {
-                self.journal.entries.push((slot, 0));
-                0
-            }
-        };
-        let entries = self.journal.entries.len() as u64;
-        if entries > self.journal.layout.entries {
-            m.fail(format!(
-                "a transaction changes {entries} pages, and osp.journal_bytes holds the entries of {}",
-                self.journal.layout.entries
+    /// Sends a record, if its pages have no other on its way and the journal has room.
+    fn send_record(&mut self, port: &mut Port<'_>, of: Of) -> Sent {
+        if !self.put_together(of) {
+            port.emit(Event::RecordWaitsForPage);
+            return Sent::NotYet;
+        }
+        let (entries, capacity) = (self.journal.entries.len() as u64, self.journal.layout.entries);
+        if entries > capacity {
+            port.fail(format!(
+                "a transaction changes {entries} pages, and osp.journal_bytes holds the entries of {capacity}"
             ));
             return Sent::Yes;
         }
-        if self.journal.next + entries > self.journal.head + self.journal.layout.entries {
+        if self.journal.next + entries > self.journal.head + capacity {
             return Sent::NoRoom;
         }
         let order = match of {
             Of::Commit(key) => {
-                let since = self.commits[key].full_since;
-                m.count().gc_stall_cycles += m.now().saturating_sub(since);
-                order
+                let cycles = port.now().saturating_sub(self.commits[key].full_since);
+                port.emit(Event::RecordWaited { cycles });
+                self.commits[key].order
             }
-            Of::Consolidation(slot) => self.consolidation_recorded(m, slot),
+            Of::Consolidation(slot) => self.consolidation_recorded(port, slot),
         };
-        self.append(m, of, order);
+        self.append(port, of, order);
         Sent::Yes
     }
 
+    /// Puts a record's entries together: of each page its new committed bitmap. Returns whether it may be sent: since
+    /// each has the whole bitmap, records of a page go one after the other.
+    fn put_together(&mut self, of: Of) -> bool {
+        self.journal.entries.clear();
+        let key = match of {
+            Of::Commit(key) => key,
+            Of::Consolidation(slot) => {
+                self.journal.entries.push((slot, 0));
+                return true;
+            }
+        };
+        for of_page in self.commits[key].lines.chunk_by(|a, b| a.slot == b.slot) {
+            let (slot, (set, mask)) = (of_page[0].slot, self.bits(of_page));
+            let page = self.pages.get(slot);
+            if page.pending && !self.mutants.has(Mutant::RecordsOfAPageTogether) {
+                return false;
+            }
+            self.journal.entries.push((slot, page.durable & !mask | set));
+        }
+        true
+    }
+
     /// Writes the entries, all but the last line of them at once.
-    fn append(&mut self, m: &mut Machine, of: Of, order: OrderSeq) {
-        let layout = self.journal.layout;
-        let first = self.journal.next;
-        let entries = self.journal.entries.len() as u64;
+    fn append(&mut self, port: &mut Port<'_>, of: Of, order: WriteOrder) {
+        let (first, entries) = (self.journal.next, self.journal.entries.len() as u64);
         self.journal.next += entries;
-        let token = About::Journal.number(first);
-        let mut writes: Vec<Write> = Vec::new();
-        for at in 0..entries {
-            let (slot, committed) = self.journal.entries[at as usize];
-            let number = first + at;
-            self.journal.slots[(number % layout.entries) as usize] = slot;
+        let mut lines = self.lines_of_record(first);
+        let wraps = first + entries > self.journal.layout.entries;
+        port.emit(Event::RecordSent { of, first, entries, lines: lines.len(), wraps });
+        let last = lines.last_mut().expect("a record has entries");
+        *last = last.ordered(order);
+        let writes = lines.len() as u32;
+        let has_marker = writes > 1 && !self.mutants.has(Mutant::MarkerOvertakesRecord);
+        let marker = if has_marker { lines.pop() } else { None };
+        self.journal.records.push_back(Record { of, first, entries, writes, marker });
+        self.journal.records_underway += 1;
+        for line in lines {
+            port.write_reported(line, Write::Journal { first }, 0);
+        }
+        match of {
+            Of::Consolidation(slot) if self.mutants.has(Mutant::PageReusedEarly) => {
+                self.release_page(port, slot);
+            }
+            Of::Commit(key) if self.mutants.has(Mutant::RecordNotAwaited) => {
+                self.acknowledge(port, self.commits[key].thread as usize, 0);
+            }
+            _ => {}
+        }
+    }
+
+    /// The lines of the record whose entries have been put together, from this entry on. Its pages may have no other
+    /// on its way.
+    fn lines_of_record(&mut self, first: u64) -> Vec<request::Write> {
+        let Journal { layout, entries, slots, .. } = &mut self.journal;
+        let mut lines: Vec<request::Write> = Vec::new();
+        for (at, &(slot, committed)) in entries.iter().enumerate() {
+            let number = first + at as u64;
+            slots[(number % layout.entries) as usize] = slot;
             self.pages.get_mut(slot).pending = true;
-            let (first, last) = (at == 0, at + 1 == entries);
+            let (first, last) = (at == 0, at + 1 == entries.len());
             let entry = JournalEntry { number, slot, first, last, committed };
-            let words = entry.words(layout.torn(number));
-            let write = Write::words(WriteClass::Metadata, layout.journal_entry(number), &words);
-            match writes.last_mut().filter(|w| w.line == write.line) {
+            let (at, words) = (layout.journal_entry(number), entry.words(layout.torn(number)));
+            let write = request::Write::words(WriteClass::Metadata, at, &words);
+            match lines.last_mut().filter(|w| w.line == write.line) {
                 Some(same) => {
                     overlay(&mut same.data, &write.data, write.mask);
                     same.mask |= write.mask;
                 }
-                None => writes.push(Write { token, ..write }),
+                None => lines.push(write),
             }
         }
-        if first + entries > layout.entries {
-            m.cover(Cover::JournalWrapped as usize);
-        }
-        m.count().log_entries += entries;
-        m.note(|| format!("{of:?}: journal entries {first} to {}", first + entries - 1));
-        let last = writes.last_mut().expect("a record has entries");
-        last.order = order;
-        let mut marker = None;
-        if writes.len() > 1 {
-            m.cover(Cover::RecordOfLines as usize);
-            if !self.mutants.has(Mutant::MarkerOvertakesRecord) {
-                marker = writes.pop();
-            }
-        }
-        let sent = writes.len() as u32 + u32::from(marker.is_some());
-        self.journal.records.push_back(Record { of, first, entries, writes: sent, marker });
-        self.journal.records_underway += 1;
-        writes.into_iter().for_each(|write| m.write(write, 0));
-        if let Of::Consolidation(slot) = of
-            && self.mutants.has(Mutant::PageReusedEarly)
-        {
-            self.release_page(m, slot);
-        }
-        if let Of::Commit(key) = of
-            && self.mutants.has(Mutant::RecordNotAwaited)
-        {
-            self.acknowledge(m, self.commits[key].thread as usize, 0);
-        }
+        lines
     }
 
     /// A line of the record that begins with this entry is durable.
-    pub(super) fn entries_durable(&mut self, m: &mut Machine, first: u64) {
+    pub(super) fn entries_durable(&mut self, port: &mut Port<'_>, first: u64) {
         let at = self.journal.records.partition_point(|r| r.first < first);
         let record = &mut self.journal.records[at];
         debug_assert_eq!(record.first, first, "a record is kept until it is durable");
@@ -237,118 +244,122 @@ impl Osp {
         if record.writes == 1
             && let Some(marker) = record.marker.take()
         {
-            return m.write(marker, 0);
+            return port.write_reported(marker, Write::Journal { first }, 0);
         }
         if record.writes > 0 {
             return;
         }
         self.journal.records_underway -= 1;
         match record.of {
-            Of::Commit(key) => self.recorded(m, key),
-            Of::Consolidation(slot) => self.consolidated(m, slot),
+            Of::Commit(key) => self.recorded(port, key),
+            Of::Consolidation(slot) => self.consolidated(port, slot),
         }
         let used = self.journal.next - self.journal.head;
         if used * 100 >= self.journal.layout.entries * u64::from(self.config.checkpoint_percent) {
-            self.checkpoint(m, false);
+            self.checkpoint(port, false);
         }
-        self.send_records(m);
+        self.send_records(port);
     }
+
+    // ---- checkpoints ---------------------------------------------------------------------------
 
     /// Writes into the table what the durable records say that are oldest, so that the journal need not keep
     /// them.
-    pub(super) fn checkpoint(&mut self, m: &mut Machine, on_demand: bool) {
-        let journal = &mut self.journal;
-        let durable = journal.records.iter().take_while(|r| r.writes == 0);
-        let upto = durable.last().map_or(journal.head, |r| r.first + r.entries);
-        if journal.checkpoint.is_some() || upto == journal.head {
+    pub(super) fn checkpoint(&mut self, port: &mut Port<'_>, on_demand: bool) {
+        let Journal { layout, head, records, slots, checkpoint, .. } = &self.journal;
+        let durable = records.iter().take_while(|r| r.writes == 0);
+        let upto = durable.last().map_or(*head, |r| r.first + r.entries);
+        if checkpoint.is_some() || upto == *head {
             return;
         }
-        let place = |number| (number % journal.layout.entries) as usize;
-        let mut slots: Vec<Slot> = (journal.head..upto).map(|n| journal.slots[place(n)]).collect();
+        let slot_of = |number: u64| slots[(number % layout.entries) as usize];
+        let mut slots: Vec<Slot> = (*head..upto).map(slot_of).collect();
         slots.sort_unstable();
         slots.dedup();
-        m.cover(Cover::Checkpoint as usize);
-        m.count().gc_passes += 1;
-        m.count().gc_on_demand += u64::from(on_demand);
-        m.note(|| format!("checkpoint of the journal up to entry {upto}"));
-        let token = About::Checkpoint.number(0);
-        let same_line = |a: &Slot, b: &Slot| {
-            u64::from(*a) / ENTRIES_PER_LINE == u64::from(*b) / ENTRIES_PER_LINE
-        };
+        port.emit(Event::CheckpointBegins { upto, on_demand });
+        let line_of = |slot: Slot| u64::from(slot) / ENTRIES_PER_LINE;
         let mut writes = 0;
-        for of_line in slots.chunk_by(same_line) {
-            let line = journal.layout.table_bitmap(of_line[0]).line();
-            let mut write = Write { mask: 0, token, ..Write::line(WriteClass::Gc, line, [0; 8]) };
-            for &slot in of_line {
-                // A page that has lost its shadow page has nothing in it.
-                let ahead = self.mutants.has(Mutant::CheckpointAhead);
-                let bits = |p: &super::pages::Page| if ahead { p.committed } else { p.durable };
-                let word = journal.layout.table_bitmap(slot).word_in_line();
-                write.data[word] = self.pages.find(slot).map_or(0, bits);
-                write.mask |= 1 << word;
-            }
+        for of_line in slots.chunk_by(|&a, &b| line_of(a) == line_of(b)) {
             writes += 1;
-            m.write(write, 0);
+            port.write_reported(self.line_of_table(of_line), Write::Checkpoint, 0);
         }
-        journal.checkpoint = Some(Checkpoint { upto, writes });
+        self.journal.checkpoint = Some(Checkpoint { upto, writes });
         if self.mutants.has(Mutant::CheckpointNotAwaited) {
-            self.truncate(m, upto);
+            self.truncate(port, upto);
         }
     }
 
-    /// A line of the table has taken over what the journal says.
-    pub(super) fn checkpoint_durable(&mut self, m: &mut Machine) {
+    /// What the journal says durably of these pages, whose bitmaps share a line of the table.
+    fn line_of_table(&self, slots: &[Slot]) -> request::Write {
+        let layout = self.journal.layout;
+        let line = layout.table_bitmap(slots[0]).line();
+        let empty = request::Write::line(WriteClass::Gc, line, [0; WORDS_PER_LINE]);
+        let mut write = request::Write { mask: 0, ..empty };
+        let ahead = self.mutants.has(Mutant::CheckpointAhead);
+        let bits = |page: &Page| if ahead { page.committed } else { page.durable };
+        for &slot in slots {
+            let at = layout.table_bitmap(slot);
+            // A page that has lost its shadow page has nothing in it.
+            write.data[at.word_in_line()] = self.pages.find(slot).map_or(0, bits);
+            write.mask |= at.word_mask();
+        }
+        write
+    }
+
+    /// A line of the table has taken over what the journal says. With the last one the header is moved.
+    pub(super) fn checkpoint_durable(&mut self, port: &mut Port<'_>) {
         let checkpoint = self.journal.checkpoint.as_mut().expect("one is under way");
         checkpoint.writes -= 1;
         if checkpoint.writes > 0 {
             return;
         }
         let (upto, layout) = (checkpoint.upto, self.journal.layout);
-        let write = Write::words(WriteClass::Gc, layout.head, &[upto]);
-        m.write(Write { token: About::Head.number(0), ..write }, 0);
+        let write = request::Write::words(WriteClass::Gc, layout.head, &[upto]);
+        port.write_reported(write, Write::Head, 0);
         if self.mutants.has(Mutant::HeadNotAwaited) {
-            self.truncate(m, upto);
+            self.truncate(port, upto);
         }
     }
 
     /// The journal begins at the checkpoint: what is before it may be overwritten.
-    pub(super) fn head_durable(&mut self, m: &mut Machine) {
+    pub(super) fn head_durable(&mut self, port: &mut Port<'_>) {
         let checkpoint = self.journal.checkpoint.take().expect("one is under way");
-        self.truncate(m, checkpoint.upto);
+        self.truncate(port, checkpoint.upto);
     }
 
     /// The entries before this one are not needed any longer.
-    fn truncate(&mut self, m: &mut Machine, upto: u64) {
+    fn truncate(&mut self, port: &mut Port<'_>, upto: u64) {
         let journal = &mut self.journal;
-        m.count().log_records_truncated += upto.saturating_sub(journal.head);
+        port.emit(Event::Truncated { entries: upto.saturating_sub(journal.head) });
         journal.head = journal.head.max(upto);
         while journal.records.front().is_some_and(|r| r.first < upto) {
             journal.records.pop_front();
         }
-        self.send_records(m);
+        self.send_records(port);
     }
 
+    // ---- home words ----------------------------------------------------------------------------
+
     /// A home page has got a shadow page: the table is told.
-    pub(super) fn write_home_word(&mut self, m: &mut Machine, slot: Slot) {
+    pub(super) fn write_home_word(&mut self, port: &mut Port<'_>, slot: Slot) {
         let (page, layout) = (self.pages.get_mut(slot), self.journal.layout);
-        let addr = layout.table_home(slot);
-        let write = Write::words(WriteClass::Metadata, addr, &[home_word(page.home)]);
-        let token = About::HomeWord.number(slot.into());
+        let (at, word) = (layout.table_home(slot), home_word(page.home));
         if self.mutants.has(Mutant::HomeWordNotAwaited) {
             page.pending = false;
         }
         self.journal.home_words += 1;
-        m.write(Write { token, ..write }, m.bypass_cycles());
+        let write = request::Write::words(WriteClass::Metadata, at, &[word]);
+        port.write_reported(write, Write::HomeWord { slot }, port.bypass_cycles());
     }
 
     /// The table knows it.
-    pub(super) fn home_word_durable(&mut self, m: &mut Machine, slot: Slot) {
+    pub(super) fn home_word_durable(&mut self, port: &mut Port<'_>, slot: Slot) {
         self.journal.home_words -= 1;
         if !self.mutants.has(Mutant::HomeWordNotAwaited) {
             self.pages.get_mut(slot).pending = false;
         }
-        self.send_records(m);
-        self.consolidate_next(m);
+        self.send_records(port);
+        self.consolidate_next(port);
     }
 }
 

@@ -75,50 +75,40 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, state, hooks |
+//! | `mod` | parameters, mutants |
+//! | `protocol` | state, and what each hook of the design does |
+//! | `event` | what happens, counted and narrated; cover points |
 //! | `pages`, `tlb`, `write_set` | bitmaps and shadow pages; translations and shootdowns; updated lines |
+//! | `places` | lines that leave the caches, lines that are missed |
 //! | `commit` | flushes, shared lines |
 //! | `journal` | records, checkpoints |
 //! | `consolidation` | copies home, free pages |
 //! | `layout`, `recovery` | the log region and its bits; recovery |
 //! | `cost` | what the hardware costs |
-//! | `cover` | states worth reaching |
 
 mod commit;
 mod consolidation;
 mod cost;
-mod cover;
+mod event;
 mod journal;
 mod layout;
 mod pages;
+mod places;
+mod protocol;
 mod recovery;
 mod tlb;
 mod write_set;
 
-use std::collections::VecDeque;
-
-use commit::{Commit, Committed, Leaving};
-use consolidation::Copying;
-use cover::{COVER_POINTS, Cover};
-use journal::{JOURNAL_BYTES_MIN, Journal, Of};
-use layout::{Layout, SHADOW_PAGES_MAX, Slot};
-use pages::Pages;
+use event::COVER_POINTS;
+use journal::JOURNAL_BYTES_MIN;
+use layout::SHADOW_PAGES_MAX;
+use protocol::Osp;
 use recovery::{format, recover};
-use tlb::Tlb;
-use write_set::WriteSet;
 
-use graven_base::config::{ConfigError, Size};
-use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{LineAddr, LineData};
-use graven_base::time::Cycle;
+use graven_base::config::Size;
 use graven_base::{choice, section};
-use graven_machine::config::CoreConfig;
-use graven_machine::design::{
-    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
-use graven_machine::request::{Token, Write, WriteClass};
 
 choice! {
     /// When TLBs of other cores are shot down.
@@ -232,7 +222,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "SSP as in HOOP §II-B, §III-C, §IV-A (OSP)",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(OspConfig::default())),
-    build: |context| Ok(Box::new(Osp::new(context)?)),
+    build: |context| Ok(plug(Osp::new(context)?).absorbing().into()),
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -260,305 +250,3 @@ pub const LITERAL: DesignInfo = DesignInfo {
     inherent: Mutant::all(&[Mutant::WholeLinesCommitted]),
     ..INFO
 };
-
-#[derive(Clone, Debug, Default)]
-struct Thread {
-    /// The core it runs on, once it has stored something.
-    core: Option<u32>,
-    writes: WriteSet,
-    in_transaction: bool,
-    /// Reads that the commit waits for before it begins.
-    reads: u32,
-    /// When its store began to wait for a shadow page.
-    waits_since: Cycle,
-}
-
-/// What timers, reads and durable writes are about; the rest of the token is a line or a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum About {
-    /// A missed line was read.
-    Fill = 1,
-    /// A line that transactions share was read for the commit of a thread.
-    Shared,
-    /// A line of a commit is durable.
-    Flush,
-    /// An uncommitted line is durable in a place.
-    Leaving,
-    /// The controller hears of a commit.
-    Record,
-    /// The core hears that it is durable.
-    Acknowledgement,
-    /// A line of a journal record is durable.
-    Journal,
-    /// A line of the table is.
-    Checkpoint,
-    /// The header is.
-    Head,
-    /// The home word of a shadow page is.
-    HomeWord,
-    /// A line of a shadow page was read to be copied.
-    Copy,
-    /// It is durable at home.
-    Copied,
-}
-
-const ABOUT_BITS: u32 = 4;
-
-impl About {
-    const ALL: [About; 12] = [
-        About::Fill,
-        About::Shared,
-        About::Flush,
-        About::Leaving,
-        About::Record,
-        About::Acknowledgement,
-        About::Journal,
-        About::Checkpoint,
-        About::Head,
-        About::HomeWord,
-        About::Copy,
-        About::Copied,
-    ];
-
-    fn line(self, line: LineAddr) -> Token {
-        self.number(line.0)
-    }
-
-    fn number(self, number: u64) -> Token {
-        number << ABOUT_BITS | self as u64
-    }
-
-    fn of(token: Token) -> (About, u64) {
-        (About::ALL[(token as usize & ((1 << ABOUT_BITS) - 1)) - 1], token >> ABOUT_BITS)
-    }
-}
-
-struct Osp {
-    config: OspConfig,
-    mutants: MutantSet,
-    threads: Vec<Thread>,
-    tlbs: Vec<Tlb>,
-    pages: Pages,
-    /// Pages that got a shadow page so far.
-    allotted: u64,
-    /// Stores so far: the time by which pages are old.
-    stores: u64,
-    commits: slab::Slab<Commit>,
-    /// Lists of lines of past commits, kept for their memory.
-    spare: Vec<Vec<Committed>>,
-    leaving: Leaving,
-    journal: Journal,
-    copying: Option<Copying>,
-    /// Tells the reads and writes of one consolidation from those of the one before.
-    generation: u64,
-    /// Pages to be consolidated.
-    queue: VecDeque<Slot>,
-    /// Threads whose stores wait for a shadow page.
-    waiting: Vec<ThreadId>,
-}
-
-impl Osp {
-    fn new(context: &DesignContext) -> Result<Osp, ConfigError> {
-        let layout = Layout::of(context);
-        layout.check(context)?;
-        let cores = context.config.get::<CoreConfig>().count as usize;
-        Ok(Osp {
-            config: context.config.get::<OspConfig>().clone(),
-            mutants: context.mutants,
-            threads: vec![Thread::default(); context.threads as usize],
-            tlbs: vec![Tlb::default(); cores],
-            pages: Pages::new(layout),
-            allotted: 0,
-            stores: 0,
-            commits: slab::Slab::new(),
-            spare: Vec::new(),
-            leaving: Leaving::default(),
-            journal: Journal::new(layout),
-            copying: None,
-            generation: 0,
-            queue: VecDeque::new(),
-            waiting: Vec::new(),
-        })
-    }
-
-    /// The page of a line that is stored to gets a shadow page, if one is free.
-    fn allot(&mut self, m: &mut Machine, line: LineAddr) -> Option<Slot> {
-        let slot = self.pages.allot(line)?;
-        self.allotted += 1;
-        if self.allotted > self.config.shadow_pages.into() {
-            m.cover(Cover::ShadowPageReused as usize);
-        }
-        let max = &mut m.count().mapping_entries_max;
-        *max = (*max).max(self.pages.in_use() as u64);
-        self.write_home_word(m, slot);
-        Some(slot)
-    }
-
-    /// A thread's transaction has ended: stores that wait for a shadow page may wait in vain from now on.
-    fn ended(&mut self, m: &mut Machine, thread: usize) {
-        self.threads[thread].in_transaction = false;
-        self.consolidate_next(m);
-    }
-
-    /// The first store of a transaction to a line. Returns what it costs.
-    fn updates(&mut self, m: &mut Machine, store: &Store, slot: Slot) -> Cycle {
-        let line = store.addr.line();
-        self.stop_consolidation(m, slot);
-        let page = self.pages.get_mut(slot);
-        page.open += 1;
-        if page.consolidating != 0 {
-            m.cover(Cover::StoreWhileRecorded as usize);
-        }
-        if self.words_of_others(store.tx.thread as usize, line) != 0 {
-            return 0;
-        }
-        let bit = self.pages.bit(slot, line);
-        self.pages.get_mut(slot).current ^= bit;
-        self.flipped(m, slot, store.core)
-    }
-}
-
-impl Plug for Osp {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
-        self.threads[tx.thread as usize].in_transaction = true;
-        Stall::None
-    }
-
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        let line = store.addr.line();
-        let slot = self.pages.slot_of(line).or_else(|| self.allot(m, line));
-        let Some(slot) = slot else { return self.wait_for_page(m, store.tx.thread) };
-        let thread = &mut self.threads[store.tx.thread as usize];
-        thread.core = Some(store.core);
-        let mut cost = 0;
-        if thread.writes.store(line, slot, store.addr.word_in_line()) {
-            cost = self.updates(m, store, slot);
-        }
-        self.stores += 1;
-        self.pages.get_mut(slot).stored = self.stores;
-        cost += self.translate(m, store.core, slot);
-        if cost == 0 { Stall::None } else { Stall::For(cost) }
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        let t = tx.thread as usize;
-        if self.threads[t].writes.lines.is_empty() {
-            self.ended(m, t);
-            return Stall::None;
-        }
-        self.prepare(m, t);
-        Stall::UntilReleased
-    }
-
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
-        let Some(slot) = self.pages.slot_of(line) else {
-            return RawAction::Send { after: 0, token: 0 };
-        };
-        self.stop_consolidation(m, slot);
-        let (mut after, mut token) = (self.barrier(line, slot), 0);
-        let mut in_shadow = self.pages.is_current_in_shadow(slot, line);
-        if self.mutants.has(Mutant::EvictedOverCommitted) {
-            in_shadow = self.pages.is_committed_in_shadow(slot, line);
-        }
-        if after != 0 {
-            m.cover(Cover::EvictionHeld as usize);
-        }
-        if self.mutants.has(Mutant::EvictionOvertakesRecord) {
-            after = 0;
-        }
-        let place = self.pages.place(slot, line, in_shadow);
-        if self.threads.iter().any(|thread| thread.writes.find(line).is_some()) {
-            m.cover(Cover::EvictedBeforeCommit as usize);
-            self.leaving.add(place);
-            token = About::Leaving.line(place);
-        }
-        if !in_shadow {
-            return RawAction::Send { after, token };
-        }
-        m.note(|| format!("line {} goes to shadow page {slot}", line.addr()));
-        let write = Write::line(WriteClass::Data, place, *content);
-        m.write(Write { after, token, ..write }, 0);
-        RawAction::Absorb
-    }
-
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
-        let Some(slot) = self.pages.slot_of(line) else { return Fill::Home };
-        let in_shadow = self.pages.is_current_in_shadow(slot, line);
-        // A line that is at home and has no uncommitted words stays there while it is read.
-        if !in_shadow && self.pages.get(slot).open == 0 {
-            return Fill::Home;
-        }
-        if in_shadow {
-            m.cover(Cover::ReadFromShadow as usize);
-        }
-        m.count().fill_reads += 1;
-        m.read(self.pages.place(slot, line, in_shadow), About::Fill.line(line), delay);
-        Fill::Design
-    }
-
-    fn read_done(&mut self, m: &mut Machine, token: Token, place: LineAddr, content: &LineData) {
-        let (about, number) = About::of(token);
-        match about {
-            About::Fill => {
-                let line = LineAddr(number);
-                let current = self.pages.current_place(line);
-                if current == place {
-                    return m.deliver(line, *content, 0);
-                }
-                m.cover(Cover::ReadAgain as usize);
-                m.count().fill_reads += 1;
-                m.read(current, token, 0);
-            }
-            About::Shared => {
-                let thread = number as usize;
-                self.threads[thread].reads -= 1;
-                if self.threads[thread].reads == 0 {
-                    self.prepare(m, thread);
-                }
-            }
-            About::Copy => self.line_read(m, number, content),
-            _ => unreachable!("nothing else is read"),
-        }
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        let (about, number) = About::of(token);
-        match about {
-            About::Flush => self.flushed(m, number as usize),
-            About::Leaving => self.has_left(m, LineAddr(number)),
-            About::Journal => self.entries_durable(m, number),
-            About::Checkpoint => self.checkpoint_durable(m),
-            About::Head => self.head_durable(m),
-            About::HomeWord => self.home_word_durable(m, number as Slot),
-            About::Copied => self.line_home(m, number),
-            _ => unreachable!("nothing else is written"),
-        }
-    }
-
-    fn start_maintenance(&mut self, m: &mut Machine) {
-        self.checkpoint(m, false);
-        let inactive = |(slot, page): (Slot, &pages::Page)| {
-            (page.cores == 0 && page.is_quiet()).then_some(slot)
-        };
-        let inactive: Vec<Slot> = self.pages.iter().filter_map(inactive).collect();
-        inactive.into_iter().for_each(|slot| self.queue_page(slot));
-        self.consolidate_next(m);
-    }
-
-    fn timer(&mut self, m: &mut Machine, token: u64) {
-        let (about, number) = About::of(token);
-        if about == About::Record {
-            self.journal.wait(Of::Commit(number as usize));
-            return self.send_records(m);
-        }
-        m.release(number as ThreadId);
-        self.ended(m, number as usize);
-    }
-
-    fn is_idle(&self) -> bool {
-        self.copying.is_none()
-            && self.queue.is_empty()
-            && self.commits.is_empty()
-            && self.journal.is_idle()
-    }
-}

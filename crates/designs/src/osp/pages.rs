@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::layout::{Layout, Physical, Slot};
 use graven_base::memory::LineAddr;
-use graven_machine::request::OrderSeq;
+use graven_machine::request::WriteOrder;
 
 /// A home page with a shadow page. In the bitmaps, bit `i` is line `i`: 0, it is at home; 1, in the shadow page.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Page {
     /// Its home word or a journal record of it is on its way: no other record of it may be sent.
     pub(super) pending: bool,
     /// Place in the order of writes of the record that ends its consolidation, while that is on its way.
-    pub(super) consolidating: OrderSeq,
+    pub(super) consolidating: WriteOrder,
     /// Cores whose TLBs hold its translation.
     pub(super) cores: u64,
     /// It waits to be consolidated.
@@ -34,6 +34,11 @@ pub(super) struct Page {
 }
 
 impl Page {
+    /// A line of it, at home.
+    pub(super) fn home_line(&self, index: u64) -> LineAddr {
+        LineAddr(self.home.0 + index)
+    }
+
     /// Nothing is about to change in it.
     pub(super) fn is_quiet(&self) -> bool {
         self.open == 0 && self.committing == 0 && !self.pending
@@ -68,6 +73,10 @@ impl Pages {
         self.slots[slot as usize].as_ref()
     }
 
+    pub(super) fn find_mut(&mut self, slot: Slot) -> Option<&mut Page> {
+        self.slots[slot as usize].as_mut()
+    }
+
     /// The shadow page for a line, if its page has one.
     #[inline]
     pub(super) fn slot_of(&self, line: LineAddr) -> Option<Slot> {
@@ -94,7 +103,7 @@ impl Pages {
             open: 0,
             committing: 0,
             pending: true,
-            consolidating: 0,
+            consolidating: WriteOrder::NONE,
             cores: 0,
             queued: false,
             stored: 0,

@@ -8,7 +8,7 @@ use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Clears header, journal and table.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
-    if context.mutants.has(Mutant::MetadataNotCleared) {
+    if context.mutants().has(Mutant::MetadataNotCleared) {
         return;
     }
     Layout::of(context).metadata_words().for_each(|word| image.store(word, 0));
@@ -23,7 +23,7 @@ fn read_entry(
 ) -> Option<JournalEntry> {
     let at = layout.journal_entry(number);
     let words = [image.load(at), image.load(at.plus(WORD_BYTES))];
-    let entry = if context.mutants.has(Mutant::TornBitsIgnored) {
+    let entry = if context.mutants().has(Mutant::TornBitsIgnored) {
         JournalEntry::parse_untorn(words)
     } else {
         JournalEntry::parse(words)
@@ -42,7 +42,7 @@ pub(super) fn recover(
     let mut report = RecoveryReport::default();
     let mut bitmaps: Vec<u64> =
         (0..layout.pages).map(|slot| image.load(layout.table_bitmap(slot))).collect();
-    if context.mutants.has(Mutant::TableNotRead) {
+    if context.mutants().has(Mutant::TableNotRead) {
         bitmaps.fill(0);
     }
     replay(context, &layout, image, &mut bitmaps);
@@ -76,7 +76,7 @@ fn replay(
 ) {
     let head = image.load(layout.head);
     let mut numbers: Vec<u64> = (0..layout.entries).map(|n| head.wrapping_add(n)).collect();
-    if context.mutants.has(Mutant::ReplayedByPlace) {
+    if context.mutants().has(Mutant::ReplayedByPlace) {
         numbers.sort_unstable_by_key(|number| number % layout.entries);
     }
     let mut record: Vec<JournalEntry> = Vec::new();
@@ -87,11 +87,11 @@ fn replay(
         };
         if entry.first {
             record.clear();
-        } else if record.is_empty() && !context.mutants.has(Mutant::BeheadedReplayed) {
+        } else if record.is_empty() && !context.mutants().has(Mutant::BeheadedReplayed) {
             continue;
         }
         record.push(entry);
-        if entry.last || context.mutants.has(Mutant::UnfinishedReplayed) {
+        if entry.last || context.mutants().has(Mutant::UnfinishedReplayed) {
             for entry in record.drain(..) {
                 if let Some(bitmap) = bitmaps.get_mut(entry.slot as usize) {
                     *bitmap = entry.committed;

@@ -1,11 +1,11 @@
 //! Translations: the extended TLBs, and what it costs to change what they say.
 
-use super::cover::Cover;
+use super::event::Event;
 use super::layout::Slot;
-use super::{Consolidation, Osp, Shootdown};
+use super::protocol::{Osp, Port};
+use super::{Consolidation, Shootdown};
 use graven_base::ids::ThreadId;
 use graven_base::time::Cycle;
-use graven_machine::machine::Machine;
 
 /// One core's extended TLB: translations with bitmaps, the one used last at the end.
 #[derive(Clone, Debug, Default)]
@@ -38,35 +38,35 @@ impl Tlb {
 impl Osp {
     /// A core's store needs the translation of a page. Returns how long it waits for it.
     #[inline]
-    pub(super) fn translate(&mut self, m: &mut Machine, core: u32, slot: Slot) -> Cycle {
+    pub(super) fn translate(&mut self, port: &mut Port<'_>, core: u32, slot: Slot) -> Cycle {
         let capacity = self.config.tlb_entries as usize;
         let (hit, out) = self.tlbs[core as usize].access(slot, capacity);
         if hit {
             return 0;
         }
-        m.count().translation_misses += 1;
+        port.emit(Event::TranslationMissed);
         self.pages.get_mut(slot).cores |= 1 << core;
         if let Some(out) = out {
             let page = self.pages.get_mut(out);
             page.cores &= !(1 << core);
             if page.cores == 0 {
-                self.inactive(m, out);
+                self.inactive(port, out);
             }
         }
         self.config.metadata_cycles.into()
     }
 
     /// A page that no TLB holds is inactive: it is consolidated, if the configuration says so.
-    pub(super) fn inactive(&mut self, m: &mut Machine, slot: Slot) {
+    pub(super) fn inactive(&mut self, port: &mut Port<'_>, slot: Slot) {
         if self.config.consolidation == Consolidation::Inactive {
             self.queue_page(slot);
-            self.consolidate_next(m);
+            self.consolidate_next(port);
         }
     }
 
     /// The mapping of a page has changed, by a core if it was one. Cores with an old translation are
     /// interrupted and lose it. Returns how long the one that changed it waits for them.
-    pub(super) fn shoot_down(&mut self, m: &mut Machine, slot: Slot, by: Option<u32>) -> Cycle {
+    pub(super) fn shoot_down(&mut self, port: &mut Port<'_>, slot: Slot, by: Option<u32>) -> Cycle {
         let own = by.map_or(0, |core| 1 << core);
         let page = self.pages.get_mut(slot);
         let others = page.cores & !own;
@@ -74,8 +74,7 @@ impl Osp {
         if others == 0 {
             return 0;
         }
-        m.cover(Cover::ShotDown as usize);
-        m.note(|| format!("shadow page {slot}: translations of cores {others:#b} are shot down"));
+        port.emit(Event::ShotDown { slot, cores: others });
         for (core, tlb) in self.tlbs.iter_mut().enumerate() {
             if others >> core & 1 != 0 {
                 tlb.drop_entry(slot);
@@ -83,18 +82,18 @@ impl Osp {
         }
         for (thread, state) in self.threads.iter().enumerate() {
             if state.core.is_some_and(|core| others >> core & 1 != 0) {
-                m.interrupt(thread as ThreadId, self.config.shootdown_cycles.into());
+                port.interrupt(thread as ThreadId, self.config.shootdown_cycles.into());
             }
         }
         self.config.shootdown_wait_cycles.into()
     }
 
     /// A line's current bit has flipped, by a store of a core.
-    pub(super) fn flipped(&mut self, m: &mut Machine, slot: Slot, core: u32) -> Cycle {
-        m.count().lines_remapped += 1;
+    pub(super) fn flipped(&mut self, port: &mut Port<'_>, slot: Slot, core: u32) -> Cycle {
+        port.emit(Event::Flipped);
         let cost = Cycle::from(self.config.flip_cycles);
         if self.config.shootdown == Shootdown::Store {
-            return cost + self.shoot_down(m, slot, Some(core));
+            return cost + self.shoot_down(port, slot, Some(core));
         }
         cost
     }

@@ -8,6 +8,7 @@
 //! | `record` | records and their bits |
 //! | `send` | records into blocks, blocks into writes |
 //! | `read` | records from the bytes that survived |
+//! | `event` | what is counted of records that are coded |
 //! | `cost` | entries of the buffers before it |
 //!
 //! **On the image.** A header line, whose word 0 is the head pointer: the number of the first group that
@@ -45,6 +46,7 @@
 //! all before it, so that recovery may stop at the first hole.
 
 mod cost;
+mod event;
 mod read;
 mod record;
 mod send;
@@ -52,6 +54,7 @@ mod send;
 mod tests;
 
 pub use cost::{dirty_flags, entry_bits};
+pub use event::Event;
 pub use read::bytes_of;
 pub use record::{Kind, Record, ULOG_BITS, ULOG_MAX, dirty_bytes};
 pub use send::Packer;

@@ -1,13 +1,14 @@
 //! Records into blocks, blocks into writes.
 
+use super::event::Event;
 use super::read::bytes_of;
 use super::record::Metadata;
 use super::{Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record};
 use graven_base::codecs::slde::{pair_flag, redo_flag};
-use graven_base::codecs::{Coding, Codings, choose, choose_pair, dldc, kept};
-use graven_base::memory::{Addr, WORDS_PER_LINE};
-use graven_machine::machine::Machine;
-use graven_machine::request::{OrderSeq, Token, Write, WriteClass};
+use graven_base::codecs::{Coding, Codings, choose, choose_pair, kept};
+use graven_base::memory::{Addr, LineData, WORDS_PER_LINE};
+use graven_machine::design::{Design, Port};
+use graven_machine::request::{Write, WriteClass, WriteOrder};
 
 /// What came of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +16,7 @@ pub struct Sent {
     /// The group that its first records are in.
     pub group: u64,
     /// Its last write's place among the ordered writes: once that is reached, all its records are durable.
-    pub order: OrderSeq,
+    pub order: WriteOrder,
 }
 
 /// The end of a log at which records are appended.
@@ -47,23 +48,26 @@ impl Packer {
     }
 
     /// Whether the controllers have room for the blocks of one more group.
-    pub fn has_room(&self, m: &Machine) -> bool {
-        let room = |at: Addr| m.memory.channel(at.line()).has_room_for_write();
+    pub fn has_room<D: Design>(&self, port: &Port<'_, D>) -> bool {
+        let room = |at: Addr| port.has_room_for_write(at.line());
         room(self.log.metadata(self.tail)) && room(self.log.data(self.tail))
     }
 
-    /// Sends a batch. `token`: what each of its writes is to be reported with, from its order.
-    pub fn send(
+    /// Sends a batch. `report`: what the design is told of each of its writes when that is durable, from its order.
+    pub fn send<D: Design>(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_, D>,
         records: &[Record],
-        token: impl Fn(OrderSeq) -> Token,
-    ) -> Sent {
+        report: impl Fn(WriteOrder) -> D::Write,
+    ) -> Sent
+    where
+        D::Event: From<Event>,
+    {
         debug_assert!(!records.is_empty());
         let group = self.tail;
-        let data = self.send_data(m, records, &token);
-        let after = if self.log.faults.metadata_first { 0 } else { data };
-        let mut order = 0;
+        let data = self.send_data(port, records, &report);
+        let after = if self.log.faults.metadata_first { WriteOrder::NONE } else { data };
+        let mut order = WriteOrder::NONE;
         for block in self.metadata.chunks(RECORDS_PER_GROUP) {
             let torn = self.log.torn(self.tail);
             let mut line = [torn; WORDS_PER_LINE];
@@ -71,106 +75,109 @@ impl Packer {
                 words.copy_from_slice(&metadata.words(torn));
             }
             let at = self.log.metadata(self.tail).line();
-            let mut write = Write::line(WriteClass::Metadata, at, line);
-            order = m.order();
-            (write.order, write.after, write.token) = (order, after, token(order));
-            m.write(write, m.bypass_cycles());
+            order = port.order();
+            let write = Write::line(WriteClass::Metadata, at, line).ordered(order).after(after);
+            port.write_reported(write, report(order), port.bypass_cycles());
             self.tail += 1;
         }
         Sent { group, order }
     }
 
-    /// Sends the data blocks of a batch; returns the last one's order, 0 if there are none.
-    fn send_data(
+    /// Sends the data blocks of a batch; returns the last one's order, if there are any.
+    fn send_data<D: Design>(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_, D>,
         records: &[Record],
-        token: impl Fn(OrderSeq) -> Token,
-    ) -> OrderSeq {
+        report: impl Fn(WriteOrder) -> D::Write,
+    ) -> WriteOrder
+    where
+        D::Event: From<Event>,
+    {
         self.metadata.clear();
-        let mut block = DataBlock { line: [0; WORDS_PER_LINE], codings: Codings::FPC, used: 0 };
-        let (mut group, mut order) = (self.tail, 0);
-        let mut flush = |m: &mut Machine, block: &mut DataBlock| {
-            let mut write = Write::line(WriteClass::Log, self.log.data(group).line(), block.line);
-            order = m.order();
-            (write.order, write.token, write.codings) = (order, token(order), block.codings);
-            m.write(write, m.bypass_cycles());
-            *block = DataBlock { line: [0; WORDS_PER_LINE], codings: Codings::FPC, used: 0 };
+        let (mut group, mut order) = (self.tail, WriteOrder::NONE);
+        let mut block = DataBlock::EMPTY;
+        let mut flush = |port: &mut Port<'_, D>, block: &mut DataBlock| {
+            let DataBlock { line, codings, .. } = std::mem::replace(block, DataBlock::EMPTY);
+            order = port.order();
+            let write = Write::line(WriteClass::Log, self.log.data(group).line(), line);
+            let write = Write { codings, ..write.ordered(order) };
+            port.write_reported(write, report(order), port.bypass_cycles());
             group += 1;
         };
         for (i, &record) in records.iter().enumerate() {
             let place = i % RECORDS_PER_GROUP;
             let count = (records.len() - (i - place)).min(RECORDS_PER_GROUP);
-            let (encoding, codings) = self.code(m, &record);
+            let (encoding, codings) = self.code(port, &record);
             let continues = place != i;
             self.metadata.push(Metadata { record, encoding, count, continues });
             let words = [(record.undo, codings.0), (record.redo, codings.1)];
+            let is_differential = codings.0.is_dldc() || codings.1.is_dldc();
             for (word, coding) in words.into_iter().skip(2 - Record::data_words(record.kind)) {
-                block.line[block.used] = kept(word, coding);
-                if self.log.faults.both_differential && (codings.0.is_dldc() || codings.1.is_dldc())
-                {
-                    block.line[block.used] &= bytes_of(record.dirty);
+                let mut word = kept(word, coding);
+                if self.log.faults.both_differential && is_differential {
+                    word &= bytes_of(record.dirty);
                 }
-                block.codings.set(block.used, coding);
-                block.used += 1;
-                if block.used == WORDS_PER_LINE {
-                    flush(m, &mut block);
+                block.push(word, coding);
+                if block.is_full() {
+                    flush(port, &mut block);
                 }
             }
         }
-        if block.used > 0 {
-            flush(m, &mut block);
+        if !block.is_empty() {
+            flush(port, &mut block);
         }
         order
     }
 
     /// How a record's words are coded, and the encoding type flag that tells so.
-    fn code(&self, m: &mut Machine, record: &Record) -> (u8, (Coding, Coding)) {
+    fn code<D: Design>(&self, port: &mut Port<'_, D>, record: &Record) -> (u8, (Coding, Coding))
+    where
+        D::Event: From<Event>,
+    {
         let Record { kind, undo, redo, dirty, .. } = *record;
+        let plain = (0, (Coding::Fpc, Coding::Fpc));
         if !self.slde {
-            return (0, (Coding::Fpc, Coding::Fpc));
+            return plain;
         }
-        match kind {
+        let (flag, codings, undo) = match kind {
             Kind::UndoRedo => {
-                count(m, undo, dirty);
-                count(m, redo, dirty);
                 let codings = choose_pair(undo, redo, dirty);
-                m.count().log_entries_differential +=
-                    u64::from(codings.0.is_dldc() || codings.1.is_dldc());
-                (pair_flag(codings.0, codings.1), codings)
+                (pair_flag(codings.0, codings.1), codings, Some(undo))
             }
             Kind::Redo => {
-                count(m, redo, dirty);
                 let (coding, _) = choose(redo, dirty);
-                m.count().log_entries_differential += u64::from(coding.is_dldc());
-                (redo_flag(coding), (Coding::Fpc, coding))
+                (redo_flag(coding), (Coding::Fpc, coding), None)
             }
-            Kind::Commit | Kind::InPlace => (0, (Coding::Fpc, Coding::Fpc)),
-        }
+            Kind::Commit | Kind::InPlace => return plain,
+        };
+        let is_differential = codings.0.is_dldc() || codings.1.is_dldc();
+        port.emit(Event::Coded { undo, redo, dirty, is_differential }.into());
+        (flag, codings)
     }
 }
 
 /// A data block that is being filled.
 struct DataBlock {
-    line: [u64; WORDS_PER_LINE],
+    line: LineData,
     codings: Codings,
     used: usize,
 }
 
-/// Counts which pattern the dirty bytes of a log word have (Table II, last column).
-fn count(m: &mut Machine, word: u64, dirty: u8) {
-    let c = m.count();
-    c.log_words += 1;
-    let pattern = dldc::measure(word, dirty).0;
-    *match pattern {
-        Some(dldc::Pattern::Zero) => &mut c.dldc_pattern_000,
-        Some(dldc::Pattern::TwoBitsEach) => &mut c.dldc_pattern_001,
-        Some(dldc::Pattern::FourBitsEach) => &mut c.dldc_pattern_010,
-        Some(dldc::Pattern::OneByte) => &mut c.dldc_pattern_011,
-        Some(dldc::Pattern::TwoBytes) => &mut c.dldc_pattern_100,
-        Some(dldc::Pattern::FourBytes) => &mut c.dldc_pattern_101,
-        Some(dldc::Pattern::UpperHalves) => &mut c.dldc_pattern_110,
-        Some(dldc::Pattern::LowByteZero) => &mut c.dldc_pattern_111,
-        None => &mut c.dldc_pattern_none,
-    } += 1;
+impl DataBlock {
+    const EMPTY: DataBlock =
+        DataBlock { line: [0; WORDS_PER_LINE], codings: Codings::FPC, used: 0 };
+
+    fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.used == WORDS_PER_LINE
+    }
+
+    fn push(&mut self, word: u64, coding: Coding) {
+        self.line[self.used] = word;
+        self.codings.set(self.used, coding);
+        self.used += 1;
+    }
 }

@@ -4,13 +4,53 @@ use proptest::prelude::*;
 
 use super::record::Metadata;
 use super::{
-    Faults, GROUP_BYTES, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of, dirty_bytes,
+    Event, Faults, GROUP_BYTES, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of, dirty_bytes,
 };
 use graven_base::memory::{Addr, Image};
 use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{Design, DesignEvent, NoCover, Observation, Plugged, Unused, plug};
 use graven_machine::machine::Machine;
+use graven_machine::request::WriteOrder;
 
 const START: Addr = Addr(1 << 20);
+
+/// A design that is a packer and nothing else.
+struct Sender(Packer);
+
+/// What happens in it.
+struct SenderEvent(Event);
+
+impl From<Event> for SenderEvent {
+    fn from(event: Event) -> SenderEvent {
+        SenderEvent(event)
+    }
+}
+
+impl DesignEvent for SenderEvent {
+    type Cover = NoCover;
+
+    fn observe(self, to: &mut Observation<'_, SenderEvent>) {
+        self.0.observe(to);
+    }
+}
+
+impl Design for Sender {
+    type Write = WriteOrder;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = SenderEvent;
+}
+
+fn sender(log: Log, slde: bool) -> Plugged<Sender> {
+    plug(Sender(Packer::new(log, slde)))
+}
+
+/// Sends a batch; returns its first group and the next.
+fn send(sender: &mut Plugged<Sender>, m: &mut Machine, batch: &[Record]) -> (u64, u64) {
+    let (sender, mut port) = sender.parts(m);
+    let sent = sender.0.send(&mut port, batch, |order| order);
+    (sent.group, sender.0.tail())
+}
 
 fn machine(codec: &str) -> Machine {
     let mut config = crate::testing::defaults();
@@ -87,13 +127,12 @@ fn a_batch_is_packed() {
         (vec![Record { kind: Kind::Commit, ..redo(0) }], (1, 0)),
     ] {
         let mut m = machine("none");
-        let mut packer = Packer::new(log(8), false);
-        packer.send(&mut m, &records, |_| 0);
+        let (_, tail) = send(&mut sender(log(8), false), &mut m, &records);
         m.memory.run_until_idle();
         let c = &m.memory.shared.stats.counters;
         let sent = (c.controller_write_requests_metadata, c.controller_write_requests_log);
         assert_eq!(sent, blocks, "{} records", records.len());
-        assert_eq!(packer.tail(), blocks.0);
+        assert_eq!(tail, blocks.0);
     }
 }
 
@@ -116,25 +155,26 @@ proptest! {
             log.create(&mut region);
             m.memory.shared.media = region.into_image();
         }
-        let mut packer = Packer::new(log, slde);
+        let (mut sender, mut tail) = (sender(log, slde), 0);
         let mut sent: Vec<(u64, Record)> = Vec::new();
         for batch in &batches {
             let needed = batch.len().div_ceil(4) as u64;
             // The oldest batches make room, whole.
-            let mut head = sent.first().map_or(packer.tail(), |(group, _)| *group);
-            while packer.tail() + needed > head + 9 {
+            let mut head = sent.first().map_or(tail, |(group, _)| *group);
+            while tail + needed > head + 9 {
                 let first = sent[0].0;
                 sent.retain(|(group, _)| *group != first);
-                head = sent.first().map_or(packer.tail(), |(group, _)| *group);
+                head = sent.first().map_or(tail, |(group, _)| *group);
             }
             m.memory.run_until_idle();
             m.memory.shared.media.store(log.head(), head);
-            let group = packer.send(&mut m, batch, |_| 0).group;
+            let (group, next) = send(&mut sender, &mut m, batch);
+            tail = next;
             sent.extend(batch.iter().map(|&record| (group, record)));
         }
         let mut image = durable(&mut m);
         let scan = log.scan(&mut image);
-        prop_assert_eq!(scan.end, packer.tail());
+        prop_assert_eq!(scan.end, tail);
         prop_assert_eq!(scan.records.len(), sent.len());
         for ((_, read), (_, sent)) in scan.records.iter().zip(&sent) {
             let mask = if read.partial { bytes_of(sent.dirty) } else { u64::MAX };
@@ -154,7 +194,7 @@ proptest! {
         let log = log(9);
         let mut m = machine("none");
         m.memory.shared.durability.writes = Some(Vec::new());
-        Packer::new(log, false).send(&mut m, &batch, |_| 0);
+        send(&mut sender(log, false), &mut m, &batch);
         m.memory.run_until_idle();
         let writes = m.memory.shared.durability.writes.take().expect("they are kept");
         let mut image = SurvivingImage::default();

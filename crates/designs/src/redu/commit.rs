@@ -1,75 +1,45 @@
 //! The end of a transaction, and the instant at which it commits.
 
-use super::cover::Cover;
-use super::transaction::{Phase, TxId, Written};
-use super::{About, Mutant, Redu};
+use super::Mutant;
+use super::event::Event;
+use super::protocol::{Port, Redu, Timer};
+use super::transaction::{Phase, Record, Transaction, TxId, Written};
 use crate::lalea::Lr;
-use graven_machine::machine::Machine;
 
 impl Redu {
     /// The controller has heard that a thread's transaction has ended.
-    pub(super) fn ended(&mut self, m: &mut Machine, t: usize) {
+    pub(super) fn ended(&mut self, port: &mut Port<'_>, t: usize) {
         let id = self.threads[t].current.expect("it was told so by a transaction");
-        let transaction = self.transactions.get_mut(&id).expect("the current one");
+        let transaction = &mut self.transactions[id];
         transaction.phase = Phase::Ended;
         if transaction.durable < transaction.made {
-            m.cover(Cover::CommitWaits as usize);
+            port.emit(Event::CommitWaits);
         }
         if self.mutants.has(Mutant::UpdatedBeforeCommit) {
-            self.send_updates(m, id);
+            self.send_updates(port, id);
         }
-        if let Some(last) = self.transactions[&id].records.len().checked_sub(1) {
-            self.write_header_if_ready(m, id, last);
+        if let Some(last) = self.transactions[id].records.len().checked_sub(1) {
+            self.write_header_if_ready(port, id, last);
         }
-        self.commit_if_ready(m, id);
+        self.commit_if_ready(port, id);
     }
 
     /// Commits a transaction if everything is where recovery will find it: its entries in PM, and its headers in PM or in
     /// ADR entries.
-    pub(super) fn commit_if_ready(&mut self, m: &mut Machine, id: TxId) {
-        let Some(transaction) = self.transactions.get(&id) else { return };
-        if !matches!(transaction.phase, Phase::Ended | Phase::Deciding)
-            || !transaction.is_complete()
-            || !self.has_durable_entries(id)
-        {
+    pub(super) fn commit_if_ready(&mut self, port: &mut Port<'_>, id: TxId) {
+        let Some(transaction) = self.transactions.find(id) else { return };
+        let is_ending = matches!(transaction.phase, Phase::Ended | Phase::Deciding);
+        if !is_ending || !transaction.is_complete() || !self.has_durable_entries(transaction) {
             return;
         }
-        let (last, others) = transaction.records.split_last().expect("it has an entry");
-        let (thread, last_record) = (transaction.thread as usize, others.len());
-        let others_safe = others.iter().all(|record| record.is_safe());
         if self.blocks.is_some() {
-            let all_safe = others_safe && last.is_safe();
-            if !all_safe && !self.mutants.has(Mutant::LrBeforeHeaders) {
-                return;
-            }
-            if self.threads[thread].chain.len() >= self.lalea.chained_transactions as usize {
-                return m.cover(Cover::ChainFull as usize);
-            }
-            return self.commit(m, id);
-        }
-        if !others_safe && !self.mutants.has(Mutant::LastHeaderOvertakes) {
-            return;
-        }
-        match last.written {
-            Written::No if !last.buffered => {
-                let buffered = others.iter().any(|record| record.buffered);
-                self.transactions.get_mut(&id).expect("it was found").phase = Phase::Deciding;
-                m.durable_state_changed();
-                if buffered {
-                    m.cover(Cover::LastHeaderUnbuffered as usize);
-                }
-                self.write_header(m, id, last_record);
-                if self.mutants.has(Mutant::CommitNotAwaited) {
-                    self.commit(m, id);
-                }
-            }
-            Written::Underway(_) => {}
-            Written::No | Written::Durable => self.commit(m, id),
+            self.commit_by_register(port, id);
+        } else {
+            self.commit_by_last_header(port, id);
         }
     }
 
-    fn has_durable_entries(&self, id: TxId) -> bool {
-        let transaction = &self.transactions[&id];
+    fn has_durable_entries(&self, transaction: &Transaction) -> bool {
         let not_awaited = if self.config.buffered_headers {
             Mutant::EntriesNotAwaited
         } else {
@@ -78,85 +48,119 @@ impl Redu {
         transaction.durable == transaction.made || self.mutants.has(not_awaited)
     }
 
+    /// With LALEA, the LR register makes a transaction's headers count when all are safe; so many transactions of the
+    /// thread as it can count may be not at home.
+    fn commit_by_register(&mut self, port: &mut Port<'_>, id: TxId) {
+        let transaction = &self.transactions[id];
+        let all_safe = transaction.records.iter().all(Record::is_safe);
+        if !all_safe && !self.mutants.has(Mutant::LrBeforeHeaders) {
+            return;
+        }
+        let chain = &self.threads[transaction.thread as usize].chain;
+        if chain.len() >= self.lalea.chained_transactions as usize {
+            return port.emit(Event::ChainFull);
+        }
+        self.commit(port, id);
+    }
+
+    /// In a circular area, the last header makes the others count: it is sent when these are safe, unless it is in an
+    /// ADR entry.
+    fn commit_by_last_header(&mut self, port: &mut Port<'_>, id: TxId) {
+        let transaction = &mut self.transactions[id];
+        let (last, others) = transaction.records.split_last().expect("it has an entry");
+        let others_safe = others.iter().all(Record::is_safe);
+        if !others_safe && !self.mutants.has(Mutant::LastHeaderOvertakes) {
+            return;
+        }
+        match last.written {
+            Written::No if !last.buffered => {
+                let (last, others_buffered) = (others.len(), others.iter().any(|r| r.buffered));
+                transaction.phase = Phase::Deciding;
+                port.durable_state_changed();
+                if others_buffered {
+                    port.emit(Event::LastHeaderUnbuffered);
+                }
+                self.write_header(port, id, last);
+                if self.mutants.has(Mutant::CommitNotAwaited) {
+                    self.commit(port, id);
+                }
+            }
+            Written::Underway(_) => {}
+            Written::No | Written::Durable => self.commit(port, id),
+        }
+    }
+
     /// Gives a transaction its place in commit order, when its last header is made or counts, whichever is first.
     pub(super) fn enter_commit_order(&mut self, id: TxId) {
-        let transaction = self.transactions.get_mut(&id).expect("the caller has it");
+        let transaction = &mut self.transactions[id];
         if transaction.sequence != 0 {
             return;
         }
         self.sequence += 1;
         transaction.sequence = self.sequence;
         self.ordered.push_back(id);
-        let before = self.threads[transaction.thread as usize].chain.back();
         if !self.mutants.has(Mutant::BeforeNotLinked) {
-            let first = before.and_then(|before| self.transactions[before].records[0].place);
-            let transaction = self.transactions.get_mut(&id).expect("the caller has it");
-            transaction.before = first.unwrap_or_default();
+            let before = self.threads[transaction.thread as usize].chain.back();
+            let first = before.and_then(|&before| self.transactions[before].records[0].place);
+            self.transactions[id].before = first.unwrap_or_default();
         }
     }
 
     /// The commit point.
-    fn commit(&mut self, m: &mut Machine, id: TxId) {
+    fn commit(&mut self, port: &mut Port<'_>, id: TxId) {
         self.enter_commit_order(id);
-        let transaction = self.transactions.get_mut(&id).expect("the caller has it");
-        let (t, sequence) = (transaction.thread as usize, transaction.sequence);
+        let transaction = &mut self.transactions[id];
         transaction.phase = Phase::Committed;
-        if transaction.records.iter().all(|record| record.buffered) {
-            m.cover(Cover::HeaderBuffered as usize);
-        }
-        if transaction.records.len() > 1 {
-            m.cover(Cover::SeveralRecords as usize);
-        }
-        let (number, records) = (transaction.number, transaction.records.len() as u64);
-        m.note(|| {
-            format!("thread {t} commits transaction {number} as {sequence}: {records} records")
-        });
+        let (t, sequence) = (transaction.thread as usize, transaction.sequence);
         let thread = &mut self.threads[t];
-        if !thread.chain.is_empty() {
-            m.cover(Cover::Chained as usize);
-        }
+        port.emit(Event::Committed {
+            thread: t,
+            number: transaction.number,
+            sequence,
+            records: transaction.records.len(),
+            buffered: transaction.records.iter().all(|record| record.buffered),
+            chained: !thread.chain.is_empty(),
+        });
         thread.chain.push_back(id);
         thread.current = None;
         if !self.mutants.has(Mutant::LrAtAcknowledgement) {
-            self.move_lr(m, t);
+            self.move_lr(port, t);
         }
-        m.durable_state_changed();
-        let c = m.count();
-        c.log_headers += records;
-        c.ordering_points += 1;
+        port.durable_state_changed();
         self.victims.committed(t as u32, sequence);
         if self.mutants.has(Mutant::BlocksFreedAtCommit) {
             self.free_blocks(id);
         }
         if self.mutants.has(Mutant::HeadersDiscardedAtCommit) {
-            self.discard_headers(m, id);
+            self.discard_headers(port, id);
         }
-        m.set_timer(m.now() + m.bypass_cycles(), About::Acknowledgement.of(0, t));
+        let acknowledgement = Timer::Acknowledgement { thread: t };
+        port.set_timer(port.now() + port.bypass_cycles(), acknowledgement);
         if !self.mutants.has(Mutant::UpdatedBeforeCommit) {
-            self.send_updates(m, id);
+            self.send_updates(port, id);
         }
-        self.at_home_if_durable(m, id);
+        self.at_home_if_durable(port, id);
     }
 
     /// The register of a thread says what its chain is.
-    pub(super) fn move_lr(&mut self, m: &mut Machine, t: usize) {
+    pub(super) fn move_lr(&mut self, port: &mut Port<'_>, t: usize) {
         if self.blocks.is_none() {
             return;
         }
         let thread = &mut self.threads[t];
-        if let Some(newest) = thread.chain.back() {
+        if let Some(&newest) = thread.chain.back() {
             let first = self.transactions[newest].records[0].place;
             thread.lr.newest = first.unwrap_or_default();
         }
         thread.lr = Lr { count: thread.chain.len() as u16, ..thread.lr };
-        m.durable_state_changed();
+        port.durable_state_changed();
     }
 
     /// The core hears of the commit.
-    pub(super) fn acknowledge(&mut self, m: &mut Machine, t: usize) {
+    pub(super) fn acknowledge(&mut self, port: &mut Port<'_>, t: usize) {
         if self.mutants.has(Mutant::LrAtAcknowledgement) {
-            self.move_lr(m, t);
+            self.move_lr(port, t);
         }
-        m.release(t as u32);
+        port.release(t as u32);
     }
 }

@@ -2,120 +2,125 @@
 
 use std::collections::BTreeMap;
 
-use super::cover::Cover;
-use super::transaction::{Phase, Record, TxId, Written};
-use super::{About, Hold, Mutant, Redu};
+use super::Mutant;
+use super::event::Event;
+use super::protocol::{Hold, Port, Redu, Write};
+use super::transaction::{Phase, TxId, Written};
 use graven_base::memory::{LineAddr, WordMask};
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
 
 impl Redu {
-    /// Sends the words of a transaction home, as architectural memory has them at this instant.
-    pub(super) fn send_updates(&mut self, m: &mut Machine, id: TxId) {
-        let mut lines: BTreeMap<LineAddr, WordMask> = BTreeMap::new();
-        for record in &self.transactions[&id].records {
-            for logged in &record.logged[..record.len] {
-                let words = lines.entry(logged.home).or_default();
-                if *words != 0 {
-                    m.cover(Cover::LineLoggedAgain as usize);
-                }
-                *words |= logged.words;
-            }
-        }
-        let transaction = self.transactions.get_mut(&id).expect("the caller has it");
-        transaction.updates = lines.len();
+    // ---- updates in place ----------------------------------------------------------------------
+
+    /// Sends the words of a transaction home, as the caches hold them at this instant.
+    pub(super) fn send_updates(&mut self, port: &mut Port<'_>, id: TxId) {
+        let lines = self.logged_lines(port, id);
+        self.transactions[id].updates = lines.len();
         for (line, mut words) in lines {
-            if self.threads.iter().any(|t| t.buffer.iter().any(|entry| entry.home == line)) {
-                m.cover(Cover::SharedLineUpdated as usize);
-            }
+            let shared = self.threads.iter().any(|t| t.buffer.iter().any(|e| e.home == line));
             if self.mutants.has(Mutant::WholeLinesUpdated) {
                 words = WordMask::MAX;
             }
-            m.count().in_place_updates += u64::from(words.count_ones());
-            m.note(|| format!("words {words:#010b} of {line} are updated in place"));
-            let write = Write::line(WriteClass::Data, line, m.line(line));
-            m.write(Write { mask: words, token: About::Home.of(id, 0), ..write }, 0);
+            port.emit(Event::UpdateSent { line, words, shared });
+            let write = request::Write::line(WriteClass::Data, line, port.cached_line(line));
+            let write = request::Write { mask: words, ..write };
+            port.write_reported(write, Write::Update { id }, 0);
         }
     }
 
-    /// A line is durable in place.
-    pub(super) fn update_durable(&mut self, m: &mut Machine, id: TxId) {
-        let Some(transaction) = self.transactions.get_mut(&id) else { return };
-        transaction.updates -= 1;
-        self.at_home_if_durable(m, id);
+    /// The lines that a transaction has logged, with its words in them.
+    fn logged_lines(&self, port: &mut Port<'_>, id: TxId) -> BTreeMap<LineAddr, WordMask> {
+        let mut lines: BTreeMap<LineAddr, WordMask> = BTreeMap::new();
+        let records = self.transactions[id].records.iter();
+        for logged in records.flat_map(|record| &record.logged[..record.len]) {
+            let words = lines.entry(logged.home).or_default();
+            if *words != 0 {
+                port.emit(Event::LineLoggedAgain);
+            }
+            *words |= logged.words;
+        }
+        lines
     }
 
-    pub(super) fn at_home_if_durable(&mut self, m: &mut Machine, id: TxId) {
-        let transaction = self.transactions.get_mut(&id).expect("the caller has it");
+    /// A line is durable in place.
+    pub(super) fn update_durable(&mut self, port: &mut Port<'_>, id: TxId) {
+        let Some(transaction) = self.transactions.find_mut(id) else { return };
+        transaction.updates -= 1;
+        self.at_home_if_durable(port, id);
+    }
+
+    /// When all updates of a transaction that has committed are durable, it is at home.
+    pub(super) fn at_home_if_durable(&mut self, port: &mut Port<'_>, id: TxId) {
+        let transaction = &mut self.transactions[id];
         let durable = transaction.updates == 0 || self.mutants.has(Mutant::RetiredAtSending);
         if transaction.phase != Phase::Committed || !durable {
             return;
         }
         transaction.phase = Phase::Home;
         if self.ordered.front() != Some(&id) {
-            m.cover(Cover::RetiredLate as usize);
+            port.emit(Event::HomeOutOfOrder);
         }
-        self.retire(m);
+        self.retire(port);
     }
 
+    // ---- the end of a log ----------------------------------------------------------------------
+
     /// Transactions that are at home, with all before them in commit order, need no log any more.
-    pub(super) fn retire(&mut self, m: &mut Machine) {
+    pub(super) fn retire(&mut self, port: &mut Port<'_>) {
         while let Some(at) = self.next_to_retire() {
             let id = self.ordered.remove(at).expect("it was found there");
-            self.retire_one(m, id);
+            self.retire_one(port, id);
         }
     }
 
     /// Its place in commit order. The log of one that is at home is kept while recovery might redo an older one over it,
     /// and while headers are on their way to where others may soon be.
     fn next_to_retire(&self) -> Option<usize> {
-        let is_done = |id: &TxId| {
+        let is_done = |&id: &TxId| {
             let transaction = &self.transactions[id];
             transaction.phase == Phase::Home && !transaction.is_written()
         };
         if self.mutants.has(Mutant::RetiredInAnyOrder) {
             let oldest = |id: &TxId| {
-                self.threads[self.transactions[id].thread as usize].chain.front() == Some(id)
+                self.threads[self.transactions[*id].thread as usize].chain.front() == Some(id)
             };
             return self.ordered.iter().position(|id| is_done(id) && oldest(id));
         }
         self.ordered.front().filter(|id| is_done(id)).map(|_| 0)
     }
 
-    fn retire_one(&mut self, m: &mut Machine, id: TxId) {
-        let transaction = &self.transactions[&id];
+    /// The log of a transaction is dead: its register moves, and then its blocks, ADR entries and victims are free.
+    fn retire_one(&mut self, port: &mut Port<'_>, id: TxId) {
+        let transaction = &self.transactions[id];
         let (t, sequence) = (transaction.thread as usize, transaction.sequence);
-        let never_written = |r: &&Record| r.written == Written::No;
-        let records = &transaction.records;
-        let avoided = records.iter().filter(never_written).count() as u64;
-        let c = m.count();
-        c.log_headers_avoided += avoided;
-        c.log_records_truncated += records.len() as u64;
-        m.note(|| format!("thread {t}: commit {sequence} is at home"));
-        let next = self.ordered.front().map(|id| self.transactions[id].sequence);
+        let records = transaction.records.len();
+        let never_written = transaction.records.iter().filter(|r| r.written == Written::No);
+        let headers_avoided = never_written.count();
+        port.emit(Event::Retired { thread: t, sequence, records, headers_avoided });
+        let next = self.ordered.front().map(|&id| self.transactions[id].sequence);
         self.retired = next.map_or(self.sequence, |next| next - 1);
-        m.durable_state_changed();
+        port.durable_state_changed();
         self.threads[t].chain.pop_front();
         if !self.mutants.has(Mutant::LrLoweredLate) {
-            self.move_lr(m, t);
+            self.move_lr(port, t);
         }
         if !self.mutants.has(Mutant::BlocksFreedAtCommit) {
             self.free_blocks(id);
         }
-        self.discard_headers(m, id);
-        self.transactions.remove(&id);
+        self.discard_headers(port, id);
+        self.transactions.remove(id);
         self.victims.retired(self.retired);
-        self.wake(m, &[Hold::Space, Hold::Victims]);
+        self.wake(port, &[Hold::Space, Hold::Victims]);
         if let Some(next) = self.threads[t].current {
             // It may have waited for its place in the chain.
-            self.commit_if_ready(m, next);
+            self.commit_if_ready(port, next);
         }
-        self.fail_if_victims_wait_for_ever(m);
+        self.fail_if_victims_wait_for_ever(port);
     }
 
     /// Other records may have the blocks, or slots, of a transaction's.
     pub(super) fn free_blocks(&mut self, id: TxId) {
-        let transaction = &self.transactions[&id];
+        let transaction = &self.transactions[id];
         let Some(blocks) = &mut self.blocks else {
             let head = &mut self.threads[transaction.thread as usize].head;
             *head = transaction.first + transaction.records.len() as u64;

@@ -73,7 +73,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod` | parameters, state, hooks |
+//! | `mod` | parameters, mutants |
+//! | `protocol` | state; stores, ends, lines that leave the caches; the victim area |
 //! | `front` | log buffers; stores that wait |
 //! | `queue` | log queue |
 //! | `headers` | headers in ADR entries and in PM |
@@ -81,46 +82,30 @@
 //! | `home` | updates in place, the end of a log |
 //! | `transaction` | a transaction and its records |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
+//! | `event` | what happens, counted and told; cover points |
 //! | `cost` | what the hardware costs |
-//! | `cover` | states worth reaching |
 
 mod commit;
 mod cost;
-mod cover;
+mod event;
 mod front;
 mod headers;
 mod home;
+mod protocol;
 mod queue;
 mod record;
 mod recovery;
 mod transaction;
 
-use std::collections::{BTreeMap, VecDeque};
-
-use cover::{COVER_POINTS, Cover};
-use front::Message;
-use headers::Adr;
-use queue::LogQueue;
-use record::{Area, RECORD_BYTES};
-use recovery::{format, recover};
-use transaction::{LogEntry, Phase, Transaction, TxId};
-
-use super::lalea::{BankTable, LaleaConfig, Lr};
-use super::victims::{Parked, Victim, Victims};
-use graven_base::config::{ConfigError, Size};
-use graven_base::ids::Tx;
-use graven_base::memory::{LineAddr, LineData};
+use graven_base::config::Size;
 use graven_base::section;
-use graven_base::surviving::SurvivingImage;
-use graven_base::thread_set::ThreadSet;
-use graven_base::time::Cycle;
-use graven_machine::config::ControllerConfig;
-use graven_machine::design::{
-    DesignContext, DesignInfo, Fill, Guarantee, MutantSet, Plug, RawAction, Stall, Store,
-};
-use graven_machine::machine::Machine;
+use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
-use graven_machine::request::Token;
+
+use event::COVER_POINTS;
+use protocol::Redu;
+use record::RECORD_BYTES;
+use recovery::{format, recover};
 
 section! {
     /// Redo logging in hardware, and what LALEA and BLOM make of it.
@@ -228,7 +213,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "ReDU (MICRO'18) as REDU in LALEA §II, §IV",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(ReduConfig::default())),
-    build: |context| Ok(Box::new(Redu::new(context)?)),
+    build: |context| Ok(plug(Redu::new(context)?).absorbing().into()),
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -287,277 +272,3 @@ pub const LALEA_BLOM: DesignInfo = DesignInfo {
     stress: STRESS,
     ..INFO
 };
-
-/// What a thread's store waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hold {
-    Queue,
-    Space,
-    Victims,
-}
-
-#[derive(Debug)]
-struct Thread {
-    area: Area,
-    /// The torn bit of each of its slots.
-    torn: Vec<bool>,
-    /// Number of the oldest record whose slot may not be used again, and of the next record.
-    head: u64,
-    reserved: u64,
-    /// The log buffer, oldest entry first.
-    buffer: VecDeque<LogEntry>,
-    /// Its entries that wait outside the log queue.
-    outside: u32,
-    /// Its transaction with stores that has not committed.
-    current: Option<TxId>,
-    /// Those that have, and are not at home, oldest first.
-    chain: VecDeque<TxId>,
-    /// The non-volatile register.
-    lr: Lr,
-    /// What its oldest store was found to wait for, and whether it still does.
-    held: Option<Hold>,
-    asleep: bool,
-}
-
-/// What timers and durable writes are about; the rest of the token is a transaction and a record, or a thread.
-#[derive(Clone, Copy, Debug)]
-enum About {
-    Arrival = 1,
-    End,
-    Acknowledgement,
-    Entry,
-    Header,
-    Home,
-}
-
-impl About {
-    fn of(self, id: TxId, number: usize) -> Token {
-        id << 20 | (number as u64) << 4 | self as u64
-    }
-}
-
-/// A token's transaction, and its record or thread.
-const fn parts(token: Token) -> (TxId, usize) {
-    (token >> 20, (token >> 4 & 0xffff) as usize)
-}
-
-struct Redu {
-    config: ReduConfig,
-    lalea: LaleaConfig,
-    mutants: MutantSet,
-    threads: Vec<Thread>,
-    /// Those that are not known to be at home, in the order in which they began.
-    transactions: BTreeMap<TxId, Transaction>,
-    last_id: TxId,
-    /// Entries between L1 and controller, oldest first.
-    travelling: VecDeque<Message>,
-    queue: LogQueue,
-    /// Free log blocks, if they are allocated by load.
-    blocks: Option<BankTable>,
-    /// Blocks that stores have been guaranteed.
-    reserved_entries: usize,
-    reserved_headers: usize,
-    adr: Adr,
-    /// Records whose headers found no ADR entry.
-    unbuffered: VecDeque<(TxId, usize)>,
-    /// Transactions that have a commit sequence number and are not retired, in its order.
-    ordered: VecDeque<TxId>,
-    /// The newest commit sequence number.
-    sequence: u64,
-    /// Every transaction up to this one is at home: a non-volatile register, without LR.
-    retired: u64,
-    victims: Victims,
-}
-
-impl Redu {
-    fn new(context: &DesignContext) -> Result<Redu, ConfigError> {
-        let config = context.config.get::<ReduConfig>().clone();
-        let blocks = if config.load_aware_allocation {
-            Some(BankTable::new(context)?)
-        } else {
-            context
-                .check_thread_areas("redu.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
-            None
-        };
-        let thread = |t| {
-            let area = Area::of(context, t);
-            Thread {
-                torn: vec![false; area.slots as usize],
-                area,
-                head: 0,
-                reserved: 0,
-                buffer: VecDeque::new(),
-                outside: 0,
-                current: None,
-                chain: VecDeque::new(),
-                lr: Lr::default(),
-                held: None,
-                asleep: false,
-            }
-        };
-        Ok(Redu {
-            lalea: context.config.get::<LaleaConfig>().clone(),
-            mutants: context.mutants,
-            threads: (0..context.threads).map(thread).collect(),
-            transactions: BTreeMap::new(),
-            last_id: 0,
-            travelling: VecDeque::new(),
-            queue: LogQueue::new(config.log_queue_entries),
-            blocks,
-            reserved_entries: 0,
-            reserved_headers: 0,
-            adr: Adr::new(context.config.get::<ControllerConfig>().adr_entries as usize),
-            unbuffered: VecDeque::new(),
-            ordered: VecDeque::new(),
-            sequence: 0,
-            retired: 0,
-            victims: Victims::new(config.victim_lines),
-            config,
-        })
-    }
-
-    /// Threads whose transactions have stores and have not committed.
-    fn open_threads(&self) -> ThreadSet {
-        let open = self.threads.iter().enumerate().filter(|(_, t)| t.current.is_some());
-        open.fold(0, |set, (t, _)| set | 1 << t)
-    }
-
-    /// Whether some transaction has ended and is not at home: it will be, without anybody's help.
-    fn finishes_something(&self) -> bool {
-        self.transactions.values().any(|transaction| transaction.phase != Phase::Running)
-    }
-
-    /// A line is held for all transactions that might have stored to it.
-    fn hold(&mut self, m: &mut Machine, line: LineAddr, victim: Victim) -> RawAction {
-        if victim.open != 0 {
-            m.cover(Cover::VictimUncommitted as usize);
-        }
-        if self.mutants.has(Mutant::OlderVictimStays)
-            && let Some(older) = self.victims.find_mut(line)
-        {
-            *older = Victim { data: older.data, ..victim };
-            return RawAction::Absorb;
-        }
-        let parked = self.victims.park(line, victim);
-        match parked {
-            Parked::Here => {}
-            Parked::Replaced => m.cover(Cover::VictimReplaced as usize),
-            Parked::Waits if self.mutants.has(Mutant::OverflowGoesHome) => {
-                self.victims.give_up_newest();
-                return RawAction::Send { after: 0, token: 0 };
-            }
-            Parked::Waits => {
-                m.cover(Cover::VictimWaits as usize);
-                m.note(|| format!("{line} finds the victim area full"));
-                self.fail_if_victims_wait_for_ever(m);
-            }
-        }
-        self.victims.count(m, parked);
-        RawAction::Absorb
-    }
-
-    /// Only transactions that have ended make room.
-    fn fail_if_victims_wait_for_ever(&self, m: &mut Machine) {
-        if self.victims.has_waiting() && !self.finishes_something() {
-            m.fail(format!(
-                "transactions in progress have more lines outside the caches than redu.victim_lines = {} holds",
-                self.config.victim_lines
-            ));
-        }
-    }
-}
-
-impl Plug for Redu {
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
-        if self.merge(m, store) {
-            return Stall::None;
-        }
-        let t = store.tx.thread as usize;
-        let Some(hold) = self.must_wait(m, store.tx) else {
-            self.threads[t].held = None;
-            self.log(m, store);
-            return Stall::None;
-        };
-        let thread = &mut self.threads[t];
-        thread.asleep = true;
-        if thread.held.replace(hold) != Some(hold) {
-            match hold {
-                Hold::Queue => m.cover(Cover::StoreWaitsForQueue as usize),
-                Hold::Space => {
-                    m.cover(Cover::StoreWaitsForSpace as usize);
-                    m.count().log_space_waits += 1;
-                }
-                Hold::Victims => {}
-            }
-            m.count().log_overflows += u64::from(hold != Hold::Victims);
-        }
-        Stall::Retry
-    }
-
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        let t = tx.thread as usize;
-        let Some(id) = self.threads[t].current else { return Stall::None };
-        let transaction = self.transactions.get_mut(&id).expect("the current one");
-        if self.mutants.has(Mutant::EntryNotSent) && transaction.made > 1 {
-            transaction.made -= 1;
-            self.threads[t].buffer.pop_back();
-        }
-        while !self.threads[t].buffer.is_empty() {
-            self.send_oldest(m, t);
-        }
-        m.set_timer(m.now() + m.bypass_cycles(), About::End.of(0, t));
-        Stall::UntilReleased
-    }
-
-    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
-        let open = self.open_threads();
-        let unaware = self.mutants.has(Mutant::CommittedNotHeld);
-        let newest = if unaware { self.retired } else { self.sequence };
-        if open == 0 && newest <= self.retired || self.mutants.has(Mutant::EvictionsGoHome) {
-            return RawAction::Send { after: 0, token: 0 };
-        }
-        self.hold(m, line, Victim { data: *content, open, newest })
-    }
-
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, _delay: Cycle) -> Fill {
-        let Some(victim) = self.victims.find(line) else { return Fill::Home };
-        let data = victim.data;
-        m.cover(Cover::VictimServed as usize);
-        Fill::Buffer(data, self.config.victim_read_cycles.into())
-    }
-
-    fn on_durable(&mut self, m: &mut Machine, token: Token) {
-        let (id, record) = parts(token);
-        match token & 0xf {
-            t if t == About::Entry as u64 => self.entry_durable(m, id, record),
-            t if t == About::Header as u64 => self.header_durable(m, id, record),
-            t if t == About::Home as u64 => self.update_durable(m, id),
-            other => unreachable!("no write carries token {other}"),
-        }
-    }
-
-    fn timer(&mut self, m: &mut Machine, token: u64) {
-        let (_, thread) = parts(token);
-        match token & 0xf {
-            t if t == About::Arrival as u64 => self.arrives(m),
-            t if t == About::End as u64 => self.ended(m, thread),
-            t if t == About::Acknowledgement as u64 => self.acknowledge(m, thread),
-            other => unreachable!("no timer carries token {other}"),
-        }
-    }
-
-    fn is_idle(&self) -> bool {
-        !self.finishes_something()
-    }
-
-    fn power_failure(&self, image: &mut SurvivingImage) {
-        self.save_headers(image);
-    }
-
-    fn registers(&self) -> Vec<u64> {
-        if self.blocks.is_some() {
-            return self.threads.iter().map(|thread| thread.lr.bits()).collect();
-        }
-        vec![self.retired]
-    }
-}

@@ -2,22 +2,27 @@
 
 use std::collections::VecDeque;
 
-use super::cover::Cover;
+use super::Mutant;
+use super::event::Event;
 use super::front::Message;
+use super::protocol::{Hold, Port, Redu, Write};
 use super::record::Logged;
 use super::transaction::{Record, TxId, Written};
-use super::{About, Hold, Mutant, Redu};
 use crate::lalea::ENTRIES;
 use graven_base::memory::{LineAddr, LineData};
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
 
 /// What asks for a place: a write of one line.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Request {
     Entry(Message),
     /// A line of the header of a record.
-    Header(TxId, usize, LineAddr, LineData),
+    Header {
+        id: TxId,
+        record: usize,
+        line: LineAddr,
+        data: LineData,
+    },
 }
 
 /// The queue. A place is held until its write is durable.
@@ -33,96 +38,117 @@ impl LogQueue {
     pub(super) fn new(places: u32) -> LogQueue {
         LogQueue { places: places as usize, used: 0, outside: VecDeque::new() }
     }
+
+    fn is_full(&self) -> bool {
+        self.used == self.places
+    }
+
+    /// Gives the oldest request outside a place, if both exist.
+    fn admit(&mut self) -> Option<Request> {
+        if self.is_full() {
+            return None;
+        }
+        let request = self.outside.pop_front()?;
+        self.used += 1;
+        Some(request)
+    }
 }
 
 impl Redu {
-    pub(super) fn request(&mut self, m: &mut Machine, request: Request) {
-        if self.queue.used == self.queue.places || !self.queue.outside.is_empty() {
-            m.cover(Cover::QueueFull as usize);
-            m.count().log_queue_full += 1;
+    /// Asks for a place; what finds the queue full waits outside.
+    pub(super) fn request(&mut self, port: &mut Port<'_>, request: Request) {
+        if self.queue.is_full() || !self.queue.outside.is_empty() {
+            port.emit(Event::QueueFull);
         }
         self.queue.outside.push_back(request);
-        self.admit(m);
+        self.admit(port);
     }
 
     /// Requests get places, and are issued at once.
-    fn admit(&mut self, m: &mut Machine) {
-        while self.queue.used < self.queue.places {
-            let Some(request) = self.queue.outside.pop_front() else { return };
-            self.queue.used += 1;
-            let max = &mut m.count().log_queue_max;
-            *max = (*max).max(self.queue.used as u64);
+    fn admit(&mut self, port: &mut Port<'_>) {
+        while let Some(request) = self.queue.admit() {
+            port.emit(Event::Admitted { used: self.queue.used });
             match request {
-                Request::Entry(message) => self.issue_entry(m, message),
-                Request::Header(id, record, line, data) => {
-                    let write = Write::line(WriteClass::Metadata, line, data);
-                    m.write(Write { token: About::Header.of(id, record), ..write }, 0);
+                Request::Entry(message) => self.issue_entry(port, message),
+                Request::Header { id, record, line, data } => {
+                    let write = request::Write::line(WriteClass::Metadata, line, data);
+                    port.write_reported(write, Write::Header { id, record }, 0);
                 }
             }
         }
     }
 
-    fn issue_entry(&mut self, m: &mut Machine, Message { id, entry }: Message) {
-        let transaction = self.transactions.get_mut(&id).expect("it waits for its entries");
-        let thread = &mut self.threads[transaction.thread as usize];
-        thread.outside -= 1;
-        let opens = transaction.admitted.is_multiple_of(ENTRIES);
+    /// Writes an entry, the next of its transaction's records. The first of a record opens it; the record before is
+    /// sealed by that.
+    fn issue_entry(&mut self, port: &mut Port<'_>, Message { id, entry }: Message) {
+        let transaction = &mut self.transactions[id];
+        let t = transaction.thread as usize;
+        self.threads[t].outside -= 1;
         let (record, index) = (transaction.admitted / ENTRIES, transaction.admitted % ENTRIES);
-        let number = transaction.first + record as u64;
-        let mut at = match &mut self.blocks {
-            None => thread.area.entry(number, index),
-            Some(blocks) => {
-                self.reserved_entries -= 1;
-                blocks.entry(m).expect("the store saw that one was free")
-            }
-        };
+        let opens = index == 0;
         if opens {
             transaction.records.push(Record::new());
-        } else if let Some(blocks) = &self.blocks {
-            let before = transaction.records[record].entries[index - 1];
-            if blocks.regions().bank_of(before) != blocks.regions().bank_of(at) {
-                m.cover(Cover::SeveralBanks as usize);
-            }
-            if self.mutants.has(Mutant::BlockAllocatedTwice) {
-                at = before;
-            }
         }
+        let (at, other_bank) = self.place_entry(port, id, record, index);
+        let transaction = &mut self.transactions[id];
         let of = &mut transaction.records[record];
         of.logged[index] = Logged { home: entry.home, words: entry.words };
         of.entries[index] = at;
         of.len += 1;
         transaction.admitted += 1;
-        if thread.outside == 0 {
-            self.wake(m, &[Hold::Queue]);
+        if self.threads[t].outside == 0 {
+            self.wake(port, &[Hold::Queue]);
         }
         if opens {
-            self.place_header(m, id, record);
+            self.place_header(port, id, record);
         }
-        m.note(|| format!("the log queue takes the entry of {}: {at}", entry.home));
-        let write = Write::line(WriteClass::Log, at, entry.data);
-        m.write(Write { token: About::Entry.of(id, record), ..write }, 0);
+        port.emit(Event::EntryIssued { home: entry.home, at, other_bank });
+        let write = request::Write::line(WriteClass::Log, at, entry.data);
+        port.write_reported(write, Write::Entry { id, record }, 0);
         if opens && record > 0 {
-            self.write_header_if_ready(m, id, record - 1);
+            self.write_header_if_ready(port, id, record - 1);
         }
+    }
+
+    /// Where an entry of a record is written, and whether that is another bank than that of the one before.
+    fn place_entry(
+        &mut self,
+        port: &Port<'_>,
+        id: TxId,
+        record: usize,
+        index: usize,
+    ) -> (LineAddr, bool) {
+        let transaction = &self.transactions[id];
+        let Some(blocks) = &mut self.blocks else {
+            let area = &self.threads[transaction.thread as usize].area;
+            return (area.entry(transaction.first + record as u64, index), false);
+        };
+        self.reserved_entries -= 1;
+        let at = blocks.entry(port).expect("the store saw that one was free");
+        let Some(before) = index.checked_sub(1) else { return (at, false) };
+        let before = transaction.records[record].entries[before];
+        let other_bank = blocks.regions().bank_of(before) != blocks.regions().bank_of(at);
+        let is_shared = self.mutants.has(Mutant::BlockAllocatedTwice);
+        (if is_shared { before } else { at }, other_bank)
     }
 
     /// A log entry is durable.
-    pub(super) fn entry_durable(&mut self, m: &mut Machine, id: TxId, record: usize) {
+    pub(super) fn entry_durable(&mut self, port: &mut Port<'_>, id: TxId, record: usize) {
         self.queue.used -= 1;
-        self.admit(m);
+        self.admit(port);
         // Only a mutant does not wait for it.
-        let Some(transaction) = self.transactions.get_mut(&id) else { return };
+        let Some(transaction) = self.transactions.find_mut(id) else { return };
         transaction.durable += 1;
         transaction.records[record].durable += 1;
-        self.write_header_if_ready(m, id, record);
-        self.commit_if_ready(m, id);
+        self.write_header_if_ready(port, id, record);
+        self.commit_if_ready(port, id);
     }
 
     /// A line of a header is durable.
-    pub(super) fn header_durable(&mut self, m: &mut Machine, id: TxId, record: usize) {
+    pub(super) fn header_durable(&mut self, port: &mut Port<'_>, id: TxId, record: usize) {
         self.queue.used -= 1;
-        self.admit(m);
-        let Some(transaction) = self.transactions.get_mut(&id) else { return };
+        self.admit(port);
+        let Some(transaction) = self.transactions.find_mut(id) else { return };
         let of = &mut transaction.records[record];
         let Written::Underway(lines) = &mut of.written else { return };
         *lines -= 1;
@@ -130,11 +156,10 @@ impl Redu {
             return;
         }
         of.written = Written::Durable;
-        if of.buffered {
-            of.buffered = false;
-            self.free_adr_entries(m, 1);
+        if std::mem::take(&mut of.buffered) {
+            self.free_adr_entries(port, 1);
         }
-        self.commit_if_ready(m, id);
-        self.retire(m);
+        self.commit_if_ready(port, id);
+        self.retire(port);
     }
 }

@@ -8,7 +8,7 @@ use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WordMask};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, MutantSet};
+use graven_machine::design::{DesignContext, Mutants};
 
 /// Bytes of a record in the log area of a thread: a header, and its entries after it.
 pub(super) const RECORD_BYTES: u64 = (1 + ENTRIES as u64) * LINE_BYTES;
@@ -98,14 +98,14 @@ impl Header {
 pub(super) struct Area {
     start: Addr,
     pub(super) slots: u64,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl Area {
     pub(super) fn of(context: &DesignContext, thread: ThreadId) -> Area {
         let bytes = context.config.get::<ReduConfig>().log_bytes_per_thread.0;
         let start = context.thread_area(thread, bytes);
-        Area { start, slots: bytes / RECORD_BYTES, mutants: context.mutants }
+        Area { start, slots: bytes / RECORD_BYTES, mutants: context.mutants() }
     }
 
     /// Where the header of a record lies.
@@ -146,6 +146,7 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn slots_come_round() {
-        let area = Area { start: Addr(4096), slots: 2, mutants: MutantSet::NONE };
+        let area = Area { start: Addr(4096), slots: 2, mutants: Mutants::of(MutantSet::NONE) };
         let places: Vec<u64> = (0..3).map(|n| area.header(n).addr().0 - 4096).collect();
         assert_eq!(places, [0, 512, 0]);
         assert_eq!(area.entry(3, 6).addr(), Addr(4096 + 512 + 7 * 64));

@@ -25,7 +25,7 @@ struct Committed {
 /// load-aware allocation nothing is reached but what LR points to.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
     let circular = !context.config.get::<ReduConfig>().load_aware_allocation;
-    if circular && !context.mutants.has(Mutant::LogNotCleared) {
+    if circular && !context.mutants().has(Mutant::LogNotCleared) {
         (0..context.threads).for_each(|thread| Area::of(context, thread).clear(image));
     }
 }
@@ -41,10 +41,10 @@ pub(super) fn recover(
     } else {
         search_areas(context, registers[0], image, &mut report)
     };
-    if !context.mutants.has(Mutant::RedoneThreadByThread) {
+    if !context.mutants().has(Mutant::RedoneThreadByThread) {
         committed.sort_by_key(|transaction| transaction.sequence);
     }
-    if context.mutants.has(Mutant::RedoneNewestFirst) {
+    if context.mutants().has(Mutant::RedoneNewestFirst) {
         committed.reverse();
     }
     for Committed { sequence, thread, records } in committed {
@@ -58,7 +58,7 @@ pub(super) fn recover(
 
 fn redo(context: &DesignContext, record: &Found, image: &mut SurvivingImage) -> u64 {
     let logged = record.header.logged.iter().zip(&record.entries).take(record.header.valid);
-    let whole = context.mutants.has(Mutant::WholeLinesRedone);
+    let whole = context.mutants().has(Mutant::WholeLinesRedone);
     let words = |of: WordMask| if whole { WordMask::MAX } else { of };
     logged.map(|(l, &entry)| image.copy_words(entry, l.home, words(l.words))).sum()
 }
@@ -77,7 +77,7 @@ fn search_areas(
         report.records_scanned += area.slots;
         for slot in 0..area.slots {
             let Some(last) = area.read(image, slot) else { continue };
-            let open = context.mutants.has(Mutant::UncommittedRedone) && last.sequence == 0;
+            let open = context.mutants().has(Mutant::UncommittedRedone) && last.sequence == 0;
             if open || last.last && last.sequence > retired {
                 let records = records_before(&area, &last, image);
                 let sequence = if open { u64::MAX } else { last.sequence };
@@ -111,7 +111,7 @@ fn follow_registers(
     let mut committed = Vec::new();
     for (thread, &bits) in registers.iter().enumerate() {
         let Lr { newest: mut at, mut count } = Lr::parse(bits);
-        if context.mutants.has(Mutant::OlderNotFollowed) {
+        if context.mutants().has(Mutant::OlderNotFollowed) {
             count = count.min(1);
         }
         for _ in 0..count {
@@ -138,7 +138,7 @@ fn follow_transaction(
         let links = Links::parse(image.load_line(regions.second_line(at)));
         records.push(Found { header, entries: links.entries });
         at = links.next;
-        if header.last || context.mutants.has(Mutant::NextNotFollowed) {
+        if header.last || context.mutants().has(Mutant::NextNotFollowed) {
             return (records, at);
         }
     }

@@ -1,5 +1,8 @@
 //! A transaction as the controller knows it, and its log records.
 
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
+
 use super::record::{Header, Logged};
 use crate::lalea::{ENTRIES, Links};
 use graven_base::ids::ThreadId;
@@ -69,12 +72,18 @@ impl Record {
         }
     }
 
+    /// The header is in ADR entries, and was not sent to PM.
+    pub(super) fn rests_in_adr(&self) -> bool {
+        self.buffered && self.written == Written::No
+    }
+
     /// Recovery finds the header, now or if power fails.
     pub(super) fn is_safe(&self) -> bool {
         self.buffered || self.written == Written::Durable
     }
 }
 
+/// A transaction with stores.
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
     pub(super) thread: ThreadId,
@@ -128,8 +137,22 @@ impl Transaction {
         record + 1 < self.records.len() || self.is_complete()
     }
 
+    /// It has passed its commit point.
     pub(super) fn has_committed(&self) -> bool {
         matches!(self.phase, Phase::Committed | Phase::Home)
+    }
+
+    /// Whether a header waits for ADR entries, and can still have them.
+    pub(super) fn waits_for_adr(&self, record: usize) -> bool {
+        self.phase <= Phase::Ended && self.records[record].written == Written::No
+    }
+
+    /// Whether a header that rests in ADR entries may be written to PM to make room: of a transaction that has
+    /// committed, or complete with durable entries.
+    pub(super) fn may_leave_adr(&self, record: usize) -> bool {
+        let of = &self.records[record];
+        let is_complete = record + 1 < self.records.len() && of.durable == of.len;
+        of.rests_in_adr() && (is_complete || self.has_committed())
     }
 
     /// Headers are on their way to PM.
@@ -157,5 +180,55 @@ impl Transaction {
             None => self.before,
         };
         Links { entries: self.records[record].entries, next }
+    }
+}
+
+/// Transactions with stores that are not known to be at home, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Transactions {
+    all: BTreeMap<TxId, Transaction>,
+    newest: TxId,
+}
+
+impl Transactions {
+    /// One begins.
+    pub(super) fn begin(&mut self, transaction: Transaction) -> TxId {
+        self.newest += 1;
+        self.all.insert(self.newest, transaction);
+        self.newest
+    }
+
+    /// One, unless it is at home.
+    pub(super) fn find(&self, id: TxId) -> Option<&Transaction> {
+        self.all.get(&id)
+    }
+
+    /// One, unless it is at home.
+    pub(super) fn find_mut(&mut self, id: TxId) -> Option<&mut Transaction> {
+        self.all.get_mut(&id)
+    }
+
+    /// All of them, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TxId, &Transaction)> {
+        self.all.iter().map(|(&id, transaction)| (id, transaction))
+    }
+
+    /// One is at home, with all before it.
+    pub(super) fn remove(&mut self, id: TxId) {
+        self.all.remove(&id);
+    }
+}
+
+impl Index<TxId> for Transactions {
+    type Output = Transaction;
+
+    fn index(&self, id: TxId) -> &Transaction {
+        &self.all[&id]
+    }
+}
+
+impl IndexMut<TxId> for Transactions {
+    fn index_mut(&mut self, id: TxId) -> &mut Transaction {
+        self.all.get_mut(&id).expect("a transaction that is not at home")
     }
 }

@@ -1,14 +1,12 @@
 //! A thread's log: its bytes, and the code that writes it.
 
 use super::SoftwareLogConfig;
-use super::cover::Cover;
 use crate::torn;
 use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{Code, DesignContext};
-use graven_machine::machine::Machine;
 use graven_machine::request::WriteClass;
 
 const RECORD_BYTES: u64 = 16;
@@ -76,9 +74,9 @@ pub(super) struct Area {
 
 impl Area {
     /// That of a thread; `mutants`: the design's names of the faults, in their order.
-    pub fn of(context: &DesignContext, thread: ThreadId, mutants: [impl Into<usize>; 4]) -> Area {
+    pub fn of<M: Into<usize>>(context: &DesignContext, thread: ThreadId, mutants: [M; 4]) -> Area {
         let [first_word_only, never_flips, not_cleared, head_ignored] =
-            mutants.map(|mutant| context.mutants.has(mutant));
+            mutants.map(|mutant| context.mutants().has(mutant));
         let faults = Faults {
             torn_bit_in_first_word_only: first_word_only,
             torn_bit_never_flips: never_flips,
@@ -124,6 +122,15 @@ impl Area {
     }
 }
 
+/// Where a record was appended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Appended {
+    /// Its number, over all passes.
+    pub number: u64,
+    /// It takes the slot of an older one.
+    pub over_older: bool,
+}
+
 /// A thread's log, as its software knows it.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
@@ -152,27 +159,22 @@ impl Log {
     /// Appends a record.
     pub fn append(
         &mut self,
-        m: &mut Machine,
         config: &SoftwareLogConfig,
         record: Record,
         code: &mut Code,
-    ) {
+    ) -> Appended {
         let class = match record {
-            Record::Word(..) => {
-                m.count().log_entries += 1;
-                WriteClass::Log
-            }
+            Record::Word(..) => WriteClass::Log,
             Record::Commit(_) => WriteClass::Metadata,
         };
-        if self.next >= self.area.slots {
-            m.cover(Cover::LogWrapped as usize);
-        }
-        let slot = self.area.slot(self.next);
-        let [head, value] = record.words(self.area.torn(self.next));
+        let number = self.next;
+        self.next += 1;
+        let slot = self.area.slot(number);
+        let [head, value] = record.words(self.area.torn(number));
         code.compute(config.record_instructions);
         code.store_uncached(slot, head, class);
         code.store_uncached(slot.plus(WORD_BYTES), value, class);
-        self.next += 1;
+        Appended { number, over_older: number >= self.area.slots }
     }
 
     /// Moves the head to a record.

@@ -16,7 +16,7 @@
 //! **Recovery** reads each log from the head on and writes the words of transactions whose commit record is there,
 //! oldest first.
 
-use super::cover::{COVER_POINTS, Cover};
+use super::event::{COVER_POINTS, Event};
 use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
@@ -25,9 +25,9 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    Code, DesignContext, DesignInfo, Guarantee, MutantSet, OpAction, Plug, RecoveryReport,
+    self, Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
+    SoftwareDesign, Unused, plug,
 };
-use graven_machine::machine::Machine;
 use graven_machine::mutants;
 use graven_machine::program::{Disturbance, Op};
 
@@ -73,7 +73,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "FWB §II, §VI",
     guarantee: |_: &Config| Guarantee::Durable,
     section: Some(|| Box::new(SoftwareLogConfig::default())),
-    build: |context| Ok(Box::new(Redo::new(context, Forcing::Forced)?)),
+    build: |context| Ok(plug(Redo::new(context, Forcing::Forced)?).with_software().into()),
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -93,11 +93,14 @@ pub const UNSAFE: DesignInfo = DesignInfo {
     paper: "FWB §VI (unsafe-base)",
     guarantee: |_: &Config| Guarantee::None,
     default: false,
-    build: |context| Ok(Box::new(Redo::new(context, Forcing::Unforced)?)),
+    build: |context| Ok(plug(Redo::new(context, Forcing::Unforced)?).with_software().into()),
     mutants: &[],
     ..INFO
 };
 
+type Port<'a> = design::Port<'a, Redo>;
+
+/// One thread's software.
 struct Thread {
     log: Log,
     words: WriteSet,
@@ -110,10 +113,11 @@ struct Thread {
     owes: bool,
 }
 
+/// Redo logging.
 struct Redo {
     logging: Logging,
     threads: Vec<Thread>,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl Redo {
@@ -128,17 +132,17 @@ impl Redo {
             owes: false,
         };
         let threads = threads.into_iter().map(thread).collect();
-        Ok(Redo { logging, threads, mutants: context.mutants })
+        Ok(Redo { logging, threads, mutants: context.mutants() })
     }
 
-    /// What the thread has committed leaves the log.
-    fn truncate(&mut self, m: &mut Machine, thread: usize, awaited: bool, code: &mut Code) {
+    /// What the thread has committed leaves the log: its lines are durable, then the head moves past it.
+    fn truncate(&mut self, port: &mut Port<'_>, thread: usize, awaited: bool, code: &mut Code) {
         if !self.mutants.has(Mutant::WriteBacksNotAwaited) {
             self.logging.fence(code);
         }
         let t = &self.threads[thread];
         if !self.mutants.has(Mutant::HeadStays) {
-            m.note(|| format!("thread {thread} moves its head to record {}", t.committed));
+            port.emit(Event::HeadMoves { thread, to: t.committed });
             t.log.move_head(&self.logging.config, t.committed, code);
         }
         if awaited {
@@ -149,55 +153,56 @@ impl Redo {
         t.owes = false;
     }
 
-    fn append(&mut self, m: &mut Machine, thread: usize, record: Record, code: &mut Code) {
+    /// A record goes to the log, which is truncated if it has no slot for it.
+    fn append(&mut self, port: &mut Port<'_>, thread: usize, record: Record, code: &mut Code) {
         if !self.threads[thread].log.has_room() && self.threads[thread].owes {
-            m.cover(Cover::TruncatedForRoom as usize);
+            port.emit(Event::TruncatesForRoom);
             let awaited = !self.mutants.has(Mutant::SlotsUsedBeforeHead);
-            self.truncate(m, thread, awaited, code);
+            self.truncate(port, thread, awaited, code);
         }
         let t = &mut self.threads[thread];
         if !t.log.has_room() {
-            m.fail(format!(
+            port.fail(format!(
                 "transaction {} of thread {thread} has more records than \
                  software_log.log_bytes_per_thread holds",
                 t.number
             ));
             return;
         }
-        m.note(|| format!("thread {thread} logs {record:x?} (record {})", t.log.next));
-        t.log.append(m, &self.logging.config, record, code);
+        let appended = t.log.append(&self.logging.config, record, code);
+        port.emit(Event::RedoLogged { thread, record, appended });
     }
 
     /// In the place of a load of the transaction, if it has stored to the word.
-    fn load(&self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) -> OpAction {
+    fn load(&self, port: &mut Port<'_>, thread: usize, home: Addr, code: &mut Code) -> OpAction {
         let t = &self.threads[thread];
         // A transaction that has stored nothing knows it.
         if t.words.is_empty() || self.mutants.has(Mutant::WriteSetIgnored) {
             return OpAction::Execute;
         }
-        match t.words.search(m, &self.logging.config, home, code) {
+        match t.words.search(port, &self.logging.config, home, code) {
             Found::Entry(entry) => OpAction::Return(t.words.load(entry, code)),
             Found::Empty(_) => OpAction::Execute,
         }
     }
 
-    /// In the place of a transactional store.
+    /// In the place of a transactional store: the word goes to the write set, and a record of it to the log.
     fn store(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_>,
         thread: usize,
         (home, value): (Addr, u64),
         code: &mut Code,
     ) -> OpAction {
         let t = &mut self.threads[thread];
         if !t.in_transaction {
-            m.fail(format!("thread {thread} stores to {home} outside a transaction"));
+            port.fail(format!("thread {thread} stores to {home} outside a transaction"));
             return OpAction::Execute;
         }
-        match t.words.search(m, &self.logging.config, home, code) {
+        match t.words.search(port, &self.logging.config, home, code) {
             Found::Entry(_) if self.mutants.has(Mutant::OldestValueStored) => {}
             Found::Entry(entry) => t.words.update(entry, value, code),
-            Found::Empty(_) if t.words.is_full() => m.fail(format!(
+            Found::Empty(_) if t.words.is_full() => port.fail(format!(
                 "transaction {} of thread {thread} stores to more words than \
                  software_log.write_set_words",
                 t.number
@@ -206,12 +211,12 @@ impl Redo {
                 t.words.insert(&self.logging.config, bucket, home, Some(value), code);
             }
         }
-        self.append(m, thread, Record::Word(home, value), code);
+        self.append(port, thread, Record::Word(home, value), code);
         OpAction::Defer
     }
 
-    /// At the end of a transaction.
-    fn commit(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
+    /// At the end of a transaction: its commit record, then its words in place.
+    fn commit(&mut self, port: &mut Port<'_>, thread: usize, code: &mut Code) {
         let t = &mut self.threads[thread];
         t.in_transaction = false;
         let number = t.number;
@@ -221,7 +226,7 @@ impl Redo {
         }
         code.end();
         if !self.mutants.has(Mutant::CommitRecordMissing) {
-            self.append(m, thread, Record::Commit(number), code);
+            self.append(port, thread, Record::Commit(number), code);
         }
         if !self.mutants.has(Mutant::LogNotAwaited) {
             self.logging.fence(code);
@@ -241,30 +246,33 @@ impl Redo {
     }
 
     /// Before the thread lets go of what others may store to.
-    fn let_go(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
+    fn let_go(&mut self, port: &mut Port<'_>, thread: usize, code: &mut Code) {
         let t = &self.threads[thread];
         if !t.owes || t.in_transaction || self.mutants.has(Mutant::NotTruncatedForLock) {
             return;
         }
-        m.cover(Cover::TruncatedForLock as usize);
+        port.emit(Event::TruncatesForLock);
         let awaited = !self.mutants.has(Mutant::HeadNotAwaitedForLock);
-        self.truncate(m, thread, awaited, code);
+        self.truncate(port, thread, awaited, code);
     }
 }
 
-impl Plug for Redo {
-    fn start(&mut self, m: &mut Machine) {
-        let heap = m.memory.dram_heap();
+impl Design for Redo {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = Event;
+
+    fn start(&mut self, port: &mut Port<'_>) {
+        let heap = port.dram_heap();
         self.threads.iter_mut().for_each(|t| t.words.set_base(heap));
     }
+}
 
-    fn has_software(&self) -> bool {
-        true
-    }
-
-    fn software(
+impl SoftwareDesign for Redo {
+    fn before_op(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_>,
         thread: ThreadId,
         op: &Op,
         code: &mut Code,
@@ -276,17 +284,15 @@ impl Plug for Redo {
                 t.in_transaction = true;
                 t.words.begin();
             }
-            Op::Load { at } if self.threads[thread].in_transaction && m.memory.is_pm(at.addr) => {
-                return self.load(m, thread, at.addr, code);
+            Op::Load { at } if self.threads[thread].in_transaction && port.is_pm(at.addr) => {
+                return self.load(port, thread, at.addr, code);
             }
-            Op::Store { at, value } | Op::StoreNonTemporal { at, value }
-                if m.memory.is_pm(at.addr) =>
-            {
-                return self.store(m, thread, (at.addr, value), code);
+            Op::Store { at, value } | Op::StoreNonTemporal { at, value } if port.is_pm(at.addr) => {
+                return self.store(port, thread, (at.addr, value), code);
             }
-            Op::TxEnd => self.commit(m, thread, code),
+            Op::TxEnd => self.commit(port, thread, code),
             Op::Unlock { .. } | Op::Disturb(Disturbance::Signal(_)) => {
-                self.let_go(m, thread, code);
+                self.let_go(port, thread, code);
             }
             _ => {}
         }
@@ -294,6 +300,7 @@ impl Plug for Redo {
     }
 }
 
+/// Where a thread's log lies, and what is wrong with it.
 fn area(context: &DesignContext, thread: ThreadId) -> Area {
     Area::of(
         context,
@@ -307,10 +314,12 @@ fn area(context: &DesignContext, thread: ThreadId) -> Area {
     )
 }
 
+/// Clears all logs.
 fn format(context: &DesignContext, image: &mut SurvivingImage) {
     (0..context.threads).for_each(|thread| area(context, thread).format(image));
 }
 
+/// Writes the words of each log's committed transactions home, oldest first.
 fn recover(
     context: &DesignContext,
     _registers: &[u64],
@@ -320,11 +329,11 @@ fn recover(
     for thread in 0..context.threads {
         let mut records = area(context, thread).read(image);
         report.records_scanned += records.len() as u64 + 1;
-        if !context.mutants.has(Mutant::UncommittedRedone) {
+        if !context.mutants().has(Mutant::UncommittedRedone) {
             let commit = records.iter().rposition(|r| matches!(r, Record::Commit(_)));
             records.truncate(commit.unwrap_or(0));
         }
-        if context.mutants.has(Mutant::RedoNewestFirst) {
+        if context.mutants().has(Mutant::RedoNewestFirst) {
             records.reverse();
         }
         for record in records {

@@ -15,7 +15,7 @@
 //! **Recovery** writes the old words of the records from the head on back, newest first. Open transactions have no word
 //! in common, so the order of threads does not matter.
 
-use super::cover::COVER_POINTS;
+use super::event::{COVER_POINTS, Event};
 use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
@@ -24,9 +24,9 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::Addr;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
-    Code, DesignContext, DesignInfo, Guarantee, MutantSet, OpAction, Plug, RecoveryReport,
+    self, Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
+    SoftwareDesign, Unused, plug,
 };
-use graven_machine::machine::Machine;
 use graven_machine::mutants;
 use graven_machine::program::Op;
 
@@ -75,7 +75,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "FWB §II, §VI",
     guarantee: |_: &Config| Guarantee::Durable,
     section: Some(|| Box::new(SoftwareLogConfig::default())),
-    build: |context| Ok(Box::new(Undo::new(context, Forcing::Forced)?)),
+    build: |context| Ok(plug(Undo::new(context, Forcing::Forced)?).with_software().into()),
     format,
     recover,
     mutants: Mutant::NAMED,
@@ -90,7 +90,7 @@ pub const LITERAL: DesignInfo = DesignInfo {
     name: "undo-clwb-literal",
     summary: "undo-clwb as published: no fence between a record and its store",
     default: false,
-    inherent: MutantSet::only(Mutant::RecordNotAwaited as usize),
+    inherent: Mutant::all(&[Mutant::RecordNotAwaited]),
     ..INFO
 };
 
@@ -101,21 +101,25 @@ pub const UNSAFE: DesignInfo = DesignInfo {
     paper: "FWB §VI (unsafe-base)",
     guarantee: |_: &Config| Guarantee::None,
     default: false,
-    build: |context| Ok(Box::new(Undo::new(context, Forcing::Unforced)?)),
+    build: |context| Ok(plug(Undo::new(context, Forcing::Unforced)?).with_software().into()),
     mutants: &[],
     ..INFO
 };
 
+type Port<'a> = design::Port<'a, Undo>;
+
+/// One thread's software.
 struct Thread {
     log: Log,
     words: WriteSet,
     in_transaction: bool,
 }
 
+/// Undo logging.
 struct Undo {
     logging: Logging,
     threads: Vec<Thread>,
-    mutants: MutantSet,
+    mutants: Mutants<Mutant>,
 }
 
 impl Undo {
@@ -123,17 +127,17 @@ impl Undo {
         let (logging, threads) = Logging::new(context, forcing, area)?;
         let thread = |(log, words)| Thread { log, words, in_transaction: false };
         let threads = threads.into_iter().map(thread).collect();
-        Ok(Undo { logging, threads, mutants: context.mutants })
+        Ok(Undo { logging, threads, mutants: context.mutants() })
     }
 
     /// Before a transactional store: the old word is logged, unless it is already.
-    fn log(&mut self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) {
+    fn log(&mut self, port: &mut Port<'_>, thread: usize, home: Addr, code: &mut Code) {
         let t = &mut self.threads[thread];
-        let Found::Empty(bucket) = t.words.search(m, &self.logging.config, home, code) else {
+        let Found::Empty(bucket) = t.words.search(port, &self.logging.config, home, code) else {
             return;
         };
         if t.words.is_full() || !t.log.has_room() {
-            m.fail(format!(
+            port.fail(format!(
                 "a transaction of thread {thread} stores to more words than \
                  software_log.write_set_words and software_log.log_bytes_per_thread allow"
             ));
@@ -144,16 +148,16 @@ impl Undo {
             return;
         }
         code.load_independent(home);
-        let old = m.load(home);
-        m.note(|| format!("thread {thread} logs {home}: {old:#x} (record {})", t.log.next));
-        t.log.append(m, &self.logging.config, Record::Word(home, old), code);
+        let old = port.cached_word(home);
+        let appended = t.log.append(&self.logging.config, Record::Word(home, old), code);
+        port.emit(Event::OldWordLogged { thread, home, old, appended });
         if !self.mutants.has(Mutant::RecordNotAwaited) {
             self.logging.fence(code);
         }
     }
 
-    /// At the end of a transaction.
-    fn commit(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
+    /// At the end of a transaction: its lines are written back, then the head moves past its records, which commits it.
+    fn commit(&mut self, port: &mut Port<'_>, thread: usize, code: &mut Code) {
         let early = self.mutants.has(Mutant::CommitBeforeWriteBacks);
         let t = &mut self.threads[thread];
         t.in_transaction = false;
@@ -175,7 +179,7 @@ impl Undo {
         if !early {
             code.end();
             if !self.mutants.has(Mutant::CommitRecordMissing) {
-                m.note(|| format!("thread {thread} moves its head to record {}", t.log.next));
+                port.emit(Event::HeadMoves { thread, to: t.log.next });
                 t.log.move_head(&self.logging.config, t.log.next, code);
             }
         }
@@ -185,19 +189,22 @@ impl Undo {
     }
 }
 
-impl Plug for Undo {
-    fn start(&mut self, m: &mut Machine) {
-        let heap = m.memory.dram_heap();
+impl Design for Undo {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = Event;
+
+    fn start(&mut self, port: &mut Port<'_>) {
+        let heap = port.dram_heap();
         self.threads.iter_mut().for_each(|t| t.words.set_base(heap));
     }
+}
 
-    fn has_software(&self) -> bool {
-        true
-    }
-
-    fn software(
+impl SoftwareDesign for Undo {
+    fn before_op(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_>,
         thread: ThreadId,
         op: &Op,
         code: &mut Code,
@@ -212,17 +219,18 @@ impl Plug for Undo {
                 }
             }
             Op::Store { at, .. } | Op::StoreNonTemporal { at, .. }
-                if self.threads[thread].in_transaction && m.memory.is_pm(at.addr) =>
+                if self.threads[thread].in_transaction && port.is_pm(at.addr) =>
             {
-                self.log(m, thread, at.addr, code);
+                self.log(port, thread, at.addr, code);
             }
-            Op::TxEnd => self.commit(m, thread, code),
+            Op::TxEnd => self.commit(port, thread, code),
             _ => {}
         }
         OpAction::Execute
     }
 }
 
+/// Where a thread's log lies, and what is wrong with it.
 fn area(context: &DesignContext, thread: ThreadId) -> Area {
     Area::of(
         context,
@@ -236,10 +244,12 @@ fn area(context: &DesignContext, thread: ThreadId) -> Area {
     )
 }
 
+/// Clears all logs.
 fn format(context: &DesignContext, image: &mut SurvivingImage) {
     (0..context.threads).for_each(|thread| area(context, thread).format(image));
 }
 
+/// Writes the old words of the records from each log's head on back, newest first.
 fn recover(
     context: &DesignContext,
     _registers: &[u64],
@@ -249,10 +259,10 @@ fn recover(
     for thread in 0..context.threads {
         let mut records = area(context, thread).read(image);
         report.records_scanned += records.len() as u64 + 1;
-        if context.mutants.has(Mutant::NewestNotUndone) {
+        if context.mutants().has(Mutant::NewestNotUndone) {
             records.pop();
         }
-        let skipped = usize::from(context.mutants.has(Mutant::OldestNotUndone));
+        let skipped = usize::from(context.mutants().has(Mutant::OldestNotUndone));
         for record in records.into_iter().skip(skipped).rev() {
             // Another kind is not written, and is noise.
             let Record::Word(home, old) = record else { continue };

@@ -1,10 +1,9 @@
 //! The table in DRAM of the words that a transaction has stored to.
 
 use super::SoftwareLogConfig;
-use super::cover::Cover;
+use super::event::Event;
 use graven_base::memory::{Addr, WORD_BYTES, mix};
-use graven_machine::design::Code;
-use graven_machine::machine::Machine;
+use graven_machine::design::{Code, Design, Port};
 
 const ENTRY_BYTES: u64 = 16;
 
@@ -93,9 +92,9 @@ impl WriteSet {
     }
 
     /// Looks a word up.
-    pub fn search(
+    pub fn search<D: Design<Event = Event>>(
         &self,
-        m: &mut Machine,
+        port: &mut Port<'_, D>,
         config: &SoftwareLogConfig,
         home: Addr,
         code: &mut Code,
@@ -106,7 +105,7 @@ impl WriteSet {
         let mut index = first;
         loop {
             if index != first {
-                m.cover(Cover::Collision as usize);
+                port.emit(Event::Collision);
             }
             code.load_independent(self.bucket(index));
             code.compute(config.bucket_instructions);
@@ -118,7 +117,7 @@ impl WriteSet {
             code.load_independent(self.entry(entry));
             code.compute(config.entry_instructions);
             if self.words[entry].0 == home {
-                m.cover(Cover::FoundAgain as usize);
+                port.emit(Event::FoundAgain);
                 return Found::Entry(entry);
             }
             index = (index + 1) & mask;

@@ -4,16 +4,20 @@
 
 use crate::common::registry;
 use crate::common::{CELLS, tiny_config};
-use graven::design::{DesignInfo, Guarantee, Plug, Stall};
+use graven::design::{Design, DesignInfo, Guarantee, NoEvent, Port, Stall, Unused, plug};
 use graven::ids::Tx;
-use graven::machine::Machine;
 use graven::sim::Simulation;
 
 struct Hasty;
 
-impl Plug for Hasty {
-    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        m.release(tx.thread);
+impl Design for Hasty {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+
+    fn on_tx_begin(&mut self, port: &mut Port<'_, Self>, tx: Tx) -> Stall {
+        port.release(tx.thread);
         Stall::None
     }
 }
@@ -22,14 +26,19 @@ static HASTY: DesignInfo = DesignInfo {
     name: "hasty",
     summary: "releases threads that do not wait for it",
     guarantee: |_| Guarantee::None,
-    build: |_| Ok(Box::new(Hasty)),
+    build: |_| Ok(plug(Hasty).into()),
     ..DesignInfo::DEFAULT
 };
 
 struct Forgetful;
 
-impl Plug for Forgetful {
-    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
+impl Design for Forgetful {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+
+    fn on_tx_end(&mut self, _port: &mut Port<'_, Self>, _tx: Tx) -> Stall {
         Stall::UntilReleased
     }
 }
@@ -37,7 +46,7 @@ impl Plug for Forgetful {
 static FORGETFUL: DesignInfo = DesignInfo {
     name: "forgetful",
     summary: "makes threads wait and never releases them",
-    build: |_| Ok(Box::new(Forgetful)),
+    build: |_| Ok(plug(Forgetful).into()),
     ..DesignInfo::DEFAULT
 };
 

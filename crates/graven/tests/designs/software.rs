@@ -10,12 +10,12 @@ use std::cell::RefCell;
 use crate::common::script::{cycles_of, load, load_after, run, script_with, store};
 use crate::common::tiny_config;
 use graven::config::Config;
-use graven::design::{Code, DesignInfo, Fill, OpAction, Plug};
+use graven::design::{
+    Code, Design, DesignInfo, Fill, NoEvent, OpAction, Port, SoftwareDesign, Unused, plug,
+};
 use graven::ids::ThreadId;
-use graven::machine::Machine;
 use graven::memory::{Addr, Image, LineAddr, LineData};
 use graven::program::{Load, Memory, Op, Program, Ptr, spawn};
-use graven::request::Token;
 use graven::sim::{CrashOptions, SimError, Simulation, Spec};
 use graven::time::Cycle;
 use graven::workload::{BrokenInvariant, Workload};
@@ -40,26 +40,29 @@ static WITH_CODE: DesignInfo = DesignInfo {
     name: "with-code",
     summary: "code before each load of PM",
     paper: "none",
-    build: |_| Ok(Box::new(WithCode)),
+    build: |_| Ok(plug(WithCode).with_software().into()),
     ..DesignInfo::DEFAULT
 };
 
 struct WithCode;
 
-impl Plug for WithCode {
-    fn has_software(&self) -> bool {
-        true
-    }
+impl Design for WithCode {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+}
 
-    fn software(
+impl SoftwareDesign for WithCode {
+    fn before_op(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_, WithCode>,
         _thread: ThreadId,
         op: &Op,
         code: &mut Code,
     ) -> OpAction {
         let Op::Load { at } = op else { return OpAction::Execute };
-        if !m.memory.is_pm(at.addr) {
+        if !port.is_pm(at.addr) {
             return OpAction::Execute;
         }
         CODE.with_borrow(|steps| {
@@ -261,22 +264,28 @@ static WRONG: DesignInfo = DesignInfo {
     name: "wrong",
     summary: "hands over another line",
     paper: "none",
-    build: |_| Ok(Box::new(Wrong)),
+    build: |_| Ok(plug(Wrong).into()),
     ..DesignInfo::DEFAULT
 };
 
 struct Wrong;
 
-impl Plug for Wrong {
-    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
-        m.read(line, 1, delay);
+impl Design for Wrong {
+    type Write = Unused;
+    /// For the missed line.
+    type Read = ();
+    type Timer = Unused;
+    type Event = NoEvent;
+
+    fn on_llc_miss(&mut self, port: &mut Port<'_, Wrong>, line: LineAddr, delay: Cycle) -> Fill {
+        port.read(line, (), delay);
         Fill::Design
     }
 
-    fn read_done(&mut self, m: &mut Machine, _token: Token, line: LineAddr, content: &LineData) {
+    fn on_read(&mut self, port: &mut Port<'_, Wrong>, (): (), line: LineAddr, content: &LineData) {
         let mut content = *content;
         content[3] ^= 1;
-        m.deliver(line, content, 5);
+        port.deliver(line, content, 5);
     }
 }
 
@@ -305,7 +314,7 @@ static DEFERS: DesignInfo = DesignInfo {
     name: "defers",
     summary: "stores at the end",
     paper: "none",
-    build: |_| Ok(Box::new(Defers { newest: None })),
+    build: |_| Ok(plug(Defers { newest: None }).with_software().into()),
     ..DesignInfo::DEFAULT
 };
 
@@ -313,14 +322,17 @@ struct Defers {
     newest: Option<(Addr, u64)>,
 }
 
-impl Plug for Defers {
-    fn has_software(&self) -> bool {
-        true
-    }
+impl Design for Defers {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+}
 
-    fn software(
+impl SoftwareDesign for Defers {
+    fn before_op(
         &mut self,
-        _m: &mut Machine,
+        _port: &mut Port<'_, Defers>,
         _thread: ThreadId,
         op: &Op,
         code: &mut Code,

@@ -10,14 +10,28 @@ use std::collections::BTreeSet;
 
 use graven::config::ConfigError;
 use graven::design::{
-    DesignContext, DesignInfo, Guarantee, MutantSet, Plug, RawAction, RecoveryReport, Stall, Store,
+    self, Design, DesignContext, DesignEvent, DesignInfo, Guarantee, Mutants, Observation,
+    RecoveryReport, Stall, Store, Unused, Writeback, plug,
 };
 use graven::ids::{ThreadId, Tx};
-use graven::machine::Machine;
 use graven::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
-use graven::mutants;
-use graven::request::{OrderSeq, Token, Write, WriteClass};
+use graven::request::{self, WriteClass, WriteOrder};
 use graven::surviving::SurvivingImage;
+use graven::{cover_points, mutants};
+
+/// The design's entry in the registry.
+static INFO: DesignInfo = DesignInfo {
+    name: "undo",
+    summary: "logs the old word of each first store; writes the lines back at the commit",
+    paper: "docs/designs.md",
+    guarantee: |_| Guarantee::Durable,
+    build: |context| Ok(plug(Undo::new(context)?).into()),
+    format,
+    recover,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
+    ..DesignInfo::DEFAULT
+};
 
 mutants! {
     /// A line may overtake the records of its stores.
@@ -28,18 +42,40 @@ mutants! {
     LogNotCleared = "log-not-cleared";
 }
 
-/// The design's entry in the registry.
-static INFO: DesignInfo = DesignInfo {
-    name: "undo",
-    summary: "logs the old word of each first store; writes the lines back at the commit",
-    paper: "docs/designs.md",
-    guarantee: |_| Guarantee::Durable,
-    build: |context| Ok(Box::new(Undo::new(context)?)),
-    format,
-    recover,
-    mutants: Mutant::NAMED,
-    ..DesignInfo::DEFAULT
-};
+cover_points! {
+    StoredAgain = "stored-again", "a store found a record of its word";
+    LineStolen = "line-stolen", "a line was evicted with words of an open transaction";
+    EvictedBeforeEnd = "evicted-before-end", "a line had been evicted when its transaction ended";
+}
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// A store finds a record of its word.
+    StoredAgain,
+    /// The record of a store is sent.
+    Logged { addr: Addr, old: u64 },
+    /// A line is evicted with words of an open transaction.
+    LineStolen,
+    /// A line of an ending transaction has been evicted.
+    EvictedBeforeEnd,
+}
+
+impl DesignEvent for Event {
+    type Cover = Cover;
+
+    fn observe(self, to: &mut Observation<'_, Event>) {
+        match self {
+            Event::StoredAgain => to.cover(Cover::StoredAgain),
+            Event::Logged { addr, old } => {
+                to.count().log_entries += 1;
+                to.explain(|| format!("logs {addr}: {old:#x}"));
+            }
+            Event::LineStolen => to.cover(Cover::LineStolen),
+            Event::EvictedBeforeEnd => to.cover(Cover::EvictedBeforeEnd),
+        }
+    }
+}
 
 /// Log area of each thread: one line for the commit count, then the slots of the records.
 const AREA_BYTES: u64 = 16 << 10;
@@ -56,27 +92,31 @@ fn slot(area: Addr, index: u64) -> Addr {
     area.plus(LINE_BYTES + index * SLOT_BYTES)
 }
 
+/// What a write to memory is, as far as the design wants to hear of it.
+#[derive(Clone, Copy, Debug)]
+enum Write {
+    /// A line of an ending transaction.
+    Line(Tx),
+    /// The commit count that ends it.
+    CommitCount(Tx),
+}
+
 struct Thread {
     area: Addr,
     /// Words that the open transaction has stored to; each has a record.
     words: BTreeSet<Addr>,
     /// Lines that are being written back at its end.
     under_way: usize,
-    /// Its number.
-    number: u64,
 }
 
 struct Undo {
     threads: Vec<Thread>,
     /// The newest record of any thread.
-    newest: OrderSeq,
-    mutants: MutantSet,
+    newest: WriteOrder,
+    mutants: Mutants<Mutant>,
 }
 
-/// Tokens: which thread, and whether a line or the commit count became durable.
-fn token(thread: ThreadId, commit: bool) -> Token {
-    (u64::from(thread) + 1) << 1 | u64::from(commit)
-}
+type Port<'a> = design::Port<'a, Undo>;
 
 impl Undo {
     fn new(context: &DesignContext) -> Result<Undo, ConfigError> {
@@ -84,91 +124,107 @@ impl Undo {
             let why = format!("{} threads need {AREA_BYTES} B each", context.threads);
             return Err(context.config.inconsistent(&["pm.log_region_bytes"], why));
         }
-        let thread =
-            |t| Thread { area: area(context, t), words: BTreeSet::new(), under_way: 0, number: 0 };
+        let thread = |t| Thread { area: area(context, t), words: BTreeSet::new(), under_way: 0 };
         let threads = (0..context.threads).map(thread).collect();
-        Ok(Undo { threads, newest: 0, mutants: context.mutants })
+        Ok(Undo { threads, newest: WriteOrder::NONE, mutants: context.mutants() })
     }
 
     /// Undo before steal: what a line's write must wait for.
-    fn records(&self) -> OrderSeq {
-        if self.mutants.has(Mutant::LineOvertakes) { 0 } else { self.newest }
+    fn records(&self) -> WriteOrder {
+        if self.mutants.has(Mutant::LineOvertakes) { WriteOrder::NONE } else { self.newest }
+    }
+
+    /// Whether an open transaction has stored to a line.
+    fn is_open(&self, line: LineAddr) -> bool {
+        self.threads.iter().any(|thread| thread.words.iter().any(|word| word.line() == line))
     }
 }
 
-impl Plug for Undo {
-    fn tx_begin(&mut self, _m: &mut Machine, tx: Tx) -> Stall {
-        let thread = &mut self.threads[tx.thread as usize];
-        thread.words.clear();
-        thread.number = tx.number;
-        Stall::None
-    }
+impl Design for Undo {
+    type Write = Write;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = Event;
 
     /// The first store to a word sends its old value to the log; the thread does not wait for it.
-    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
+    fn on_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
         let thread = &mut self.threads[store.tx.thread as usize];
         let index = thread.words.len() as u64;
         if !thread.words.insert(store.addr) {
+            port.emit(Event::StoredAgain);
             return Stall::None;
         }
         if index == SLOTS {
-            m.fail(format!("a transaction stores to more than {SLOTS} words"));
+            port.fail(format!("a transaction stores to more than {SLOTS} words"));
             return Stall::None;
         }
         let (slot, record) =
             (slot(thread.area, index), [store.tx.number + 1, store.addr.0, store.old]);
-        let mut last = Write::words(WriteClass::Log, slot, &record);
+        let mut last = request::Write::words(WriteClass::Log, slot, &record);
         if !self.mutants.has(Mutant::NumberWithRest) {
             // Power may fail with any words of a write there. The number, which makes it a record, follows
             // the rest by itself: writes of one line keep their order.
-            let rest = Write::words(WriteClass::Log, slot.plus(WORD_BYTES), &record[1..]);
-            m.write(rest, m.bypass_cycles());
-            last = Write::words(WriteClass::Log, slot, &record[..1]);
+            let rest = request::Write::words(WriteClass::Log, slot.plus(WORD_BYTES), &record[1..]);
+            port.write(rest, port.bypass_cycles());
+            last = request::Write::words(WriteClass::Log, slot, &record[..1]);
         }
-        self.newest = m.order();
-        m.count().log_entries += 1;
-        m.note(|| format!("logs {}: {:#x}", store.addr, store.old));
-        m.write(Write { order: self.newest, ..last }, m.bypass_cycles());
+        self.newest = port.order();
+        port.emit(Event::Logged { addr: store.addr, old: store.old });
+        port.write(last.ordered(self.newest), port.bypass_cycles());
         Stall::None
     }
 
-    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> RawAction {
-        RawAction::Send { after: self.records(), token: 0 }
+    fn on_llc_eviction(
+        &mut self,
+        port: &mut Port<'_>,
+        line: LineAddr,
+        _content: &LineData,
+    ) -> Writeback<Write> {
+        if self.is_open(line) {
+            port.emit(Event::LineStolen);
+        }
+        Writeback::after(self.records())
     }
 
     /// The transaction's lines are written back. When all are durable, the commit count follows.
-    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
-        let (after, token) = (self.records(), token(tx.thread, false));
+    fn on_tx_end(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
+        let after = self.records();
         let thread = &mut self.threads[tx.thread as usize];
         let lines: BTreeSet<LineAddr> = thread.words.iter().map(|word| word.line()).collect();
         thread.under_way = lines.len();
         for &line in &lines {
-            if !m.write_back(line, |write| (write.after, write.token) = (after, token)) {
+            if !port.write_back(line, after, Some(Write::Line(tx))) {
                 // It was evicted and may still be on its way: this write follows it.
-                let write = Write::line(WriteClass::Data, line, m.line(line));
-                m.write(Write { after, token, ..write }, m.bypass_cycles());
+                port.emit(Event::EvictedBeforeEnd);
+                let write = request::Write::line(WriteClass::Data, line, port.cached_line(line));
+                port.write_reported(write.after(after), Write::Line(tx), port.bypass_cycles());
             }
         }
         if lines.is_empty() { Stall::None } else { Stall::UntilReleased }
     }
 
-    fn on_durable(&mut self, m: &mut Machine, durable: Token) {
-        let id = (durable >> 1) as ThreadId - 1;
-        let thread = &mut self.threads[id as usize];
-        if durable == token(id, true) {
-            return m.release(id);
-        }
-        thread.under_way -= 1;
-        if thread.under_way == 0 {
-            let count = Write::words(WriteClass::Metadata, thread.area, &[thread.number + 1]);
-            m.write(Write { token: token(id, true), ..count }, m.bypass_cycles());
+    fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
+        match write {
+            Write::Line(tx) => {
+                let thread = &mut self.threads[tx.thread as usize];
+                thread.under_way -= 1;
+                if thread.under_way == 0 {
+                    let count = [tx.number + 1];
+                    let write = request::Write::words(WriteClass::Metadata, thread.area, &count);
+                    port.write_reported(write, Write::CommitCount(tx), port.bypass_cycles());
+                }
+            }
+            Write::CommitCount(tx) => {
+                self.threads[tx.thread as usize].words.clear();
+                port.release(tx.thread);
+            }
         }
     }
 }
 
 /// Before the log is put to use: nothing is committed, and no slot holds a record.
 fn format(context: &DesignContext, surviving: &mut SurvivingImage) {
-    if context.mutants.has(Mutant::LogNotCleared) {
+    if context.mutants().has(Mutant::LogNotCleared) {
         return;
     }
     for area in (0..context.threads).map(|thread| area(context, thread)) {
@@ -204,6 +260,7 @@ use crate::common::campaign::Campaign;
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, tiny_config};
 use graven::config::Config;
+use graven::design::MutantSet;
 use graven::sim::{CrashOptions, Simulation, Spec};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -314,11 +371,16 @@ const CRAMPED: Campaign = Campaign {
 
 /// Every crash point, torn and with writes on their way, over noise.
 #[test]
-fn no_crash_point_convicts_it_and_each_of_its_mutants_is_killed() {
+fn no_crash_point_breaks_its_guarantee_and_each_of_its_mutants_is_killed() {
+    let mut reached = vec![0; COVER_POINTS.len()];
     for workload in [&SHARED_LINES, &CELLS] {
         let intact = Campaign { workload, ..CRAMPED }.examine(&INFO, MutantSet::NONE);
         assert_eq!(intact.what(), None, "{}", workload.name);
         assert!(intact.tally.torn > 1000 && intact.tally.in_flight > 500, "{:?}", intact.tally);
+        reached.iter_mut().zip(&intact.cover_points).for_each(|(sum, n)| *sum += n);
+    }
+    for (point, times) in COVER_POINTS.iter().zip(&reached) {
+        assert!(*times > 0, "{} was never reached", point.name);
     }
     for mutant in INFO.mutants {
         let found = CRAMPED.examine(&INFO, INFO.mutant(mutant.name).expect("its own"));

@@ -53,6 +53,11 @@ impl<M: Into<usize>> Mutants<M> {
     pub fn has(self, mutant: M) -> bool {
         self.set.has(mutant)
     }
+
+    /// Whether any is in force.
+    pub fn any(self) -> bool {
+        self.set != MutantSet::NONE
+    }
 }
 
 /// Declares a design's mutants: single-point changes for the worse, each of which the laboratory must

@@ -212,8 +212,10 @@ impl<D: Design> Plugged<D> {
         self
     }
 
+    /// The design, and the machine as it sees it. The simulation calls [`Plug`]'s methods; tests of what a design is
+    /// made of get a port from here.
     #[inline]
-    fn parts<'a>(&'a mut self, machine: &'a mut Machine) -> (&'a mut D, Port<'a, D>) {
+    pub fn parts<'a>(&'a mut self, machine: &'a mut Machine) -> (&'a mut D, Port<'a, D>) {
         (&mut self.design, Port::new(machine, &mut self.pending))
     }
 }

@@ -5,7 +5,7 @@
 //! have stored but no hardware holds, or to another design's state.
 
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, LineAddr, LineData};
+use graven_base::memory::{Addr, LineAddr, LineData, WordMask};
 use graven_base::time::{Cycle, NEVER};
 use slab::Slab;
 
@@ -207,12 +207,24 @@ impl<'a, D: Design> Port<'a, D> {
         after: WriteOrder,
         about: Option<D::Write>,
     ) -> bool {
+        self.write_back_words(line, WordMask::MAX, after, about)
+    }
+
+    /// The same of some words of the line: what the caches hold of the others goes nowhere, and the design answers for
+    /// them.
+    pub fn write_back_words(
+        &mut self,
+        line: LineAddr,
+        mask: WordMask,
+        after: WriteOrder,
+        about: Option<D::Write>,
+    ) -> bool {
         if !self.machine.caches.is_dirty(line) {
             return false;
         }
         let token = self.pending.expect_write(about);
         self.machine.write_back(line, |write| {
-            (write.after, write.token) = (after.number(), token);
+            (write.mask, write.after, write.token) = (mask, after.number(), token);
         })
     }
 

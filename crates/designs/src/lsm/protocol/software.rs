@@ -1,21 +1,27 @@
 //! What threads execute: the write set, lookups before loads, the append and the update of the index at the end.
 
-use super::index::Plan;
-use super::log::runs;
-use super::{Lookups, Lsm};
+use super::super::Lookups;
+use super::super::event::Event;
+use super::super::index::Plan;
+use super::super::log::runs;
+use super::{Lsm, Port};
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_machine::design::Code;
-use graven_machine::machine::Machine;
 use graven_machine::program::Op;
 
 impl Lsm {
-    pub(super) fn execute(&mut self, m: &mut Machine, thread: usize, before: &Op, code: &mut Code) {
+    /// What a thread executes before, or in addition to, an operation of its program.
+    pub(super) fn execute(
+        &mut self,
+        port: &mut Port<'_>,
+        thread: usize,
+        before: &Op,
+        code: &mut Code,
+    ) {
         match *before {
-            Op::Load { at } if m.memory.is_pm(at.addr) => self.load_code(m, thread, at.addr, code),
-            Op::Store { at, value } | Op::StoreNonTemporal { at, value }
-                if m.memory.is_pm(at.addr) =>
-            {
-                self.store_code(m, thread, at.addr, value, code);
+            Op::Load { at } if port.is_pm(at.addr) => self.load_code(port, thread, at.addr, code),
+            Op::Store { at, value } | Op::StoreNonTemporal { at, value } if port.is_pm(at.addr) => {
+                self.store_code(port, thread, at.addr, value, code);
             }
             Op::TxBegin => {
                 self.threads[thread].in_transaction = true;
@@ -23,15 +29,16 @@ impl Lsm {
             }
             Op::TxEnd => {
                 self.threads[thread].in_transaction = false;
-                self.append_code(m, thread, code);
+                self.append_code(port, thread, code);
             }
             _ => {}
         }
     }
 
-    fn load_code(&self, m: &mut Machine, thread: usize, home: Addr, code: &mut Code) {
+    /// A load looks its address up, unless the transaction has stored the word.
+    fn load_code(&self, port: &mut Port<'_>, thread: usize, home: Addr, code: &mut Code) {
         if !self.is_in_write_set(thread, home, code) {
-            self.look_up(m, home, code);
+            self.look_up(port, home, code);
         }
     }
 
@@ -49,7 +56,7 @@ impl Lsm {
     /// A store goes to the write set.
     fn store_code(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_>,
         thread: usize,
         home: Addr,
         value: u64,
@@ -58,7 +65,7 @@ impl Lsm {
         let slot = self.slot(thread, home);
         let t = &mut self.threads[thread];
         if !t.in_transaction {
-            m.fail(format!("thread {thread} stores to {home} outside a transaction"));
+            port.fail(format!("thread {thread} stores to {home} outside a transaction"));
         }
         if let Err(at) = t.named.binary_search(&home) {
             t.named.insert(at, home);
@@ -67,12 +74,12 @@ impl Lsm {
         code.store(slot, home.0);
         code.store(slot.plus(WORD_BYTES), value);
         if self.config.lookups == Lookups::All {
-            self.look_up(m, home, code);
+            self.look_up(port, home, code);
         }
     }
 
     /// A walk through the skip list: each node's address is in the node before.
-    fn look_up(&self, m: &mut Machine, home: Addr, code: &mut Code) {
+    fn look_up(&self, port: &mut Port<'_>, home: Addr, code: &mut Code) {
         let mut nodes = 0;
         code.compute(self.config.lookup_instructions);
         self.index.search(home, |node| {
@@ -80,13 +87,11 @@ impl Lsm {
             code.load_dependent(node);
         });
         code.compute(nodes * self.config.node_instructions);
-        let c = m.count();
-        c.index_lookups += 1;
-        c.index_nodes_visited += u64::from(nodes);
+        port.emit(Event::LookedUp { nodes });
     }
 
     /// Takes the next sequence number, writes entries to the log, and updates the index for each of them.
-    fn append_code(&mut self, m: &mut Machine, thread: usize, code: &mut Code) {
+    fn append_code(&mut self, port: &mut Port<'_>, thread: usize, code: &mut Code) {
         let mut split = std::mem::take(&mut self.runs);
         let named = self.threads[thread].named.iter().copied();
         runs(named, self.config.entry_words_max as usize, &mut split);
@@ -97,7 +102,7 @@ impl Lsm {
         let mut plan = Plan::default();
         for run in &split {
             code.compute(self.config.entry_instructions + run.words as u32);
-            self.look_up(m, run.home, code);
+            self.look_up(port, run.home, code);
             let end = run.home.plus(run.words * WORD_BYTES);
             self.index.update(&mut plan, run.home, end, |word, value| code.store(word, value));
         }

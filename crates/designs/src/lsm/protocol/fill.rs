@@ -1,11 +1,10 @@
 //! Misses: the newest words of a line, from the log, the write sets and the line's home.
 
-use super::cover::Cover;
-use super::{About, Lsm, Mutant};
+use super::super::event::Event;
+use super::{Lsm, Mutant, Port, Read};
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::time::Cycle;
 use graven_machine::design::Fill;
-use graven_machine::machine::Machine;
 
 /// Where the newest version of a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,34 +38,32 @@ impl Reading {
 
 impl Lsm {
     /// Sends reads of all lines that hold newest words of a line.
-    pub(super) fn fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill {
+    pub(super) fn fill(&mut self, port: &mut Port<'_>, line: LineAddr, delay: Cycle) -> Fill {
         let sources = self.sources(line);
         if sources == [Source::Home; WORDS_PER_LINE] {
             return Fill::Home;
         }
         let mut of_log = 0;
         let mut reading = Reading { line, sources, content: [0; WORDS_PER_LINE], left: 0 };
-        let token = About::Fill(self.readings.vacant_key()).token();
+        let about = Read::Fill(self.readings.vacant_key());
         for (word, source) in sources.iter().enumerate() {
             let from = reading.source_line(word);
             if (0..word).any(|before| reading.source_line(before) == from) {
                 continue;
             }
+            let mut committing = false;
             if let Source::Log(at) = *source {
                 of_log += 1;
                 self.segments.begin_reading(self.log.segment_at(at));
-                if m.memory.has_unaccepted_write(from) {
-                    m.cover(Cover::FillOfCommittingWords as usize);
-                }
+                committing = port.has_unaccepted_write(from);
             }
-            m.note(|| format!("{line} is read from {from}"));
-            m.read(from, token, delay);
+            port.emit(Event::ReadForMiss { missed: line, from, committing });
+            port.read_for_miss(from, about, delay);
             reading.left += 1;
         }
-        self.note_corners(m, of_log, &sources);
-        let c = m.count();
-        c.fill_reads += u64::from(reading.left);
-        c.fills_parallel += u64::from(reading.left > 1 && sources.contains(&Source::Home));
+        let at_home = sources.contains(&Source::Home);
+        let open = sources.iter().any(|source| matches!(source, Source::Open(..)));
+        port.emit(Event::MissSent { lines: reading.left, of_log, at_home, open });
         self.readings.insert(reading);
         Fill::Design
     }
@@ -96,23 +93,10 @@ impl Lsm {
         sources
     }
 
-    /// How many lines of the log are read, and what else.
-    fn note_corners(&self, m: &mut Machine, of_log: u32, sources: &[Source; WORDS_PER_LINE]) {
-        if sources.iter().any(|source| matches!(source, Source::Open(..))) {
-            m.cover(Cover::FillOfOpenWords as usize);
-        }
-        if of_log > 0 && sources.contains(&Source::Home) {
-            m.cover(Cover::FillFromHomeToo as usize);
-        }
-        if of_log > 1 {
-            m.cover(Cover::FillFromSeveralLines as usize);
-        }
-    }
-
     /// One of the lines has come; with the last the missed line is whole.
     pub(super) fn filled(
         &mut self,
-        m: &mut Machine,
+        port: &mut Port<'_>,
         slot: usize,
         from: LineAddr,
         bytes: &LineData,
@@ -135,12 +119,12 @@ impl Lsm {
         reading.left -= 1;
         if reading.left == 0 {
             let Reading { line, content, .. } = self.readings.remove(slot);
-            m.deliver(line, content, 0);
+            port.deliver(line, content, 0);
         }
         if let Some(at) = of_log
             && self.segments.end_reading(self.log.segment_at(at))
         {
-            self.wake(m);
+            self.wake(port);
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::cover::Cover;
-use super::log::{Logged, Sequence};
-use super::{About, Lsm, Mutant};
+use super::super::event::Event;
+use super::super::log::{Logged, Sequence};
+use super::{Lsm, Mutant, Port, Read, Write};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
 
 /// A collection under way.
 #[derive(Clone, Debug)]
@@ -39,14 +38,26 @@ enum Stage {
     MovingHead,
 }
 
+impl Collection {
+    /// A word is to be written home; words come in the order of their addresses.
+    fn add_home(&mut self, home: Addr, value: u64) {
+        if self.homes.last().is_none_or(|&(line, ..)| line != home.line()) {
+            self.homes.push((home.line(), 0, [0; WORDS_PER_LINE]));
+        }
+        let (_, mask, data) = self.homes.last_mut().expect("one was just pushed");
+        *mask |= home.word_mask();
+        data[home.word_in_line()] = value;
+    }
+}
+
 impl Lsm {
     /// Begins a collection, unless one is under way or there is nothing to collect.
-    pub(super) fn collect(&mut self, m: &mut Machine, on_demand: bool) {
+    pub(super) fn collect(&mut self, port: &mut Port<'_>, on_demand: bool) {
         if self.collection.is_some() {
             return;
         }
         if !self.mutants.has(Mutant::OpenSegmentsLeftOut) {
-            self.close_open_segments(m);
+            self.close_open_segments(port);
         }
         let segments: Vec<(usize, u64)> =
             self.segments.take_full().into_iter().map(|s| (s, self.segments.used(s))).collect();
@@ -58,16 +69,12 @@ impl Lsm {
             (0..lines).map(move |line| log.line(segment, line))
         };
         let to_read: Vec<LineAddr> = segments.iter().flat_map(line).collect();
-        let c = m.count();
-        c.gc_passes += 1;
-        c.gc_on_demand += u64::from(on_demand);
-        m.note(|| {
-            let (segments, limit) = (segments.len(), self.next_sequence);
-            format!("a collection of {segments} segments begins, up to transaction {limit}")
-        });
+        let limit = self.next_sequence;
+        let waits = self.is_appending_before(limit);
+        port.emit(Event::CollectionBegins { segments: segments.len(), limit, on_demand, waits });
         self.collection = Some(Collection {
             stage: Stage::Waiting,
-            limit: self.next_sequence,
+            limit,
             lines: vec![[0; WORDS_PER_LINE]; to_read.len()],
             segments,
             to_read,
@@ -76,69 +83,78 @@ impl Lsm {
             done: 0,
             transactions: 0,
         });
-        if self.is_appending_before(self.next_sequence) {
-            m.cover(Cover::WaitsForAppends as usize);
-        }
-        self.appended(m);
+        self.appended(port);
     }
 
     /// Threads open new segments for what comes after.
-    fn close_open_segments(&mut self, m: &mut Machine) {
+    fn close_open_segments(&mut self, port: &mut Port<'_>) {
         for thread in &mut self.threads {
             if let Some(segment) = thread.open.take() {
                 self.segments.close(segment);
-                m.cover(Cover::OpenSegmentCollected as usize);
+                port.emit(Event::OpenSegmentClosed);
             }
         }
     }
 
     /// A transaction has come into the log, or a collection has begun.
-    pub(super) fn appended(&mut self, m: &mut Machine) {
+    pub(super) fn appended(&mut self, port: &mut Port<'_>) {
         let Some(collection) = &self.collection else { return };
         let awaited = !self.mutants.has(Mutant::AppendsNotAwaited);
         let waits = awaited && self.is_appending_before(collection.limit);
         if collection.stage == Stage::Waiting && !waits {
             self.enter(Stage::Reading);
-            self.send_reads(m);
+            self.send_reads(port);
         }
     }
 
+    /// The collection whose request has been answered.
     fn under_way(&mut self) -> &mut Collection {
         self.collection.as_mut().expect("its requests are those of a collection under way")
     }
 
+    /// None of the requests of a stage has been sent when it begins.
     fn enter(&mut self, stage: Stage) {
         let collection = self.under_way();
         (collection.stage, collection.sent, collection.done) = (stage, 0, 0);
     }
 
-    fn send_reads(&mut self, m: &mut Machine) {
+    /// Reads lines of the segments, so many at a time.
+    fn send_reads(&mut self, port: &mut Port<'_>) {
         let window = self.config.gc_requests as usize;
         let collection = self.under_way();
         while collection.sent < collection.to_read.len()
             && collection.sent - collection.done < window
         {
-            let token = About::Collected(collection.sent).token();
-            m.read(collection.to_read[collection.sent], token, m.bypass_cycles());
+            let (number, delay) = (collection.sent, port.bypass_cycles());
+            port.read(collection.to_read[number], Read::Collected(number), delay);
             collection.sent += 1;
         }
     }
 
     /// A line of the log has been read.
-    pub(super) fn collected(&mut self, m: &mut Machine, number: usize, content: &LineData) {
+    pub(super) fn collected(&mut self, port: &mut Port<'_>, number: usize, content: &LineData) {
         let collection = self.under_way();
         collection.lines[number] = *content;
         collection.done += 1;
         if collection.done < collection.to_read.len() {
-            return self.send_reads(m);
+            return self.send_reads(port);
         }
-        self.choose_newest(m);
+        self.choose_newest(port);
         self.enter(Stage::Writing);
-        self.send_homes(m);
+        self.send_homes(port);
     }
 
-    /// Of each word the newest version, by home line.
-    fn choose_newest(&mut self, m: &mut Machine) {
+    /// What goes home: of each word the newest version, by home line.
+    fn choose_newest(&mut self, port: &mut Port<'_>) {
+        let newest = self.newest_versions(port);
+        let collection = self.under_way();
+        for Logged { home, value, .. } in newest.into_values() {
+            collection.add_home(home, value);
+        }
+    }
+
+    /// Of each word that was read the newest version.
+    fn newest_versions(&mut self, port: &mut Port<'_>) -> BTreeMap<Addr, Logged> {
         let (log, head) = (self.log, self.head);
         let oldest = self.mutants.has(Mutant::OldestMigrated);
         let collection = self.collection.as_mut().expect("the caller has it");
@@ -158,83 +174,72 @@ impl Lsm {
             };
             let (transactions, read_lines) = log.read_segment(head, read, visit);
             debug_assert!(
-                read_lines == lines || self.mutants != graven_machine::design::MutantSet::NONE,
+                read_lines == lines || self.mutants.any(),
                 "segment {segment} has {lines} lines of transactions, and {read_lines} were found"
             );
             collection.transactions += transactions;
             first += lines as usize;
         }
-        if found > newest.len() as u64 {
-            m.cover(Cover::OlderVersionFound as usize);
-        }
-        let c = m.count();
-        c.gc_words_found += found;
-        c.gc_words_migrated += newest.len() as u64;
-        for Logged { home, value, .. } in newest.into_values() {
-            if collection.homes.last().is_none_or(|&(line, ..)| line != home.line()) {
-                collection.homes.push((home.line(), 0, [0; WORDS_PER_LINE]));
-            }
-            let (_, mask, data) = collection.homes.last_mut().expect("one was just pushed");
-            *mask |= home.word_mask();
-            data[home.word_in_line()] = value;
-        }
+        port.emit(Event::NewestChosen { versions: found, words: newest.len() as u64 });
+        newest
     }
 
-    fn send_homes(&mut self, m: &mut Machine) {
+    /// Writes the newest words home, so many lines at a time.
+    fn send_homes(&mut self, port: &mut Port<'_>) {
         let awaited = !self.mutants.has(Mutant::HomesNotAwaited);
         let window = if awaited { self.config.gc_requests as usize } else { usize::MAX };
-        let token = if awaited { About::Home.token() } else { 0 };
+        let about = awaited.then_some(Write::Home);
         let collection = self.under_way();
         while collection.sent < collection.homes.len() && collection.sent - collection.done < window
         {
             let (line, mask, data) = collection.homes[collection.sent];
-            m.note(|| format!("words {mask:#010b} of {line} go home"));
-            let write = Write::line(WriteClass::Gc, line, data);
-            m.write(Write { mask, token, ..write }, m.bypass_cycles());
+            port.emit(Event::WordsGoHome { line, mask });
+            let write = request::Write { mask, ..request::Write::line(WriteClass::Gc, line, data) };
+            port.write_maybe_reported(write, about, port.bypass_cycles());
             collection.sent += 1;
         }
         if !awaited || collection.homes.is_empty() {
-            self.move_head(m);
+            self.move_head(port);
         }
     }
 
-    pub(super) fn home_durable(&mut self, m: &mut Machine) {
+    /// A line is home; with the last the head moves.
+    pub(super) fn home_durable(&mut self, port: &mut Port<'_>) {
         let collection = self.under_way();
         collection.done += 1;
         if collection.done < collection.homes.len() {
-            self.send_homes(m);
+            self.send_homes(port);
         } else {
-            self.move_head(m);
+            self.move_head(port);
         }
     }
 
     /// All that was collected is at home: it becomes obsolete at once.
-    fn move_head(&mut self, m: &mut Machine) {
+    fn move_head(&mut self, port: &mut Port<'_>) {
         self.enter(Stage::MovingHead);
         let limit = self.under_way().limit;
         if self.mutants.has(Mutant::HeadStays) {
-            return self.head_durable(m);
+            return self.head_durable(port);
         }
-        m.note(|| format!("the head moves to transaction {limit}"));
-        let token = About::Head.token();
-        let write = Write::words(WriteClass::Metadata, self.log.head(), &[limit]);
-        m.write(Write { token, ..write }, m.bypass_cycles());
+        port.emit(Event::HeadMoves { to: limit });
+        let write = request::Write::words(WriteClass::Metadata, self.log.head(), &[limit]);
+        port.write_reported(write, Write::Head, port.bypass_cycles());
         if self.mutants.has(Mutant::FreedBeforeHead) {
-            self.free_segments(m);
+            self.free_segments(port);
         }
     }
 
-    pub(super) fn head_durable(&mut self, m: &mut Machine) {
-        self.free_segments(m);
+    /// The collected segments can be used again.
+    pub(super) fn head_durable(&mut self, port: &mut Port<'_>) {
+        self.free_segments(port);
         let collection = self.collection.take().expect("its head was moving");
         self.head = collection.limit;
-        m.count().log_records_truncated += collection.transactions;
-        m.note(|| "the collection is over".to_owned());
-        self.wake(m);
+        port.emit(Event::CollectionOver { transactions: collection.transactions });
+        self.wake(port);
     }
 
     /// What pointed into the collected segments is at home.
-    fn free_segments(&mut self, m: &mut Machine) {
+    fn free_segments(&mut self, port: &mut Port<'_>) {
         let (log, segments) = (self.log, &self.segments);
         let emptied = self.mutants.has(Mutant::IndexEmptied);
         if !self.mutants.has(Mutant::IndexStays) {
@@ -248,21 +253,21 @@ impl Lsm {
                 .any(|addr| self.index.search(addr, |_| {}).is_some())
         };
         if self.index.len() > 0 && collection.homes.iter().any(newer) {
-            m.cover(Cover::NewerVersionStays as usize);
+            port.emit(Event::NewerVersionStays);
         }
         let whoever_reads = self.mutants.has(Mutant::ReadsNotAwaited);
         for (segment, _) in collection.segments.drain(..) {
             if self.segments.release(segment, whoever_reads) {
-                m.cover(Cover::FreedWhileRead as usize);
+                port.emit(Event::FreedWhileRead);
             }
         }
     }
 
     /// There may be room for those who wait for it.
-    pub(super) fn wake(&mut self, m: &mut Machine) {
+    pub(super) fn wake(&mut self, port: &mut Port<'_>) {
         for (id, thread) in self.threads.iter_mut().enumerate() {
             if std::mem::take(&mut thread.waits) {
-                m.release(id as ThreadId);
+                port.release(id as ThreadId);
             }
         }
     }

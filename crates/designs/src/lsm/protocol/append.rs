@@ -1,13 +1,12 @@
 //! The end of a transaction: entries into the log, then the commit record.
 
-use super::cover::Cover;
-use super::log::{CommitRecord, PAYLOAD_WORDS, Sequence, encode, runs};
-use super::{About, Lsm, Mutant};
+use super::super::event::Event;
+use super::super::log::{CommitRecord, PAYLOAD_WORDS, Position, Sequence, encode, runs};
+use super::{Lsm, Mutant, Port, Write};
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_machine::design::Stall;
-use graven_machine::machine::Machine;
-use graven_machine::request::{Write, WriteClass};
+use graven_machine::request::{self, WriteClass};
 
 /// A transaction on its way into the log.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +19,8 @@ pub(super) struct Append {
 }
 
 impl Lsm {
-    pub(super) fn end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
+    /// The words of its write set go into the log, as soon as there is room for them.
+    pub(super) fn end(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         let thread = tx.thread as usize;
         if self.threads[thread].words.is_empty() {
             return Stall::None;
@@ -30,26 +30,25 @@ impl Lsm {
         runs(words, self.config.entry_words_max as usize, &mut split);
         self.runs = split;
         let payload = self.runs.last().map_or(0, |run| run.offset + run.words);
-        if self.refuses(m, tx, payload) {
+        if self.refuses(port, tx, payload) {
             return Stall::None;
         }
         let lines = payload.div_ceil(PAYLOAD_WORDS);
-        if !self.has_room(m, thread, lines) {
-            self.threads[thread].waits_since.get_or_insert(m.now());
+        if !self.has_room(port, thread, lines) {
+            self.threads[thread].waits_since.get_or_insert(port.now());
             self.threads[thread].waits = true;
-            self.collect(m, true);
+            self.collect(port, true);
             return Stall::Retry;
         }
         if let Some(since) = self.threads[thread].waits_since.take() {
-            let waited = m.now() - since;
-            m.count().gc_stall_cycles += waited;
+            port.emit(Event::Waited { cycles: port.now() - since });
         }
-        self.append(m, tx.thread, payload, lines);
+        self.append(port, tx.thread, payload, lines);
         Stall::UntilReleased
     }
 
     /// Ends the run if a transaction can never fit.
-    fn refuses(&self, m: &mut Machine, tx: Tx, payload: u64) -> bool {
+    fn refuses(&self, port: &mut Port<'_>, tx: Tx, payload: u64) -> bool {
         let why = if payload > self.log.payload_max() {
             format!(
                 "{payload} words of log entries, and lsm.segment_bytes = {} holds {}",
@@ -65,7 +64,7 @@ impl Lsm {
         } else {
             return false;
         };
-        m.fail(format!("transaction {} of thread {} has {why}", tx.number, tx.thread));
+        port.fail(format!("transaction {} of thread {} has {why}", tx.number, tx.thread));
         true
     }
 
@@ -75,22 +74,22 @@ impl Lsm {
     }
 
     /// Whether the thread has an open segment with so many lines left, and the index has room for the entries.
-    fn has_room(&mut self, m: &mut Machine, thread: usize, lines: u64) -> bool {
+    fn has_room(&mut self, port: &mut Port<'_>, thread: usize, lines: u64) -> bool {
         if !self.index.has_room(self.ranges()) {
-            m.cover(Cover::WaitsForIndex as usize);
+            port.emit(Event::WaitsForIndex);
             return false;
         }
         let open = &mut self.threads[thread].open;
         if let Some(segment) = open.take_if(|s| self.segments.used(*s) + lines > self.log.lines) {
             self.segments.close(segment);
-            m.cover(Cover::SegmentFull as usize);
+            port.emit(Event::SegmentFull);
         }
         if open.is_none() {
             *open = self.segments.open(self.next_sequence);
             match *open {
-                None => m.cover(Cover::WaitsForSegment as usize),
+                None => port.emit(Event::WaitsForSegment),
                 Some(segment) if self.segments.is_reused(segment) => {
-                    m.cover(Cover::SegmentReused as usize);
+                    port.emit(Event::SegmentReused);
                 }
                 Some(_) => {}
             }
@@ -98,7 +97,8 @@ impl Lsm {
         open.is_some()
     }
 
-    fn append(&mut self, m: &mut Machine, id: ThreadId, payload: u64, lines: u64) {
+    /// Entries go into the log and into the index; the commit record follows when they are durable.
+    fn append(&mut self, port: &mut Port<'_>, id: ThreadId, payload: u64, lines: u64) {
         let thread = &mut self.threads[id as usize];
         let segment = thread.open.expect("the caller saw that there is room");
         let record = CommitRecord { sequence: self.next_sequence, payload };
@@ -108,66 +108,69 @@ impl Lsm {
         thread.words.clear();
         let at = self.log.line(segment, first).addr();
         thread.append = Some(Append { record, at, lines_left: lines });
-        m.note(|| {
-            let (entries, sequence) = (self.runs.len(), record.sequence);
-            format!("thread {id} appends {entries} entries at {at}, to commit as {sequence}")
-        });
+        let (entries, sequence) = (self.runs.len(), record.sequence);
+        port.emit(Event::Appends { thread: id, entries, at, sequence });
         let awaited = !self.mutants.has(Mutant::RecordOvertakesEntries);
-        let token = if awaited { About::Entries(id).token() } else { 0 };
-        for (line, words) in (first..).zip(self.payload.chunks(PAYLOAD_WORDS as usize)) {
-            let at = self.log.line(segment, line).word(1);
-            let write = Write::words(WriteClass::Log, at, words);
-            m.write(Write { token, ..write }, m.bypass_cycles());
-        }
-        let position = self.log.position(segment, first);
-        for run in &self.runs {
-            if self.index.insert(run.home, run.words, position + run.offset) {
-                m.cover(Cover::RangeCut as usize);
-            }
-        }
-        let c = m.count();
-        c.log_entries += self.runs.len() as u64;
-        c.mapping_entries_max = c.mapping_entries_max.max(self.index.len() as u64);
+        self.send_entries(port, segment, first, awaited.then_some(Write::Entries(id)));
+        self.map_entries(port, self.log.position(segment, first));
         if !awaited {
-            self.send_record(m, id);
+            self.send_record(port, id);
         }
     }
 
-    pub(super) fn entries_durable(&mut self, m: &mut Machine, id: ThreadId) {
+    /// Writes entries into the lines of a segment from one on.
+    fn send_entries(&self, port: &mut Port<'_>, segment: usize, first: u64, about: Option<Write>) {
+        for (line, words) in (first..).zip(self.payload.chunks(PAYLOAD_WORDS as usize)) {
+            let at = self.log.line(segment, line).word(1);
+            let write = request::Write::words(WriteClass::Log, at, words);
+            port.write_maybe_reported(write, about, port.bypass_cycles());
+        }
+    }
+
+    /// The index maps the home addresses of entries to where they lie, from a position of the log on.
+    fn map_entries(&mut self, port: &mut Port<'_>, position: Position) {
+        for run in &self.runs {
+            if self.index.insert(run.home, run.words, position + run.offset) {
+                port.emit(Event::RangeCut);
+            }
+        }
+        port.emit(Event::Mapped { ranges: self.index.len() });
+    }
+
+    /// A line of entries is durable; with the last the commit record is sent.
+    pub(super) fn entries_durable(&mut self, port: &mut Port<'_>, id: ThreadId) {
         let append = self.threads[id as usize].append.as_mut();
         let append = append.expect("its thread waits for it");
         append.lines_left -= 1;
         if append.lines_left == 0 {
-            self.send_record(m, id);
+            self.send_record(port, id);
         }
     }
 
-    fn send_record(&mut self, m: &mut Machine, id: ThreadId) {
+    /// One word makes the transaction a committed one.
+    fn send_record(&mut self, port: &mut Port<'_>, id: ThreadId) {
         let append = self.threads[id as usize].append.expect("its thread waits for it");
         if self.mutants.has(Mutant::CommitRecordMissing) {
-            return self.record_durable(m, id);
+            return self.record_durable(port, id);
         }
-        let mut token = About::Record(id).token();
-        m.note(|| format!("thread {id} sends its commit record ({})", append.record.sequence));
-        let unawaited = self.mutants.has(Mutant::RecordNotAwaited);
-        if unawaited {
-            token = 0;
-        }
-        let write = Write::words(WriteClass::Metadata, append.at, &[append.record.word()]);
-        m.write(Write { token, ..write }, m.bypass_cycles());
-        if unawaited {
-            self.record_durable(m, id);
+        port.emit(Event::RecordSent { thread: id, sequence: append.record.sequence });
+        let awaited = !self.mutants.has(Mutant::RecordNotAwaited);
+        let write = request::Write::words(WriteClass::Metadata, append.at, &[append.record.word()]);
+        let about = awaited.then_some(Write::Record(id));
+        port.write_maybe_reported(write, about, port.bypass_cycles());
+        if !awaited {
+            self.record_durable(port, id);
         }
     }
 
     /// The transaction has committed.
-    pub(super) fn record_durable(&mut self, m: &mut Machine, id: ThreadId) {
+    pub(super) fn record_durable(&mut self, port: &mut Port<'_>, id: ThreadId) {
         self.threads[id as usize].append = None;
         if self.collection.is_some() {
-            m.cover(Cover::CommitDuringCollection as usize);
+            port.emit(Event::CommittedDuringCollection);
         }
-        m.release(id);
-        self.appended(m);
+        port.release(id);
+        self.appended(port);
     }
 
     /// Whether a transaction with a lower number is on its way into the log.

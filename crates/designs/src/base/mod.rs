@@ -1,0 +1,116 @@
+//! `base`: the plainest safe hardware logging (Silo §VI-A, *Base*).
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod` | parameters, mutants |
+//! | `protocol` | entries, flushes, commits |
+//! | `event` | what happens, counted and narrated; cover points |
+//! | `record` | records and log areas, byte by byte |
+//! | `recovery` | clearing the log, undoing |
+//!
+//! "A hardware logging baseline that flushes an undo+redo log entry and the corresponding updated
+//! cacheline for each write." For each transactional store: the log entry goes to PM, bypassing the
+//! caches; when it is durable, the updated line is written back; when that is durable, the core's
+//! next store may go on. A commit record ends the transaction. Nothing is merged or skipped.
+//!
+//! Each thread appends to a circular log area of its own. Its records are numbered from 0 over all
+//! passes: record `n` lies in slot `n mod slots`, in pass `n / slots`. A record takes 32 B:
+//!
+//! | word | bits | content |
+//! |---|---|---|
+//! | 0 | 0-1 | kind: 1 entry, 2 commit; 0: no record |
+//! | 0 | 2, 3 | bit 63 of the undo word, of the redo word |
+//! | 0 | 8-15 | thread id |
+//! | 0 | 16-31 | transaction id (low 16 bits of its number) |
+//! | 0 | 32-62 | low 31 bits of the record's number |
+//! | 1 | 0-47 | home address |
+//! | 1 | 48-62 | next 15 bits of the record's number |
+//! | 2 | 0-62 | undo: the old word |
+//! | 3 | 0-62 | redo: the new word |
+//! | 0-3 | 63 | torn bit: 1 in even passes over the area, 0 in odd ones |
+//!
+//! A write may be there in part, word by word. A slot is always written whole, and the torn bits of
+//! what it held before are the opposite ones (zeroes, before the first pass: the system clears the
+//! area), so a record of which only some words were written has mixed torn bits and is none.
+//!
+//! Recovery finds each thread's newest record by its number. Records of one transaction are
+//! consecutive; if no commit record ends them, their undo words are written back, newest first.
+//! Committed transactions need nothing: their lines were durable before their commit records.
+//!
+//! **Undo before steal.** A thread's earlier stores have durable records, its latest may not. A line
+//! may leave the caches while such a record is on its way, evicted, or flushed for another thread
+//! that has stored to other words of it: its write then waits for the record.
+//!
+//! Left open by the paper: whether a store waits for its flushes (it does here), and how records are
+//! laid out.
+
+mod event;
+mod protocol;
+mod record;
+mod recovery;
+
+use graven_base::config::Size;
+use graven_base::cost::Costs;
+use graven_base::section;
+use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::mutants;
+use graven_machine::quantities::thread_areas;
+
+use event::COVER_POINTS;
+use protocol::Base;
+use recovery::{format, recover};
+
+section! {
+    /// Silo's Base: a log entry and the updated line flushed for each write.
+    pub struct BaseConfig("base") {
+        /// Circular log area of each thread; a transaction must fit.
+        log_bytes_per_thread: Size = Size::kb(64), Size(128)..=Size::mb(64), "B";
+    }
+}
+
+/// The design's entry in the registry.
+pub const INFO: DesignInfo = DesignInfo {
+    name: "base",
+    summary: "flushes an undo+redo entry and the updated line for each write",
+    paper: "Silo §VI-A (Base)",
+    guarantee: |_| Guarantee::Durable,
+    section: Some(|| Box::new(BaseConfig::default())),
+    build: |context| Ok(plug(Base::new(context)?).into()),
+    format,
+    recover,
+    mutants: Mutant::NAMED,
+    cover_points: COVER_POINTS,
+    stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
+    cost: Costs::on("silo", |config| vec![thread_areas(config, "base.log_bytes_per_thread")])
+        .remarks(&["Silo §VI-A describes no buffers: an entry goes to PM before the next store."]),
+    ..DesignInfo::DEFAULT
+};
+
+mutants! {
+    /// A line is flushed past a record of another thread's store to it.
+    FlushOvertakesRecord = "flush-overtakes-record";
+    /// A line is evicted past a record of a store to it.
+    EvictionOvertakesRecord = "eviction-overtakes-record";
+    /// A store is done when its line is sent.
+    FlushNotAwaited = "flush-not-awaited";
+    /// A store is done when its line was evicted instead of flushed.
+    EvictedLineNotAwaited = "evicted-line-not-awaited";
+    /// A commit is acknowledged when its record is sent.
+    CommitNotAwaited = "commit-not-awaited";
+    /// A commit leaves no record.
+    CommitRecordMissing = "commit-record-missing";
+    /// Recovery undoes a transaction that a commit record ends.
+    CommittedUndone = "committed-undone";
+    /// Recovery undoes the oldest record first.
+    UndoOldestFirst = "undo-oldest-first";
+    /// Recovery leaves out the first record of the transaction.
+    FirstRecordNotUndone = "first-record-not-undone";
+    /// The record in the last place is taken for the newest.
+    NewestByPlace = "newest-by-place";
+    /// Only the first word of a record has a torn bit.
+    TornBitInFirstWordOnly = "torn-bit-in-first-word-only";
+    /// The torn bit is the same in all passes.
+    TornBitNeverFlips = "torn-bit-never-flips";
+    /// The log area is put to use as it is found.
+    LogNotCleared = "log-not-cleared";
+}

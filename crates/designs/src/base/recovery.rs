@@ -1,0 +1,74 @@
+//! What the system does to the log before a run and after a power failure.
+
+use graven_base::memory::WORD_BYTES;
+use graven_base::surviving::SurvivingImage;
+use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
+
+use super::Mutant;
+use super::record::{Area, Kind, RECORD_WORDS, Record};
+
+/// Clears the log areas, so that what is written there first can be told from what was there.
+pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
+    if context.mutants().has(Mutant::LogNotCleared) {
+        return;
+    }
+    for thread in 0..context.threads {
+        let area = Area::of(context, thread);
+        for word in 0..area.slots * RECORD_WORDS as u64 {
+            image.store(area.start.plus(word * WORD_BYTES), 0);
+        }
+    }
+}
+
+/// Undoes the transaction of each thread that no commit record ends.
+pub fn recover(
+    context: &DesignContext,
+    _registers: &[u64],
+    image: &mut SurvivingImage,
+) -> RecoveryReport {
+    let mutants = context.mutants();
+    let mut report = RecoveryReport::default();
+    for thread in 0..context.threads {
+        let area = Area::of(context, thread);
+        report.records_scanned += area.slots;
+        let mut undo = records_to_undo(&area, mutants, image);
+        if mutants.has(Mutant::UndoOldestFirst) {
+            undo.reverse();
+        }
+        if mutants.has(Mutant::FirstRecordNotUndone) {
+            undo.pop();
+        }
+        for record in undo {
+            image.note(|| format!("log area {thread}: record {} undone", record.number));
+            image.store(record.addr, record.undo);
+            report.words_undone += 1;
+        }
+    }
+    report
+}
+
+/// The records of a thread's last transaction, newest first, if none of them is its commit record.
+fn records_to_undo(
+    area: &Area,
+    mutants: Mutants<Mutant>,
+    image: &mut SurvivingImage,
+) -> Vec<Record> {
+    let records = (0..area.slots).filter_map(|slot| area.read(image, slot));
+    let mut next = if mutants.has(Mutant::NewestByPlace) {
+        records.last()
+    } else {
+        records.max_by_key(|record| record.number)
+    };
+    let mut undo = Vec::new();
+    while let Some(record) = next {
+        if record.kind == Kind::Commit && !mutants.has(Mutant::CommittedUndone) {
+            break;
+        }
+        undo.push(record);
+        let before = record.number.checked_sub(1);
+        next = before.and_then(|number| {
+            area.read(image, number).filter(|r| r.number == number && r.tx == record.tx)
+        });
+    }
+    undo
+}

@@ -1,0 +1,240 @@
+//! The state of the log controller, and what it does when (§III, §IV).
+
+use std::collections::VecDeque;
+
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::time::{Cycle, NEVER};
+use graven_machine::config::{PmConfig, traversal_cycles};
+use graven_machine::design::{
+    self, Design, DesignContext, Mutants, Stall, Store, Unused, Writeback,
+};
+use graven_machine::request::WriteOrder;
+
+use super::buffer::LogBuffer;
+use super::clwb::OpenTransaction;
+use super::end::LogEnd;
+use super::event::Event;
+use super::log::{self, Log};
+use super::record::{self, LogValues};
+use super::scan::Truncation;
+use super::{FwbConfig, Mutant, WriteBack};
+use crate::force_write_back::{self, DataWrites, Epoch, Faults, Scanner, TagVisits};
+use crate::packed_log::Record;
+
+pub type Port<'a> = design::Port<'a, Fwb>;
+
+/// What a write to memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Records, at this place among the ordered writes.
+    Records(WriteOrder),
+    /// The head pointer.
+    Head,
+    /// An evicted line.
+    Evicted(Epoch),
+    /// A line that a scan forces home.
+    Forced(Epoch),
+}
+
+/// What a timer is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The oldest record of the log buffer is due.
+    Drain,
+    /// A step of a scan is due.
+    Scan,
+}
+
+/// A transaction that has ended and whose commit record is not known to be durable.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub thread: ThreadId,
+    /// Of its first record, or one before.
+    pub first_place: u64,
+    /// Of its commit record; none: still in the buffer.
+    pub order: WriteOrder,
+}
+
+/// The log controller.
+pub struct Fwb {
+    pub buffer: LogBuffer,
+    pub end: LogEnd,
+    /// Whether stores that change nothing make no entry.
+    pub dirty_flags: bool,
+    /// Whether a transaction's end waits until its commit record is durable.
+    pub strict: bool,
+    /// Whether data waits for its records; not with an unsafe buffer, nor with records of one value.
+    pub ordered: bool,
+    pub id_mask: u16,
+    /// Per thread, the place of its running transaction's first record (or one before), once there is one.
+    pub running: Vec<Option<u64>>,
+    /// Commit records that must still find room.
+    pub reserved: u64,
+    /// In the order of their commit records.
+    pub ended: VecDeque<Ended>,
+    /// Order of the last records sent.
+    pub last_order: WriteOrder,
+    /// When the log buffer's timer fires.
+    pub drain_at: Cycle,
+    pub waiting_for_buffer: Vec<ThreadId>,
+    pub waiting_for_space: Vec<ThreadId>,
+    /// When the program last did anything that this design sees, or data came home.
+    pub last_seen: Cycle,
+    pub write_back: WriteBack,
+    pub scanner: Scanner<Fwb>,
+    /// With clwb instructions, per thread.
+    pub open: Vec<OpenTransaction>,
+    /// With clwb instructions: how much of the log is in use when its head is moved, in percent.
+    pub truncation_percent: u64,
+    /// Records that are being sent; kept for its memory.
+    pub batch: Vec<Record>,
+    /// Where the log ended when the previous scan began, and this one.
+    pub cuts: [u64; 2],
+    pub data_writes: DataWrites,
+    pub truncation: Option<Truncation>,
+    pub mutants: Mutants<Mutant>,
+}
+
+impl Fwb {
+    /// The controller of an empty log, in a configuration that has been checked.
+    pub fn new(context: &DesignContext) -> Fwb {
+        let (config, fwb) = (&context.config, context.config.get::<FwbConfig>());
+        let mutants = context.mutants();
+        let id_bits = match fwb.log_values {
+            LogValues::Both => fwb.transaction_id_bits,
+            _ => fwb.transaction_id_bits.min(record::SHORT_ID_BITS),
+        };
+        Fwb {
+            buffer: LogBuffer::new(fwb.log_buffer_entries, fwb.dirty_flags, mutants),
+            end: LogEnd::new(Log::of(context), config.get::<PmConfig>().codec.has_dldc()),
+            dirty_flags: fwb.dirty_flags,
+            strict: !fwb.instant_commit && !mutants.has(Mutant::CommitDoesNotWait),
+            ordered: fwb.log_buffer_entries <= traversal_cycles(config)
+                && fwb.log_values == LogValues::Both,
+            id_mask: ((1u32 << id_bits) - 1) as u16,
+            running: vec![None; context.threads as usize],
+            reserved: 0,
+            ended: VecDeque::new(),
+            last_order: WriteOrder::NONE,
+            drain_at: NEVER,
+            waiting_for_buffer: Vec::new(),
+            waiting_for_space: Vec::new(),
+            last_seen: 0,
+            write_back: fwb.write_back,
+            scanner: scanner(context),
+            open: vec![OpenTransaction::default(); context.threads as usize],
+            truncation_percent: fwb.truncation_percent.into(),
+            batch: Vec::new(),
+            cuts: [0; 2],
+            data_writes: DataWrites::new(),
+            truncation: None,
+            mutants,
+        }
+    }
+
+    pub fn has(&self, mutant: Mutant) -> bool {
+        self.mutants.has(mutant)
+    }
+
+    /// A line of data is durable: the head may have waited for it.
+    fn data_durable(&mut self, port: &mut Port<'_>, epoch: Epoch) {
+        self.last_seen = port.now();
+        self.data_writes.durable(epoch);
+        self.try_to_truncate(port);
+    }
+}
+
+/// Scans as often as configured, or as log size and write bandwidth ask for (§IV-D).
+fn scanner(context: &DesignContext) -> Scanner<Fwb> {
+    let (config, fwb) = (&context.config, context.config.get::<FwbConfig>());
+    let mutants = context.mutants();
+    let interval = match fwb.scan_interval_cycles {
+        0 => force_write_back::interval_for(log::lines(config), config),
+        given => given,
+    };
+    let visits = TagVisits { port: fwb.scan_port, tags_per_cycle: fwb.scan_tags_per_cycle };
+    let faults = Faults {
+        bit_stays_behind: mutants.has(Mutant::BitStaysBehind),
+        from_outside: mutants.has(Mutant::ScansFromOutside),
+        nothing_is_forced: mutants.has(Mutant::NothingIsForced),
+    };
+    Scanner::new(config, interval, Timer::Scan, visits, faults)
+}
+
+impl Design for Fwb {
+    type Write = Write;
+    type Read = Unused;
+    type Timer = Timer;
+    type Event = Event;
+
+    fn start(&mut self, port: &mut Port<'_>) {
+        if self.write_back == WriteBack::Scan {
+            self.scanner.start(port);
+        }
+    }
+
+    /// What is running goes first: it may need room to end.
+    fn on_tx_begin(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
+        self.last_seen = port.now();
+        if self.waiting_for_space.is_empty() && self.free_places() > self.end.log().places() / 8 {
+            return Stall::None;
+        }
+        self.wait_for_space(port, tx.thread)
+    }
+
+    fn on_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
+        self.last_seen = port.now();
+        self.log_store(port, store)
+    }
+
+    fn on_tx_end(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
+        self.last_seen = port.now();
+        self.log_commit(port, tx)
+    }
+
+    /// Steal: lines leave as they like, behind the records of their stores.
+    fn on_llc_eviction(
+        &mut self,
+        port: &mut Port<'_>,
+        line: LineAddr,
+        _content: &LineData,
+    ) -> Writeback<Write> {
+        let writeback = Writeback::after(self.order_before(port, line));
+        if self.has(Mutant::HeadIgnoresEvictions) {
+            return writeback;
+        }
+        writeback.reported(Write::Evicted(self.data_writes.sent()))
+    }
+
+    fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
+        match write {
+            Write::Records(order) => {
+                self.acknowledge_commits(port, order);
+                self.truncate_behind_clwbs(port);
+            }
+            Write::Head => self.head_durable(port),
+            Write::Evicted(epoch) => self.data_durable(port, epoch),
+            Write::Forced(epoch) => {
+                self.scanner.forced_durable();
+                self.data_durable(port, epoch);
+            }
+        }
+    }
+
+    fn on_timer(&mut self, port: &mut Port<'_>, timer: Timer) {
+        match timer {
+            Timer::Drain => self.drain_timer(port),
+            Timer::Scan => self.scan_timer(port),
+        }
+    }
+
+    fn start_maintenance(&mut self, port: &mut Port<'_>) {
+        self.make_room(port);
+    }
+
+    /// Records on their way must arrive. Scans and truncations are never urgent.
+    fn is_idle(&self) -> bool {
+        self.buffer.is_empty()
+    }
+}

@@ -1,0 +1,314 @@
+//! The state of the design, and what it does when the machine calls: the algorithm's steps are in `logging`, `commit`,
+//! `home`, `non_temporal`, `truncation` and `table`.
+
+use std::collections::VecDeque;
+
+use graven_base::config::ConfigError;
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::{Addr, LineAddr, LineData, WordMask};
+use graven_base::time::{Cycle, NEVER};
+use graven_machine::config::{CoreConfig, traversal_cycles};
+use graven_machine::design::{
+    self, AbsorbingDesign, Design, DesignContext, Fill, L1EvictionDesign, Mutants,
+    NonTemporalDesign, Stall, Store, Unused, Writeback, WritebackAction,
+};
+use graven_machine::request::{self, WriteClass, WriteOrder};
+
+use super::buffers::{Redo, RedoBuffer, UndoRedoBuffer};
+use super::commit::Ended;
+use super::event::Event;
+use super::line_state::{LineStates, Owner};
+use super::logs::{self, Logs};
+use super::non_temporal::Parking;
+use super::table::TransactionTable;
+use super::truncation::{Cut, Truncation};
+use super::{MorlogConfig, Mutant, Truncate, check};
+use crate::force_write_back::{self, DataWrites, Scanner, TagVisits};
+use crate::packed_log::Record;
+
+pub type Port<'a> = design::Port<'a, Morlog>;
+
+/// What a write to memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Records of a log, or the horizon: a write with a place in the order.
+    Log,
+    /// The head of a log.
+    Head { log: usize },
+    /// Words of a line that go home.
+    Data(DataWrite),
+}
+
+/// Words of a line that go home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataWrite {
+    pub number: DataWriteNumber,
+    /// Of [`DataWrites`].
+    pub epoch: u64,
+    /// A scan forces the line home.
+    pub forced: bool,
+}
+
+/// Tells writes of data from each other.
+pub type DataWriteNumber = u64;
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The oldest entry of the undo+redo buffer is to leave.
+    Drain,
+    /// A scan goes on, or begins.
+    Scan,
+    /// The tags of the L1 have been looked through, for the end of this thread's transaction.
+    WalkEnds(ThreadId),
+}
+
+/// A transaction that runs and has records.
+#[derive(Debug)]
+pub struct Running {
+    pub tx: Tx,
+    pub core: u32,
+    /// No record of it lies before this group.
+    pub first_group: u64,
+    /// Its words in state ULog: the ulog counter.
+    pub ulog: u32,
+    /// Lines whose extension is, or was, its own.
+    pub lines: Vec<LineAddr>,
+}
+
+/// An undo+redo record on its way to the log.
+#[derive(Clone, Copy, Debug)]
+pub struct InFlight {
+    /// None: it is in a batch that has not been sent.
+    pub order: WriteOrder,
+    pub core: u32,
+    pub owner: Owner,
+    pub addr: Addr,
+}
+
+/// The design.
+pub struct Morlog {
+    pub id_mask: u16,
+    pub delay_persistence: bool,
+    pub dirty_flags: bool,
+    /// Whether data waits for its undo data; not with an unsafe buffer.
+    pub ordered: bool,
+    pub walk_cycles: Cycle,
+    pub states: LineStates,
+    pub undo_redo: UndoRedoBuffer,
+    pub redo: RedoBuffer,
+    pub logs: Logs,
+    /// Per thread, its transaction once that has a record.
+    pub running: Vec<Option<Running>>,
+    /// In the order of their commits.
+    pub ended: VecDeque<Ended>,
+    pub in_flight: VecDeque<InFlight>,
+    /// Order of the last undo+redo records sent.
+    pub last_undo: WriteOrder,
+    /// When the timer of the undo+redo buffer fires.
+    pub drain_at: Cycle,
+    pub parking: Parking,
+    pub waiting_for_buffer: Vec<ThreadId>,
+    pub waiting_for_space: Vec<ThreadId>,
+    /// When the program last did anything that this design sees, or data came home.
+    pub last_seen: Cycle,
+    pub scanner: Scanner<Morlog>,
+    /// Where the logs ended when the last two scans began, the earlier one first.
+    pub cuts: [Cut; 2],
+    pub data_writes: DataWrites,
+    /// Writes of data so far.
+    pub data_writes_sent: DataWriteNumber,
+    pub truncation: Option<Truncation>,
+    pub table: Option<TransactionTable>,
+    pub mutants: Mutants<Mutant>,
+    pub cores: u32,
+    /// Per thread, the core on which it was last seen to store.
+    pub core_of: Vec<u32>,
+    /// Batches at hand, by log, and entries taken out of the redo buffer; kept for their memory.
+    pub batches: Vec<Vec<Record>>,
+    pub taken: Vec<Redo>,
+    /// Entries dropped since the last batch because no byte had changed.
+    pub silent_dropped: u64,
+}
+
+impl Morlog {
+    pub fn new(context: &DesignContext) -> Result<Morlog, ConfigError> {
+        check(context)?;
+        let config = &context.config;
+        let morlog = config.get::<MorlogConfig>();
+        let interval = match morlog.scan_interval_cycles {
+            0 => force_write_back::interval_for(logs::lines(config), config),
+            given => given,
+        };
+        let mutants = context.mutants();
+        let faults = force_write_back::Faults {
+            nothing_is_forced: mutants.has(Mutant::NothingIsForced),
+            ..Default::default()
+        };
+        let cores = config.get::<CoreConfig>().count;
+        let states = LineStates::new(config, cores);
+        let logs = Logs::new(context);
+        let cut = Cut::first(&logs);
+        let table = (morlog.truncation == Truncate::Table).then(|| {
+            let in_order = logs.ends.len() > 1 && !mutants.has(Mutant::TableInAnyOrder);
+            TransactionTable::new(morlog.transaction_table_entries, in_order)
+        });
+        Ok(Morlog {
+            id_mask: ((1u32 << morlog.transaction_id_bits) - 1) as u16,
+            delay_persistence: morlog.delay_persistence,
+            dirty_flags: morlog.dirty_flags,
+            ordered: morlog.undo_redo_entries < traversal_cycles(config),
+            walk_cycles: (states.sets() as u64).div_ceil(morlog.walk_sets_per_cycle.into()),
+            states,
+            undo_redo: UndoRedoBuffer::new(morlog.undo_redo_entries),
+            redo: RedoBuffer::new(morlog.redo_entries),
+            batches: vec![Vec::new(); logs.ends.len()],
+            logs,
+            running: (0..context.threads).map(|_| None).collect(),
+            ended: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            last_undo: WriteOrder::NONE,
+            drain_at: NEVER,
+            parking: Parking::new(morlog.dram_lines, config),
+            waiting_for_buffer: Vec::new(),
+            waiting_for_space: Vec::new(),
+            last_seen: 0,
+            scanner: Scanner::new(config, interval, Timer::Scan, TagVisits::FREE, faults),
+            cuts: [cut.clone(), cut],
+            data_writes: DataWrites::new(),
+            data_writes_sent: 0,
+            truncation: None,
+            table,
+            mutants,
+            cores,
+            core_of: vec![0; context.threads as usize],
+            taken: Vec::new(),
+            silent_dropped: 0,
+        })
+    }
+
+    /// A transaction as hardware knows it.
+    pub fn owner(&self, tx: Tx) -> Owner {
+        Owner { thread: tx.thread, id: tx.number as u16 & self.id_mask }
+    }
+}
+
+impl Design for Morlog {
+    type Write = Write;
+    type Read = Unused;
+    type Timer = Timer;
+    type Event = Event;
+
+    fn start(&mut self, port: &mut Port<'_>) {
+        if self.table.is_none() {
+            self.scanner.start(port);
+        }
+    }
+
+    /// What is running goes first where a log is almost full: it may need room to end.
+    fn on_tx_begin(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
+        self.last_seen = port.now();
+        self.clear_states_if_ids_come_round(port, tx);
+        let log = &self.logs.ends[self.logs.of(tx.thread)];
+        if self.waiting_for_space.is_empty() && log.free_groups() > log.packer.log().groups / 8 {
+            return Stall::None;
+        }
+        self.wait_for_space(port, tx.thread)
+    }
+
+    fn on_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
+        self.last_seen = port.now();
+        self.log_store(port, store)
+    }
+
+    fn on_tx_end(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
+        self.last_seen = port.now();
+        if self.delay_persistence {
+            self.commit_at_once(port, tx)
+        } else {
+            self.begin_commit(port, tx)
+        }
+    }
+
+    /// A line of which words are parked in DRAM comes with these.
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
+        match self.read_parked(port, line) {
+            Some((content, latency)) => Fill::Buffer(content, latency),
+            None => Fill::Home,
+        }
+    }
+
+    fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
+        match write {
+            Write::Log => self.records_durable(port),
+            Write::Head { log } => self.head_durable(port, log),
+            Write::Data(data) => self.data_durable(port, data),
+        }
+    }
+
+    fn on_timer(&mut self, port: &mut Port<'_>, timer: Timer) {
+        match timer {
+            Timer::Drain => self.drain_timer(port),
+            Timer::Scan => self.scan_timer(port),
+            Timer::WalkEnds(thread) => self.end_walk(port, thread),
+        }
+    }
+
+    fn start_maintenance(&mut self, port: &mut Port<'_>) {
+        match self.table {
+            Some(_) => self.press(port),
+            None => self.scanner.hasten(port),
+        }
+    }
+
+    /// Undo+redo records on their way must arrive. Redo data of committed transactions, scans and truncations
+    /// are never urgent.
+    fn is_idle(&self) -> bool {
+        self.undo_redo.len() == 0
+    }
+
+    fn on_shutdown(&mut self, port: &mut Port<'_>) {
+        self.send_all_redo(port);
+    }
+}
+
+impl L1EvictionDesign for Morlog {
+    fn on_l1_eviction(&mut self, port: &mut Port<'_>, core: u32, line: LineAddr, _dirty: bool) {
+        self.line_leaves_l1(port, core, line);
+    }
+}
+
+impl AbsorbingDesign for Morlog {
+    /// A line goes home after its undo+redo records, and without the words of it that are parked.
+    fn on_dirty_eviction(
+        &mut self,
+        port: &mut Port<'_>,
+        line: LineAddr,
+        content: &LineData,
+    ) -> WritebackAction<Write> {
+        let after = self.order_before(port, line);
+        let mask = !self.parking.mask(line);
+        if mask == 0 {
+            return WritebackAction::Absorb;
+        }
+        let data = self.cached_words_leave(port, line, mask, false);
+        if mask != WordMask::MAX && !self.mutants.has(Mutant::ParkedWordsLeave) {
+            let write = request::Write::line(WriteClass::Data, line, *content);
+            let write = request::Write { mask, ..write }.after(after);
+            port.write_reported(write, Write::Data(data), 0);
+            return WritebackAction::Absorb;
+        }
+        WritebackAction::Send(Writeback::after(after).reported(Write::Data(data)))
+    }
+}
+
+impl NonTemporalDesign for Morlog {
+    fn accepts_non_temporal(&mut self, _port: &mut Port<'_>, tx: Tx, line: LineAddr) -> bool {
+        self.can_park(tx, line)
+    }
+
+    fn on_non_temporal_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
+        self.last_seen = port.now();
+        self.park(port, store)
+    }
+}

@@ -1,0 +1,98 @@
+//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+
+use graven_base::memory::LineAddr;
+use graven_machine::cover_points;
+use graven_machine::design::{DesignEvent, Observation};
+
+cover_points! {
+    HeaderForced = "header-forced", "a line left while its header was being collected";
+    SeveralHeadersAwaited = "several-headers-awaited", "a line left with entries of two open transactions";
+    RecordFull = "record-full", "an entry came when the record was full";
+    WordJoined = "word-joined", "a store joined the entry of its line";
+    LoggedAgain = "logged-again", "a line was logged again that the L1 had forgotten";
+    ClosedRecord = "closed-record", "a line was logged again because the record of its entry was closed";
+    EvictedLineAwaited = "evicted-line-awaited", "a commit waited for a line that had been evicted";
+    NeighboursContentAwaited = "neighbours-content-awaited", "a commit waited for a line that another one had written back";
+    LogWrapped = "log-wrapped", "a record took the slot of an older one";
+}
+
+/// Something that happens; `record` is a record's number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// A store joins the entry of its line.
+    WordJoined,
+    /// A store finds that the record with the entry of its line is closed.
+    ClosedRecordFound,
+    /// A line is logged again that the L1 has forgotten.
+    LoggedAgain,
+    /// An entry comes when the record is full.
+    RecordFull,
+    /// The next record takes the slot of an older one.
+    LogWraps,
+    /// A line is logged, in this place of a record.
+    Logged { thread: usize, line: LineAddr, place: usize, record: u64 },
+    /// A line leaves with entries of several open transactions.
+    SeveralHeadersAwaited,
+    /// A line leaves while the header of so many entries is being collected: it is written now.
+    HeaderForced { entries: usize },
+    /// The header of a record is sent: the record is closed.
+    HeaderSent { thread: usize, record: u64, entries: usize },
+    /// A transaction ends: its lines are written back.
+    Ends { thread: usize },
+    /// A commit finds a clean line on its way home: evicted, or written back by another commit.
+    CleanLineOnItsWay { evicted: bool },
+    /// All lines of an ending transaction are durable.
+    LinesDurable { thread: usize },
+    /// The commit point: the log of so many records is removed.
+    LogRemoved { thread: usize, records: u64 },
+}
+
+impl DesignEvent for Event {
+    type Cover = Cover;
+
+    fn observe(self, to: &mut Observation<'_, Event>) {
+        match self {
+            Event::WordJoined => {
+                to.count().log_entries_merged += 1;
+                to.cover(Cover::WordJoined);
+            }
+            Event::ClosedRecordFound => to.cover(Cover::ClosedRecord),
+            Event::LoggedAgain => to.cover(Cover::LoggedAgain),
+            Event::RecordFull => to.cover(Cover::RecordFull),
+            Event::LogWraps => to.cover(Cover::LogWrapped),
+            Event::Logged { thread, line, place, record } => {
+                let counters = to.count();
+                counters.log_entries += 1;
+                counters.log_buffer_max = counters.log_buffer_max.max(place as u64 + 1);
+                to.explain(|| {
+                    let home = line.addr();
+                    format!("thread {thread} logs line {home} (entry {place} of record {record})")
+                });
+            }
+            Event::SeveralHeadersAwaited => to.cover(Cover::SeveralHeadersAwaited),
+            Event::HeaderForced { entries } => {
+                to.count().log_entries_hurried += entries as u64;
+                to.cover(Cover::HeaderForced);
+            }
+            Event::HeaderSent { thread, record, entries } => to.explain(|| {
+                format!(
+                    "the header of record {record} of thread {thread} is sent ({entries} entries)"
+                )
+            }),
+            Event::Ends { thread } => {
+                to.explain(|| format!("thread {thread} writes its lines back"))
+            }
+            Event::CleanLineOnItsWay { evicted: true } => to.cover(Cover::EvictedLineAwaited),
+            Event::CleanLineOnItsWay { evicted: false } => {
+                to.cover(Cover::NeighboursContentAwaited);
+            }
+            Event::LinesDurable { thread } => {
+                to.explain(|| format!("all lines of thread {thread} are durable"));
+            }
+            Event::LogRemoved { thread, records } => {
+                to.count().log_records_truncated += records;
+                to.explain(|| format!("thread {thread} commits: its log is removed"));
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
+
+use graven_base::memory::{LineAddr, WordMask};
+use graven_machine::cover_points;
+use graven_machine::design::{DesignEvent, Observation};
+
+use super::protocol::Hold;
+use crate::victims;
+
+cover_points! {
+    StoreMerged = "store-merged", "a store went into an entry of the log buffer that its line had";
+    EntryEvicted = "entry-evicted", "a full log buffer sent its oldest entry";
+    LineLoggedAgain = "line-logged-again", "a transaction logged a line a second time";
+    QueueFull = "queue-full", "a log request found the log queue full";
+    StoreWaitsForQueue = "store-waits-for-queue", "a store waited because its thread's entries waited outside the log queue";
+    StoreWaitsForSpace = "store-waits-for-space", "a store waited until blocks of the log were free";
+    AreaWrapped = "area-wrapped", "a record took the slot of an older one";
+    SeveralRecords = "several-records", "a transaction with more than one record committed";
+    CommitWaits = "commit-waits", "the end of a transaction waited for its log entries";
+    RetiredLate = "retired-late", "a transaction was at home before one with a smaller commit sequence number";
+    SharedLineUpdated = "shared-line-updated", "a line was updated in place while another transaction had words in it";
+    Chained = "chained", "a transaction committed while the one before of its thread was not at home";
+    ChainFull = "chain-full", "a commit waited until older transactions of its thread were at home";
+    SeveralBanks = "several-banks", "two log entries of a record went to different banks";
+    HeaderBuffered = "header-buffered", "a transaction committed with all headers in ADR entries";
+    HeaderOverflows = "header-overflows", "a record found no ADR entry free";
+    CommittedWritten = "committed-written", "headers of a committed transaction left their ADR entries for PM";
+    OpenWritten = "open-written", "headers of an open transaction left their ADR entries for PM";
+    HeaderPlacedLate = "header-placed-late", "a header got an ADR entry after its record had begun";
+    LastHeaderUnbuffered = "last-header-unbuffered", "a last header was written to PM while others were in ADR entries";
+    VictimServed = "victim-served", "a miss was served from the victim area";
+    VictimReplaced = "victim-replaced", "a line left the LLC again while the victim area had older content of it";
+    VictimUncommitted = "victim-uncommitted", "a line was held for a transaction that was open";
+    VictimWaits = "victim-waits", "a line found the victim area full and waited";
+}
+
+/// How the victim area appears in what is covered and told.
+const VICTIM_AREA: victims::Described<Cover> = victims::Described {
+    name: "victim area",
+    uncommitted: Cover::VictimUncommitted,
+    replaced: Cover::VictimReplaced,
+    waits: Cover::VictimWaits,
+    served: Cover::VictimServed,
+};
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A store went into the log buffer's entry of its line.
+    Merged,
+    /// A store was found to wait for something else than before.
+    StoreWaits(Hold),
+    /// A full log buffer sends its oldest entry.
+    EntryEvicted,
+    /// A store made an entry, which needs the slot of an older record or not; the log buffer has so many now.
+    Logged { wraps: bool, occupied: usize },
+    /// An entry leaves the log buffer for the controller.
+    EntrySent { thread: usize, home: LineAddr, words: WordMask },
+    /// A log request finds the log queue full.
+    QueueFull,
+    /// The log queue takes a request; so many places are used now.
+    Admitted { used: usize },
+    /// An entry is written, to another bank than the one before of its record or not.
+    EntryIssued { home: LineAddr, at: LineAddr, other_bank: bool },
+    /// Headers have held ADR entries for so many cycles more, summed over entries; now they hold `used`.
+    AdrEntriesUsed { cycles: u64, used: usize },
+    /// A record begins and finds no ADR entry free.
+    HeaderOverflows,
+    /// A header gets an ADR entry after its record has begun.
+    HeaderPlacedLate,
+    /// Headers of a transaction leave their ADR entries for PM, so that others get them.
+    HeadersDisplaced { committed: bool },
+    /// A header is sent to PM.
+    HeaderSent { thread: usize, record: usize },
+    /// The controller hears of the end of a transaction whose entries are on their way.
+    CommitWaits,
+    /// A commit waits until older transactions of its thread are at home.
+    ChainFull,
+    /// A transaction commits by its last header in PM, while others are in ADR entries.
+    LastHeaderUnbuffered,
+    /// A transaction commits; all its headers are in ADR entries, older ones of the thread are not at home, or not.
+    Committed {
+        thread: usize,
+        number: u64,
+        sequence: u64,
+        records: usize,
+        buffered: bool,
+        chained: bool,
+    },
+    /// A transaction logged a line more than once.
+    LineLoggedAgain,
+    /// Words of a line are sent home; another transaction has words of it in a log buffer or not.
+    UpdateSent { line: LineAddr, words: WordMask, shared: bool },
+    /// A transaction is at home before one with a smaller commit sequence number.
+    HomeOutOfOrder,
+    /// A transaction needs its log no more: so many records, some of whose headers were never written.
+    Retired { thread: usize, sequence: u64, records: usize, headers_avoided: usize },
+    /// Of the victim area.
+    Victims(victims::Event),
+}
+
+impl DesignEvent for Event {
+    type Cover = Cover;
+
+    fn observe(self, to: &mut Observation<'_, Event>) {
+        match self {
+            Event::Merged => {
+                to.count().log_entries_merged += 1;
+                to.cover(Cover::StoreMerged);
+            }
+            Event::StoreWaits(hold) => {
+                to.count().log_overflows += u64::from(hold != Hold::Victims);
+                to.count().log_space_waits += u64::from(hold == Hold::Space);
+                to.cover_if(hold == Hold::Queue, Cover::StoreWaitsForQueue);
+                to.cover_if(hold == Hold::Space, Cover::StoreWaitsForSpace);
+            }
+            Event::EntryEvicted => to.cover(Cover::EntryEvicted),
+            Event::Logged { wraps, occupied } => {
+                let counters = to.count();
+                counters.log_entries += 1;
+                counters.log_buffer_max = counters.log_buffer_max.max(occupied as u64);
+                to.cover_if(wraps, Cover::AreaWrapped);
+            }
+            Event::EntrySent { thread, home, words } => {
+                to.explain(|| format!("thread {thread} sends words {words:#010b} of {home}"));
+            }
+            Event::QueueFull => {
+                to.count().log_queue_full += 1;
+                to.cover(Cover::QueueFull);
+            }
+            Event::Admitted { used } => {
+                let counters = to.count();
+                counters.log_queue_max = counters.log_queue_max.max(used as u64);
+            }
+            Event::EntryIssued { home, at, other_bank } => {
+                to.cover_if(other_bank, Cover::SeveralBanks);
+                to.explain(|| format!("the log queue takes the entry of {home}: {at}"));
+            }
+            Event::AdrEntriesUsed { cycles, used } => {
+                let counters = to.count();
+                counters.adr_entry_cycles += cycles;
+                counters.adr_entries_max = counters.adr_entries_max.max(used as u64);
+            }
+            Event::HeaderOverflows => {
+                to.count().adr_overflows += 1;
+                to.cover(Cover::HeaderOverflows);
+            }
+            Event::HeaderPlacedLate => to.cover(Cover::HeaderPlacedLate),
+            Event::HeadersDisplaced { committed: true } => to.cover(Cover::CommittedWritten),
+            Event::HeadersDisplaced { committed: false } => to.cover(Cover::OpenWritten),
+            Event::HeaderSent { thread, record } => {
+                to.explain(|| format!("header {record} of thread {thread} is written"));
+            }
+            Event::CommitWaits => to.cover(Cover::CommitWaits),
+            Event::ChainFull => to.cover(Cover::ChainFull),
+            Event::LastHeaderUnbuffered => to.cover(Cover::LastHeaderUnbuffered),
+            Event::Committed { thread, number, sequence, records, buffered, chained } => {
+                to.count().log_headers += records as u64;
+                to.count().ordering_points += 1;
+                to.cover_if(buffered, Cover::HeaderBuffered);
+                to.cover_if(records > 1, Cover::SeveralRecords);
+                to.cover_if(chained, Cover::Chained);
+                to.explain(|| {
+                    format!("thread {thread} commits transaction {number} as {sequence}: {records} records")
+                });
+            }
+            Event::LineLoggedAgain => to.cover(Cover::LineLoggedAgain),
+            Event::UpdateSent { line, words, shared } => {
+                to.count().in_place_updates += u64::from(words.count_ones());
+                to.cover_if(shared, Cover::SharedLineUpdated);
+                to.explain(|| format!("words {words:#010b} of {line} are updated in place"));
+            }
+            Event::HomeOutOfOrder => to.cover(Cover::RetiredLate),
+            Event::Retired { thread, sequence, records, headers_avoided } => {
+                to.count().log_headers_avoided += headers_avoided as u64;
+                to.count().log_records_truncated += records as u64;
+                to.explain(|| format!("thread {thread}: commit {sequence} is at home"));
+            }
+            Event::Victims(event) => event.observe(to, VICTIM_AREA),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The design's state, what it does at a store, at the end of a transaction, when a line leaves or misses in the caches, and
+//! when power fails; the victim area.
+
+use std::collections::VecDeque;
+
+use graven_base::config::ConfigError;
+use graven_base::ids::Tx;
+use graven_base::memory::{LineAddr, LineData};
+use graven_base::surviving::SurvivingImage;
+use graven_base::thread_set::ThreadSet;
+use graven_base::time::Cycle;
+use graven_machine::config::ControllerConfig;
+use graven_machine::design::{
+    self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, Unused, Writeback,
+    WritebackAction,
+};
+
+use super::event::Event;
+use super::front::Message;
+use super::headers::Adr;
+use super::queue::LogQueue;
+use super::record::Area;
+use super::transaction::{LogEntry, Phase, Transactions, TxId};
+use super::{Mutant, ReduConfig};
+use crate::lalea::{BankTable, LaleaConfig, Lr};
+use crate::victims::{self, Parked, Victim, Victims};
+
+pub(super) type Port<'a> = design::Port<'a, Redu>;
+
+/// What a thread's store waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// A place in the log buffer, whose entries wait outside the log queue.
+    Queue,
+    /// Slots of the log area, or log blocks.
+    Space,
+    /// Places in the victim area for the lines that wait for one.
+    Victims,
+}
+
+/// A thread, at its L1 and in the controller.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) area: Area,
+    /// The torn bit of each of its slots.
+    torn: Vec<bool>,
+    /// Number of the oldest record whose slot may not be used again, and of the next record.
+    pub(super) head: u64,
+    pub(super) reserved: u64,
+    /// The log buffer, oldest entry first.
+    pub(super) buffer: VecDeque<LogEntry>,
+    /// Its entries that wait outside the log queue.
+    pub(super) outside: u32,
+    /// Its transaction with stores that has not committed.
+    pub(super) current: Option<TxId>,
+    /// Those that have, and are not at home, oldest first.
+    pub(super) chain: VecDeque<TxId>,
+    /// The non-volatile register.
+    pub(super) lr: Lr,
+    /// What its oldest store was found to wait for, and whether it still does.
+    pub(super) held: Option<Hold>,
+    pub(super) asleep: bool,
+}
+
+impl Thread {
+    fn new(area: Area) -> Thread {
+        Thread {
+            torn: vec![false; area.slots as usize],
+            area,
+            head: 0,
+            reserved: 0,
+            buffer: VecDeque::new(),
+            outside: 0,
+            current: None,
+            chain: VecDeque::new(),
+            lr: Lr::default(),
+            held: None,
+            asleep: false,
+        }
+    }
+
+    /// The torn bit of the header that was written last to the slot of a record.
+    pub(super) fn torn_bit(&self, record: u64) -> bool {
+        self.torn[(record % self.area.slots) as usize]
+    }
+
+    /// The torn bit for another header in that slot.
+    pub(super) fn turn_torn_bit(&mut self, record: u64) -> bool {
+        let torn = &mut self.torn[(record % self.area.slots) as usize];
+        *torn = !*torn;
+        *torn
+    }
+}
+
+/// What a write to memory is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Write {
+    /// A log entry, in a record of a transaction.
+    Entry { id: TxId, record: usize },
+    /// A line of the header of a record.
+    Header { id: TxId, record: usize },
+    /// A transaction's words in a line, in place.
+    Update { id: TxId },
+}
+
+/// What a timer is set for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Timer {
+    /// The oldest message with a log entry reaches the controller.
+    Arrival,
+    /// The controller hears of the end of a thread's transaction.
+    End { thread: usize },
+    /// A thread's core hears of the commit.
+    Acknowledgement { thread: usize },
+}
+
+/// The log buffers and the controller.
+pub(super) struct Redu {
+    pub(super) config: ReduConfig,
+    pub(super) lalea: LaleaConfig,
+    pub(super) mutants: Mutants<Mutant>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) transactions: Transactions,
+    /// Entries between L1 and controller, oldest first.
+    pub(super) travelling: VecDeque<Message>,
+    pub(super) queue: LogQueue,
+    /// Free log blocks, if they are allocated by load.
+    pub(super) blocks: Option<BankTable>,
+    /// Blocks that stores have been guaranteed.
+    pub(super) reserved_entries: usize,
+    pub(super) reserved_headers: usize,
+    pub(super) adr: Adr,
+    /// Records whose headers found no ADR entry.
+    pub(super) unbuffered: VecDeque<(TxId, usize)>,
+    /// Transactions that have a commit sequence number and are not retired, in its order.
+    pub(super) ordered: VecDeque<TxId>,
+    /// The newest commit sequence number.
+    pub(super) sequence: u64,
+    /// Every transaction up to this one is at home: a non-volatile register, without LR.
+    pub(super) retired: u64,
+    pub(super) victims: Victims,
+}
+
+impl Redu {
+    pub(super) fn new(context: &DesignContext) -> Result<Redu, ConfigError> {
+        let config = context.config.get::<ReduConfig>().clone();
+        let blocks = if config.load_aware_allocation {
+            Some(BankTable::new(context)?)
+        } else {
+            context
+                .check_thread_areas("redu.log_bytes_per_thread", config.log_bytes_per_thread.0)?;
+            None
+        };
+        let threads = (0..context.threads).map(|t| Thread::new(Area::of(context, t)));
+        Ok(Redu {
+            lalea: context.config.get::<LaleaConfig>().clone(),
+            mutants: context.mutants(),
+            threads: threads.collect(),
+            transactions: Transactions::default(),
+            travelling: VecDeque::new(),
+            queue: LogQueue::new(config.log_queue_entries),
+            blocks,
+            reserved_entries: 0,
+            reserved_headers: 0,
+            adr: Adr::new(context.config.get::<ControllerConfig>().adr_entries as usize),
+            unbuffered: VecDeque::new(),
+            ordered: VecDeque::new(),
+            sequence: 0,
+            retired: 0,
+            victims: Victims::new(config.victim_lines),
+            config,
+        })
+    }
+
+    /// Threads whose transactions have stores and have not committed.
+    fn open_threads(&self) -> ThreadSet {
+        let open = self.threads.iter().enumerate().filter(|(_, t)| t.current.is_some());
+        open.fold(0, |set, (t, _)| set | 1 << t)
+    }
+
+    /// Whether some transaction has ended and is not at home: it will be, without anybody's help.
+    pub(super) fn finishes_something(&self) -> bool {
+        self.transactions.iter().any(|(_, transaction)| transaction.phase != Phase::Running)
+    }
+
+    /// A line is held for all transactions that might have stored to it.
+    fn hold(
+        &mut self,
+        port: &mut Port<'_>,
+        line: LineAddr,
+        victim: Victim,
+    ) -> WritebackAction<Write> {
+        if victim.open != 0 {
+            port.emit(Event::Victims(victims::Event::Uncommitted));
+        }
+        if self.mutants.has(Mutant::OlderVictimStays) && self.victims.keep_older(line, victim) {
+            return WritebackAction::Absorb;
+        }
+        let parked = self.victims.park(line, victim);
+        if parked == Parked::Waits && self.mutants.has(Mutant::OverflowGoesHome) {
+            self.victims.give_up_newest();
+            return WritebackAction::Send(Writeback::FREE);
+        }
+        port.emit(Event::Victims(self.victims.parked(line, parked)));
+        if parked == Parked::Waits {
+            self.fail_if_victims_wait_for_ever(port);
+        }
+        WritebackAction::Absorb
+    }
+
+    /// Only transactions that have ended make room.
+    pub(super) fn fail_if_victims_wait_for_ever(&self, port: &mut Port<'_>) {
+        if self.victims.has_waiting() && !self.finishes_something() {
+            port.fail(format!(
+                "transactions in progress have more lines outside the caches than redu.victim_lines = {} holds",
+                self.config.victim_lines
+            ));
+        }
+    }
+}
+
+impl Design for Redu {
+    type Write = Write;
+    type Read = Unused;
+    type Timer = Timer;
+    type Event = Event;
+
+    /// A store goes into the entry of its line, or makes one, or waits until it can.
+    fn on_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
+        if self.merge(port, store) {
+            return Stall::None;
+        }
+        let t = store.tx.thread as usize;
+        let Some(hold) = self.must_wait(port, store.tx) else {
+            self.threads[t].held = None;
+            self.log(port, store);
+            return Stall::None;
+        };
+        let thread = &mut self.threads[t];
+        thread.asleep = true;
+        if thread.held.replace(hold) != Some(hold) {
+            port.emit(Event::StoreWaits(hold));
+        }
+        Stall::Retry
+    }
+
+    /// The log buffer sends all that it has, and then the message of the end.
+    fn on_tx_end(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
+        let t = tx.thread as usize;
+        let Some(id) = self.threads[t].current else { return Stall::None };
+        let transaction = &mut self.transactions[id];
+        if self.mutants.has(Mutant::EntryNotSent) && transaction.made > 1 {
+            transaction.made -= 1;
+            self.threads[t].buffer.pop_back();
+        }
+        while !self.threads[t].buffer.is_empty() {
+            self.send_oldest(port, t);
+        }
+        port.set_timer(port.now() + port.bypass_cycles(), Timer::End { thread: t });
+        Stall::UntilReleased
+    }
+
+    fn on_llc_miss(&mut self, port: &mut Port<'_>, line: LineAddr, _delay: Cycle) -> Fill {
+        let Some(victim) = self.victims.find(line) else { return Fill::Home };
+        port.emit(Event::Victims(victims::Event::Served));
+        Fill::Buffer(victim.data, self.config.victim_read_cycles.into())
+    }
+
+    fn on_durable(&mut self, port: &mut Port<'_>, write: Write) {
+        match write {
+            Write::Entry { id, record } => self.entry_durable(port, id, record),
+            Write::Header { id, record } => self.header_durable(port, id, record),
+            Write::Update { id } => self.update_durable(port, id),
+        }
+    }
+
+    fn on_timer(&mut self, port: &mut Port<'_>, timer: Timer) {
+        match timer {
+            Timer::Arrival => self.arrives(port),
+            Timer::End { thread } => self.ended(port, thread),
+            Timer::Acknowledgement { thread } => self.acknowledge(port, thread),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.finishes_something()
+    }
+
+    fn on_power_failure(&self, image: &mut SurvivingImage) {
+        self.save_headers(image);
+    }
+
+    /// Per thread LR; without load-aware allocation, the commit sequence number up to which everything is at home.
+    fn registers(&self) -> Vec<u64> {
+        if self.blocks.is_some() {
+            return self.threads.iter().map(|thread| thread.lr.bits()).collect();
+        }
+        vec![self.retired]
+    }
+}
+
+impl AbsorbingDesign for Redu {
+    /// A line waits for those that are open and for those that are not at home; if there are none, it goes home.
+    fn on_dirty_eviction(
+        &mut self,
+        port: &mut Port<'_>,
+        line: LineAddr,
+        content: &LineData,
+    ) -> WritebackAction<Write> {
+        let open = self.open_threads();
+        let unaware = self.mutants.has(Mutant::CommittedNotHeld);
+        let newest = if unaware { self.retired } else { self.sequence };
+        let is_waited_for = open != 0 || newest > self.retired;
+        if !is_waited_for || self.mutants.has(Mutant::EvictionsGoHome) {
+            return WritebackAction::Send(Writeback::FREE);
+        }
+        self.hold(port, line, Victim { data: *content, open, newest })
+    }
+}
