@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return int(given.command(given))
     except MappingError as error:
-        print(f"{MAPPING.name}: {error}", file=sys.stderr)
+        print(f"{given.mapping}: {error}", file=sys.stderr)
         return 2
 
 
@@ -43,7 +43,10 @@ def _parser() -> argparse.ArgumentParser:
         one.add_argument("--only", default="*", metavar="PATTERN", help=only)
         if name != "list":
             one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
-        if name != "check":
+        if name == "check":
+            what = "the mapping (mapping.toml); /dev/null is none"
+            one.add_argument("--mapping", type=Path, default=MAPPING, metavar="FILE", help=what)
+        else:
             what = "programs of the engine that is run (the repository's)"
             one.add_argument(
                 "--litmus", type=Path, default=listing.LITMUS, metavar="FOLDER", help=what
@@ -86,7 +89,7 @@ def _document(run: listing.Run) -> Json:
 
 
 def _check(given: argparse.Namespace) -> int:
-    renames = Renames.read(MAPPING)
+    renames = Renames.read(given.mapping)
     unused = set(renames.labels)
     begun = time.monotonic()
     count, differing, places = 0, 0, 0
@@ -111,7 +114,7 @@ def _check(given: argparse.Namespace) -> int:
     if given.only == "*":
         for label in renames.labels:
             if label in unused:
-                print(f"{MAPPING.name}: {label} applies to nothing")
+                print(f"{given.mapping.name}: {label} applies to nothing")
     verdict = f"{places} differences in {differing} runs" if differing else "no difference"
     print(f"{count} runs, {time.monotonic() - begun:.0f} s: {verdict}")
     return 1 if differing else 0

@@ -6,11 +6,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .mapping import MayGo, Steps
+from .mapping import MayGo
 from .store import Json
+
+Steps = tuple[str, ...]
+"""Where something is in a document: keys of objects, and indices or names of a list's items."""
 
 IDENTITIES = ("name", "key")
 """What tells the items of a list from each other, where all of them have it."""
+
+
+SHOWN_MAX = 300
+"""Characters that are shown of an object or a list."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,12 @@ class Difference:
 
 
 def _shown(value: Json) -> str:
-    return json.dumps(value.value if isinstance(value, MayGo) else value, ensure_ascii=False)
+    """A value as JSON; of a large object or list, the beginning."""
+    value = value.value if isinstance(value, MayGo) else value
+    text = json.dumps(value, ensure_ascii=False, default=lambda may_go: may_go.value)
+    if isinstance(value, dict | list) and len(text) > SHOWN_MAX:
+        return f"{text[:SHOWN_MAX]}… ({len(text)} characters)"
+    return text
 
 
 def differences(recorded: Json, now: Json, steps: Steps = ()) -> Iterator[Difference]:
@@ -59,8 +71,9 @@ def _objects(
             yield from differences(value, now[key], there)
         elif not isinstance(value, MayGo):
             yield Difference(there, what=f"recorded {_shown(value)}, now absent")
-    for key in now.keys() - recorded.keys():
-        yield Difference((*steps, key), what=f"not recorded, now {_shown(now[key])}")
+    for key, value in now.items():
+        if key not in recorded:
+            yield Difference((*steps, key), what=f"not recorded, now {_shown(value)}")
 
 
 def _lists(recorded: Sequence[Json], now: Sequence[Json], steps: Steps) -> Iterator[Difference]:

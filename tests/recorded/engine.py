@@ -23,7 +23,7 @@ REFUSALS: tuple[type[Exception], ...] = (
 )
 """What the engine raises; everything else is a mistake in this package."""
 
-SECONDS_MAX = 300.0
+SECONDS_MAX = 1800.0
 """A task that takes longer is cancelled; no recorded run comes near."""
 
 

@@ -12,12 +12,10 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from .store import Json
-
-Steps = tuple[str, ...]
-"""Where something is in a document: keys of objects, and indices of lists as text."""
 
 STATISTICS = "**/stats"
 """The objects whose keys are names of statistics."""
@@ -51,18 +49,23 @@ class Rule:
     runs: str
     path: str
 
-    def is_for(self, steps: Steps) -> bool:
-        """Whether it applies there."""
-        return _matches(tuple(self.path.split("/")), steps)
+    def is_for(self, path: str) -> bool:
+        """Whether it applies to a place: keys and indices of lists between slashes."""
+        return _path_pattern(self.path).fullmatch(path) is not None
 
 
-def _matches(pattern: Steps, steps: Steps) -> bool:
-    if not pattern:
-        return not steps
-    first, rest = pattern[0], pattern[1:]
-    if first == "**":
-        return any(_matches(rest, steps[at:]) for at in range(len(steps) + 1))
-    return bool(steps) and fnmatchcase(steps[0], first) and _matches(rest, steps[1:])
+@cache
+def _path_pattern(path: str) -> re.Pattern[str]:
+    pattern = re.escape(path)
+    for wildcard, meaning in (
+        (r"/\*\*/", "/(?:[^/]*/)*"),
+        (r"\*\*/", "(?:[^/]*/)*"),
+        (r"/\*\*", "(?:/[^/]*)*"),
+        (r"\*\*", ".*"),
+        (r"\*", "[^/]*"),
+    ):
+        pattern = pattern.replace(wildcard, meaning)
+    return re.compile(pattern)
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ class Renames:
         walk = _Walk(self, document["run"])
         design = document["spec"].get("design") or ""
         mapped = {
-            key: value if key in ("run", "kind") else walk.node(value, (key,), design)
+            key: value if key in ("run", "kind") else walk.node(value, key, design)
             for key, value in document.items()
         }
         return mapped, walk.used
@@ -200,24 +203,24 @@ class _Walk:
         self.absent = [rule for rule in rules if isinstance(rule, AbsentRule)]
         self.config = _config_pattern(renames)
 
-    def node(self, node: Json, steps: Steps, design: str) -> Json:
+    def node(self, node: Json, path: str, design: str) -> Json:
         """Maps whatever is there."""
         if isinstance(node, dict):
             own = node.get("design")
             design = own if isinstance(own, str) else design
-            if steps[-1] == "config":
-                return self.configuration(node, steps)
-            return self.object(node, steps, design)
+            if path.endswith("/config"):
+                return self.configuration(node, path)
+            return self.object(node, path, design)
         if isinstance(node, list):
-            if len(steps) > 1 and steps[-2] in ("set", "vary") and isinstance(node[1], str):
+            if path.split("/")[-2:-1] in (["set"], ["vary"]) and isinstance(node[1], str):
                 node = [node[0], self.config_value(node[0], node[1]), *node[2:]]
-            return [self.node(item, (*steps, str(at)), design) for at, item in enumerate(node)]
-        return self.text(node, steps) if isinstance(node, str) else node
+            return [self.node(item, f"{path}/{at}", design) for at, item in enumerate(node)]
+        return self.text(node, path) if isinstance(node, str) else node
 
-    def object(self, node: Mapping[str, Json], steps: Steps, design: str) -> Json:
+    def object(self, node: Mapping[str, Json], path: str, design: str) -> Json:
         """An object with names of any kind as keys."""
-        keys = [rule for rule in self.keys if rule.is_for(steps)]
-        absent = [rule for rule in self.absent if rule.is_for(steps)]
+        keys = [rule for rule in self.keys if rule.is_for(path)]
+        absent = [rule for rule in self.absent if rule.is_for(path)]
         out: dict[str, Json] = {}
         for key, value in node.items():
             name = key
@@ -227,14 +230,14 @@ class _Walk:
                     self.used.add(key_rule.label)
                     name = renamed
                     break
-            out[name] = self.node(value, (*steps, key), design)
+            out[name] = self.node(value, f"{path}/{key}", design)
             for absent_rule in absent:
                 if absent_rule.allows(key, value, design):
                     self.used.add(absent_rule.label)
                     out[name] = MayGo(value)
         return out
 
-    def configuration(self, node: Mapping[str, Json], steps: Steps) -> Json:
+    def configuration(self, node: Mapping[str, Json], path: str) -> Json:
         """An object of sections, each an object of keys."""
         out: dict[str, dict[str, Json]] = {}
         for section, values in node.items():
@@ -242,20 +245,20 @@ class _Walk:
                 there, _, name = self.config_name(section, key).partition(".")
                 if isinstance(value, str):
                     value = self.config_value(f"{section}.{key}", value)
-                    value = self.text(value, (*steps, section, key))
+                    value = self.text(value, f"{path}/{section}/{key}")
                 out.setdefault(there, {})[name] = value
         return out
 
     def config_name(self, section: str, key: str) -> str:
         """The new name of a key, its section included."""
-        path = f"{section}.{key}"
-        if path in self.renames.keys:
-            self.used.add(_config_label(path))
-            return self.renames.keys[path]
+        name = f"{section}.{key}"
+        if name in self.renames.keys:
+            self.used.add(_config_label(name))
+            return self.renames.keys[name]
         if section in self.renames.sections:
             self.used.add(_config_label(section))
             return f"{self.renames.sections[section]}.{key}"
-        return path
+        return name
 
     def config_value(self, key: str, value: str) -> str:
         """The new name of a key's value."""
@@ -265,10 +268,10 @@ class _Walk:
                 return rule.value
         return value
 
-    def text(self, text: str, steps: Steps) -> str:
+    def text(self, text: str, path: str) -> str:
         """A text that may be a name, or have names in it."""
         for value_rule in self.values:
-            if value_rule.old == text and value_rule.is_for(steps):
+            if value_rule.old == text and value_rule.is_for(path):
                 self.used.add(value_rule.label)
                 return value_rule.new
         # Values before their keys, which they are found by.
@@ -277,7 +280,7 @@ class _Walk:
         if self.config is not None:
             text = self.config.sub(self.config_found, text)
         for text_rule in self.texts:
-            if text_rule.is_for(steps):
+            if text_rule.is_for(path):
                 text = self.replaced(text_rule, text)
         return text
 

@@ -353,8 +353,9 @@ def _adversary_spec(design: str, seeds: int, **more: Json) -> Json:
 def _adversary() -> Iterator[Run]:
     """Every design against the adversary, as it draws, and on one machine with other seeds."""
     for design in DESIGNS:
-        spec = _adversary_spec(design, 400, convictions=4)
-        yield Run(_name("adversary", design, "drawn"), "adversary-campaign", spec)
+        for first in (1, 201):
+            spec = _adversary_spec(design, 200, first_seed=first, convictions=3)
+            yield Run(_name("adversary", design, f"drawn-{first}"), "adversary-campaign", spec)
         fixed = [["controller.adr", "false"], ["core.model", "out-of-order"]]
         spec = _adversary_spec(design, 60, first_seed=100_001, set=fixed)
         yield Run(_name("adversary", design, "fixed"), "adversary-campaign", spec)

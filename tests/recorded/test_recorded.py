@@ -8,7 +8,7 @@ import pytest
 
 from . import compare, store
 from .compare import differences
-from .mapping import MappingError, MayGo, Renames
+from .mapping import MappingError, MayGo, Renames, Rule
 
 
 def document(**more):
@@ -36,6 +36,28 @@ def test_keys_are_renamed_at_their_path_only():
     text = '[[key]]\npath = "result/results/*"\nfrom = "promise"\nto = "guarantee"\n'
     found = mapped(text, result={"results": [{"promise": 1}], "promise": 2})
     assert found["result"] == {"results": [{"guarantee": 1}], "promise": 2}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("**", "result/a/0", True),
+        ("**/stats", "result/stats", True),
+        ("**/stats", "stats", True),
+        ("**/stats", "result/my_stats", False),
+        ("**/stats", "result/stats/x", False),
+        ("result/**", "result", True),
+        ("result/**", "result/a/b", True),
+        ("result/**", "results/a", False),
+        ("result/**/what", "result/what", True),
+        ("result/**/what", "result/a/0/what", True),
+        ("result/*/what", "result/a/0/what", False),
+        ("result/*/w*t", "result/7/what", True),
+        ("**/core0.ipc", "result/core0xipc", False),
+    ],
+)
+def test_wildcards_of_paths(pattern, path, fits):
+    assert Rule("", "*", pattern).is_for(path) is fits
 
 
 def test_values_are_renamed_whole():
@@ -197,6 +219,14 @@ def test_lists_are_compared_by_index_or_by_name():
     ]
     assert shown({"l": [one, other]}, {"l": [other, one]}) == ["l: the order differs"]
     assert compare.IDENTITIES == ("name", "key")
+
+
+def test_of_what_is_large_the_beginning_is_shown():
+    [found] = shown({}, {"large": [1] * 500})
+    assert found.startswith("large: not recorded, now [1, 1, ")
+    assert found.endswith("… (1500 characters)")
+    assert shown({"text": "x" * 500}, {"text": ""})[0].count("x") == 501
+    assert shown({"objects": [{"a": MayGo(0)}]}, {}) == ['objects: recorded [{"a": 0}], now absent']
 
 
 def test_a_group_is_written_as_it_is_read_and_always_alike(tmp_path, monkeypatch):
