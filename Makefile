@@ -36,8 +36,10 @@ test: install ## What every edit runs: all designs, workloads and commands; 8 mi
 	$(PYTEST) -m "not long" python/tests
 
 test-all: install ## All tests, the longer ones too; 25 minutes on two cores
-	cargo test --locked --workspace -- --include-ignored
+	cargo test --locked --workspace
+	cargo test --locked --package graven --tests -- --ignored
 	$(PYTEST) python/tests
+	$(PYTEST) tests/recorded
 	$(MAKE) recorded
 
 recorded: install ## Compare the results of the recorded runs with what this build gives

@@ -217,7 +217,7 @@ def crash(
         transactions: Transactions over all threads; 1,000 if not given.
         seed: Seed of everything random.
         mutant: A mutant of the design that is put in force.
-        every: Power fails at every so-many-th crash point only.
+        every: Power fails at every n-th crash point only.
         shares: How often the dearer forms of a power failure are judged.
         garbage: Whether the log region holds noise at first.
         violations: The run stops after so many.

@@ -26,11 +26,11 @@ class Shares:
     """How often the dearer failure_modes of a power failure are judged; 0 is never.
 
     Attributes:
-        torn: Every so-many-th write of several words is also torn.
-        in_flight: At every so-many-th crash point, writes on their way have also arrived in part.
-        recovery: At every so-many-th crash point, power also fails at each write of recovery.
+        torn: Every n-th write of several words is also torn.
+        in_flight: At every n-th crash point, writes on their way have also arrived in part.
+        recovery: At every n-th crash point, power also fails at each write of recovery.
         recovery_depth: How often in a row power fails in recovery then.
-        structures: At every so-many-th crash point, the workload's structures are also walked.
+        structures: At every n-th crash point, the workload's structures are also walked.
     """
 
     torn: int = 1
@@ -47,7 +47,7 @@ class CrashJob:
     Attributes:
         job: What is run.
         mutant: A mutant of the design that is put in force.
-        every: Power fails at every so-many-th crash point; the shares are of those.
+        every: Power fails at every n-th crash point; the shares are of those.
         shares: How often the dearer failure_modes are judged.
         garbage: Whether the log region holds noise at first.
         violations: After so many, the run stops.

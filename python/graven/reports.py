@@ -160,7 +160,7 @@ class CrashReport(Campaign):
         threads: Program threads.
         transactions: Transactions over all threads.
         seed: Seed of the workload, and of what is torn and what lands.
-        every: Power failed at every so-many-th crash point.
+        every: Power failed at every n-th crash point.
         shares: How often the dearer failure_modes were judged.
         garbage: Whether the log region held noise at first.
     """

@@ -5,10 +5,10 @@
 //! not acknowledged:
 //!
 //! - one whose end had not been reached has left no trace: each word it stored holds what it held before;
-//! - one that was ending is there whole or not at all (stores that its software performs only when it may be there,
+//! - one that was ending is atomic (stores that its software performs only when it may be there,
 //!   see [`DurabilityChecker::defer`], included);
 //! - every acknowledged one is there, unless the design guarantees commit order only
-//!   ([`Guarantee::Prefix`]): then the survivors are the first so-many of all transactions in the order
+//!   ([`Guarantee::Prefix`]): then the surviving transactions form a prefix of the order
 //!   in which they reached their ends.
 //!
 //! Nothing else may have changed. Since threads hand words to each other under locks that they hold to the
@@ -118,7 +118,7 @@ pub enum Verdict {
         /// What it holds.
         found: u64,
     },
-    /// Under commit order: the survivors are not the first so-many transactions.
+    /// Under commit order: the surviving transactions form no prefix of it.
     #[error(
         "no first so-many of {ended} ended transactions give what is there; if all are, word {addr} should hold {expected:#x} and holds {found:#x}"
     )]

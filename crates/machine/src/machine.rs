@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// The present.
+    /// The current cycle.
     #[inline]
     pub fn now(&self) -> Cycle {
         self.memory.shared.now

@@ -32,9 +32,9 @@ struct RunSpec {
     seed: u64,
     set: Vec<(String, String)>,
     mutant: Option<String>,
-    /// Every so-many-th crash point.
+    /// Every n-th crash point.
     every: u64,
-    /// The modes of each crash point: every so-many-th, 0 for none.
+    /// The modes of each crash point: every n-th, 0 for none.
     torn_every: u64,
     in_flight_every: u64,
     recovery_every: u64,

@@ -38,7 +38,7 @@ pub trait Section: Any + Debug + Send + Sync {
     fn doc(&self) -> &'static str;
     /// Its parameters in the order of declaration.
     fn fields(&self) -> Vec<Field>;
-    /// The present value of a parameter.
+    /// The current value of a parameter.
     fn get(&self, key: &str) -> Option<Value>;
     /// Replaces a value, or refuses it and changes nothing.
     ///

@@ -10,7 +10,7 @@
 //! | 8, 9 | 63 | torn bit: 1 in even passes over the area, 0 in odd ones |
 //!
 //! The second line is sent when the first is durable, and both its words carry a torn bit, so a record is
-//! there whole or not at all. (The system clears the second lines before the log is put to use.)
+//! atomic. (The system clears the second lines before the log is put to use.)
 //!
 //! Non-volatile registers: per thread, the number of its first transaction that has not committed (8 B
 //! each); those without stores do not count. A record of any other number is void.

@@ -696,7 +696,7 @@ const CONVICTED_PACKED: &[(&str, &str, u64)] = &[
 ];
 
 /// Crash points up to the first violation, over the seeds.
-fn points_to_conviction(design: &str, mutants: MutantSet, settings: &str) -> Option<u64> {
+fn points_to_violation(design: &str, mutants: MutantSet, settings: &str) -> Option<u64> {
     let mut points = 0;
     for seed in SEEDS {
         let outcome = exhaust(design, mutants, settings, seed);
@@ -718,7 +718,7 @@ fn every_mutant_is_killed() {
     let all = CONVICTED.iter().chain(CONVICTED_PACKED).chain(CONVICTED_CLWB);
     for &(name, settings, points_max) in all {
         let mutant = entry.mutant(name).expect("it was just compared");
-        let points = points_to_conviction("fwb", mutant, settings);
+        let points = points_to_violation("fwb", mutant, settings);
         if points.is_none_or(|n| n > points_max) {
             late.push(format!("{name}: {points:?} of {points_max}, {settings}"));
         }
@@ -727,7 +727,7 @@ fn every_mutant_is_killed() {
 }
 
 #[test]
-fn without_mutant_the_same_campaigns_convict_nobody_and_reach_every_corner() {
+fn without_a_mutant_the_same_campaigns_find_no_violation_and_reach_every_cover_point() {
     let cover_points = find("fwb").expect("registered").cover_points;
     let mut reached = vec![0; cover_points.len()];
     let rows = CONVICTED.iter().chain(CONVICTED_PACKED).chain(CONVICTED_CLWB);
@@ -773,7 +773,7 @@ fn the_text_taken_literally_violates() {
     let entry = find("fwb-literal").expect("registered");
     assert!(!entry.default && !entry.is_sound(&registry().defaults()));
     for settings in [SMALL, NO_ADR, DERIVED] {
-        let points = points_to_conviction("fwb-literal", MutantSet::NONE, settings);
+        let points = points_to_violation("fwb-literal", MutantSet::NONE, settings);
         assert!(points.is_some_and(|n| n <= 20), "{settings}: {points:?}");
     }
 }

@@ -32,17 +32,17 @@ use graven_machine::trace_event::TraceEvent;
 pub struct Thoroughness {
     /// Where power fails.
     pub at: CrashAt,
-    /// Of the crash points, every so-many-th is taken; 1: all.
+    /// Of the crash points, every n-th is taken; 1: all.
     pub every: u64,
-    /// Every so-many-th write of several words is also torn; 0: none.
+    /// Every n-th write of several words is also torn; 0: none.
     pub torn_every: u64,
-    /// At every so-many-th crash point, writes on their way are also there; 0: never.
+    /// At every n-th crash point, writes on their way are also there; 0: never.
     pub in_flight_every: u64,
-    /// At every so-many-th crash point, power also fails at each write of recovery; 0: never.
+    /// At every n-th crash point, power also fails at each write of recovery; 0: never.
     pub recovery_every: u64,
     /// How often power fails in recovery then.
     pub recovery_depth: u32,
-    /// At every so-many-th crash point, the workload's structures are also walked; 0: never.
+    /// At every n-th crash point, the workload's structures are also walked; 0: never.
     pub structures_every: u64,
     /// After so many violations the run stops.
     pub violations_max: usize,

@@ -90,7 +90,7 @@ pub struct RecoveryReport {
 pub enum Guarantee {
     /// Nothing: an unsafe reference. It is judged as if it guaranteed durability.
     None,
-    /// The survivors are the first so-many in the order in which transactions reached their ends.
+    /// The surviving transactions form a prefix of the order in which transactions reached their ends.
     Prefix,
     /// Every one survives.
     Durable,
