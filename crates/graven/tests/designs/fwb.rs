@@ -847,7 +847,7 @@ fn the_longer_way_of_data_is_no_order() {
 #[test]
 fn the_laboratory_can_ask_for_a_scan() {
     let text = "graven litmus 1\ntitle \"scans\"\nset fwb.scan_interval_cycles = 1000000000\nA = 1\n\
-        thread\nbegin\nA = 2\ncommit\nbackground\nbackground\ncompute 3000\nbackground\n\
+        thread\nbegin\nA = 2\ncommit\nmaintenance\nmaintenance\ncompute 3000\nmaintenance\n\
         compute 3000\ncrash scanned\nsurvives scanned: A = 2";
     let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
     let case = Case::new(registry(), &litmus, find("fwb").expect("registered"));

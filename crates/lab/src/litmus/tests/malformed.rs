@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn messages_say_where_and_what() {
     let error = parse(&thread("begin\n  evcit A")).expect_err("no step");
-    let allowed = "begin, commit, movnt, load, compute, lock, unlock, signal, await, evict, writeback, background, settle, crash and stores as in A = 5";
+    let allowed = "begin, commit, movnt, load, compute, lock, unlock, signal, await, evict, writeback, maintenance, settle, crash and stores as in A = 5";
     assert_eq!(
         error.to_string(),
         format!("line 7, column 3: `evcit` is not a step; allowed are {allowed}")
