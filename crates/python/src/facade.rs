@@ -1,116 +1,19 @@
-//! The seam between Python and the engine: specifications from JSON, records to JSON. All files are
-//! opened here, since the engine does no I/O.
+//! Simulations, replays, comparisons, costs and the catalogue: specifications from JSON, records to JSON. All files are
+//! opened here, since the simulator does no I/O.
 
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
 
-use graven::Registry;
-use graven::comparison::MachineFile;
-use graven::config::{Config, ConfigError, validate};
-use graven::control::Control;
+use graven::config::{Config, validate};
 use graven::cost::Sheet;
-use graven::sim::{SimError, Simulation, Spec};
+use graven::sim::{Simulation, Spec};
 use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{Reader, TraceError};
 use serde::Deserialize;
 
 use crate::program_trace::Recording;
 use crate::request_trace::RequestTrace;
-
-static REGISTRY: OnceLock<Registry> = OnceLock::new();
-
-/// Sets what there is to simulate, once for a process.
-pub fn set_registry(make: impl FnOnce() -> Registry) {
-    REGISTRY.get_or_init(make);
-}
-
-/// What there is to simulate.
-///
-/// # Panics
-/// Before it is set: by the module, before any of its functions can be called.
-pub fn registry() -> &'static Registry {
-    REGISTRY.get().expect("a module sets what there is to simulate when it is made")
-}
-
-/// Why a call failed; each becomes one Python exception.
-#[derive(Debug)]
-pub enum Failure {
-    /// The specification was refused.
-    Config(String),
-    /// A trace cannot be read.
-    Trace(String),
-    /// The simulation failed.
-    Simulation(String),
-    /// It was cancelled.
-    Cancelled,
-}
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Failure {
-        Failure::Config(error.to_string())
-    }
-}
-
-impl From<SimError> for Failure {
-    fn from(error: SimError) -> Failure {
-        match error {
-            SimError::Cancelled => Failure::Cancelled,
-            failed => Failure::Simulation(failed.to_string()),
-        }
-    }
-}
-
-/// What a task shares with the threads that watch it.
-#[derive(Debug, Default)]
-pub struct Watch {
-    cancelled: AtomicBool,
-    control: OnceLock<Arc<Control>>,
-    total: AtomicU64,
-}
-
-impl Watch {
-    /// Asks the task to stop, whether it runs already or not.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, SeqCst);
-        if let Some(control) = self.control.get() {
-            control.cancel();
-        }
-    }
-
-    /// Done, and in all (0 while that is not known).
-    pub fn progress(&self) -> (u64, u64) {
-        let done = self.control.get().map_or(0, |control| control.committed());
-        (done, self.total.load(SeqCst))
-    }
-
-    /// Power failures judged so far, by campaigns.
-    pub fn judged(&self) -> u64 {
-        self.control.get().map_or(0, |control| control.failures_judged())
-    }
-
-    /// Whether a campaign has violated, and is minimising the program.
-    pub fn minimising(&self) -> bool {
-        self.control.get().is_some_and(|control| control.is_minimising())
-    }
-
-    /// Follows a simulation that is about to run, unless it has been cancelled before.
-    pub fn follow(&self, control: Arc<Control>, total: u64) -> Result<(), Failure> {
-        self.total.store(total, SeqCst);
-        self.control.set(control).expect("a task runs once");
-        if self.cancelled.load(SeqCst) { Err(Failure::Cancelled) } else { Ok(()) }
-    }
-}
-
-/// Something that runs once and gives a record as JSON.
-pub trait Task: Send {
-    /// Runs to the end, or until the watch is cancelled.
-    ///
-    /// # Errors
-    /// The simulation failed or was cancelled.
-    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure>;
-}
+use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -156,59 +59,6 @@ struct ReplaySpec {
     set: Vec<(String, String)>,
 }
 
-/// A machine as a specification names it.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub enum MachineSpec {
-    /// One that ships with Graven.
-    Preset {
-        /// Its name.
-        preset: String,
-    },
-    /// A user's file.
-    File {
-        /// Its name.
-        file: String,
-        /// Its text.
-        text: String,
-    },
-}
-
-impl MachineSpec {
-    /// Its configuration, with values set on top.
-    ///
-    /// # Errors
-    /// Names what was refused and what is allowed.
-    pub fn config(&self, set: &[(String, String)]) -> Result<Config, Failure> {
-        // All of a file is checked, whatever it is used for.
-        let mut config = self.read()?.config;
-        for (key, value) in set {
-            config.set(key, value)?;
-        }
-        Ok(config)
-    }
-
-    /// Its parameters, and what is compared on it.
-    ///
-    /// # Errors
-    /// Names what was refused and what is allowed.
-    pub fn read(&self) -> Result<MachineFile, Failure> {
-        Ok(match self {
-            MachineSpec::Preset { preset } => MachineFile::named(registry(), preset)?,
-            MachineSpec::File { file, text } => MachineFile::read(registry(), text, file)?,
-        })
-    }
-}
-
-/// A specification.
-///
-/// # Errors
-/// It is not as agreed.
-pub fn parse<'a, T: Deserialize<'a>>(spec_json: &'a str) -> Result<T, Failure> {
-    serde_json::from_str(spec_json)
-        .map_err(|error| Failure::Config(format!("the specification is not as agreed: {error}")))
-}
-
 /// A checked specification. The machine is built and populated only when it runs, so that hundreds of
 /// tasks may wait without taking memory.
 struct SimulationTask {
@@ -248,7 +98,7 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 }
 
 impl Task for SimulationTask {
-    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let (recording, mut simulation) = match self.program_trace {
             None => (None, Simulation::new(&self.spec)?),
             Some(path) => {
@@ -303,7 +153,7 @@ pub fn memory_replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 }
 
 impl Task for ReplayTask {
-    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let replay = Replay::new(&self.config);
         // How many requests there are is known only at the end.
         watch.follow(replay.control(), 0)?;

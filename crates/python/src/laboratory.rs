@@ -13,7 +13,7 @@ use graven::sim::{SimError, Spec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::facade::{Failure, MachineSpec, Task, Watch, parse, registry};
+use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
 impl From<LitmusError> for Failure {
     fn from(error: LitmusError) -> Failure {
@@ -120,7 +120,7 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 }
 
 impl Task for RunTask {
-    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let (spec, mutant, every) = (self.spec.clone(), self.mutant, self.how.every);
         let campaign = RunCampaign::new(registry(), self.spec, self.how)?;
         watch.follow(campaign.control(), spec.transactions)?;
@@ -171,7 +171,7 @@ pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 }
 
 impl Task for AdversaryTask {
-    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         watch.follow(self.campaign.control(), self.seeds)?;
         let report = self.campaign.run()?;
         let mut value = report_json(self.design, &self.config, &report);
@@ -215,7 +215,7 @@ pub fn litmus_program(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 }
 
 impl Task for LitmusTask {
-    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::new(Control::default());
         watch.follow(Arc::clone(&control), self.designs.len() as u64)?;
         let (mut results, mut judged) = (Vec::new(), 0);

@@ -11,6 +11,7 @@ mod laboratory;
 mod paper_files;
 mod program_trace;
 mod request_trace;
+mod seam;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -20,7 +21,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use facade::{Failure, Task, Watch};
+use seam::{Failure, Task, TaskControl};
 
 create_exception!(
     _engine,
@@ -51,12 +52,12 @@ impl From<Failure> for PyErr {
 /// A task that runs once, watched and perhaps cancelled from other threads.
 struct Runner {
     task: Mutex<Option<Box<dyn Task>>>,
-    watch: Watch,
+    watch: TaskControl,
 }
 
 impl Runner {
     fn new(task: Box<dyn Task>) -> Runner {
-        Runner { task: Mutex::new(Some(task)), watch: Watch::default() }
+        Runner { task: Mutex::new(Some(task)), watch: TaskControl::default() }
     }
 
     fn run(&self, py: Python<'_>) -> PyResult<String> {
@@ -292,7 +293,7 @@ fn cost(spec_json: &str) -> PyResult<String> {
 /// # Errors
 /// Python's.
 pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> PyResult<()> {
-    facade::set_registry(make);
+    seam::set_registry(make);
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConfigError", py.get_type::<ConfigError>())?;

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::facade::{Failure, MachineSpec, Task, Watch, parse, registry};
+use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
 /// Bytes that are read or written at a time.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -109,7 +109,7 @@ pub fn replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 }
 
 impl Task for TraceReplaySpec {
-    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let replay = self.replay()?;
         let control = Arc::<Control>::default();
         watch.follow(Arc::clone(&control), replay.spec().transactions)?;
@@ -232,7 +232,7 @@ pub fn export(spec_json: &str, out: Py<PyAny>) -> Result<Box<dyn Task>, Failure>
 }
 
 impl Task for Import {
-    fn run(mut self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+    fn run(mut self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::<Control>::default();
         watch.follow(Arc::clone(&control), 0)?;
         let ImportSpec { names, out, transaction_stores, instructions } = &self.given;
@@ -244,7 +244,7 @@ impl Task for Import {
 }
 
 impl Task for Export {
-    fn run(self: Box<Self>, watch: &Watch) -> Result<String, Failure> {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::<Control>::default();
         watch.follow(Arc::clone(&control), 0)?;
         let Export { given, out } = *self;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use graven::controller::Recorder;
 use graven::trace::requests::Writer;
 
-use crate::facade::Failure;
+use crate::seam::Failure;
 
 /// A trace being written. The first error stops it, and is told by [`RequestTrace::finish`].
 pub struct RequestTrace {

@@ -11,7 +11,7 @@ fn messages_say_where_and_what() {
         format!("line 7, column 3: `evcit` is not a step; allowed are {allowed}")
     );
     let error = parse(&program("machin silo")).expect_err("no statement");
-    let allowed = "title, design, violate, machine, set, mutant, adversary, garbage, first-transaction, crash, thread, sequence, expect, survives and, before the first thread, variables as in A = 5";
+    let allowed = "title, design, violates, machine, set, mutant, adversary, garbage, first-transaction, crash, thread, sequence, expect, survives and, before the first thread, variables as in A = 5";
     assert_eq!(
         error.to_string(),
         format!("line 3, column 1: `machin` is not a statement; allowed are {allowed}")
@@ -67,7 +67,7 @@ fn it_refuses_what_is_malformed() {
             "`\\n` is not an escape; allowed are `\\\"` and `\\\\`",
         ),
         (program("design"), 3, 7, "expected the name of a design, found the end of the line"),
-        (program("violate a 7"), 3, 11, "expected the name of a design, found `7`"),
+        (program("violates a 7"), 3, 12, "expected the name of a design, found `7`"),
         (program("machine silo silo"), 3, 14, "expected the end of the line, found `silo`"),
         (program("set banks = 4"), 3, 11, "expected `.`, found `=`"),
         (program("set pm.banks 4"), 3, 14, "expected `=`, found `4`"),

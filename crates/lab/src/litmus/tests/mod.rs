@@ -100,7 +100,7 @@ fn statements_of_every_kind() {
         first-transaction 65_535
         thread
           compute 20
-          violate x y"#,
+          violates x y"#,
     );
     assert_eq!(litmus.title, r#""quoted" \ # no comment"#);
     assert_eq!(litmus.designs, ["silo", "fwb", "lad"]);
@@ -128,7 +128,7 @@ fn printed_text_is_canonical() {
 graven litmus 1
 title \"a \\\"b\\\" \\\\\"
 design silo lad
-violate base
+violates base
 machine silo
 set pm.banks = 4
 mutant early-ack
