@@ -271,7 +271,7 @@ fn simulation(
     workload: &'static graven::workload::WorkloadInfo,
     seed: u64,
 ) -> Simulation {
-    validate(&config).unwrap_or_else(|e| panic!("{e}"));
+    validate(config).unwrap_or_else(|e| panic!("{e}"));
     let config = config.clone();
     let spec = Spec {
         config,
