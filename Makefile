@@ -37,7 +37,7 @@ test: install ## What every edit runs: all designs, workloads and commands; 8 mi
 
 test-all: install ## All tests, the longer ones too; 25 minutes on two cores
 	cargo test --locked --workspace
-	cargo test --locked --package graven --tests -- --ignored
+	cargo test --locked --workspace --test lab -- --ignored
 	$(PYTEST) python/tests
 	$(PYTEST) tests/recorded
 	$(MAKE) recorded
