@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from graven import _engine
@@ -51,6 +51,7 @@ class Design:
         settings: The parameter set that its name stands for, as `--set` takes it.
         mutants: Single-point changes for the worse that it knows.
         cover_points: States of this design that are worth reaching in a campaign.
+        statistics: Names of the statistics that it adds to the machine's.
         parameters: Its configuration.
     """
 
@@ -63,6 +64,7 @@ class Design:
     settings: tuple[str, ...]
     mutants: tuple[Named, ...]
     cover_points: tuple[Named, ...]
+    statistics: tuple[str, ...]
     parameters: tuple[Parameter, ...]
 
     @property
@@ -125,13 +127,14 @@ class MachinePreset:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number that every simulation reports."""
+    """A number that simulations report: all of them, or those of the `designs` that declare it."""
 
     name: str
     unit: str
     kind: str
     description: str
     group: str
+    designs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,11 @@ class Catalogue:
         cover_points = [item.cover_points for item in self.designs if item.name == design]
         return self.states + (cover_points[0] if cover_points else ())
 
+    @cached_property
+    def design_statistics(self) -> frozenset[str]:
+        """Names of the statistics that are not the machine's, but of designs that declare them."""
+        return frozenset(statistic.name for statistic in self.stats if statistic.designs)
+
     def statistic(self, name: str) -> Statistic:
         """The declaration of a statistic; of `core0.ipc` the one of `coreN.ipc` or `ipc`."""
         candidates = (name, re.sub(r"\d+\.", "N.", name), re.sub(r"\d+\.", "*.", name))
@@ -218,9 +226,7 @@ class Catalogue:
             for statistic in self.stats:
                 if statistic.name == candidate:
                     group = "Cores" if "." in name else statistic.group
-                    return Statistic(
-                        name, statistic.unit, statistic.kind, statistic.description, group
-                    )
+                    return replace(statistic, name=name, group=group)
         return Statistic(name, "", "gauge", "", _group(name))
 
 
@@ -251,6 +257,7 @@ def catalogue() -> Catalogue:
                 tuple(item["settings"]),
                 _named(item["mutants"]),
                 _named(item["cover_points"]),
+                tuple(statistic["name"] for statistic in item["statistics"]),
                 _parameters(item["parameters"]),
             )
             for item in raw["designs"]
@@ -286,6 +293,7 @@ def catalogue() -> Catalogue:
                 item["kind"],
                 item["description"],
                 item.get("group") or _group(item["name"]),
+                tuple(item.get("designs", ())),
             )
             for item in raw["stats"]
         ),

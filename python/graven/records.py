@@ -42,8 +42,12 @@ class Record:
     varied: Mapping[str, Value] = field(default_factory=dict)
 
     def number(self, stat: str) -> float | None:
-        """A statistic as a number; `None` if this run has no such number."""
-        value = self.stats.get(stat)
+        """A statistic as a number; `None` if this run has no such number.
+
+        Of what other designs count and this one has no mechanism for, there is none: 0.
+        """
+        absent = 0 if stat in catalogue().design_statistics else None
+        value = self.stats.get(stat, absent)
         return value if isinstance(value, int | float) else None
 
     def to_dict(self, *, full: bool = True) -> dict[str, Any]:

@@ -139,7 +139,14 @@ def _compared(recorded: Json) -> tuple[str, list[Difference], set[str]]:
     expected, used = _renames.apply(recorded)
     now = kinds.perform(expected["kind"], expected["spec"])
     then = {key: value for key, value in expected.items() if key not in ("run", "kind", "spec")}
-    return recorded["run"], list(differences(then, now)), used
+    found = []
+    for difference in differences(then, now):
+        label = _renames.expects(recorded["run"], difference)
+        if label is None:
+            found.append(difference)
+        else:
+            used.add(label)
+    return recorded["run"], found, used
 
 
 if __name__ == "__main__":

@@ -29,12 +29,16 @@ class Difference:
         recorded: What is expected there; none: nothing.
         now: What is there; none: nothing.
         what: What differs if it is not the value.
+        is_new: Something is there that was not recorded.
+        is_order: The order of named items differs, and nothing else of the list.
     """
 
     steps: Steps
     recorded: Json = None
     now: Json = None
     what: str = ""
+    is_new: bool = False
+    is_order: bool = False
 
     def __str__(self) -> str:
         what = self.what or f"recorded {_shown(self.recorded)}, now {_shown(self.now)}"
@@ -73,7 +77,8 @@ def _objects(
             yield Difference(there, what=f"recorded {_shown(value)}, now absent")
     for key, value in now.items():
         if key not in recorded:
-            yield Difference((*steps, key), what=f"not recorded, now {_shown(value)}")
+            what = f"not recorded, now {_shown(value)}"
+            yield Difference((*steps, key), what=what, is_new=True)
 
 
 def _lists(recorded: Sequence[Json], now: Sequence[Json], steps: Steps) -> Iterator[Difference]:
@@ -82,7 +87,7 @@ def _lists(recorded: Sequence[Json], now: Sequence[Json], steps: Steps) -> Itera
         if old is not None and new is not None:
             yield from _objects(old, new, steps)
             if [name for name in old if name in new] != [name for name in new if name in old]:
-                yield Difference(steps, what="the order differs")
+                yield Difference(steps, what="the order differs", is_order=True)
             return
     if len(recorded) != len(now):
         yield Difference(steps, what=f"recorded {len(recorded)} items, now {len(now)}")

@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .store import Json
+
+if TYPE_CHECKING:
+    from .compare import Difference
 
 STATISTICS = "**/stats"
 """The objects whose keys are names of statistics."""
@@ -129,6 +133,18 @@ class AbsentRule(Rule):
 
 
 @dataclass(frozen=True)
+class AddedRule(Rule):
+    """Keys that the objects at the path have now, and had not when they were recorded."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReorderedRule(Rule):
+    """The items of the list at the path, known by their names, have another order now."""
+
+
+@dataclass(frozen=True)
 class Renames:
     """A mapping: sections and keys of the configuration, and all other rules in their order."""
 
@@ -171,6 +187,22 @@ class Renames:
         """The names of all rules."""
         config = [_config_label(name) for name in (*self.sections, *self.keys)]
         return list(dict.fromkeys([*config, *(rule.label for rule in self.rules)]))
+
+    def expects(self, run: str, difference: Difference) -> str | None:
+        """The label of the rule that expects what, or an order that, was not recorded."""
+        *above, last = difference.steps
+        for rule in self.rules:
+            if not fnmatchcase(run, rule.runs):
+                continue
+            if isinstance(rule, AddedRule) and difference.is_new and last in rule.keys:
+                found = rule.is_for("/".join(above))
+            elif isinstance(rule, ReorderedRule) and difference.is_order:
+                found = rule.is_for("/".join(difference.steps))
+            else:
+                found = False
+            if found:
+                return rule.label
+        return None
 
     def apply(self, document: Json) -> tuple[Json, set[str]]:
         """Maps a document; numbers that need not be there any more become `MayGo`.
@@ -380,10 +412,20 @@ def _absent(entry: _Entry) -> Rule:
     return AbsentRule(entry.label, entry.runs, path, tuple(keys), tuple(owners))
 
 
+def _added(entry: _Entry) -> Rule:
+    return AddedRule(entry.label, entry.runs, entry.take("path"), tuple(entry.take("keys")))
+
+
+def _reordered(entry: _Entry) -> Rule:
+    return ReorderedRule(entry.label, entry.runs, entry.take("path"))
+
+
 _READERS = {
     "key": _key,
     "value": _value,
     "text": _text,
     "config_value": _config_value,
     "absent": _absent,
+    "added": _added,
+    "reordered": _reordered,
 }

@@ -168,6 +168,26 @@ def test_what_may_go_is_renamed_if_it_stays():
     assert expected == {"collections": MayGo(0)}
 
 
+def test_what_was_not_recorded_is_expected_at_its_place_only():
+    renames = Renames.parse('[[added]]\npath = "all/*"\nkeys = ["new"]\n')
+    recorded = {"all": [{"name": "x", "old": 1}], "new": 1}
+    now = {"all": [{"name": "x", "old": 1, "new": 2, "other": 3}], "new": 2}
+    labels = {str(d): renames.expects("run", d) for d in differences(recorded, now)}
+    assert labels == {
+        "all/x/new: not recorded, now 2": "[[added]] 1",
+        "all/x/other: not recorded, now 3": None,
+        "new: recorded 1, now 2": None,
+    }
+
+
+def test_another_order_is_expected_of_its_list_only():
+    renames = Renames.parse('[[reordered]]\npath = "all"\n')
+    recorded = {list_: [{"name": "x"}, {"name": "y"}] for list_ in ("all", "others")}
+    now = {list_: items[::-1] for list_, items in recorded.items()}
+    found = [renames.expects("run", difference) for difference in differences(recorded, now)]
+    assert found == ["[[reordered]] 1", None]
+
+
 def test_it_is_known_which_rules_did_something():
     renames = Renames.parse(CONFIG + ABSENT + '[[text]]\nfrom = "zz"\nto = "b"\n')
     labels = ["[config] pm", "[config] opt-redo", "[config] pm.banks"]

@@ -15,6 +15,7 @@ use std::ops::Range;
 use graven_base::choice;
 use graven_base::config::{Config, Size};
 use graven_base::cost::{Item, Place, Unit};
+use graven_base::counters;
 use graven_base::memory::{LINE_BYTES, LineAddr};
 use graven_base::time::Cycle;
 use graven_machine::caches::hierarchy::TagPortUse;
@@ -141,6 +142,16 @@ pub enum Progress {
     Ended(Cycle),
 }
 
+counters! {
+    /// What scans count.
+    pub struct Counters {
+        /// Lines that a design's periodic scan visited and found dirty.
+        scan_dirty_lines: Count, "lines";
+        /// Complete scans of the caches.
+        scans: Count, "scans";
+    }
+}
+
 /// What happens in a scan. A design's own event has it as a part, and forwards it to [`Event::observe`].
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
@@ -154,14 +165,18 @@ pub enum Event {
 
 impl Event {
     /// Counts it, and explains it.
-    pub fn observe<E: DesignEvent>(self, to: &mut Observation<'_, E>) {
+    pub fn observe<E>(self, to: &mut Observation<'_, E>)
+    where
+        E: DesignEvent,
+        E::Counters: AsMut<Counters>,
+    {
         match self {
             Event::Flagged { line, cache } => {
-                to.count().scan_dirty_lines += 1;
+                to.count().as_mut().scan_dirty_lines += 1;
                 to.explain(|| format!("scan flags {line} in cache {cache}"));
             }
-            Event::DirtyForLong => to.count().scan_dirty_lines += 1,
-            Event::Ended => to.count().scans += 1,
+            Event::DirtyForLong => to.count().as_mut().scan_dirty_lines += 1,
+            Event::Ended => to.count().as_mut().scans += 1,
         }
     }
 }

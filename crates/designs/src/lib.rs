@@ -15,6 +15,7 @@ pub mod morlog;
 pub mod opt_redo;
 pub mod opt_undo;
 pub mod osp;
+mod out_of_place;
 mod packed_log;
 pub mod redu;
 pub mod silo;

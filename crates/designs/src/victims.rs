@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, LineData};
 use graven_base::thread_set::ThreadSet;
@@ -30,6 +31,18 @@ pub(super) enum Parked {
     Replaced,
     /// There was none: it waits outside.
     Waits,
+}
+
+counters! {
+    /// What a victim cache counts.
+    pub struct Counters {
+        /// Dirty lines that left the LLC and were parked in a victim cache.
+        victim_cache_lines: Count, "lines";
+        /// Largest number of lines in a victim cache.
+        victim_cache_max: Gauge, "lines";
+        /// Lines that found a victim cache full.
+        victim_cache_full: Count, "lines";
+    }
 }
 
 /// What happens to lines outside the caches.
@@ -59,15 +72,15 @@ pub(super) struct Described<C> {
 
 impl Event {
     /// Counts it, says which cover points of a design it reaches, and explains it.
-    pub(super) fn observe<E: DesignEvent>(
-        self,
-        to: &mut Observation<'_, E>,
-        described: Described<E::Cover>,
-    ) {
+    pub(super) fn observe<E>(self, to: &mut Observation<'_, E>, described: Described<E::Cover>)
+    where
+        E: DesignEvent,
+        E::Counters: AsMut<Counters>,
+    {
         match self {
             Event::Uncommitted => to.cover(described.uncommitted),
             Event::Parked { line, parked, occupied } => {
-                let counters = to.count();
+                let counters = to.count().as_mut();
                 counters.victim_cache_lines += 1;
                 counters.victim_cache_max = counters.victim_cache_max.max(occupied as u64);
                 counters.victim_cache_full += u64::from(parked == Parked::Waits);

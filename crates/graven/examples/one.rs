@@ -34,28 +34,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let built = Instant::now();
     let digest = simulation.run()?;
     let run = built.elapsed().as_secs_f64();
-    let c = &simulation.stats().counters;
-    let operations = c.loads + c.stores;
+    let c = &simulation.counts();
+    let operations = c["loads"] + c["stores"];
     println!(
         "{design:6} {workload:7} build {:.2} s, run {run:.2} s, {:.2} M operations/s, {:.2} M instructions/s; {} cycles, \
          {} in-place updates, {} log entries dropped, {} media writes ({} data {} log {} metadata), commit {:.0}, transaction {:.0}, l1 {}/{}, llc misses {}, ops/tx {:.1}, stores/tx {:.1}, {digest:x}",
         (built - begun).as_secs_f64(),
         operations as f64 / run / 1e6,
-        c.instructions as f64 / run / 1e6,
-        c.cycles,
-        c.in_place_updates,
-        c.log_entries_discarded,
-        c.media_write_requests,
-        c.media_write_requests_data,
-        c.media_write_requests_log,
-        c.media_write_requests_metadata,
+        c["instructions"] as f64 / run / 1e6,
+        c["cycles"],
+        c.get("in_place_updates").unwrap_or(0),
+        c.get("log_entries_discarded").unwrap_or(0),
+        c["media_write_requests"],
+        c["media_write_requests_data"],
+        c["media_write_requests_log"],
+        c["media_write_requests_metadata"],
         simulation.stats().commit_latency.mean(),
         simulation.stats().transaction_latency.mean(),
-        c.l1_hits,
-        c.l1_hits + c.l1_misses,
-        c.llc_misses,
+        c["l1_hits"],
+        c["l1_hits"] + c["l1_misses"],
+        c["llc_misses"],
         operations as f64 / transactions as f64,
-        c.transactional_stores as f64 / transactions as f64,
+        c["transactional_stores"] as f64 / transactions as f64,
     );
     Ok(())
 }

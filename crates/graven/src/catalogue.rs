@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::comparison::{Comparison, MachineFile, Variation};
 use graven_base::config::{Config, Field, Section, Source};
-use graven_base::stats::Kind;
+use graven_base::stats::{Declaration, Kind};
 use graven_lab::campaign::guarantee_text;
 use graven_lab::explorer::STATES;
-use graven_machine::design::Named;
+use graven_machine::design::{DesignInfo, Named};
 use graven_machine::registry::Registry;
 use graven_machine::stats;
 use graven_machine::workload::WorkloadConfig;
@@ -26,6 +26,7 @@ pub fn catalogue(registry: &Registry) -> Value {
                 "guarantee": guarantee_text(d.guarantee_in(&defaults)), "sound": d.is_sound(&defaults),
                 "settings": texts(d.settings),
                 "mutants": named(d.mutants), "cover_points": named(d.cover_points),
+                "statistics": d.statistics().map(statistic).collect::<Vec<_>>(),
                 "parameters": d.section.map(|make| parameters(make().as_ref())).unwrap_or_default(),
             })
         })
@@ -47,9 +48,15 @@ pub fn catalogue(registry: &Registry) -> Value {
             })
         })
         .collect();
-    let stats: Vec<Value> = stats::declarations()
-        .map(|d| json!({ "name": d.name, "unit": d.unit, "kind": kind(d.kind), "description": d.description }))
-        .collect();
+    let of_machine = stats::declarations().map(statistic);
+    let of_designs = registry.design_statistics().into_iter().map(|d| {
+        let has = |entry: &&&DesignInfo| entry.statistics().any(|own| own.name == d.name);
+        let designs: Vec<&str> = registry.designs().iter().filter(has).map(|e| e.name).collect();
+        let mut entry = statistic(d);
+        entry["designs"] = designs.into();
+        entry
+    });
+    let stats: Vec<Value> = of_machine.chain(of_designs).collect();
     let sections: Vec<Value> = defaults
         .sections()
         .map(|s| json!({ "name": s.name(), "doc": s.doc(), "parameters": parameters(s) }))
@@ -131,6 +138,10 @@ fn parameters(section: &dyn Section) -> Vec<Value> {
         })
     };
     section.fields().into_iter().map(entry).collect()
+}
+
+fn statistic(d: &Declaration) -> Value {
+    json!({ "name": d.name, "unit": d.unit, "kind": kind(d.kind), "description": d.description })
 }
 
 fn kind(kind: Kind) -> &'static str {

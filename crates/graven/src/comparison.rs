@@ -20,7 +20,6 @@ use graven_base::config::toml::{Table, Value};
 use graven_base::config::{Config, ConfigError, OtherTable, read_text, split_key, suggestion};
 use graven_base::stats::{Declaration, Kind};
 use graven_machine::registry::{Registry, parse_file};
-use graven_machine::stats;
 
 /// A parameter whose values are compared with each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,7 +166,7 @@ impl Comparison {
                     self.workloads = Some(names(file, &key, value, &workloads(registry))?);
                 }
                 "metrics" => {
-                    self.metrics = Some(names(file, &key, value, &metrics())?);
+                    self.metrics = Some(names(file, &key, value, &metrics(registry))?);
                 }
                 "threads" => self.threads = Some(counts(file, &key, value)?),
                 "transactions" => self.transactions = Some(count_of(file, &key, value)?),
@@ -311,9 +310,10 @@ fn designs(registry: &Registry) -> Names {
     Names { what: "the name of a design", known: registry.design_names().chain([ALL]).collect() }
 }
 
-fn metrics() -> Names {
+fn metrics(registry: &Registry) -> Names {
     let single = |d: &&Declaration| d.kind != Kind::Digest && !d.name.contains('*');
-    let known = stats::declarations().filter(single).map(|d| d.name).collect();
+    let all = registry.statistics();
+    let known = all.iter().copied().filter(single).map(|d| d.name).collect();
     Names { what: "the name of a statistic", known }
 }
 

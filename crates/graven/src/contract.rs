@@ -136,6 +136,13 @@ fn same_data(
         let spec = spec.map_err(|e| named(&e))?;
         let mut simulation = Simulation::new(&spec).map_err(|e| named(&e))?;
         let digest = simulation.run().map_err(|e| named(&e))?;
+        let counted: Vec<_> = simulation.design_counts().iter().map(|(d, _)| d.name).collect();
+        let declared: Vec<_> = (spec.design.counters)().iter().map(|d| d.name).collect();
+        if counted != declared {
+            return Err(format!(
+                "{design} counts {counted:?}, and its entry declares {declared:?}"
+            ));
+        }
         Ok((digest, simulation.record(digest).to_string()))
     };
     let (digest, record) = run(design)?;

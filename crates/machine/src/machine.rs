@@ -12,7 +12,7 @@ use crate::clock::Event;
 use crate::config::ControllerConfig;
 use crate::controller::MemorySystem;
 use crate::controller::domain::Domain;
-use crate::request::{OrderSeq, ReadPurpose, Token, Write, WriteClass};
+use crate::request::{ReadPurpose, Token, Write, WriteClass, WriteOrder};
 use crate::stats::Counters;
 use crate::trace_event::TraceEvent;
 
@@ -155,7 +155,7 @@ impl Machine {
     }
 
     /// A place in the order of writes that other writes can wait for ([`Write::order`]).
-    pub fn order(&mut self) -> OrderSeq {
+    pub fn order(&mut self) -> WriteOrder {
         self.memory.order()
     }
 

@@ -5,6 +5,7 @@
 
 use graven_base::config::toml::Table;
 use graven_base::config::{Config, ConfigError, OtherTable, Section, suggestion};
+use graven_base::stats::Declaration;
 
 use crate::sim::Spec;
 use crate::workload::WorkloadConfig;
@@ -61,14 +62,58 @@ impl Registry {
     /// Registers a design, with its section of parameters.
     ///
     /// # Panics
-    /// If there is a design of that name: a broken build.
+    /// If there is a design of that name, or if one of its statistics has the name of another that is counted
+    /// otherwise: a broken build.
     pub fn design(&mut self, entry: &'static design::DesignInfo) {
         let taken = self.design_names().any(|name| name == entry.name);
         assert!(!taken, "two designs are called {}", entry.name);
+        self.check_statistics(entry);
         self.designs.push(entry);
         if let Some(make) = entry.section {
             self.section(make);
         }
+    }
+
+    /// One name of a statistic means one kind of number in one unit, whoever counts it.
+    fn check_statistics(&self, entry: &design::DesignInfo) {
+        let of_designs = self.design_statistics();
+        let mut own: Vec<&str> = Vec::new();
+        for new in entry.statistics() {
+            let name = new.name;
+            let design = entry.name;
+            assert!(!own.contains(&name), "{design} declares the statistic {name} twice");
+            assert!(
+                stats::declarations().all(|d| d.name != name),
+                "{design} declares the statistic {name}, which is the machine's"
+            );
+            for known in of_designs.iter().filter(|d| d.name == name) {
+                assert!(
+                    (known.unit, known.kind) == (new.unit, new.kind),
+                    "{design} declares the statistic {name} as {:?} in {:?}; another design as {:?} in {:?}",
+                    new.kind,
+                    new.unit,
+                    known.kind,
+                    known.unit
+                );
+            }
+            own.push(name);
+        }
+    }
+
+    /// The statistics that designs declare, each as the first does that has it.
+    pub fn design_statistics(&self) -> Vec<&'static Declaration> {
+        let mut all: Vec<&'static Declaration> = Vec::new();
+        for declaration in self.designs.iter().flat_map(|entry| entry.statistics()) {
+            if all.iter().all(|known| known.name != declaration.name) {
+                all.push(declaration);
+            }
+        }
+        all
+    }
+
+    /// All statistics, the machine's first.
+    pub fn statistics(&self) -> Vec<&'static Declaration> {
+        stats::declarations().chain(self.design_statistics()).collect()
     }
 
     /// Registers a section of parameters of a mechanism that several designs compose with. A section that is there

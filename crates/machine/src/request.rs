@@ -70,15 +70,15 @@ pub struct Write {
     /// How log data is to be coded, if the module knows DLDC.
     pub codings: Codings,
     /// Reported to the design's `on_durable` when the write is durable.
-    pub token: Token,
+    pub(crate) token: Token,
     /// Its place among ordered writes, from [`super::MemorySystem::order`]; 0 if none waits for it.
-    pub order: OrderSeq,
+    pub(crate) order: OrderSeq,
     /// It may become durable only after every ordered write up to this one; 0: at any time.
-    pub after: OrderSeq,
+    pub(crate) after: OrderSeq,
     /// When it reached its controller, which notes it.
-    pub arrived: Cycle,
+    pub(crate) arrived: Cycle,
     /// Threads whose fences wait for it; bit i is thread i.
-    pub fences: ThreadSet,
+    pub(crate) fences: ThreadSet,
 }
 
 impl Write {
@@ -96,6 +96,18 @@ impl Write {
             arrived: 0,
             fences: 0,
         }
+    }
+
+    /// Of it these words only.
+    #[must_use]
+    pub const fn masked(self, mask: WordMask) -> Write {
+        Write { mask, ..self }
+    }
+
+    /// It, with log data to be coded in these ways.
+    #[must_use]
+    pub const fn coded(self, codings: Codings) -> Write {
+        Write { codings, ..self }
     }
 
     /// It, with a place among the ordered writes.

@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 /// Declaration of one statistic.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declaration {
     /// Its name; `core*.x` stands for one per core, `bank*.x` for one per bank.
     pub name: &'static str,
@@ -31,31 +31,160 @@ pub struct Declaration {
     pub description: &'static str,
 }
 
-/// Declares a set of plain counters: name, kind of number, unit, and what each means.
+/// A set of plain counters, as [`counters!`](crate::counters) declares it.
+pub trait CounterSet: Clone + std::fmt::Debug + Default + 'static {
+    /// Their declarations, in order.
+    fn declarations() -> Vec<&'static Declaration>;
+
+    /// The values, in the order of [`CounterSet::declarations`].
+    fn values(&self) -> Vec<u64>;
+
+    /// Declarations with values.
+    fn counts(&self) -> Counts {
+        Counts(Self::declarations().into_iter().zip(self.values()).collect())
+    }
+}
+
+/// Declares a set of plain counters: name, kind of number, unit, and what each means. A set may include those of the
+/// mechanisms that its owner is built from; they are reached by `AsMut`, too.
+///
+/// ```
+/// graven_base::counters! {
+///     /// What a scan counts.
+///     pub struct Scans {
+///         /// Complete scans of the caches.
+///         scans: Count, "scans";
+///     }
+/// }
+/// graven_base::counters! {
+///     /// What the design counts, its scans included.
+///     pub struct Logs {
+///         /// Log entries created.
+///         log_entries: Count, "entries";
+///     }
+///     includes { scans: Scans }
+/// }
+/// use graven_base::stats::CounterSet;
+/// let mut logs = Logs::default();
+/// logs.log_entries += 2;
+/// AsMut::<Scans>::as_mut(&mut logs).scans += 1;
+/// assert_eq!(logs.counts()["scans"], 1);
+/// assert_eq!(logs.values(), [2, 1]);
+/// ```
 #[macro_export]
 macro_rules! counters {
-    ($(#[doc = $sdoc:literal])* pub struct $set:ident {
-        $($(#[doc = $doc:literal])+ $name:ident: $kind:ident, $unit:literal;)*
-    }) => {
+    (
+        $(#[doc = $sdoc:literal])* pub struct $set:ident {
+            $($(#[doc = $doc:literal])+ $name:ident: $kind:ident, $unit:literal;)*
+        }
+        $(includes { $($part:ident: $Part:ty),+ $(,)? })?
+    ) => {
         $(#[doc = $sdoc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct $set { $($(#[doc = $doc])+ pub $name: u64,)* }
+        pub struct $set {
+            $($(#[doc = $doc])+ pub $name: u64,)*
+            $($(#[doc = concat!("Those of ", stringify!($Part), ".")] pub $part: $Part,)+)?
+        }
 
         impl $set {
-            /// Their declarations, in order.
+            /// Declarations of its own counters, in order.
             pub const DECLARATIONS: &'static [$crate::stats::Declaration] = &[$($crate::stats::Declaration {
                 name: stringify!($name),
                 unit: $unit,
                 kind: $crate::stats::Kind::$kind,
                 description: concat!($($doc),+).trim_ascii(),
             },)*];
+        }
 
-            /// The values, in the order of `DECLARATIONS`.
-            pub fn values(&self) -> Vec<u64> {
-                vec![$(self.$name),*]
+        impl $crate::stats::CounterSet for $set {
+            fn declarations() -> ::std::vec::Vec<&'static $crate::stats::Declaration> {
+                #[allow(unused_mut, reason = "most sets include no others")]
+                let mut all: ::std::vec::Vec<_> = Self::DECLARATIONS.iter().collect();
+                $($(all.extend(<$Part as $crate::stats::CounterSet>::declarations());)+)?
+                all
+            }
+
+            fn values(&self) -> ::std::vec::Vec<u64> {
+                #[allow(unused_mut, reason = "most sets include no others")]
+                let mut all = ::std::vec![$(self.$name),*];
+                $($(all.extend($crate::stats::CounterSet::values(&self.$part));)+)?
+                all
             }
         }
+
+        impl ::std::convert::AsMut<$set> for $set {
+            fn as_mut(&mut self) -> &mut $set {
+                self
+            }
+        }
+
+        $($(impl ::std::convert::AsMut<$Part> for $set {
+            fn as_mut(&mut self) -> &mut $Part {
+                &mut self.$part
+            }
+        })+)?
     };
+}
+
+counters! {
+    /// The counters of what counts nothing.
+    pub struct NoCounters {}
+}
+
+/// Counters by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts(Vec<(&'static Declaration, u64)>);
+
+impl Counts {
+    /// The value of a counter, if there is one of this name.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.0.iter().find(|(declaration, _)| declaration.name == name).map(|&(_, value)| value)
+    }
+
+    /// `a` over `b`; 0 if that is 0.
+    ///
+    /// # Panics
+    /// If there is no such counter.
+    pub fn ratio(&self, a: &str, b: &str) -> f64 {
+        ratio(self[a], self[b])
+    }
+
+    /// Adds other counters, which have other names.
+    pub fn extend(&mut self, others: Counts) {
+        self.0.extend(others.0);
+    }
+
+    /// All, in the order of their declarations.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Declaration, u64)> {
+        self.0.iter().copied()
+    }
+}
+
+impl std::ops::Index<&str> for Counts {
+    type Output = u64;
+
+    /// The value of a counter.
+    ///
+    /// # Panics
+    /// If there is no such counter.
+    fn index(&self, name: &str) -> &u64 {
+        let found = self.0.iter().find(|(declaration, _)| declaration.name == name);
+        &found.unwrap_or_else(|| panic!("no counter is called {name}")).1
+    }
+}
+
+/// `a` over `b`; 0 if that is 0.
+pub fn ratio(a: u64, b: u64) -> f64 {
+    if b == 0 { 0.0 } else { a as f64 / b as f64 }
+}
+
+/// A statistic that is derived from counters when a record is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Derived {
+    /// Its declaration.
+    pub declaration: Declaration,
+    /// Its value; the machine's counters are there beside those of its owner.
+    pub of: fn(&Counts) -> f64,
 }
 
 /// The declaration of a statistic that is derived from others.

@@ -1,9 +1,18 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::LineAddr;
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation, Store};
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+    }
+}
 
 cover_points! {
     AreaWrapped = "area-wrapped", "a record took the slot of an older one";
@@ -27,6 +36,7 @@ pub enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {

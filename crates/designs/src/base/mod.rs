@@ -52,11 +52,12 @@ mod recovery;
 use graven_base::config::Size;
 use graven_base::cost::Costs;
 use graven_base::section;
+use graven_base::stats::CounterSet;
 use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
 use graven_machine::quantities::thread_areas;
 
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters};
 use protocol::Base;
 use recovery::{format, recover};
 
@@ -79,6 +80,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[("base.log_bytes_per_thread", &["3 KB", "4 KB"])],
     cost: Costs::on("silo", |config| vec![thread_areas(config, "base.log_bytes_per_thread")])

@@ -1,5 +1,6 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr};
 use graven_machine::cover_points;
@@ -8,6 +9,29 @@ use graven_machine::request::WriteOrder;
 
 use crate::packed_log::{Kind, Record};
 use crate::{force_write_back, packed_log};
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Stores merged into a log entry that was still buffered.
+        log_entries_merged: Count, "entries";
+        /// Stores for which the design made no entry, and entries that it dropped, because the word did not change.
+        log_entries_ignored: Count, "entries";
+        /// Log entries sent before their time because their line left the caches.
+        log_entries_hurried: Count, "entries";
+        /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
+        log_buffer_max: Gauge, "entries";
+        /// Times a log buffer or a transaction buffer overflowed.
+        log_overflows: Count, "events";
+        /// Records truncated from the log.
+        log_records_truncated: Count, "records";
+        /// Groups of blocks truncated from a packed log.
+        log_groups_truncated: Count, "groups";
+    }
+    includes { scans: force_write_back::Counters, coded: packed_log::Counters }
+}
 
 cover_points! {
     LogWrapped = "log-wrapped", "the log came round, and the torn bit turned";
@@ -91,6 +115,7 @@ impl From<packed_log::Event> for Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {

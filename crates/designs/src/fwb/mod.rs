@@ -133,12 +133,13 @@ mod variants;
 
 use super::force_write_back::ScanPort;
 use graven_base::config::{Config, ConfigError, Size};
+use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::traversal_cycles;
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Plug, plug};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, PluggedDesign, plug};
 use graven_machine::mutants;
 
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters};
 use log::Log;
 use protocol::Fwb;
 use record::LogValues;
@@ -201,6 +202,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format: |context, image| Log::of(context).create(image),
     recover: recovery::recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
         ("fwb.log_bytes", &["2 KB", "3 KB", "4 KB", "6 KB", "16 KB", "64 KB"]),
@@ -305,7 +307,7 @@ mutants! {
 }
 
 /// Only a design that forces lines home by instructions has software.
-fn build(context: &DesignContext) -> Result<Box<dyn Plug>, ConfigError> {
+fn build(context: &DesignContext) -> Result<PluggedDesign, ConfigError> {
     check(context)?;
     let fwb = plug(Fwb::new(context));
     Ok(match context.config.get::<FwbConfig>().write_back {

@@ -362,7 +362,7 @@ impl Hoop {
         }
         let buffered = self.controllers.iter().map(|c| c.evicted.len()).sum();
         port.emit(Event::LineGoesHome { newer_stays, buffered });
-        let write = request::Write { mask, ..request::Write::line(WriteClass::Gc, line, data) };
+        let write = request::Write::line(WriteClass::Gc, line, data).masked(mask);
         port.write_reported(write, Write::Home { controller, line }, 0);
     }
 

@@ -1,12 +1,32 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation};
 
+use crate::out_of_place;
+
 use super::collect::Reason;
 use super::layout::{Record, Sequence, SliceNumber};
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Stores merged into a log entry that was still buffered.
+        log_entries_merged: Count, "entries";
+        /// Of the lines, those read from their home and from elsewhere in parallel.
+        fills_parallel: Count, "lines";
+        /// Memory slices written to an OOP region.
+        slices_written: Count, "slices";
+        /// Words packed into them.
+        slice_words: Count, "words";
+        /// Largest number of lines in a design's eviction buffer.
+        eviction_buffer_max: Gauge, "lines";
+    }
+    includes { collection: out_of_place::Counters }
+}
 
 cover_points! {
     BufferFull = "buffer-full", "a store waited because its slices were on their way";
@@ -83,13 +103,14 @@ pub enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {
         match self {
             Event::WordReplaced => to.count().log_entries_merged += 1,
             Event::WordPacked { entries } => {
-                let max = &mut to.count().mapping_entries_max;
+                let max = &mut to.count().collection.mapping_entries_max;
                 *max = (*max).max(entries as u64);
             }
             Event::BufferFull => to.cover(Cover::BufferFull),
@@ -124,10 +145,12 @@ impl DesignEvent for Event {
                 });
             }
             Event::ClosedEarly => to.cover(Cover::ClosedEarly),
-            Event::WaitedForCollection { cycles } => to.count().gc_stall_cycles += cycles,
+            Event::WaitedForCollection { cycles } => {
+                to.count().collection.gc_stall_cycles += cycles
+            }
             Event::CollectionBegins { controller, blocks, reason, while_open } => {
-                to.count().gc_passes += 1;
-                to.count().gc_on_demand += u64::from(reason != Reason::Period);
+                to.count().collection.gc_passes += 1;
+                to.count().collection.gc_on_demand += u64::from(reason != Reason::Period);
                 to.cover_if(blocks.len() > 1, Cover::SeveralBlocks);
                 to.cover_if(while_open, Cover::CollectedWhileOpen);
                 to.explain(|| {
@@ -137,8 +160,8 @@ impl DesignEvent for Event {
             Event::ChainAcrossBlocks => to.cover(Cover::ChainAcrossBlocks),
             Event::Coalesced => to.cover(Cover::Coalesced),
             Event::UnitRead { found, migrated } => {
-                to.count().gc_words_found += found;
-                to.count().gc_words_migrated += migrated;
+                to.count().collection.gc_words_found += found;
+                to.count().collection.gc_words_migrated += migrated;
             }
             Event::EvictionBufferFull => to.cover(Cover::EvictionBufferFull),
             Event::LineGoesHome { newer_stays, buffered } => {

@@ -124,11 +124,13 @@ pub use recovery::{Work, recover_measured};
 pub use recovery_time::recovery_ns;
 pub use written::write_transactions;
 
-use event::COVER_POINTS;
+use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
+use event::{COVER_POINTS, Counters};
 use protocol::Hoop;
 use recovery::{format, recover};
 
 use graven_base::config::Size;
+use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
@@ -251,6 +253,8 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
+    derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],
     cover_points: COVER_POINTS,
     stress: &[
         ("hoop.oop_buffer_bytes", &["256 B", "384 B"]),

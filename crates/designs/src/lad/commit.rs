@@ -129,7 +129,7 @@ impl<L: UndoLog> Lad<L> {
         }
         port.emit(Event::Drains { line, words: mask });
         let write = request::Write::line(WriteClass::Data, line, data);
-        let write = request::Write { mask, ..write };
+        let write = write.masked(mask);
         port.write_maybe_reported(write, awaited.then_some(Write::Drain(line)), 0);
     }
 

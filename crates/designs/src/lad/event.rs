@@ -1,11 +1,38 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation};
 
 use crate::lalea::ENTRIES;
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Of these, those in vain: the line was stored to again within the transaction.
+        forced_writebacks_in_vain: Count, "lines";
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
+        log_buffer_max: Gauge, "entries";
+        /// Log requests that waited because no block of the log region was free.
+        log_space_waits: Count, "requests";
+        /// Headers of log records, complete with their addresses.
+        log_headers: Count, "headers";
+        /// Largest number of ADR entries that a design used.
+        adr_entries_max: Gauge, "lines";
+        /// ADR entries in use, summed over cycles.
+        adr_entry_cycles: Count, "lines x cycles";
+        /// Times a design found no ADR entry free.
+        adr_overflows: Count, "events";
+        /// Times a log buffer or a transaction buffer overflowed.
+        log_overflows: Count, "events";
+        /// Records truncated from the log.
+        log_records_truncated: Count, "records";
+    }
+}
 
 cover_points! {
     Overflow = "overflow", "a line was logged because it found no place";
@@ -76,12 +103,13 @@ pub enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {
         match self {
             Event::Pushed { line } => {
-                to.count().forced_writebacks += 1;
+                to.count_forced_writebacks(1);
                 to.explain(|| format!("line {} is pushed", line.addr()));
             }
             Event::PushedInVain => {

@@ -78,11 +78,12 @@ mod undo_log;
 mod write_set;
 
 use graven_base::config::Size;
+use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::design::{DesignInfo, Guarantee};
 use graven_machine::mutants;
 
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters};
 use undo_log::{build, format, recover};
 
 choice! {
@@ -193,6 +194,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
         ("controller.adr_entries", &["1", "2", "3", "4", "16"]),

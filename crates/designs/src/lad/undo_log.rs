@@ -10,7 +10,7 @@ use super::protocol::{Lad, Port};
 use graven_base::config::ConfigError;
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_base::surviving::SurvivingImage;
-use graven_machine::design::{DesignContext, Plug, RecoveryReport, plug};
+use graven_machine::design::{DesignContext, PluggedDesign, RecoveryReport, plug};
 
 /// What a transaction's words of a line were before.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +63,8 @@ fn is_load_aware(context: &DesignContext) -> bool {
 }
 
 /// The design with the log of its context.
-pub(super) fn build(context: &DesignContext) -> Result<Box<dyn Plug>, ConfigError> {
-    fn with<L: UndoLog>(context: &DesignContext) -> Result<Box<dyn Plug>, ConfigError> {
+pub(super) fn build(context: &DesignContext) -> Result<PluggedDesign, ConfigError> {
+    fn with<L: UndoLog>(context: &DesignContext) -> Result<PluggedDesign, ConfigError> {
         Ok(plug(Lad::<L>::new(context)?).absorbing().into())
     }
     if is_load_aware(context) {

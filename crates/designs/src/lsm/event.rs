@@ -1,12 +1,34 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr, WordMask};
 use graven_base::time::Cycle;
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation};
 
+use crate::out_of_place;
+
 use super::log::Sequence;
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Stores merged into a log entry that was still buffered.
+        log_entries_merged: Count, "entries";
+        /// Records truncated from the log.
+        log_records_truncated: Count, "records";
+        /// Of the lines, those read from their home and from elsewhere in parallel.
+        fills_parallel: Count, "lines";
+        /// Searches of a design's index in DRAM that threads executed, for their loads and to update it.
+        index_lookups: Count, "searches";
+        /// Nodes of the index that these visited.
+        index_nodes_visited: Count, "nodes";
+    }
+    includes { collection: out_of_place::Counters }
+}
 
 cover_points! {
     FillFromSeveralLines = "fill-from-several-lines", "a line was read from several lines of the log";
@@ -77,6 +99,7 @@ pub enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {
@@ -91,7 +114,7 @@ impl DesignEvent for Event {
             Event::WaitsForSegment => to.cover(Cover::WaitsForSegment),
             Event::SegmentFull => to.cover(Cover::SegmentFull),
             Event::SegmentReused => to.cover(Cover::SegmentReused),
-            Event::Waited { cycles } => to.count().gc_stall_cycles += cycles,
+            Event::Waited { cycles } => to.count().collection.gc_stall_cycles += cycles,
             Event::Appends { thread, entries, at, sequence } => {
                 to.count().log_entries += entries as u64;
                 to.explain(|| {
@@ -103,7 +126,8 @@ impl DesignEvent for Event {
             Event::RangeCut => to.cover(Cover::RangeCut),
             Event::Mapped { ranges } => {
                 let counters = to.count();
-                counters.mapping_entries_max = counters.mapping_entries_max.max(ranges as u64);
+                counters.collection.mapping_entries_max =
+                    counters.collection.mapping_entries_max.max(ranges as u64);
             }
             Event::RecordSent { thread, sequence } => {
                 to.explain(|| format!("thread {thread} sends its commit record ({sequence})"));
@@ -122,8 +146,8 @@ impl DesignEvent for Event {
             Event::OpenSegmentClosed => to.cover(Cover::OpenSegmentCollected),
             Event::CollectionBegins { segments, limit, on_demand, waits } => {
                 let counters = to.count();
-                counters.gc_passes += 1;
-                counters.gc_on_demand += u64::from(on_demand);
+                counters.collection.gc_passes += 1;
+                counters.collection.gc_on_demand += u64::from(on_demand);
                 to.cover_if(waits, Cover::WaitsForAppends);
                 to.explain(|| {
                     format!("a collection of {segments} segments begins, up to transaction {limit}")
@@ -131,8 +155,8 @@ impl DesignEvent for Event {
             }
             Event::NewestChosen { versions, words } => {
                 let counters = to.count();
-                counters.gc_words_found += versions;
-                counters.gc_words_migrated += words;
+                counters.collection.gc_words_found += versions;
+                counters.collection.gc_words_migrated += words;
                 to.cover_if(versions > words, Cover::OlderVersionFound);
             }
             Event::WordsGoHome { line, mask } => {

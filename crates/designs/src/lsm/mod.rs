@@ -82,11 +82,13 @@ mod recovery;
 mod segments;
 
 use graven_base::config::Size;
+use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
 
-use event::COVER_POINTS;
+use crate::out_of_place::{DATA_REDUCTION, FILLS_PARALLEL_SHARE};
+use event::{COVER_POINTS, Counters};
 use log::format;
 use protocol::Lsm;
 use recovery::recover;
@@ -156,6 +158,8 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
+    derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],
     cover_points: COVER_POINTS,
     stress: &[
         (

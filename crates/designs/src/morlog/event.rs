@@ -1,5 +1,6 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LineAddr};
 use graven_machine::cover_points;
@@ -7,6 +8,35 @@ use graven_machine::design::{DesignEvent, Observation};
 
 use crate::packed_log::Record;
 use crate::{force_write_back, packed_log};
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Stores merged into a log entry that was still buffered.
+        log_entries_merged: Count, "entries";
+        /// Stores for which the design made no entry, and entries that it dropped, because the word did not change.
+        log_entries_ignored: Count, "entries";
+        /// Redo entries created: redo data that left an L1, or was found there at a transaction's end.
+        log_redo_entries: Count, "entries";
+        /// Redo entries dropped because their word was stored to again.
+        redo_discarded_stored_again: Count, "entries";
+        /// Redo entries whose data need not be logged because their line had become durable at home.
+        redo_discarded_at_home: Count, "entries";
+        /// Records that tell of such lines, so that older redo data in the log is void.
+        redo_in_place_records: Count, "records";
+        /// Log entries sent before their time because their line left the caches.
+        log_entries_hurried: Count, "entries";
+        /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
+        log_buffer_max: Gauge, "entries";
+        /// Times a log buffer or a transaction buffer overflowed.
+        log_overflows: Count, "events";
+        /// Groups of blocks truncated from a packed log.
+        log_groups_truncated: Count, "groups";
+    }
+    includes { scans: force_write_back::Counters, coded: packed_log::Counters }
+}
 
 cover_points! {
     LogWrapped = "log-wrapped", "the log came round, and the torn bit turned";
@@ -126,6 +156,7 @@ impl From<packed_log::Event> for Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {
@@ -202,7 +233,7 @@ impl DesignEvent for Event {
                 to.cover(Cover::Parked);
                 to.explain(|| format!("{addr} is parked in DRAM; redo entry of {value:#x}"));
             }
-            Event::ParkedRead => to.count().dram_reads += 1,
+            Event::ParkedRead => to.count_dram_read(),
             Event::ParkedGoHome { line } => {
                 to.explain(|| format!("parked words of {line} go home"));
             }

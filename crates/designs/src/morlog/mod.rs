@@ -69,13 +69,14 @@ mod truncation;
 
 use graven_base::config::{Config, ConfigError, Size};
 use graven_base::memory::WORD_BYTES;
+use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::config::{L1Config, traversal_cycles};
-use graven_machine::design::{DesignContext, DesignInfo, Guarantee, Plug, plug};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, PluggedDesign, plug};
 use graven_machine::mutants;
 
 use crate::packed_log::ULOG_MAX;
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters};
 use protocol::Morlog;
 
 choice! {
@@ -141,6 +142,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format: recovery::format,
     recover: recovery::recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
         ("morlog.log_bytes", &["3 KB", "4 KB", "8 KB", "16 KB", "64 KB"]),
@@ -161,7 +163,7 @@ pub const INFO: DesignInfo = DesignInfo {
     ..DesignInfo::DEFAULT
 };
 
-fn build(context: &DesignContext) -> Result<Box<dyn Plug>, ConfigError> {
+fn build(context: &DesignContext) -> Result<PluggedDesign, ConfigError> {
     let morlog = plug(Morlog::new(context)?);
     Ok(morlog.absorbing().with_l1_evictions().with_non_temporal_stores().into())
 }

@@ -155,7 +155,7 @@ impl Morlog {
                 table.leaves(Holder::Parked(line, tx.thread), data.number);
             }
             let write = request::Write::line(WriteClass::Data, line, content);
-            let write = request::Write { mask, ..write };
+            let write = write.masked(mask);
             port.write_reported(write, Write::Data(data), port.bypass_cycles());
         }
     }

@@ -294,7 +294,7 @@ impl AbsorbingDesign for Morlog {
         let data = self.cached_words_leave(port, line, mask, false);
         if mask != WordMask::MAX && !self.mutants.has(Mutant::ParkedWordsLeave) {
             let write = request::Write::line(WriteClass::Data, line, *content);
-            let write = request::Write { mask, ..write }.after(after);
+            let write = write.masked(mask).after(after);
             port.write_reported(write, Write::Data(data), 0);
             return WritebackAction::Absorb;
         }

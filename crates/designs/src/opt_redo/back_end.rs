@@ -198,7 +198,7 @@ impl OptRedo {
             let Update { line, words, data } = batch.updates[batch.sent];
             port.emit(Event::UpdateSent { line, words });
             let write = request::Write::line(WriteClass::Gc, line, data);
-            port.write_reported(request::Write { mask: words, ..write }, Write::Update, 0);
+            port.write_reported(write.masked(words), Write::Update, 0);
             batch.sent += 1;
         }
         if batch.is_home() {

@@ -1,11 +1,37 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation};
 
 use super::protocol::Hold;
 use crate::victims;
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Stores merged into a log entry that was still buffered.
+        log_entries_merged: Count, "entries";
+        /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
+        log_buffer_max: Gauge, "entries";
+        /// Times a log buffer or a transaction buffer overflowed.
+        log_overflows: Count, "events";
+        /// Records truncated from the log.
+        log_records_truncated: Count, "records";
+        /// In-place updates of home words from buffered log data.
+        in_place_updates: Count, "words";
+        /// Words of updates that were not written home because the same batch had newer ones.
+        log_words_combined: Count, "words";
+        /// Batches of committed transactions that were checkpointed from the log.
+        checkpoints: Count, "batches";
+        /// Times a design waited until a group of writes was durable before it sent the next: records before a commit record, data before a truncation.
+        ordering_points: Count, "events";
+    }
+    includes { victims: victims::Counters }
+}
 
 cover_points! {
     LogBufferFull = "log-buffer-full", "a store waited for an entry of the log buffer";
@@ -69,6 +95,7 @@ pub enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {

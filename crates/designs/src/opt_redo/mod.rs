@@ -87,10 +87,11 @@ mod recovery;
 
 use graven_base::config::Size;
 use graven_base::section;
+use graven_base::stats::CounterSet;
 use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
 
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters};
 use protocol::OptRedo;
 use recovery::{format, recover};
 
@@ -170,6 +171,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
         ("opt-redo.log_bytes_per_thread", &["13 KB", "16 KB", "32 KB"]),

@@ -1,8 +1,25 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::memory::LineAddr;
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation};
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Stores merged into a log entry that was still buffered.
+        log_entries_merged: Count, "entries";
+        /// Log entries sent before their time because their line left the caches.
+        log_entries_hurried: Count, "entries";
+        /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
+        log_buffer_max: Gauge, "entries";
+        /// Records truncated from the log.
+        log_records_truncated: Count, "records";
+    }
+}
 
 cover_points! {
     HeaderForced = "header-forced", "a line left while its header was being collected";
@@ -48,6 +65,7 @@ pub(super) enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {

@@ -78,10 +78,11 @@ mod recovery;
 
 use graven_base::config::Size;
 use graven_base::section;
+use graven_base::stats::CounterSet;
 use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
 
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters};
 use protocol::OptUndo;
 use record::ENTRIES_MAX;
 use recovery::{format, recover};
@@ -107,6 +108,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[(
         "opt-undo.entries_per_record+opt-undo.log_bytes_per_thread",

@@ -1,12 +1,30 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE};
 use graven_base::time::Cycle;
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation};
 
+use crate::out_of_place;
+
 use super::journal::Of;
 use super::layout::Slot;
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Records truncated from the log.
+        log_records_truncated: Count, "records";
+        /// Translations that a core's TLB lacked, of those that carry a design's metadata.
+        translation_misses: Count, "accesses";
+        /// Times a line's newest version got another place in memory than the one before.
+        lines_remapped: Count, "lines";
+    }
+    includes { collection: out_of_place::Counters }
+}
 
 cover_points! {
     EvictedBeforeCommit = "evicted-before-commit", "a line with uncommitted words went to the place that is not committed";
@@ -92,18 +110,19 @@ pub(super) enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {
         match self {
             Event::PageAllotted { in_use, reused } => {
-                let max = &mut to.count().mapping_entries_max;
+                let max = &mut to.count().collection.mapping_entries_max;
                 *max = (*max).max(in_use as u64);
                 to.cover_if(reused, Cover::ShadowPageReused);
             }
             Event::StoreWaitsForPage => to.cover(Cover::StoreWaitsForPage),
             Event::StoreWaited { cycles } | Event::RecordWaited { cycles } => {
-                to.count().gc_stall_cycles += cycles;
+                to.count().collection.gc_stall_cycles += cycles;
             }
             Event::StoreWhileRecorded => to.cover(Cover::StoreWhileRecorded),
             Event::Flipped => to.count().lines_remapped += 1,
@@ -123,9 +142,9 @@ impl DesignEvent for Event {
             }
             Event::ReadFromShadow => to.cover(Cover::ReadFromShadow),
             Event::ReadAgain => to.cover(Cover::ReadAgain),
-            Event::Flushed => to.count().forced_writebacks += 1,
+            Event::Flushed => to.count_forced_writebacks(1),
             Event::SharedLineCommitted { dirty } => {
-                to.count().forced_writebacks += u64::from(dirty);
+                to.count_forced_writebacks(u64::from(dirty));
                 to.count().lines_remapped += 1;
                 to.cover(Cover::SharedLineCommitted);
                 to.cover_if(!dirty, Cover::SharedLineInMemory);
@@ -148,21 +167,21 @@ impl DesignEvent for Event {
                 to.explain(|| format!("the record of thread {thread}'s commit is durable"));
             }
             Event::CheckpointBegins { upto, on_demand } => {
-                to.count().gc_passes += 1;
-                to.count().gc_on_demand += u64::from(on_demand);
+                to.count().collection.gc_passes += 1;
+                to.count().collection.gc_on_demand += u64::from(on_demand);
                 to.cover(Cover::Checkpoint);
                 to.explain(|| format!("checkpoint of the journal up to entry {upto}"));
             }
             Event::Truncated { entries } => to.count().log_records_truncated += entries,
             Event::FreedUncopied => to.cover(Cover::FreedUncopied),
             Event::ConsolidationBegins { slot, lines, on_demand } => {
-                to.count().gc_passes += 1;
-                to.count().gc_on_demand += u64::from(on_demand);
+                to.count().collection.gc_passes += 1;
+                to.count().collection.gc_on_demand += u64::from(on_demand);
                 to.explain(|| format!("shadow page {slot} is consolidated: lines {lines:#b}"));
             }
             Event::LineCopied => {
-                to.count().gc_words_found += WORDS_PER_LINE as u64;
-                to.count().gc_words_migrated += WORDS_PER_LINE as u64;
+                to.count().collection.gc_words_found += WORDS_PER_LINE as u64;
+                to.count().collection.gc_words_migrated += WORDS_PER_LINE as u64;
             }
             Event::ConsolidationStopped => to.cover(Cover::ConsolidationStopped),
             Event::Consolidated => to.cover(Cover::Consolidated),

@@ -294,7 +294,7 @@ impl Osp {
         let layout = self.journal.layout;
         let line = layout.table_bitmap(slots[0]).line();
         let empty = request::Write::line(WriteClass::Gc, line, [0; WORDS_PER_LINE]);
-        let mut write = request::Write { mask: 0, ..empty };
+        let mut write = empty.masked(0);
         let ahead = self.mutants.has(Mutant::CheckpointAhead);
         let bits = |page: &Page| if ahead { page.committed } else { page.durable };
         for &slot in slots {

@@ -99,13 +99,15 @@ mod recovery;
 mod tlb;
 mod write_set;
 
-use event::COVER_POINTS;
+use crate::out_of_place::DATA_REDUCTION;
+use event::{COVER_POINTS, Counters};
 use journal::JOURNAL_BYTES_MIN;
 use layout::SHADOW_PAGES_MAX;
 use protocol::Osp;
 use recovery::{format, recover};
 
 use graven_base::config::Size;
+use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
 use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
@@ -226,6 +228,8 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
+    derived: &[DATA_REDUCTION],
     cover_points: COVER_POINTS,
     stress: &[
         ("osp.page_bytes", &["128 B", "256 B", "4 KB"]),

@@ -1,7 +1,36 @@
 //! What happens when records are coded, counted.
 
 use graven_base::codecs::dldc;
+use graven_base::counters;
 use graven_machine::design::{DesignEvent, Observation};
+
+counters! {
+    /// What is counted of the words of a packed log.
+    pub struct Counters {
+        /// Words of undo and redo data logged under SLDE.
+        log_words: Count, "words";
+        /// Entries of which one word was coded by DLDC, so that only its dirty bytes were logged.
+        log_entries_differential: Count, "entries";
+        /// Log words whose dirty bytes have DLDC pattern 000 (all zero; MorLog Table II).
+        dldc_pattern_000: Count, "words";
+        /// Log words whose dirty bytes have DLDC pattern 001 (a 2-bit number, sign-extended, in each byte; MorLog Table II).
+        dldc_pattern_001: Count, "words";
+        /// Log words whose dirty bytes have DLDC pattern 010 (a 4-bit number, sign-extended, in each byte; MorLog Table II).
+        dldc_pattern_010: Count, "words";
+        /// Log words whose dirty bytes have DLDC pattern 011 (one byte, sign-extended; MorLog Table II).
+        dldc_pattern_011: Count, "words";
+        /// Log words whose dirty bytes have DLDC pattern 100 (two bytes, sign-extended; MorLog Table II).
+        dldc_pattern_100: Count, "words";
+        /// Log words whose dirty bytes have DLDC pattern 101 (four bytes, sign-extended; MorLog Table II).
+        dldc_pattern_101: Count, "words";
+        /// Log words whose dirty bytes have DLDC pattern 110 (the high half of each byte; MorLog Table II).
+        dldc_pattern_110: Count, "words";
+        /// Log words whose dirty bytes have DLDC pattern 111 (all but the lowest byte, which is zero; MorLog Table II).
+        dldc_pattern_111: Count, "words";
+        /// Log words whose dirty bytes have no pattern.
+        dldc_pattern_none: Count, "words";
+    }
+}
 
 /// What happens. A design's own event has it as a part, and forwards it to [`Event::observe`].
 #[derive(Clone, Copy, Debug)]
@@ -18,18 +47,22 @@ pub enum Event {
 
 impl Event {
     /// Counts it: which pattern the dirty bytes of each word have (MorLog Table II, last column).
-    pub fn observe<E: DesignEvent>(self, to: &mut Observation<'_, E>) {
+    pub fn observe<E>(self, to: &mut Observation<'_, E>)
+    where
+        E: DesignEvent,
+        E::Counters: AsMut<Counters>,
+    {
         let Event::Coded { undo, redo, dirty, is_differential } = self;
-        to.count().log_entries_differential += u64::from(is_differential);
+        let counters = to.count().as_mut();
+        counters.log_entries_differential += u64::from(is_differential);
         for word in undo.into_iter().chain([redo]) {
-            count_pattern(to, word, dirty);
+            count_pattern(counters, word, dirty);
         }
     }
 }
 
 /// Counts which pattern the dirty bytes of a word have.
-fn count_pattern<E: DesignEvent>(to: &mut Observation<'_, E>, word: u64, dirty: u8) {
-    let c = to.count();
+fn count_pattern(c: &mut Counters, word: u64, dirty: u8) {
     c.log_words += 1;
     let pattern = dldc::measure(word, dirty).0;
     *match pattern {

@@ -54,7 +54,7 @@ mod send;
 mod tests;
 
 pub use cost::{dirty_flags, entry_bits};
-pub use event::Event;
+pub use event::{Counters, Event};
 pub use read::bytes_of;
 pub use record::{Kind, Record, ULOG_BITS, ULOG_MAX, dirty_bytes};
 pub use send::Packer;

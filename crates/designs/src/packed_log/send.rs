@@ -100,7 +100,7 @@ impl Packer {
             let DataBlock { line, codings, .. } = std::mem::replace(block, DataBlock::EMPTY);
             order = port.order();
             let write = Write::line(WriteClass::Log, self.log.data(group).line(), line);
-            let write = Write { codings, ..write.ordered(order) };
+            let write = write.ordered(order).coded(codings);
             port.write_reported(write, report(order), port.bypass_cycles());
             group += 1;
         };

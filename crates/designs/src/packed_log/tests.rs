@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::record::Metadata;
 use super::{
-    Event, Faults, GROUP_BYTES, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of, dirty_bytes,
+    Counters, Event, Faults, GROUP_BYTES, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of,
+    dirty_bytes,
 };
 use graven_base::memory::{Addr, Image};
 use graven_base::surviving::SurvivingImage;
@@ -27,6 +28,7 @@ impl From<Event> for SenderEvent {
 }
 
 impl DesignEvent for SenderEvent {
+    type Counters = Counters;
     type Cover = NoCover;
 
     fn observe(self, to: &mut Observation<'_, SenderEvent>) {

@@ -1,11 +1,49 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::memory::{LineAddr, WordMask};
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation};
 
 use super::protocol::Hold;
 use crate::victims;
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Stores merged into a log entry that was still buffered.
+        log_entries_merged: Count, "entries";
+        /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
+        log_buffer_max: Gauge, "entries";
+        /// Largest number of log requests in a controller's log queue.
+        log_queue_max: Gauge, "requests";
+        /// Log requests that found the log queue full and waited outside it.
+        log_queue_full: Count, "requests";
+        /// Log requests that waited because no block of the log region was free.
+        log_space_waits: Count, "requests";
+        /// Headers of log records, complete with their addresses.
+        log_headers: Count, "headers";
+        /// Of these, those that were never written to PM: their updates were at home before.
+        log_headers_avoided: Count, "headers";
+        /// Largest number of ADR entries that a design used.
+        adr_entries_max: Gauge, "lines";
+        /// ADR entries in use, summed over cycles.
+        adr_entry_cycles: Count, "lines x cycles";
+        /// Times a design found no ADR entry free.
+        adr_overflows: Count, "events";
+        /// Times a log buffer or a transaction buffer overflowed.
+        log_overflows: Count, "events";
+        /// Records truncated from the log.
+        log_records_truncated: Count, "records";
+        /// In-place updates of home words from buffered log data.
+        in_place_updates: Count, "words";
+        /// Times a design waited until a group of writes was durable before it sent the next: records before a commit record, data before a truncation.
+        ordering_points: Count, "events";
+    }
+    includes { victims: victims::Counters }
+}
 
 cover_points! {
     StoreMerged = "store-merged", "a store went into an entry of the log buffer that its line had";
@@ -100,6 +138,7 @@ pub enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {

@@ -23,7 +23,7 @@ impl Redu {
             }
             port.emit(Event::UpdateSent { line, words, shared });
             let write = request::Write::line(WriteClass::Data, line, port.cached_line(line));
-            let write = request::Write { mask: words, ..write };
+            let write = write.masked(words);
             port.write_reported(write, Write::Update { id }, 0);
         }
     }

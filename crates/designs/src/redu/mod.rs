@@ -99,10 +99,11 @@ mod transaction;
 
 use graven_base::config::Size;
 use graven_base::section;
+use graven_base::stats::CounterSet;
 use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
 
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters};
 use protocol::Redu;
 use record::RECORD_BYTES;
 use recovery::{format, recover};
@@ -217,6 +218,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
         ("redu.load_aware_allocation", &["true"]),

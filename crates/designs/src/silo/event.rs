@@ -1,8 +1,29 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
+use graven_base::counters;
 use graven_base::memory::Addr;
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation, Store};
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+        /// Stores merged into a log entry that was still buffered.
+        log_entries_merged: Count, "entries";
+        /// Stores for which the design made no entry, and entries that it dropped, because the word did not change.
+        log_entries_ignored: Count, "entries";
+        /// Log entries discarded because their line had reached PM.
+        log_entries_discarded: Count, "entries";
+        /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
+        log_buffer_max: Gauge, "entries";
+        /// Times a log buffer or a transaction buffer overflowed.
+        log_overflows: Count, "events";
+        /// In-place updates of home words from buffered log data.
+        in_place_updates: Count, "words";
+    }
+}
 
 cover_points! {
     Overflow = "overflow", "undo records of an open transaction left for the log area";
@@ -45,6 +66,7 @@ pub enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {

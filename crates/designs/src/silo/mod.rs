@@ -56,10 +56,11 @@ mod recovery;
 
 use graven_base::config::Size;
 use graven_base::section;
+use graven_base::stats::CounterSet;
 use graven_machine::design::{DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
 
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters};
 use protocol::Silo;
 use recovery::recover;
 
@@ -87,6 +88,7 @@ pub const INFO: DesignInfo = DesignInfo {
     build: |context| Ok(plug(Silo::new(context)?).into()),
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
         ("silo.log_buffer_entries", &["1", "2", "3", "5", "20"]),

@@ -1,9 +1,18 @@
 //! What happens in both ways of logging: what is counted of it, which cover points it reaches, what a timeline says.
 
 use super::log::{Appended, Record};
+use graven_base::counters;
 use graven_base::memory::Addr;
 use graven_machine::cover_points;
 use graven_machine::design::{DesignEvent, Observation};
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Log entries created.
+        log_entries: Count, "entries";
+    }
+}
 
 cover_points! {
     LogWrapped = "log-wrapped", "a record took the slot of an older one";
@@ -33,6 +42,7 @@ pub(super) enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {

@@ -16,13 +16,14 @@
 //! **Recovery** reads each log from the head on and writes the words of transactions whose commit record is there,
 //! oldest first.
 
-use super::event::{COVER_POINTS, Event};
+use super::event::{COVER_POINTS, Counters, Event};
 use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, WORD_BYTES};
+use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
     self, Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
@@ -77,6 +78,7 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     stress: &[
         ("software_log.log_bytes_per_thread", &["2 KB", "2112", "3 KB"]),

@@ -15,13 +15,14 @@
 //! **Recovery** writes the old words of the records from the head on back, newest first. Open transactions have no word
 //! in common, so the order of threads does not matter.
 
-use super::event::{COVER_POINTS, Event};
+use super::event::{COVER_POINTS, Counters, Event};
 use super::log::{Area, Log, Record};
 use super::write_set::{Found, WriteSet};
 use super::{Forcing, Logging, SoftwareLogConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::ids::ThreadId;
 use graven_base::memory::Addr;
+use graven_base::stats::CounterSet;
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{
     self, Code, Design, DesignContext, DesignInfo, Guarantee, Mutants, OpAction, RecoveryReport,
@@ -80,6 +81,7 @@ pub const INFO: DesignInfo = DesignInfo {
     recover,
     mutants: Mutant::NAMED,
     // The others are states of a redo log.
+    counters: Counters::declarations,
     cover_points: COVER_POINTS.split_at(3).0,
     stress: STRESS,
     ..DesignInfo::DEFAULT

@@ -52,7 +52,7 @@ impl Bench {
     /// A write reaches the controller at a cycle.
     pub fn write(&mut self, at: Cycle, write: Write, token: Token) {
         let delay = at.checked_sub(self.system.shared.now).expect("requests lie in the future");
-        self.system.write(Write { token, ..write }, delay);
+        self.system.write_reported(write, token, delay);
     }
 
     /// Handles everything there is, noting when things are reported.

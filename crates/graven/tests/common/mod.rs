@@ -21,6 +21,7 @@ use graven::design::DesignInfo;
 use graven::memory::{Addr, Image};
 use graven::program::{Load, Memory, Program, Ptr, spawn};
 use graven::sim::{CrashOptions, Simulation, Spec};
+use graven::stats::{Counts, Stats};
 use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -34,6 +35,26 @@ pub fn registry() -> &'static Registry {
 /// The design of a name.
 pub fn find(name: &str) -> Result<&'static DesignInfo, ConfigError> {
     registry().find_design(name)
+}
+
+/// The statistics of a run, with all counters by name.
+pub struct Statistics {
+    /// The machine's and the design's.
+    pub counters: Counts,
+    machine: Stats,
+}
+
+impl std::ops::Deref for Statistics {
+    type Target = Stats;
+
+    fn deref(&self) -> &Stats {
+        &self.machine
+    }
+}
+
+/// The statistics of a simulation so far.
+pub fn statistics(simulation: &Simulation) -> Statistics {
+    Statistics { counters: simulation.counts(), machine: simulation.stats().clone() }
 }
 
 /// Does the same with each of some items, on as many threads as the host has cores: for tests that take minutes.

@@ -1,10 +1,10 @@
 //! A transaction over so many lines, for arithmetic on what it costs.
 
 use super::registry;
+use super::{Statistics, statistics};
 use graven::config::Config;
 use graven::memory::Image;
 use graven::program::{Load, Memory, Program, spawn};
-use graven::stats::Stats;
 use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 
 use super::shared_lines::word;
@@ -54,13 +54,13 @@ impl Workload for Sweep {
 }
 
 /// The only transaction of a design on Silo's machine with these settings; what it came to.
-pub fn sweep(design: &str, lines: &str, settings: &[(&str, &str)]) -> (Config, Stats) {
+pub fn sweep(design: &str, lines: &str, settings: &[(&str, &str)]) -> (Config, Statistics) {
     let mut config = registry().machine("silo").expect("the preset loads");
     for (key, value) in [("workload.operations_per_transaction", lines)].iter().chain(settings) {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
     let mut simulation = simulation(&config, design, &SWEEP, 1, 1, 0);
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    let stats = simulation.stats().clone();
+    let stats = statistics(&simulation);
     (config, stats)
 }

@@ -8,6 +8,7 @@ use crate::common::campaign::{Campaign, demand, demand_enough_room};
 use crate::common::find;
 use crate::common::registry;
 use crate::common::shared_lines::SHARED_LINES;
+use crate::common::statistics;
 use crate::common::{CELLS, simulation};
 use graven::config::ControllerConfig;
 use graven::design::MutantSet;
@@ -87,24 +88,24 @@ fn each_store_costs_a_record_and_a_line_and_a_commit_takes_the_path() {
     let config = registry().machine("silo").expect("the preset loads");
     let mut simulation = simulation(&config, "base", &SHARED_LINES, 1, 28, 1);
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    let (stats, path) = (simulation.stats(), config.get::<ControllerConfig>().bypass_cycles);
+    let (stats, path) = (statistics(&simulation), config.get::<ControllerConfig>().bypass_cycles);
     let c = &stats.counters;
-    assert_eq!(c.log_entries, c.transactional_stores);
-    assert_eq!(c.log_bytes_written, 32 * (c.transactional_stores + 28));
-    assert_eq!(c.controller_write_requests_data, c.transactional_stores);
-    assert_eq!(c.forced_writebacks, c.transactional_stores);
-    assert_eq!(c.written_bytes_data, 64 * c.transactional_stores);
+    assert_eq!(c["log_entries"], c["transactional_stores"]);
+    assert_eq!(c["log_bytes_written"], 32 * (c["transactional_stores"] + 28));
+    assert_eq!(c["controller_write_requests_data"], c["transactional_stores"]);
+    assert_eq!(c["forced_writebacks"], c["transactional_stores"]);
+    assert_eq!(c["written_bytes_data"], 64 * c["transactional_stores"]);
     let values = stats.record(2000, 0, 0);
     let value = |name| match values.iter().find(|(n, _)| n == name) {
         Some((_, Value::Number(value))) => *value,
         other => panic!("{name} is {other:?}"),
     };
-    let per_transaction = (c.log_bytes_written + c.written_bytes_data) as f64 / 28.0;
+    let per_transaction = (c["log_bytes_written"] + c["written_bytes_data"]) as f64 / 28.0;
     assert_eq!(value("written_bytes_per_transaction"), per_transaction);
     let energy = value("read_energy_pj") + value("write_energy_pj");
     assert!((value("pm_energy_pj") - energy).abs() < 1e-3, "{energy} pJ, but for rounding");
-    let reached = c.llc_hits + c.llc_misses;
-    assert_eq!(value("llc_miss_ratio"), c.llc_misses as f64 / reached as f64);
+    let reached = c["llc_hits"] + c["llc_misses"];
+    assert_eq!(value("llc_miss_ratio"), c["llc_misses"] as f64 / reached as f64);
     assert_eq!(stats.commit_latency.max(), u64::from(path));
 }
 

@@ -12,7 +12,7 @@ use graven::memory::{Addr, Image};
 
 use graven::program::{Load, Memory, Program, Ptr, spawn};
 use graven::sim::{CrashOptions, Simulation, Spec};
-use graven::stats::Counters;
+use graven::stats::Counts;
 use graven::workload::{BrokenInvariant, Request, Workload, WorkloadInfo};
 
 const VARIANTS: [&str; 3] = ["fwb-crade", "fwb-unsafe", "fwb-slde"];
@@ -100,7 +100,7 @@ fn count(
     workload: &'static WorkloadInfo,
     seed: u64,
     settings: &[(&str, &str)],
-) -> Counters {
+) -> Counts {
     let mut config = registry().machine("morlog").expect("the preset loads");
     for (key, value) in settings {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
@@ -111,7 +111,7 @@ fn count(
     let spec = Spec { config, design, workload, threads: 1, transactions: 1, seed, crash_options };
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.stats().counters.clone()
+    simulation.counts()
 }
 
 /// `morlog-fwb-per-write-log` (§II-B): an entry per store; only stores at a distance of less than N, the entries of
@@ -123,9 +123,9 @@ fn every_store_makes_an_entry_unless_the_one_before_is_still_in_the_buffer() {
             let settings = [("fwb.log_buffer_entries", setting)];
             let c = count("fwb-crade", &AT_A_DISTANCE, between, &settings);
             let merged = u64::from(between + 1 < entries);
-            assert_eq!(c.transactional_stores, between + 2);
+            assert_eq!(c["transactional_stores"], between + 2);
             assert_eq!(
-                (c.log_entries, c.log_entries_merged),
+                (c["log_entries"], c["log_entries_merged"]),
                 (between + 2 - merged, merged),
                 "{entries} entries, {between} stores between"
             );
@@ -137,36 +137,36 @@ fn every_store_makes_an_entry_unless_the_one_before_is_still_in_the_buffer() {
 #[test]
 fn stores_that_change_nothing_leave_no_entry_where_there_are_dirty_flags() {
     let c = count("fwb-slde", &SILENT, 0, &[]);
-    assert_eq!((c.log_entries, c.log_entries_ignored, c.log_bytes_written), (0, 16, 0));
+    assert_eq!((c["log_entries"], c["log_entries_ignored"], c["log_bytes_written"]), (0, 16, 0));
     let c = count("fwb-crade", &SILENT, 0, &[]);
-    assert_eq!((c.log_entries, c.log_entries_ignored), (16, 0));
+    assert_eq!((c["log_entries"], c["log_entries_ignored"]), (16, 0));
     // The entries leave without a trace; the transaction still has a commit record, in a block of its own.
     let c = count("fwb-slde", &THERE_AND_BACK, 0, &[]);
-    assert_eq!((c.log_entries, c.log_entries_merged, c.log_entries_ignored), (16, 16, 16));
-    assert_eq!(c.log_bytes_written, 64);
+    assert_eq!((c["log_entries"], c["log_entries_merged"], c["log_entries_ignored"]), (16, 16, 16));
+    assert_eq!(c["log_bytes_written"], 64);
     let c = count("fwb-crade", &THERE_AND_BACK, 0, &[]);
-    assert_eq!((c.log_entries, c.log_entries_merged, c.log_entries_ignored), (16, 16, 0));
+    assert_eq!((c["log_entries"], c["log_entries_merged"], c["log_entries_ignored"]), (16, 16, 0));
 }
 
 /// Sixteen entries and their commit record: five metadata blocks and four of data, if the buffer fills up first.
 #[test]
 fn four_records_that_leave_together_share_two_blocks() {
     let c = count("fwb-crade", &AT_A_DISTANCE, 15, &[("fwb.log_buffer_entries", "44")]);
-    assert_eq!((c.log_entries, c.log_entries_merged), (16, 1));
-    assert_eq!(c.log_bytes_written, (5 + 4) * 64);
+    assert_eq!((c["log_entries"], c["log_entries_merged"]), (16, 1));
+    assert_eq!(c["log_bytes_written"], (5 + 4) * 64);
     let one_by_one = [("fwb.log_buffer_entries", "0")];
     let c = count("fwb-crade", &AT_A_DISTANCE, 15, &one_by_one);
-    assert_eq!((c.log_entries, c.log_entries_merged), (17, 0));
-    assert_eq!(c.log_bytes_written, (17 * 2 + 1) * 64, "a group each; a commit has no data");
+    assert_eq!((c["log_entries"], c["log_entries_merged"]), (17, 0));
+    assert_eq!(c["log_bytes_written"], (17 * 2 + 1) * 64, "a group each; a commit has no data");
 }
 
 #[test]
 fn log_words_are_coded_by_dirty_bytes_under_slde_only() {
     let slde = count("fwb-slde", &AT_A_DISTANCE, 8, &[]);
-    assert_eq!((slde.log_words, slde.log_entries), (2 * slde.log_entries, 9));
-    assert_eq!(slde.log_entries_differential, 9, "one byte of each has changed");
+    assert_eq!((slde["log_words"], slde["log_entries"]), (2 * slde["log_entries"], 9));
+    assert_eq!(slde["log_entries_differential"], 9, "one byte of each has changed");
     let crade = count("fwb-crade", &AT_A_DISTANCE, 8, &[]);
-    assert_eq!((crade.log_words, crade.log_entries), (0, 9));
+    assert_eq!((crade["log_words"], crade["log_entries"]), (0, 9));
 }
 
 /// `morlog-cfg-fwb-unsafe-buffer` (§VI-A): 16 + 32 entries exceed the bound.

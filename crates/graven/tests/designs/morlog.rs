@@ -25,7 +25,7 @@ use graven::lab::litmus::{Litmus, parse};
 use graven::memory::{Addr, Image};
 use graven::program::{Disturbance, Op, Program, Ptr};
 use graven::sim::{CrashOptions, Observer, SimError, Simulation, Spec};
-use graven::stats::Counters;
+use graven::stats::Counts;
 use graven::time::{Cycle, NEVER};
 use graven::trace_event::TraceEvent;
 use graven::workload::{BrokenInvariant, Workload};
@@ -225,7 +225,7 @@ fn read_log(peek: &impl Fn(Addr) -> u64, log: usize, start: Addr, groups: u64) -
 /// What was seen in one look.
 struct Seen {
     notes: Vec<String>,
-    counters: Counters,
+    counters: Counts,
     /// What the logs hold, from their heads on.
     records: Vec<Record>,
     /// Heads of the logs.
@@ -252,7 +252,7 @@ impl Seen {
     /// Undo+redo entries, merged stores, redo entries.
     fn entries(&self) -> (u64, u64, u64) {
         let c = &self.counters;
-        (c.log_entries, c.log_entries_merged, c.log_redo_entries)
+        (c["log_entries"], c["log_entries_merged"], c["log_redo_entries"])
     }
 
     fn says(&self, what: &str) -> bool {
@@ -287,7 +287,7 @@ impl Looker {
                 (0..threads).map(|t| (context.thread_area(t, share), share)).collect()
             }
         };
-        let counters = simulation.stats().counters.clone();
+        let counters = simulation.counts();
         let cycle = simulation.machine().now();
         let mut crash = simulation.crash();
         let words = || (0..4).flat_map(|line| (0..8).map(move |word| at(line, word)));
@@ -419,7 +419,7 @@ fn stores_to_a_ulog_word_leave_one_redo_entry() {
     let seen = told(&[], &format!("begin; A=1; wait 40; {}end", more.concat()));
     assert_eq!(seen.entries(), (1, 0, 1));
     assert_eq!(seen.log()[..2], [(UNDO_REDO, a, vec![0, 1]), (REDO, a, vec![49])]);
-    assert_eq!(seen.counters.transactional_stores, 49);
+    assert_eq!(seen.counters["transactional_stores"], 49);
 }
 
 /// Write distance: entries of other words push the first one out of a small buffer, long before its time.
@@ -499,7 +499,7 @@ fn a_line_that_another_core_takes_leaves_its_redo_data() {
     assert_eq!((seen[0].recovered[&a], seen[0].recovered[&b]), (0, 7));
     // The first core's line has no states any more: a second entry, and the redo entry is superseded.
     assert!(seen[1].says("undo+redo entry of 0x1000: 0x2 -> 0x3"));
-    assert_eq!(seen[1].counters.redo_discarded_stored_again, 1);
+    assert_eq!(seen[1].counters["redo_discarded_stored_again"], 1);
     assert_eq!(seen[1].recovered[&a], 3);
 }
 
@@ -512,7 +512,7 @@ fn threads_of_one_core_take_lines_over_from_each_other() {
     let seen = watch(&[("core.count", "1"), ("core.threads_per_core", "2")], &[one, other]);
     let end = seen.last().expect("an end");
     assert_eq!((end.recovered[&a], end.recovered[&b]), (3, 8));
-    assert_eq!(end.counters.log_entries, 3, "0 -> 1, 2 -> 3; 0 -> 7");
+    assert_eq!(end.counters["log_entries"], 3, "0 -> 1, 2 -> 3; 0 -> 7");
 }
 
 // ---- Fig. 2 and Fig. 11 --------------------------------------------------------------------------
@@ -560,15 +560,15 @@ fn figure_11_step_by_step() {
         assert_eq!(write_b1.recovered[&a], 0);
         // Write A2: ULog, no entry. (The paper has ULog in the step before, too: it is URLog there.)
         assert!(write_a2.says("is ULog"));
-        assert_eq!(write_a2.counters.log_entries, write_b1.counters.log_entries);
-        assert_eq!(write_a2.counters.log_redo_entries, 0);
+        assert_eq!(write_a2.counters["log_entries"], write_b1.counters["log_entries"]);
+        assert_eq!(write_a2.counters["log_redo_entries"], 0);
         // Write C1 is silent: no entry. A out of the L1: a redo entry.
-        assert_eq!(write_c1.counters.log_entries_ignored, 1);
+        assert_eq!(write_c1.counters["log_entries_ignored"], 1);
         assert!(!write_c1.says("entry of 0x1080") && write_c1.says("redo entry of 0x1000"));
-        assert_eq!(write_c1.counters.log_redo_entries, 1);
+        assert_eq!(write_c1.counters["log_redo_entries"], 1);
         assert_eq!(write_c1.survives[&a], 0);
         // A out of the LLC: the data is written, the redo entry need not be.
-        assert_eq!(llc.counters.redo_discarded_at_home, 1);
+        assert_eq!(llc.counters["redo_discarded_at_home"], 1);
         assert_eq!((llc.survives[&a], llc.recovered[&a]), (a2, 0));
         assert_eq!(llc.kinds(), [UNDO_REDO, UNDO_REDO]);
         // Commit: nothing waits with delay-persistence; else all is durable. No redo data of A2 was written.
@@ -586,7 +586,7 @@ fn figure_11_step_by_step() {
         for record in end.records.iter().filter(|r| r.kind == UNDO_REDO) {
             assert!(record.encoding <= 4, "one flag names one word");
         }
-        assert_eq!(end.counters.log_words, 4);
+        assert_eq!(end.counters["log_words"], 4);
         assert_eq!(end.recovered[&c], 3);
     }
 }
@@ -610,8 +610,8 @@ fn silent_stores_are_not_logged() {
     let c = at(2, 0);
     let silent = "begin; C=3; C1=3; end; settle";
     let seen = told(&[FLAGS, SLDE], silent);
-    assert_eq!((seen.records.len(), seen.counters.log_entries), (0, 0));
-    assert_eq!((seen.counters.log_entries_ignored, seen.counters.log_words), (2, 0));
+    assert_eq!((seen.records.len(), seen.counters["log_entries"]), (0, 0));
+    assert_eq!((seen.counters["log_entries_ignored"], seen.counters["log_words"]), (2, 0));
     // An entry that becomes silent in the buffer: its word is as if it had not been stored to.
     let returned = "begin; C=4; C=3; wait 40; look; C=5; end; settle";
     let seen = watch(&[FLAGS, SLDE], &[returned]);
@@ -633,15 +633,15 @@ fn redo_entries_that_are_superseded_never_reach_the_log() {
     // The line leaves the LLC: both words, one record of that.
     let home = format!("{start}; evict A; wait 500; look; end; settle");
     let seen = watch(&[], &[&home]);
-    assert_eq!(seen[0].counters.redo_discarded_at_home, 2);
+    assert_eq!(seen[0].counters["redo_discarded_at_home"], 2);
     assert_eq!(seen[1].kinds(), [UNDO_REDO, UNDO_REDO, IN_PLACE, COMMIT]);
     assert_eq!((seen[1].records[2].addr, seen[1].records[2].dirty), (a, 0b11));
-    assert_eq!(seen[1].counters.redo_in_place_records, 1);
+    assert_eq!(seen[1].counters["redo_in_place_records"], 1);
     assert_eq!((seen[1].recovered[&a], seen[1].recovered[&b]), (2, 2));
     // One word is stored to again: its entry only, not its line's.
     let again = format!("{start}; load A; A=3; end; settle");
     let seen = told(&[], &again);
-    assert_eq!(seen.counters.redo_discarded_stored_again, 1);
+    assert_eq!(seen.counters["redo_discarded_stored_again"], 1);
     let expected = [
         (UNDO_REDO, a, vec![0, 1]),
         (UNDO_REDO, b, vec![0, 1]),
@@ -782,7 +782,7 @@ fn records_are_packed_as_the_table_says() {
     }
     // Eleven records: three metadata blocks; twenty words: three data blocks. 2 + 8 + 16 + 48 bits and the torn bit
     // of an undo+redo record, and what SLDE adds (8 + 3), fit the two words that each has.
-    assert_eq!(seen.counters.log_entries, 10);
+    assert_eq!(seen.counters["log_entries"], 10);
     assert_eq!(seen.heads, [0]);
 }
 
@@ -832,8 +832,8 @@ fn truncation_takes_two_scans_and_stops_at_what_is_open() {
 fn late_redo_data_in_clean_lines_does_not_hold_up_the_log() {
     let steps = "begin; A=1; wait 60; A=2; scan; scan; look; end; scan; scan; scan; scan; look";
     let seen = watch(&[DELAYED], &[steps]);
-    assert_eq!((seen[0].survives[&at(0, 0)], seen[0].counters.log_redo_entries), (2, 0));
-    assert_eq!(seen[1].counters.log_redo_entries, 1);
+    assert_eq!((seen[0].survives[&at(0, 0)], seen[0].counters["log_redo_entries"]), (2, 0));
+    assert_eq!(seen[1].counters["log_redo_entries"], 1);
     assert!(seen[1].heads[0] > 0, "{:?}", seen[1].heads);
     assert_eq!(seen[1].recovered[&at(0, 0)], 2);
 }
@@ -850,7 +850,7 @@ fn the_torn_bit_turns_with_each_pass() {
     let seen = told(&small, &steps);
     assert_eq!(seen.records.iter().map(|r| (r.group, r.torn)).collect::<Vec<_>>(), [(9, false); 2]);
     assert_eq!((seen.heads[0], seen.recovered[&a]), (9, 99));
-    assert_eq!(seen.counters.log_groups_truncated, 9);
+    assert_eq!(seen.counters["log_groups_truncated"], 9);
 }
 
 /// §III-F: a log per thread; the commit records have the order.
@@ -1022,9 +1022,9 @@ fn non_temporal_stores_are_parked_until_the_commit() {
         "begin; A1=5; wait 60; nt A=7; look; load A; evict A; wait 600; look; end; wait 600; look";
     let seen = watch(&[FLAGS, SLDE], &[steps]);
     let c = &seen[1].counters;
-    assert_eq!((c.non_temporal_stores, c.log_entries, c.log_redo_entries), (1, 1, 1));
-    assert_eq!(c.dram_writes, 1);
-    assert_eq!(c.dram_reads, 1, "the load finds the word in DRAM");
+    assert_eq!((c["non_temporal_stores"], c["log_entries"], c["log_redo_entries"]), (1, 1, 1));
+    assert_eq!(c["dram_writes"], 1);
+    assert_eq!(c["dram_reads"], 1, "the load finds the word in DRAM");
     // The line went home for the store, and again from the caches: without the word each time.
     assert_eq!((seen[0].survives[&a], seen[1].survives[&a], seen[1].survives[&a1]), (0, 0, 5));
     assert_eq!((seen[1].recovered[&a], seen[1].recovered[&a1]), (0, 0));
@@ -1039,11 +1039,11 @@ fn non_temporal_stores_are_parked_until_the_commit() {
 fn non_temporal_stores_go_through_the_caches_where_they_must() {
     for settings in [[("morlog.dram_lines", "0")], [DELAYED]] {
         let c = told(&settings, "begin; nt A=7; end; settle").counters;
-        assert_eq!((c.non_temporal_stores, c.log_entries, c.log_redo_entries), (0, 1, 0));
+        assert_eq!((c["non_temporal_stores"], c["log_entries"], c["log_redo_entries"]), (0, 1, 0));
     }
     let c =
         told(&[("morlog.dram_lines", "1")], "begin; nt A=7; nt A1=8; nt B=9; end; settle").counters;
-    assert_eq!((c.non_temporal_stores, c.log_entries), (2, 1), "B finds the only line taken");
+    assert_eq!((c["non_temporal_stores"], c["log_entries"]), (2, 1), "B finds the only line taken");
 }
 
 /// §III-F's second option: records go when their transaction's lines are home, without scans.
@@ -1056,7 +1056,7 @@ fn a_transaction_table_knows_when_records_may_go() {
         "begin; A=1; end; begin; B=1; end; evict A; wait 600; {fill} evict C; wait 600; look"
     );
     let seen = watch(&table, &[&steps]);
-    assert_eq!(seen[0].counters.scans, 0);
+    assert_eq!(seen[0].counters["scans"], 0);
     assert_eq!(seen[0].heads, [1], "behind A's transaction; B's is not home");
     assert_eq!(seen[0].survives[&at(1, 0)], 0);
     let steps = format!("{steps}; evict B; wait 600; look");
@@ -1071,7 +1071,7 @@ fn a_full_log_presses_lines_home() {
     let table = [("morlog.truncation", "transaction-table"), ("morlog.log_bytes", "2 KB")];
     let steps = (0..60).map(|i| format!("begin; A={i}; B={i}; end; ")).collect::<String>();
     let seen = told(&table, &steps);
-    assert!(seen.counters.log_overflows > 0 && seen.counters.forced_writebacks > 0);
+    assert!(seen.counters["log_overflows"] > 0 && seen.counters["forced_writebacks"] > 0);
     assert_eq!(seen.recovered[&at(0, 0)], 59);
 }
 
@@ -1234,8 +1234,8 @@ fn logs_wrap_and_are_truncated_without_losing_anything() {
             crash.check_structures().unwrap_or_else(|e| panic!("{name}, cycle {cycle}: {e}"));
         }
         assert!(crashes > 50, "{name}: only {crashes} crashes");
-        let c = simulation.stats().counters.clone();
-        assert!(c.log_groups_truncated > 300, "{name}: {}", c.log_groups_truncated);
+        let c = simulation.counts();
+        assert!(c["log_groups_truncated"] > 300, "{name}: {}", c["log_groups_truncated"]);
         simulation.run().unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 }

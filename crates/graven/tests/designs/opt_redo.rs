@@ -10,11 +10,12 @@ use crate::common::registry;
 use crate::common::script::{compute, evict, load, script_on, settle, store, transaction};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, preset, refusal, simulation, tiny_config};
+use crate::common::{Statistics, statistics};
 use graven::config::{Config, ControllerConfig};
 use graven::design::MutantSet;
 use graven::program::{Disturbance, Op};
 use graven::sim::SimError;
-use graven::stats::{Counters, Stats};
+use graven::stats::Counts;
 
 /// More lines than the caches hold, and memory in which everything queues.
 const EVICTING: Campaign = Campaign {
@@ -166,13 +167,13 @@ fn machine(settings: &[(&str, &str)]) -> Config {
     preset("silo", settings)
 }
 
-fn stats(design: &str, settings: &[(&str, &str)], threads: &[&[Op]]) -> Stats {
+fn stats(design: &str, settings: &[(&str, &str)], threads: &[&[Op]]) -> Statistics {
     let mut simulation = script_on(&machine(settings), design, threads);
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.stats().clone()
+    statistics(&simulation)
 }
 
-fn counters(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counters {
+fn counters(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counts {
     stats("opt-redo", settings, threads).counters
 }
 
@@ -187,16 +188,16 @@ const NEVER_DUE: [(&str, &str); 2] = [
 fn an_update_takes_two_lines_of_log() {
     let words: Vec<(u64, u64)> = (0..8).map(|word| (at(0, word), word + 1)).collect();
     let c = counters(&NEVER_DUE, &[&transaction(&words)]);
-    assert_eq!(c.log_entries, 8);
-    assert_eq!(c.controller_write_requests_log, 8, "one line of data each");
+    assert_eq!(c["log_entries"], 8);
+    assert_eq!(c["controller_write_requests_log"], 8, "one line of data each");
     assert_eq!(
-        c.controller_write_requests_metadata,
+        c["controller_write_requests_metadata"],
         8 + 1,
         "one of metadata, and the commit record"
     );
-    assert_eq!(c.log_bytes_written, (2 * 8 + 1) * 64);
+    assert_eq!(c["log_bytes_written"], (2 * 8 + 1) * 64);
     let hoop = 2;
-    assert_eq!(2 * c.log_entries / hoop, 8);
+    assert_eq!(2 * c["log_entries"] / hoop, 8);
 }
 
 /// The granularity of an update is a parameter.
@@ -205,15 +206,15 @@ fn stores_to_a_line_can_share_a_record_as_long_as_it_is_buffered() {
     let merging = [NEVER_DUE[0], NEVER_DUE[1], ("opt-redo.merge_updates", "true")];
     let words: Vec<(u64, u64)> = (0..8).map(|word| (at(0, word), word + 1)).collect();
     let c = counters(&merging, &[&transaction(&words)]);
-    assert_eq!((c.log_entries, c.log_entries_merged), (1, 7));
-    assert_eq!(c.log_bytes_written, (2 + 1) * 64);
+    assert_eq!((c["log_entries"], c["log_entries_merged"]), (1, 7));
+    assert_eq!(c["log_bytes_written"], (2 + 1) * 64);
     let alternating = transaction(&[(at(0, 0), 1), (at(1, 0), 2), (at(0, 1), 3)]);
     let c = counters(&merging, &[&alternating]);
-    assert_eq!((c.log_entries, c.log_entries_merged), (2, 1));
+    assert_eq!((c["log_entries"], c["log_entries_merged"]), (2, 1));
     // The second record takes the last entry, so that the first is sent.
     let two = [merging[0], merging[1], merging[2], ("opt-redo.log_buffer_entries", "2")];
     let c = counters(&two, &[&alternating]);
-    assert_eq!((c.log_entries, c.log_entries_merged), (3, 0));
+    assert_eq!((c["log_entries"], c["log_entries_merged"]), (3, 0));
 }
 
 /// `hoop-fig4-flush-counts`: "one for the redo logs and another for the data updates".
@@ -229,13 +230,13 @@ fn a_transaction_has_two_ordering_points() {
             program.push(settle());
         }
         let c = counters(&each, &[&program]);
-        assert_eq!(c.ordering_points, 2 * transactions);
-        assert_eq!(c.checkpoints, transactions);
-        assert_eq!(c.forced_writebacks, 0, "no flush by the program or of a cached line");
+        assert_eq!(c["ordering_points"], 2 * transactions);
+        assert_eq!(c["checkpoints"], transactions);
+        assert_eq!(c["forced_writebacks"], 0, "no flush by the program or of a cached line");
     }
     let c = counters(&NEVER_DUE, &[&transaction(&[(at(0, 0), 1)])]);
     assert_eq!(
-        c.ordering_points, 1,
+        c["ordering_points"], 1,
         "the first of them at the commit, which does not wait for the second"
     );
 }
@@ -260,9 +261,9 @@ fn a_commit_waits_for_its_records_and_not_for_its_data() {
     let path = u64::from(machine(&[]).get::<ControllerConfig>().bypass_cycles);
     assert!(stats.commit_latency.max() > 2 * path + 100, "eight lines and four places");
     let c = &stats.counters;
-    assert_eq!(c.committed_transactions, 1);
-    let home = (c.controller_write_requests_data, c.controller_write_requests_gc);
-    assert_eq!((home, c.in_place_updates), ((0, 0), 0));
+    assert_eq!(c["committed_transactions"], 1);
+    let home = (c["controller_write_requests_data"], c["controller_write_requests_gc"]);
+    assert_eq!((home, c["in_place_updates"]), ((0, 0), 0));
 }
 
 #[test]
@@ -274,11 +275,11 @@ fn a_store_waits_when_its_log_buffer_has_no_entry() {
     ];
     let lines: Vec<(u64, u64)> = (0..16).map(|line| (at(line, 0), line + 1)).collect();
     let c = counters(&slow, &[&transaction(&lines)]);
-    assert_eq!(c.log_buffer_max, 2);
-    assert!(c.log_overflows > 0 && c.log_overflows <= 16, "{}", c.log_overflows);
+    assert_eq!(c["log_buffer_max"], 2);
+    assert!(c["log_overflows"] > 0 && c["log_overflows"] <= 16, "{}", c["log_overflows"]);
     let roomy = [slow[0], slow[1], ("opt-redo.log_buffer_entries", "16")];
     let c = counters(&roomy, &[&transaction(&lines)]);
-    assert_eq!(c.log_overflows, 0);
+    assert_eq!(c["log_overflows"], 0);
 }
 
 /// "asynchronous data checkpointing, log truncation, and combination" (§IV-A).
@@ -295,15 +296,15 @@ fn the_back_end_reads_the_log_combines_updates_in_place_and_truncates() {
     let before = counters(&NEVER_DUE, &[&program]);
     program.push(settle());
     let c = counters(&batch, &[&program]);
-    assert_eq!((c.log_entries, c.checkpoints), (12, 1));
+    assert_eq!((c["log_entries"], c["checkpoints"]), (12, 1));
     // Two lines of each record, and no commit record.
-    assert_eq!(c.controller_read_requests, before.controller_read_requests + 2 * 12);
+    assert_eq!(c["controller_read_requests"], before["controller_read_requests"] + 2 * 12);
     // Four times the two words of the first line: once each.
-    assert_eq!((c.in_place_updates, c.log_words_combined), (2 + 4, 6));
-    assert_eq!(c.controller_write_requests_gc, 5, "a write for each line");
-    assert_eq!(c.controller_write_requests_metadata, 12 + 4 + 1, "one word truncates them all");
-    assert_eq!(c.log_records_truncated, 12 + 4);
-    assert_eq!(c.controller_write_requests_data, 0);
+    assert_eq!((c["in_place_updates"], c["log_words_combined"]), (2 + 4, 6));
+    assert_eq!(c["controller_write_requests_gc"], 5, "a write for each line");
+    assert_eq!(c["controller_write_requests_metadata"], 12 + 4 + 1, "one word truncates them all");
+    assert_eq!(c["log_records_truncated"], 12 + 4);
+    assert_eq!(c["controller_write_requests_data"], 0);
 }
 
 #[test]
@@ -321,7 +322,7 @@ fn reads_and_writes_of_the_back_end_are_bounded_and_take_their_time() {
         let lines: Vec<(u64, u64)> = (0..32).map(|line| (at(line, 0), line + 1)).collect();
         let mut program = transaction(&lines);
         program.push(settle());
-        counters(&settings, &[&program]).cycles
+        counters(&settings, &[&program])["cycles"]
     };
     let wide = until_idle("64", "64");
     let (reads, writes) = (until_idle("1", "64"), until_idle("64", "1"));
@@ -334,13 +335,13 @@ fn a_transaction_waits_for_company_only_so_long() {
         let settings = [("opt-redo.checkpoint_delay_cycles", cycles)];
         let mut program = transaction(&[(at(0, 0), 1)]);
         program.push(settle());
-        counters(&settings, &[&program]).cycles
+        counters(&settings, &[&program])["cycles"]
     };
     let difference = delayed("50000") - delayed("10000");
     assert!((39_990..=40_010).contains(&difference), "{difference}");
     let mut program = transaction(&[(at(0, 0), 1)]);
     program.extend([Op::Disturb(Disturbance::Maintenance), settle()]);
-    assert!(counters(&NEVER_DUE, &[&program]).cycles < 10_000, "asked for, it begins at once");
+    assert!(counters(&NEVER_DUE, &[&program])["cycles"] < 10_000, "asked for, it begins at once");
 }
 
 // ---- the victim cache ----------------------------------------------------------------------------
@@ -352,8 +353,8 @@ fn lines_that_leave_early_are_served_from_the_victim_cache_until_they_are_at_hom
     // Committed, not at home.
     program.extend([evict(at(0, 0)), load(at(0, 0))]);
     let c = counters(&NEVER_DUE, &[&program]);
-    assert_eq!((c.victim_cache_lines, c.fills_from_buffer, c.victim_cache_max), (1, 2, 1));
-    assert_eq!((c.controller_write_requests_data, c.controller_read_requests), (0, 1));
+    assert_eq!((c["victim_cache_lines"], c["fills_from_buffer"], c["victim_cache_max"]), (1, 2, 1));
+    assert_eq!((c["controller_write_requests_data"], c["controller_read_requests"]), (0, 1));
     program.extend([
         Op::Disturb(Disturbance::Maintenance),
         settle(),
@@ -362,9 +363,9 @@ fn lines_that_leave_early_are_served_from_the_victim_cache_until_they_are_at_hom
         compute(1000),
     ]);
     let c = counters(&NEVER_DUE, &[&program]);
-    assert_eq!(c.fills_from_buffer, 2, "at home, it was dropped");
+    assert_eq!(c["fills_from_buffer"], 2, "at home, it was dropped");
     // The line itself, the two of its record, and the line again.
-    assert_eq!((c.controller_write_requests_data, c.controller_read_requests), (0, 4));
+    assert_eq!((c["controller_write_requests_data"], c["controller_read_requests"]), (0, 4));
 }
 
 #[test]
@@ -373,7 +374,7 @@ fn a_served_read_takes_the_latency_that_is_configured() {
         let settings = [NEVER_DUE[0], NEVER_DUE[1], ("opt-redo.victim_read_cycles", latency)];
         let mut program = transaction(&[(at(0, 0), 1)]);
         program.extend([evict(at(0, 0)), load(at(0, 0))]);
-        counters(&settings, &[&program]).cycles
+        counters(&settings, &[&program])["cycles"]
     };
     assert_eq!(cycles("501") - cycles("1"), 500);
 }
@@ -389,13 +390,13 @@ fn a_full_victim_cache_presses_the_back_end_and_nothing_is_lost() {
     program.extend((0..6).map(|line| load(at(line, 0))));
     let c = counters(&settings, &[&program]);
     assert!(
-        c.victim_cache_full > 0 && c.checkpoints > 0,
+        c["victim_cache_full"] > 0 && c["checkpoints"] > 0,
         "{} {}",
-        c.victim_cache_full,
-        c.checkpoints
+        c["victim_cache_full"],
+        c["checkpoints"]
     );
-    assert_eq!(c.victim_cache_max, 2);
-    assert_eq!(c.controller_write_requests_data, 0);
+    assert_eq!(c["victim_cache_max"], 2);
+    assert_eq!(c["controller_write_requests_data"], 0);
 }
 
 #[test]
@@ -418,9 +419,9 @@ fn the_log_comes_round_and_stores_wait_for_its_truncation() {
     let area = [NEVER_DUE[0], NEVER_DUE[1], ("opt-redo.log_bytes_per_thread", "1152")];
     let program: Vec<Op> = (1..=20).flat_map(|n| transaction(&[(at(0, 0), n)])).collect();
     let c = counters(&area, &[&program]);
-    assert_eq!((c.log_entries, c.committed_transactions), (20, 20));
-    assert!(c.log_records_truncated >= 2 * 16, "{}", c.log_records_truncated);
-    assert!(c.log_overflows >= 4 && c.stall_log_cycles > 0, "{}", c.log_overflows);
+    assert_eq!((c["log_entries"], c["committed_transactions"]), (20, 20));
+    assert!(c["log_records_truncated"] >= 2 * 16, "{}", c["log_records_truncated"]);
+    assert!(c["log_overflows"] >= 4 && c["stall_log_cycles"] > 0, "{}", c["log_overflows"]);
 }
 
 #[test]
@@ -448,8 +449,8 @@ fn a_log_region_too_small_for_all_threads_is_refused() {
 fn transactions_without_stores_leave_no_trace() {
     let program = [Op::TxBegin, load(at(0, 0)), Op::TxEnd];
     let stats = stats("opt-redo", &[], &[&program]);
-    assert_eq!(stats.counters.controller_write_requests, 0);
-    assert_eq!((stats.commit_latency.max(), stats.counters.ordering_points), (0, 0));
+    assert_eq!(stats.counters["controller_write_requests"], 0);
+    assert_eq!((stats.commit_latency.max(), stats.counters["ordering_points"]), (0, 0));
 }
 
 // ---- the table of the comparison -----------------------------------------------------------------
@@ -463,13 +464,13 @@ fn it_stands_where_the_table_of_approaches_puts_it() {
         config.set("workload.footprint_bytes", "256 KB").expect("in range");
         let mut simulation = simulation(&config, design, &CELLS, 4, 200, 1);
         simulation.run().unwrap_or_else(|e| panic!("{e}"));
-        simulation.stats().counters.clone()
+        simulation.counts()
     };
     let (redo, ideal, lad) = (run("opt-redo"), run("ideal"), run("lad"));
-    assert!(redo.stall_commit_cycles > 0 && ideal.stall_commit_cycles == 0);
-    assert_eq!(redo.forced_writebacks, 0);
-    let requests = |c: &Counters| c.controller_write_requests;
-    assert!(requests(&redo) >= 2 * redo.transactional_stores);
+    assert!(redo["stall_commit_cycles"] > 0 && ideal["stall_commit_cycles"] == 0);
+    assert_eq!(redo["forced_writebacks"], 0);
+    let requests = |c: &Counts| c["controller_write_requests"];
+    assert!(requests(&redo) >= 2 * redo["transactional_stores"]);
     for rival in [&ideal, &lad] {
         assert!(requests(&redo) > requests(rival), "{} {}", requests(&redo), requests(rival));
     }

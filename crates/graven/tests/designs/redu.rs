@@ -9,6 +9,7 @@ use crate::common::registry;
 use crate::common::script::{compute, evict, load, script_on, settle, store, transaction};
 use crate::common::shared_lines::SHARED_LINES;
 use crate::common::{CELLS, preset, refusal, simulation, tiny_config};
+use crate::common::{Statistics, statistics};
 use graven::config::{
     Config, ControllerConfig, CoreConfig, CoreModel, Interleave, L1Config, L2Config, LlcConfig,
     PmConfig, Size,
@@ -18,7 +19,7 @@ use graven::designs::lalea::{LaleaConfig, Lr};
 use graven::designs::redu::ReduConfig;
 use graven::program::Op;
 use graven::sim::{Observer, SimError, Simulation};
-use graven::stats::{Counters, Stats};
+use graven::stats::Counts;
 use graven::time::NEVER;
 use graven::trace_event::TraceEvent;
 
@@ -126,13 +127,13 @@ fn machine(settings: &[(&str, &str)]) -> Config {
     preset("lalea", settings)
 }
 
-fn stats(design: &str, settings: &[(&str, &str)], program: &[Op]) -> Stats {
+fn stats(design: &str, settings: &[(&str, &str)], program: &[Op]) -> Statistics {
     let mut simulation = script_on(&machine(settings), design, &[program]);
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.stats().clone()
+    statistics(&simulation)
 }
 
-fn counters(design: &str, settings: &[(&str, &str)], program: &[Op]) -> Counters {
+fn counters(design: &str, settings: &[(&str, &str)], program: &[Op]) -> Counts {
     stats(design, settings, program).counters
 }
 
@@ -200,10 +201,10 @@ fn eight_lines_share_the_log_buffer() {
     let mut stores: Vec<(u64, u64)> = (0..8).map(|line| (at(line, 0), 1)).collect();
     stores.push((at(0, 1), 2));
     let c = counters("redu", &[], &transaction(&stores));
-    assert_eq!((c.log_entries, c.log_entries_merged, c.log_buffer_max), (8, 1, 8));
+    assert_eq!((c["log_entries"], c["log_entries_merged"], c["log_buffer_max"]), (8, 1, 8));
     stores.insert(8, (at(8, 0), 1));
     let c = counters("redu", &[], &transaction(&stores));
-    assert_eq!((c.log_entries, c.log_entries_merged, c.log_buffer_max), (10, 0, 8));
+    assert_eq!((c["log_entries"], c["log_entries_merged"], c["log_buffer_max"]), (10, 0, 8));
 }
 
 /// Claim `lalea-cfg-adr-log-queue`: 16 ADR entries, 32 log queue entries. A request that finds the queue full waits outside it.
@@ -212,12 +213,12 @@ fn the_log_queue_holds_32_writes() {
     assert_eq!(ReduConfig::default().log_queue_entries, 32);
     assert_eq!(machine(&[]).get::<ControllerConfig>().adr_entries, 16);
     let c = counters("redu", &[], &of_lines(64));
-    assert_eq!(c.log_queue_max, 32);
-    assert!(c.log_queue_full >= 20 && c.log_queue_full <= 64 + 10, "{}", c.log_queue_full);
-    assert!(c.log_overflows > 0, "stores wait for their log buffer");
+    assert_eq!(c["log_queue_max"], 32);
+    assert!(c["log_queue_full"] >= 20 && c["log_queue_full"] <= 64 + 10, "{}", c["log_queue_full"]);
+    assert!(c["log_overflows"] > 0, "stores wait for their log buffer");
     let c = counters("redu", &[("redu.log_queue_entries", "128")], &of_lines(64));
-    assert_eq!((c.log_queue_full, c.log_overflows), (0, 0));
-    assert!(c.log_queue_max > 32);
+    assert_eq!((c["log_queue_full"], c["log_overflows"]), (0, 0));
+    assert!(c["log_queue_max"] > 32);
 }
 
 /// Claim `lalea-metadata-12p5`: a header for seven entries is an eighth of the log; of LALEA, 2/9.
@@ -226,18 +227,27 @@ fn an_eighth_of_the_log_is_metadata_when_records_are_full() {
     for (design, metadata, all) in [("redu", 1, 8), ("lalea", 2, 9)] {
         for records in 1..4 {
             let c = counters(design, &[], &of_lines(7 * records));
-            assert_eq!(c.log_headers, records);
-            assert_eq!(c.written_bytes_metadata * all, c.log_bytes_written * metadata, "{design}");
+            assert_eq!(c["log_headers"], records);
+            assert_eq!(
+                c["written_bytes_metadata"] * all,
+                c["log_bytes_written"] * metadata,
+                "{design}"
+            );
         }
     }
     let c = counters("redu", &[], &of_lines(1));
-    assert_eq!((c.written_bytes_log, c.written_bytes_metadata), (64, 64), "one line, one header");
+    assert_eq!(
+        (c["written_bytes_log"], c["written_bytes_metadata"]),
+        (64, 64),
+        "one line, one header"
+    );
 }
 
 /// Claim `lalea-lalea-extra-metadata`: two lines per header instead of one.
 #[test]
 fn headers_of_lalea_are_twice_as_large() {
-    let metadata = |design| counters(design, &[], &of_lines(20)).controller_write_requests_metadata;
+    let metadata =
+        |design| counters(design, &[], &of_lines(20))["controller_write_requests_metadata"];
     assert_eq!((metadata("redu"), metadata("lalea")), (3, 6));
 }
 
@@ -359,9 +369,9 @@ fn without_overflow_no_header_is_written() {
         let mut program: Vec<Op> = (0..20).flat_map(|_| of_lines(20)).collect();
         program.push(settle());
         let c = counters(design, &[("controller.adr_entries", "256")], &program);
-        assert_eq!(c.controller_write_requests_metadata, 0, "{design}");
-        assert_eq!((c.log_headers, c.log_headers_avoided, c.adr_overflows), (60, 60, 0));
-        assert!(c.adr_entries_max >= lines && c.adr_entry_cycles > c.adr_entries_max);
+        assert_eq!(c["controller_write_requests_metadata"], 0, "{design}");
+        assert_eq!((c["log_headers"], c["log_headers_avoided"], c["adr_overflows"]), (60, 60, 0));
+        assert!(c["adr_entries_max"] >= lines && c["adr_entry_cycles"] > c["adr_entries_max"]);
     }
 }
 
@@ -372,11 +382,15 @@ fn headers_that_find_no_adr_entry_push_others_out_and_nothing_is_lost() {
     let program: Vec<Op> = (0..10).flat_map(|_| few()).chain([settle()]).collect();
     for design in ["blom", "lalea-blom"] {
         let c = counters(design, &[("controller.adr_entries", "4")], &program);
-        assert!(c.adr_overflows > 0 && c.adr_entries_max <= 4, "{design}");
+        assert!(c["adr_overflows"] > 0 && c["adr_entries_max"] <= 4, "{design}");
         let lines = if design == "blom" { 1 } else { 2 };
-        let written = c.log_headers - c.log_headers_avoided;
-        assert!(written > 0 && written < c.log_headers, "{design}: {written} {}", c.log_headers);
-        assert_eq!(c.controller_write_requests_metadata, lines * written);
+        let written = c["log_headers"] - c["log_headers_avoided"];
+        assert!(
+            written > 0 && written < c["log_headers"],
+            "{design}: {written} {}",
+            c["log_headers"]
+        );
+        assert_eq!(c["controller_write_requests_metadata"], lines * written);
     }
 }
 
@@ -389,12 +403,12 @@ fn an_overflow_writes_fewer_blocks_than_that_of_lad() {
         config.set("controller.adr_entries", "4").expect("in range");
         let mut simulation = simulation(&config, design, &CELLS, 4, 200, 1);
         simulation.run().unwrap_or_else(|e| panic!("{e}"));
-        simulation.stats().counters.clone()
+        simulation.counts()
     };
     let (blom, lad) = (run("blom"), run("lad"));
-    assert!(blom.adr_overflows > 0 && lad.log_entries > 0);
-    let headers = blom.log_headers - blom.log_headers_avoided;
-    assert!(headers > 0 && headers * 3 < lad.log_entries, "{headers} {}", lad.log_entries);
+    assert!(blom["adr_overflows"] > 0 && lad["log_entries"] > 0);
+    let headers = blom["log_headers"] - blom["log_headers_avoided"];
+    assert!(headers > 0 && headers * 3 < lad["log_entries"], "{headers} {}", lad["log_entries"]);
 }
 
 // ---- LR, chains, blocks --------------------------------------------------------------------------
@@ -404,7 +418,7 @@ fn until_committed(simulation: &mut Simulation, transactions: u64) {
     graven::lab::checker::attach(simulation);
     for cycle in (0..).step_by(20) {
         simulation.advance(cycle).unwrap_or_else(|e| panic!("{e}"));
-        if simulation.stats().counters.committed_transactions >= transactions {
+        if simulation.counts()["committed_transactions"] >= transactions {
             return;
         }
     }
@@ -473,8 +487,8 @@ fn stores_wait_for_blocks_of_older_transactions() {
     let small = [("lalea.fle_entries", "4"), ("lalea.fh_entries", "1")];
     let program: Vec<Op> = (0..6).flat_map(|_| of_lines(20)).collect();
     let c = counters("lalea", &small, &program);
-    assert!(c.log_space_waits > 0 && c.committed_transactions == 6);
-    assert_eq!(counters("lalea", &[], &program).log_space_waits, 0);
+    assert!(c["log_space_waits"] > 0 && c["committed_transactions"] == 6);
+    assert_eq!(counters("lalea", &[], &program)["log_space_waits"], 0);
 }
 
 #[test]
@@ -484,8 +498,8 @@ fn a_log_area_comes_round_and_stores_wait_for_it() {
     program.push(settle());
     for design in ["redu", "blom"] {
         let c = counters(design, &area, &program);
-        assert_eq!((c.committed_transactions, c.log_records_truncated), (10, 20));
-        assert!(c.log_space_waits > 0, "{design}");
+        assert_eq!((c["committed_transactions"], c["log_records_truncated"]), (10, 20));
+        assert!(c["log_space_waits"] > 0, "{design}");
     }
 }
 
@@ -521,11 +535,11 @@ fn lines_that_leave_early_are_served_from_the_victim_area_until_they_are_at_home
     let mut program =
         vec![Op::TxBegin, store(at(0, 0), 1), evict(at(0, 0)), load(at(0, 0)), Op::TxEnd];
     let c = counters("redu", &[], &program);
-    assert_eq!((c.victim_cache_lines, c.fills_from_buffer, c.victim_cache_max), (1, 1, 1));
-    assert_eq!(c.controller_write_requests_data, 1, "the update in place");
+    assert_eq!((c["victim_cache_lines"], c["fills_from_buffer"], c["victim_cache_max"]), (1, 1, 1));
+    assert_eq!(c["controller_write_requests_data"], 1, "the update in place");
     program.extend([settle(), evict(at(0, 0)), load(at(0, 0)), compute(1000)]);
     let c = counters("redu", &[], &program);
-    assert_eq!(c.fills_from_buffer, 1, "at home, it was dropped");
+    assert_eq!(c["fills_from_buffer"], 1, "at home, it was dropped");
 }
 
 #[test]

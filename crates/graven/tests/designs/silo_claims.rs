@@ -16,7 +16,7 @@ use graven::design::DesignContext;
 use graven::memory::{Addr, LineAddr};
 use graven::program::{Disturbance, Op};
 use graven::sim::Simulation;
-use graven::stats::Counters;
+use graven::stats::Counts;
 use graven::trace_event::TraceEvent;
 use graven::workload::WorkloadConfig;
 
@@ -70,7 +70,7 @@ struct Seen {
     recovered: [u64; 7],
     /// A to G as programs see them.
     stored: [u64; 7],
-    counters: Counters,
+    counters: Counts,
 }
 
 fn words(peek: impl Fn(Addr) -> u64) -> [u64; 7] {
@@ -109,7 +109,7 @@ fn log_area(
 /// Power fails now.
 fn look(simulation: &mut Simulation) -> Seen {
     let (context, threads) = (simulation.spec().context(), simulation.spec().threads);
-    let counters = simulation.stats().counters.clone();
+    let counters = simulation.counts();
     let stored = words(|addr| simulation.machine().architectural().load(addr));
     let mut crash = simulation.crash();
     let survives = words(|addr| crash.image.peek(addr));
@@ -136,10 +136,10 @@ fn after(settings: &[(&str, &str)], operations: &[Op]) -> Seen {
 }
 
 /// The counters at the end of a run.
-fn counted(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counters {
+fn counted(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counts {
     let mut simulation = script_on(&machine(settings), "silo", threads);
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
-    simulation.stats().counters.clone()
+    simulation.counts()
 }
 
 // ---- log buffers (§III-B, §III-C, §III-F, Tables I and II) ---------------------------------------
@@ -148,19 +148,19 @@ fn counted(settings: &[(&str, &str)], threads: &[&[Op]]) -> Counters {
 #[test]
 fn figure_7_a_second_store_merges_into_the_entry() {
     let seen = after(&[], &[Op::TxBegin, store(A, 1), store(A, 2)]);
-    assert_eq!((seen.counters.log_entries, seen.counters.log_entries_merged), (1, 1));
+    assert_eq!((seen.counters["log_entries"], seen.counters["log_entries_merged"]), (1, 1));
     assert_eq!(seen.records, [[record(0, 0, A, 0)]], "A0 is its old word");
     assert_eq!((seen.stored[0], seen.survives[0], seen.recovered[0]), (2, 0, 0));
     // A2 is its new one: that is what the commit writes home.
     let seen = after(&[], &[Op::TxBegin, store(A, 1), store(A, 2), Op::TxEnd, settle()]);
-    assert_eq!((seen.survives[0], seen.counters.in_place_updates), (2, 1));
+    assert_eq!((seen.survives[0], seen.counters["in_place_updates"]), (2, 1));
 }
 
 /// `silo-log-ignorance` (§III-C).
 #[test]
 fn a_store_that_changes_nothing_makes_no_entry() {
     let seen = after(&[], &[Op::TxBegin, store(A, 0), store(B, 1)]);
-    assert_eq!((seen.counters.log_entries, seen.counters.log_entries_ignored), (1, 1));
+    assert_eq!((seen.counters["log_entries"], seen.counters["log_entries_ignored"]), (1, 1));
     assert_eq!(seen.records, [[record(0, 0, B, 0)]]);
 }
 
@@ -175,8 +175,8 @@ fn stores(count: u64) -> Vec<Op> {
 #[test]
 fn an_overflow_writes_a_batch_of_14_records_of_18_bytes() {
     let seen = after(&[], &stores(21));
-    assert_eq!((seen.counters.log_overflows, seen.counters.written_bytes_log), (1, 256));
-    assert_eq!(seen.counters.in_place_updates, 14, "their new words go home");
+    assert_eq!((seen.counters["log_overflows"], seen.counters["written_bytes_log"]), (1, 256));
+    assert_eq!(seen.counters["in_place_updates"], 14, "their new words go home");
     let overflowed = (0..14).map(|n| flushed(record(0, 0, A + n * 8, 0)));
     let buffered = (14..21).map(|n| record(0, 0, A + n * 8, 0));
     assert!(seen.records[0].iter().copied().eq(overflowed.chain(buffered)), "{:?}", seen.records);
@@ -187,7 +187,7 @@ fn an_overflow_writes_a_batch_of_14_records_of_18_bytes() {
 #[test]
 fn an_overflow_takes_the_oldest_entries_of_a_buffer_of_20() {
     let full = after(&[], &stores(20));
-    assert_eq!((full.counters.log_overflows, full.counters.log_buffer_max), (0, 20));
+    assert_eq!((full.counters["log_overflows"], full.counters["log_buffer_max"]), (0, 20));
     let three = after(&[("silo.overflow_batch_entries", "3")], &stores(21));
     let overflowed = three.records[0].iter().filter(|r| r.flush_bit).map(|r| (r.addr - A) / 8);
     assert!(overflowed.eq(0..3), "{:?}", three.records);
@@ -222,10 +222,13 @@ fn figure_8_only_what_is_not_home_yet_is_written_at_the_commit() {
     let begin = [Op::TxBegin, store(A, 1), store(A, 2), store(B, 1), evict(B), settle()];
     let before = after(&[], &begin);
     assert_eq!(before.records, [[record(0, 0, A, 0), flushed(record(0, 0, B, 0))]]);
-    assert_eq!((before.survives[..2].to_vec(), before.counters.in_place_updates), (vec![0, 1], 0));
+    assert_eq!(
+        (before.survives[..2].to_vec(), before.counters["in_place_updates"]),
+        (vec![0, 1], 0)
+    );
     assert_eq!(before.recovered[..2], [0, 0]);
     let end = after(&[], &[&begin[..], &[Op::TxEnd, settle()]].concat());
-    assert_eq!((end.counters.in_place_updates, end.counters.log_entries_discarded), (1, 1));
+    assert_eq!((end.counters["in_place_updates"], end.counters["log_entries_discarded"]), (1, 1));
     assert_eq!((end.survives[..2].to_vec(), end.records.concat()), (vec![2, 1], vec![]));
 }
 
@@ -239,7 +242,7 @@ fn fillers(round: u64) -> Vec<Op> {
 fn media_writes(operations: &[Op]) -> (u64, u64) {
     let operations = [operations, &[settle()], &fillers(2), &fillers(3)].concat();
     let c = counted(&[("pm.buffer_lines", "4")], &[&operations]);
-    (c.media_write_requests, c.media_writes_suppressed)
+    (c["media_write_requests"], c["media_writes_suppressed"])
 }
 
 /// `silo-cfg-on-pm-line` (§III-E): writes to 256 B coalesce, also those of four lines; the next 256 B are another line.
@@ -299,7 +302,7 @@ fn a_line_evicted_during_the_commit_meets_its_words_in_the_on_pm_buffer() {
             &|h| matches!(h, TraceEvent::Durable { line: at, new, .. } if *at == line && new[..2] == [1, 2]),
         );
         assert!(home.is_some(), "both words come home");
-        (simulation.stats().counters.media_write_requests, times)
+        (simulation.counts()["media_write_requests"], times)
     };
     let (writes, [ending, evicted, acknowledged]) = media(&evicts);
     assert!(ending < evicted && evicted < acknowledged, "{ending:?} {evicted:?} {acknowledged:?}");
@@ -423,13 +426,13 @@ fn figure_10_step_by_step() {
     steps.extend([(0, Op::TxBegin), (0, store(A, 2)), (1, store(E, 2))]);
     let d = step(&steps, false);
     assert_eq!(d.records, [vec![log(tx3, A, 1)], c.records[1].clone()], "(d): E0 stays");
-    assert_eq!((d.stored[0], d.stored[4], d.counters.log_entries_merged), (2, 2, 1));
+    assert_eq!((d.stored[0], d.stored[4], d.counters["log_entries_merged"]), (2, 2, 1));
 
     steps.extend([(0, store(C, 1)), (1, evict(F)), (1, compute(2000)), (1, store(G, 1))]);
     let e = step(&steps, false);
     assert_eq!(e.records[0], [log(tx3, A, 1), log(tx3, C, 0)], "(e)");
     let undo = [d_flushed, log(tx2, E, 0), flushed(log(tx2, F, 0)), log(tx2, G, 0)];
-    assert_eq!((e.records[1].as_slice(), e.counters.log_overflows), (undo.as_slice(), 1));
+    assert_eq!((e.records[1].as_slice(), e.counters["log_overflows"]), (undo.as_slice(), 1));
     assert_eq!(e.survives, [1, 1, 0, 1, 0, 1, 0]);
 
     steps.push((0, Op::TxEnd));
@@ -479,15 +482,15 @@ fn micro_benchmarks_do_what_table_iii_says() {
         run.run().unwrap_or_else(|e| panic!("{e}"));
         let sound = run.crash().check_structures();
         assert_eq!(sound, Ok(()), "{workload}");
-        run.stats().counters.clone()
+        run.counts()
     };
     for workload in compared {
         let c = counters(200, &workload);
-        assert_eq!(c.committed_transactions, 200, "{workload}");
+        assert_eq!(c["committed_transactions"], 200, "{workload}");
         match workload.as_str() {
-            "array" => assert_eq!(c.transactional_stores, 2 * 8 * 200),
-            "queue" => assert!(c.transactional_stores >= 8 * 100),
-            _ => assert!(c.transactional_stores > 8 * 200, "{workload}"),
+            "array" => assert_eq!(c["transactional_stores"], 2 * 8 * 200),
+            "queue" => assert!(c["transactional_stores"] >= 8 * 100),
+            _ => assert!(c["transactional_stores"] > 8 * 200, "{workload}"),
         }
     }
 }
@@ -501,7 +504,7 @@ fn fwb_scans_every_three_million_cycles() {
     let mut run =
         script_on(&config, "fwb", &[&[Op::TxBegin, store(A, 1), Op::TxEnd, compute(6_900_000)]]);
     run.run().unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(run.stats().counters.scans, 2, "in 6.9 million cycles");
+    assert_eq!(run.counts()["scans"], 2, "in 6.9 million cycles");
 }
 
 /// `silo-throughput-consistency` (§VI-C): 6.4 over FWB and 4.3 over MorLog. The writes (§VI-B), 0.18 of FWB's and 0.235 of

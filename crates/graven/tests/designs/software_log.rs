@@ -10,7 +10,7 @@ use graven::config::Config;
 use graven::memory::Addr;
 use graven::program::Op;
 use graven::sim::{Observer, Simulation};
-use graven::stats::Counters;
+use graven::stats::Counts;
 use graven::time::NEVER;
 
 const A: u64 = 8192;
@@ -30,14 +30,14 @@ fn config(settings: &[(&str, &str)]) -> Config {
     config
 }
 
-fn run(config: &Config, design: &str, threads: &[&[Op]]) -> (Simulation, Counters) {
+fn run(config: &Config, design: &str, threads: &[&[Op]]) -> (Simulation, Counts) {
     let mut simulation = script_on(config, design, threads);
     simulation.run().unwrap_or_else(|e| panic!("{design}: {e}"));
-    let counters = simulation.stats().counters.clone();
+    let counters = simulation.counts();
     (simulation, counters)
 }
 
-fn counters(design: &str, ops: &[Op]) -> Counters {
+fn counters(design: &str, ops: &[Op]) -> Counts {
     run(&config(&[]), design, &[ops]).1
 }
 
@@ -99,7 +99,7 @@ impl Observer for Order {
     fn after_action(&mut self, simulation: &mut Simulation) {
         let now = simulation.machine().now();
         let stored = simulation.machine().architectural().load(Addr(self.word)) != 0;
-        let committed = simulation.stats().counters.committed_transactions > 0;
+        let committed = simulation.counts()["committed_transactions"] > 0;
         let crash = simulation.crash();
         let is = |word| crash.image.peek(Addr(word)) != 0;
         let seen = [is(self.log), stored, is(self.word), committed];
@@ -146,17 +146,17 @@ fn a_program_finds_what_it_has_stored() {
     .concat();
     // Values are compared by the simulation.
     let c = counters("redo-clwb", &ops);
-    assert_eq!((c.transactional_stores, c.log_entries), (2, 2));
-    let own = c.loads - counters("redo-clwb", &transaction(&[(A, 1), (A, 2)])).loads;
+    assert_eq!((c["transactional_stores"], c["log_entries"]), (2, 2));
+    let own = c["loads"] - counters("redo-clwb", &transaction(&[(A, 1), (A, 2)]))["loads"];
     // Two find their word: bucket, key and value. One looks at an empty bucket.
     assert_eq!(own, 4 + 2 * 3 + 2, "four are outside a transaction, or before its first store");
 }
 
 /// What a transaction of one store executes beside its own begin, store and end.
-fn instructions(design: &str, stores: &[(u64, u64)]) -> (u64, Counters) {
+fn instructions(design: &str, stores: &[(u64, u64)]) -> (u64, Counts) {
     let ops = transaction(stores);
     let c = counters(design, &ops);
-    (c.instructions - counters("ideal", &ops).instructions, c)
+    (c["instructions"] - counters("ideal", &ops)["instructions"], c)
 }
 
 #[test]
@@ -168,31 +168,31 @@ fn instructions_are_those_of_the_documented_code() {
     let head = 1 + 1;
     let (found, c) = instructions("undo-clwb", &[(A, 1)]);
     assert_eq!(found, undo + clwb + 1 + head + 1);
-    assert_eq!((c.fences, c.clwb_instructions, c.uncached_stores), (3, 1, 3));
+    assert_eq!((c["fences"], c["clwb_instructions"], c["uncached_stores"]), (3, 1, 3));
     // Again to the same word: a bucket and an entry.
     let (again, c) = instructions("undo-clwb", &[(A, 1), (A, 2)]);
     assert_eq!(again - found, search + 1 + 3);
-    assert_eq!((c.fences, c.log_entries), (3, 1));
+    assert_eq!((c["fences"], c["log_entries"]), (3, 1));
     // The program's own store is executed at the end instead.
     let redo = search + insert + 1 + record;
     let home = 2 + 3;
     let (found, c) = instructions("redo-clwb", &[(A, 1)]);
     assert_eq!(found, redo + record + 1 + home + clwb);
-    assert_eq!((c.fences, c.clwb_instructions, c.uncached_stores), (1, 1, 4));
+    assert_eq!((c["fences"], c["clwb_instructions"], c["uncached_stores"]), (1, 1, 4));
     let (again, c) = instructions("redo-clwb", &[(A, 1), (A, 2)]);
     // An update is one store; the second store to the word is not executed.
     assert_eq!(again - found, search + 1 + 3 + 1 + record - 1);
-    assert_eq!(c.log_entries, 2);
+    assert_eq!(c["log_entries"], 2);
 }
 
 #[test]
 fn lines_are_written_back_once_if_their_words_come_together() {
     for design in ["redo-clwb", "undo-clwb"] {
         let c = counters(design, &transaction(&[(A, 1), (A1, 2), (B, 3), (B + 16, 4)]));
-        assert_eq!((c.clwb_instructions, c.forced_writebacks), (2, 2), "{design}");
+        assert_eq!((c["clwb_instructions"], c["forced_writebacks"]), (2, 2), "{design}");
         let c = counters(design, &transaction(&[(A, 1), (B, 3), (A1, 2)]));
-        assert_eq!((c.clwb_instructions, c.clwb_of_clean_lines), (3, 1), "{design}");
-        assert_eq!(c.forced_writebacks, 2, "{design}");
+        assert_eq!((c["clwb_instructions"], c["clwb_of_clean_lines"]), (3, 1), "{design}");
+        assert_eq!(c["forced_writebacks"], 2, "{design}");
     }
 }
 
@@ -201,8 +201,8 @@ fn lines_are_written_back_once_if_their_words_come_together() {
 fn the_unsafe_ones_log_and_force_nothing() {
     for design in ["unsafe-redo", "unsafe-undo"] {
         let c = counters(design, &transaction(&[(A, 1), (B, 3)]));
-        assert_eq!((c.fences, c.clwb_instructions, c.log_entries), (0, 0, 2), "{design}");
-        assert!(c.uncached_stores >= 5, "{design}");
+        assert_eq!((c["fences"], c["clwb_instructions"], c["log_entries"]), (0, 0, 2), "{design}");
+        assert!(c["uncached_stores"] >= 5, "{design}");
         assert!(!registry().find_design(design).expect("registered").default);
     }
 }
@@ -211,7 +211,7 @@ fn the_unsafe_ones_log_and_force_nothing() {
 fn a_transaction_that_stores_nothing_logs_nothing() {
     for design in ["redo-clwb", "undo-clwb"] {
         let c = counters(design, &[Op::TxBegin, load(A), Op::TxEnd]);
-        assert_eq!((c.fences, c.uncached_stores, c.instructions), (0, 0, 3), "{design}");
+        assert_eq!((c["fences"], c["uncached_stores"], c["instructions"]), (0, 0, 3), "{design}");
     }
 }
 
@@ -219,12 +219,12 @@ fn a_transaction_that_stores_nothing_logs_nothing() {
 fn redo_is_truncated_before_a_lock_is_let_go_and_otherwise_when_the_log_is_full() {
     let (lock, unlock) = ([Op::Lock { lock: 0 }], [Op::Unlock { lock: 0 }]);
     let locked = [&lock, &transaction(&[(A, 1)])[..], &unlock].concat();
-    assert_eq!(counters("redo-clwb", &locked).fences, 3);
+    assert_eq!(counters("redo-clwb", &locked)["fences"], 3);
     assert_eq!(left("redo-clwb", [HEAD], &locked), [2]);
     // Eight slots: four transactions of a record and a commit record.
     let config = config(&[("software_log.log_bytes_per_thread", "192")]);
     let transactions = |n: u64| (0..n).flat_map(|i| transaction(&[(A, i)])).collect::<Vec<Op>>();
-    let fences = |n| run(&config, "redo-clwb", &[&transactions(n)]).1.fences;
+    let fences = |n| run(&config, "redo-clwb", &[&transactions(n)]).1["fences"];
     assert_eq!([fences(4), fences(5), fences(8), fences(9)], [4, 5 + 2, 8 + 2, 9 + 4]);
 }
 
@@ -265,7 +265,7 @@ fn every_word_of_a_full_write_set_is_found() {
             let memory = simulation.machine().architectural();
             let words = (0..64).map(|i| memory.load(Addr(A + 8 * i)));
             assert!(words.eq((0..64).map(|i| i + 2)), "{core} {design}");
-            assert_eq!(c.transactional_stores, 128, "{core} {design}");
+            assert_eq!(c["transactional_stores"], 128, "{core} {design}");
         }
     }
 }
@@ -273,19 +273,19 @@ fn every_word_of_a_full_write_set_is_found() {
 #[test]
 fn a_fence_of_the_design_does_not_stop_other_instructions() {
     let config = config(&[("core.model", "out-of-order")]);
-    let cycles = |ops: &[Op]| run(&config, "undo-clwb", &[ops]).1.cycles;
+    let cycles = |ops: &[Op]| run(&config, "undo-clwb", &[ops]).1["cycles"];
     let stores = [Op::TxBegin, store(A, 1), Op::TxEnd];
     let work = [Op::TxBegin, store(A, 1), compute(250), Op::TxEnd];
     assert!(cycles(&work) < cycles(&stores) + 50);
 }
 
-fn measured(design: &str, workload: &str) -> Counters {
+fn measured(design: &str, workload: &str) -> Counts {
     let mut config = registry().machine("fwb").expect("the preset loads");
     config.set("workload.footprint_bytes", "1 MB").expect("a valid setting");
     let workload = registry().find_workload(workload).expect("registered");
     let mut simulation = simulation(&config, design, workload, 8, 400, 1);
     simulation.run().unwrap_or_else(|e| panic!("{design}: {e}"));
-    simulation.stats().counters.clone()
+    simulation.counts()
 }
 
 /// `fwb-order-instr`: hardware logging executes far fewer instructions; `fwb-instr-undo-doubles`: more than twice as many
@@ -296,14 +296,17 @@ fn software_logging_executes_more_instructions_than_hardware_logging() {
         let [none, hardware, redo, undo, unsafe_redo, unsafe_undo] =
             ["ideal", "fwb", "redo-clwb", "undo-clwb", "unsafe-redo", "unsafe-undo"]
                 .map(|design| measured(design, workload));
-        let count = |c: &Counters| c.instructions;
+        let count = |c: &Counts| c["instructions"];
         assert!(count(&undo) > 2 * count(&none), "{workload}");
         assert!(count(&redo).min(count(&undo)) > 3 * count(&hardware) / 2, "{workload}");
         assert!(count(&unsafe_redo) < count(&redo) && count(&unsafe_undo) < count(&undo));
         for c in [&redo, &undo, &unsafe_redo, &unsafe_undo] {
-            assert!(c.cycles > none.cycles, "{workload}");
+            assert!(c["cycles"] > none["cycles"], "{workload}");
         }
-        assert!(unsafe_redo.cycles < redo.cycles && unsafe_undo.cycles < undo.cycles, "{workload}");
+        assert!(
+            unsafe_redo["cycles"] < redo["cycles"] && unsafe_undo["cycles"] < undo["cycles"],
+            "{workload}"
+        );
     }
 }
 

@@ -16,8 +16,9 @@ use graven::design::{
 use graven::ids::{ThreadId, Tx};
 use graven::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
 use graven::request::{self, WriteClass, WriteOrder};
+use graven::stats::CounterSet;
 use graven::surviving::SurvivingImage;
-use graven::{cover_points, mutants};
+use graven::{counters, cover_points, mutants};
 
 /// The design's entry in the registry.
 static INFO: DesignInfo = DesignInfo {
@@ -29,6 +30,7 @@ static INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
     cover_points: COVER_POINTS,
     ..DesignInfo::DEFAULT
 };
@@ -40,6 +42,14 @@ mutants! {
     NumberWithRest = "number-with-rest";
     /// The log is put to use as it is found.
     LogNotCleared = "log-not-cleared";
+}
+
+counters! {
+    /// What the design counts.
+    pub struct Counters {
+        /// Records of old words that were sent.
+        log_entries: Count, "entries";
+    }
 }
 
 cover_points! {
@@ -62,6 +72,7 @@ enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {

@@ -112,8 +112,7 @@ fn log_words_by_dldc_lose_their_clean_bytes_and_cost_less() {
     let mut codings = Codings::FPC;
     (0..8).for_each(|i| codings.set(i, coding));
     let whole = Write::line(WriteClass::Log, LINE(), [word; 8]);
-    let partial =
-        Write { codings, ..Write::line(WriteClass::Log, LINE(), [kept(word, coding); 8]) };
+    let partial = Write::line(WriteClass::Log, LINE(), [kept(word, coding); 8]).coded(codings);
     let (_, by_fpc) = write_all(&[("pm.codec", "slde")], &[whole]);
     let (_, by_dldc) = write_all(&[("pm.codec", "slde")], &[partial]);
     let bits = |bench: &Bench| bench.counters().log_bits_coded;
@@ -158,7 +157,7 @@ proptest! {
         for (content, mask, log) in writes {
             let class = if log { WriteClass::Log } else { WriteClass::Data };
             let at = bench.system.shared.now + 1;
-            bench.write(at, Write { mask, ..Write::line(class, LINE(), content) }, 1);
+            bench.write(at, Write::line(class, LINE(), content).masked(mask), 1);
             bench.run();
             (0..8).filter(|i| mask >> i & 1 != 0).for_each(|i| expected[i] = content[i]);
         }

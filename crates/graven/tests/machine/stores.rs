@@ -9,6 +9,7 @@ use crate::common::tiny_config;
 use graven::config::Config;
 use graven::design::MutantSet;
 use graven::program::Op;
+use graven::stats::CounterSet;
 use graven::stats::Counters;
 
 const A: u64 = 8192;

@@ -345,8 +345,8 @@ fn an_ordered_write_waits_across_channels_under_adr() {
         b.write(0, full(first(n), 1), 1 + n);
     }
     let order = b.system.order();
-    b.write(10, Write { order, ..full(first(4), 1) }, 5);
-    b.write(20, Write { after: order, ..full(second(0), 1) }, 6);
+    b.write(10, full(first(4), 1).ordered(order), 5);
+    b.write(20, full(second(0), 1).after(order), 6);
     b.write(30, full(second(1), 1), 7);
     b.run();
     // Place 5 is free when the first channel has finished a write; 6 may follow at that very cycle.
@@ -362,8 +362,8 @@ fn an_ordered_write_waits_across_channels_under_adr() {
 fn an_ordered_write_waits_for_the_cells_without_adr() {
     let mut b = bench(&[("controller.channels", "2"), ("controller.adr", "false")]);
     let order = b.system.order();
-    b.write(10, Write { order, ..full(Addr(0).line(), 1) }, 1);
-    b.write(20, Write { after: order, ..full(Addr(4096).line(), 1) }, 2);
+    b.write(10, full(Addr(0).line(), 1).ordered(order), 1);
+    b.write(20, full(Addr(4096).line(), 1).after(order), 2);
     b.write(30, full(Addr(3 * 4096).line(), 1), 3);
     b.run();
     assert_eq!(b.on_durable(), [(1, 10 + WRITE), (3, 30 + WRITE), (2, 10 + 2 * WRITE)]);

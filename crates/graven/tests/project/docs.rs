@@ -10,7 +10,6 @@ use graven::config::{Annotation, Source};
 use graven::cost::{Sheet, Verdict, number_text};
 
 use graven::Preset;
-use graven::stats;
 use graven::trace::requests::replay;
 
 /// A row of a Markdown table.
@@ -40,7 +39,9 @@ fn papers() -> impl Iterator<Item = &'static Preset> {
 fn every_statistic_is_documented_and_nothing_else() {
     let text = include_str!("../../../../docs/statistics.md");
     let documented: Vec<String> = rows(text).map(str::to_owned).collect();
-    let declared: Vec<String> = stats::declarations()
+    let declared: Vec<String> = registry()
+        .statistics()
+        .into_iter()
         .chain(replay::DECLARATIONS)
         .map(|d| row([format!("`{}`", d.name).as_str(), d.unit, d.description]))
         .collect();

@@ -6,5 +6,6 @@ mod common;
 mod comparison;
 mod config;
 mod docs;
+mod registry;
 mod structure;
 mod workloads;

@@ -11,7 +11,7 @@ use crate::clock::{Event, EventQueue};
 use crate::config::{ControllerConfig, CoreConfig, DramConfig, PmConfig, TlcConfig};
 use crate::device::{EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
-use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Write};
+use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder};
 use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats};
 use graven_base::config::Config;
 use graven_base::ids::ThreadId;
@@ -218,6 +218,12 @@ impl MemorySystem {
         self.channels[channel].read(read, &mut self.shared);
     }
 
+    /// The same with a number that [`MemorySystem::take_notice`] reports when the write is durable: for those who
+    /// drive memory without a design.
+    pub fn write_reported(&mut self, write: Write, token: Token, delay: Cycle) {
+        self.write(Write { token, ..write }, delay);
+    }
+
     /// Sends a write that reaches its controller after `delay`, and not before an earlier write of the
     /// same line that is still on its way.
     pub fn write(&mut self, write: Write, delay: Cycle) {
@@ -269,8 +275,8 @@ impl MemorySystem {
     }
 
     /// A place in the order that other writes can wait for.
-    pub fn order(&mut self) -> OrderSeq {
-        self.shared.durability.order.allot()
+    pub fn order(&mut self) -> WriteOrder {
+        WriteOrder::from_number(self.shared.durability.order.allot())
     }
 
     /// The last place given out: waiting for it waits for all ordered writes sent so far.
@@ -459,7 +465,7 @@ mod tests {
         let mut memory = MemorySystem::new(&config);
         let line = |n: u64| Write::line(WriteClass::Data, LineAddr(n), [n; 8]);
         let order = memory.order();
-        memory.write(Write { after: order, ..line(1) }, 0);
+        memory.write(line(1).after(order), 0);
         assert_eq!(memory.writes_waiting(), 1);
         assert!(!memory.has_full_write_queue(), "it is held back, the queue is empty");
         for n in 2..6 {
@@ -471,7 +477,7 @@ mod tests {
             memory.handle(event);
         }
         assert_eq!(memory.writes_waiting(), 1, "still");
-        memory.write(Write { order, ..line(6) }, 0);
+        memory.write(line(6).ordered(order), 0);
         assert_eq!(memory.writes_waiting(), 0, "its turn has come");
     }
 }

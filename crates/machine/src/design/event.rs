@@ -3,8 +3,9 @@
 //! A design's protocol says what happened, in one line ([`Port::emit`](super::Port::emit)); what is counted of it, which
 //! cover points it reaches and what a timeline says of it stands in one place, [`DesignEvent::observe`].
 
+use graven_base::stats::{CounterSet, NoCounters};
+
 use crate::machine::Machine;
-use crate::stats::Counters;
 
 /// A cover point of a design: a state worth reaching in a campaign.
 pub trait CoverPoint: Copy {
@@ -14,6 +15,9 @@ pub trait CoverPoint: Copy {
 
 /// Something that happens in a design.
 pub trait DesignEvent: Sized {
+    /// What the design counts ([`counters!`](graven_base::counters)).
+    type Counters: CounterSet;
+
     /// The design's cover points.
     type Cover: CoverPoint;
 
@@ -24,18 +28,30 @@ pub trait DesignEvent: Sized {
 /// Where an event of a design goes.
 pub struct Observation<'a, E: DesignEvent> {
     machine: &'a mut Machine,
-    of: std::marker::PhantomData<fn(E)>,
+    counters: &'a mut E::Counters,
 }
 
 impl<'a, E: DesignEvent> Observation<'a, E> {
-    pub(super) fn new(machine: &'a mut Machine) -> Self {
-        Observation { machine, of: std::marker::PhantomData }
+    pub(super) fn new(machine: &'a mut Machine, counters: &'a mut E::Counters) -> Self {
+        Observation { machine, counters }
     }
 
-    /// The counters, to be counted up.
+    /// The design's counters, to be counted up.
     #[inline]
-    pub fn count(&mut self) -> &mut Counters {
-        self.machine.count()
+    pub fn count(&mut self) -> &mut E::Counters {
+        self.counters
+    }
+
+    /// The design had so many lines written back by a path of its own, without evicting them.
+    #[inline]
+    pub fn count_forced_writebacks(&mut self, lines: u64) {
+        self.machine.count().forced_writebacks += lines;
+    }
+
+    /// The design read DRAM by a path of its own.
+    #[inline]
+    pub fn count_dram_read(&mut self) {
+        self.machine.count().dram_reads += 1;
     }
 
     /// A cover point was reached.
@@ -74,6 +90,7 @@ impl CoverPoint for NoCover {
 pub enum NoEvent {}
 
 impl DesignEvent for NoEvent {
+    type Counters = NoCounters;
     type Cover = NoCover;
 
     fn observe(self, _to: &mut Observation<'_, Self>) {

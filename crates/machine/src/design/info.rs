@@ -4,9 +4,10 @@ use graven_base::config::{Config, ConfigError, Section, Size};
 use graven_base::cost::{Costs, NOTHING};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, MEDIA_LINE_BYTES};
+use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
 
-use super::{MutantSet, Mutants, Plug};
+use super::{MutantSet, Mutants, PluggedDesign};
 use crate::config::ControllerConfig;
 
 /// What a design is built for, and what its recovery may know: configuration, no state.
@@ -124,7 +125,7 @@ pub struct DesignInfo {
     /// this one of several designs that share a mechanism. A user's own setting goes before.
     pub settings: &'static [(&'static str, &'static str)],
     /// Makes one, or refuses a configuration that it cannot work in.
-    pub build: fn(&DesignContext) -> Result<Box<dyn Plug>, ConfigError>,
+    pub build: fn(&DesignContext) -> Result<PluggedDesign, ConfigError>,
     /// What the system writes to a log region of unknown content before it is put to use.
     pub format: fn(&DesignContext, &mut SurvivingImage),
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
@@ -133,6 +134,11 @@ pub struct DesignInfo {
     pub mutants: &'static [Named],
     /// Those that are always in force: the design as published, where that loses data.
     pub inherent: MutantSet,
+    /// What it counts: the declarations of its events' counters ([`DesignEvent::Counters`](super::DesignEvent::Counters)).
+    /// A name that several designs declare means one kind of number in one unit.
+    pub counters: fn() -> Vec<&'static Declaration>,
+    /// Statistics that are derived from these.
+    pub derived: &'static [Derived],
     /// States worth reaching in a campaign; [`super::Observation::cover`] counts them.
     pub cover_points: &'static [Named],
     /// Parameters under stress: values from which an adversary draws. Where some do not go with each other,
@@ -157,10 +163,17 @@ impl DesignInfo {
         recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
         mutants: &[],
         inherent: MutantSet::NONE,
+        counters: Vec::new,
+        derived: &[],
         cover_points: &[],
         stress: &[],
         cost: NOTHING,
     };
+
+    /// The statistics that it adds to the machine's: its counters, then what is derived from them.
+    pub fn statistics(&self) -> impl Iterator<Item = &'static Declaration> {
+        (self.counters)().into_iter().chain(self.derived.iter().map(|d| &d.declaration))
+    }
 
     /// The mutant of a name.
     ///

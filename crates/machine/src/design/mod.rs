@@ -37,5 +37,6 @@ pub use interface::{
     Stall, Store, Unused, Writeback, WritebackAction,
 };
 pub use mutants::{MutantSet, Mutants};
-pub use plug::{Plug, Plugged, RawAction, plug};
+pub(crate) use plug::{Plug, RawAction};
+pub use plug::{Plugged, PluggedDesign, plug};
 pub use port::Port;

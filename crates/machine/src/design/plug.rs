@@ -2,6 +2,7 @@
 
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{LineAddr, LineData};
+use graven_base::stats::{CounterSet, Counts};
 use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
@@ -16,7 +17,7 @@ use crate::request::Token;
 
 /// What becomes of a dirty line that leaves the LLC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RawAction {
+pub(crate) enum RawAction {
     /// It is written to its home address.
     Send {
         /// See [`crate::request::Write::after`].
@@ -30,7 +31,7 @@ pub enum RawAction {
 
 /// A design as the simulation sees it: object-safe, with requests and timers as numbers. Designs implement
 /// [`Design`](super::Design), which [`plug`] turns into this.
-pub trait Plug {
+pub(crate) trait Plug {
     /// Called once, when the machine is ready and populated.
     fn start(&mut self, _m: &mut Machine) {}
 
@@ -135,6 +136,11 @@ pub trait Plug {
     fn registers(&self) -> Vec<u64> {
         Vec::new()
     }
+
+    /// What the design has counted.
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
 }
 
 type SoftwareHook<D> = fn(&mut D, &mut Port<'_, D>, ThreadId, &Op, &mut Code) -> OpAction;
@@ -220,9 +226,18 @@ impl<D: Design> Plugged<D> {
     }
 }
 
-impl<D: Design> From<Plugged<D>> for Box<dyn Plug> {
-    fn from(plugged: Plugged<D>) -> Box<dyn Plug> {
-        Box::new(plugged)
+/// A design that is ready for the simulation, whatever its types.
+pub struct PluggedDesign(Box<dyn Plug>);
+
+impl PluggedDesign {
+    pub(crate) fn into_inner(self) -> Box<dyn Plug> {
+        self.0
+    }
+}
+
+impl<D: Design> From<Plugged<D>> for PluggedDesign {
+    fn from(plugged: Plugged<D>) -> PluggedDesign {
+        PluggedDesign(Box::new(plugged))
     }
 }
 
@@ -344,5 +359,9 @@ impl<D: Design> Plug for Plugged<D> {
 
     fn registers(&self) -> Vec<u64> {
         self.design.registers()
+    }
+
+    fn counts(&self) -> Counts {
+        self.pending.counters.counts()
     }
 }

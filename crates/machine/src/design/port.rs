@@ -16,16 +16,22 @@ use crate::caches::tags::Cache;
 use crate::machine::Machine;
 use crate::request::{Token, Write, WriteOrder};
 
-/// What a design has under way, by the numbers that the machine knows.
+/// What a design has under way, by the numbers that the machine knows, and what it has counted.
 pub(super) struct Pending<D: Design> {
     writes: Slab<D::Write>,
     reads: Slab<D::Read>,
     timers: Slab<D::Timer>,
+    pub(super) counters: <D::Event as DesignEvent>::Counters,
 }
 
 impl<D: Design> Default for Pending<D> {
     fn default() -> Self {
-        Pending { writes: Slab::new(), reads: Slab::new(), timers: Slab::new() }
+        Pending {
+            writes: Slab::new(),
+            reads: Slab::new(),
+            timers: Slab::new(),
+            counters: Default::default(),
+        }
     }
 }
 
@@ -95,7 +101,7 @@ impl<'a, D: Design> Port<'a, D> {
 
     /// A place in the order of writes that other writes can wait for ([`Write::ordered`], [`Write::after`]).
     pub fn order(&mut self) -> WriteOrder {
-        WriteOrder::from_number(self.machine.order())
+        self.machine.order()
     }
 
     /// Whether all ordered writes up to this one are durable.
@@ -283,6 +289,6 @@ impl<'a, D: Design> Port<'a, D> {
     /// Something happened that is counted, covered or narrated.
     #[inline]
     pub fn emit(&mut self, event: D::Event) {
-        event.observe(&mut Observation::new(self.machine));
+        event.observe(&mut Observation::new(self.machine, &mut self.pending.counters));
     }
 }

@@ -150,6 +150,7 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_base::stats::CounterSet;
     use proptest::prelude::*;
 
     fn stored(distances: &mut Distances, c: &mut Counters, (thread, number): (u32, u64), at: u64) {

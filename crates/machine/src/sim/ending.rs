@@ -33,6 +33,7 @@ impl Simulation {
         stats.counters.peak_wear = stats.wear.peak();
         stats.counters.peak_cell_wear = peak_cell_wear;
         self.control.report(stats.counters.committed_transactions);
+        self.closed = Some(self.design.counts());
     }
 
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what

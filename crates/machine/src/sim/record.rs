@@ -16,6 +16,13 @@ impl Simulation {
         for (name, value) in self.stats().record(frequency, self.footprint_bytes(), image_digest) {
             values.insert(name, value_to_json(value));
         }
+        let counts = self.counts();
+        for (declaration, value) in self.design_counts().iter() {
+            values.insert(declaration.name.to_owned(), value.into());
+        }
+        for derived in spec.design.derived {
+            values.insert(derived.declaration.name.to_owned(), (derived.of)(&counts).into());
+        }
         json!({
             "design": spec.design.name,
             "workload": spec.workload.name,

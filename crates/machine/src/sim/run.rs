@@ -27,6 +27,7 @@ use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Image, LineAddr};
+use graven_base::stats::{CounterSet, Counts};
 use graven_base::time::{Cycle, NEVER};
 
 /// So many timers of a design in a row, with every thread waiting and memory idle, and no thread will ever
@@ -55,6 +56,8 @@ pub struct Simulation {
     pub(super) write_combining: Vec<WriteCombining>,
     pub(super) signals: Signals,
     pub(super) observer: Option<Box<dyn TransactionObserver>>,
+    /// What the design had counted when the last thread had finished.
+    pub(super) closed: Option<Counts>,
     /// Follows write distances, if they are wanted.
     pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
@@ -84,7 +87,7 @@ impl Simulation {
         mut workload: Box<dyn Workload>,
     ) -> Result<Simulation, ConfigError> {
         let context = spec.context();
-        let design = (spec.design.build)(&context)?;
+        let design = (spec.design.build)(&context)?.into_inner();
         let mut populated = Image::new();
         workload.populate(&mut populated);
         let footprint_bytes = populated.nonzero_lines() * graven_base::memory::LINE_BYTES;
@@ -115,6 +118,7 @@ impl Simulation {
             ],
             signals: Signals::default(),
             observer: None,
+            closed: None,
             distances: spec
                 .config
                 .get::<StatisticsConfig>()
@@ -187,6 +191,18 @@ impl Simulation {
     /// The statistics so far.
     pub fn stats(&self) -> &Stats {
         &self.machine.memory.shared.stats
+    }
+
+    /// What the design has counted so far; of a finished run, until the last thread had finished.
+    pub fn design_counts(&self) -> Counts {
+        self.closed.clone().unwrap_or_else(|| self.design.counts())
+    }
+
+    /// All counters so far, the machine's and the design's.
+    pub fn counts(&self) -> Counts {
+        let mut all = self.stats().counters.counts();
+        all.extend(self.design_counts());
+        all
     }
 
     /// Runs to the end and returns the digest of PM after an orderly shutdown.

@@ -1,4 +1,5 @@
-//! Statistics: each declared once, with unit and description; plain counters on the hot path.
+//! Statistics of the machine: each declared once, with unit and description; plain counters on the hot path. What only
+//! designs count is declared by them.
 
 mod bank_loads;
 mod processor_energy;
@@ -9,7 +10,8 @@ pub use processor_energy::{ProcessorEnergy, ProcessorEnergyConfig};
 use graven_base::config::Section;
 use graven_base::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::stats::{
-    Declaration, Distribution, Energy, Kind, Latency, Value, derived, of_distribution,
+    CounterSet, Declaration, Distribution, Energy, Kind, Latency, Value, derived, of_distribution,
+    ratio,
 };
 use graven_base::{counters, section};
 
@@ -24,7 +26,7 @@ section! {
 }
 
 counters! {
-    /// Everything that is counted while a simulation runs.
+    /// Everything that the machine counts while a simulation runs.
     pub struct Counters {
     /// Simulated time until the last thread has finished; in a replay, until memory is idle.
     cycles: Gauge, "cycles";
@@ -104,8 +106,6 @@ counters! {
     llc_writebacks: Count, "lines";
     /// Lines that a design had written back without evicting them.
     forced_writebacks: Count, "lines";
-    /// Of these, those in vain: the line was stored to again within the transaction.
-    forced_writebacks_in_vain: Count, "lines";
     /// Lines whose content only the caches held when the run ended: data writes that are still to come.
     residual_dirty_lines: Gauge, "lines";
     /// Reads of PM that reached a controller.
@@ -192,88 +192,6 @@ counters! {
     peak_wear: Gauge, "writes";
     /// Bytes of log entries, records and metadata sent to PM.
     log_bytes_written: Count, "B";
-    /// Log entries created.
-    log_entries: Count, "entries";
-    /// Stores merged into a log entry that was still buffered.
-    log_entries_merged: Count, "entries";
-    /// Stores for which the design made no entry, and entries that it dropped, because the word did not change.
-    log_entries_ignored: Count, "entries";
-    /// Log entries discarded because their line had reached PM.
-    log_entries_discarded: Count, "entries";
-    /// Redo entries created: redo data that left an L1, or was found there at a transaction's end.
-    log_redo_entries: Count, "entries";
-    /// Redo entries dropped because their word was stored to again.
-    redo_discarded_stored_again: Count, "entries";
-    /// Redo entries whose data need not be logged because their line had become durable at home.
-    redo_discarded_at_home: Count, "entries";
-    /// Records that tell of such lines, so that older redo data in the log is void.
-    redo_in_place_records: Count, "records";
-    /// Words of undo and redo data logged under SLDE.
-    log_words: Count, "words";
-    /// Entries of which one word was coded by DLDC, so that only its dirty bytes were logged.
-    log_entries_differential: Count, "entries";
-    /// Log words whose dirty bytes have DLDC pattern 000 (all zero; MorLog Table II).
-    dldc_pattern_000: Count, "words";
-    /// Log words whose dirty bytes have DLDC pattern 001 (a 2-bit number, sign-extended, in each byte; MorLog Table II).
-    dldc_pattern_001: Count, "words";
-    /// Log words whose dirty bytes have DLDC pattern 010 (a 4-bit number, sign-extended, in each byte; MorLog Table II).
-    dldc_pattern_010: Count, "words";
-    /// Log words whose dirty bytes have DLDC pattern 011 (one byte, sign-extended; MorLog Table II).
-    dldc_pattern_011: Count, "words";
-    /// Log words whose dirty bytes have DLDC pattern 100 (two bytes, sign-extended; MorLog Table II).
-    dldc_pattern_100: Count, "words";
-    /// Log words whose dirty bytes have DLDC pattern 101 (four bytes, sign-extended; MorLog Table II).
-    dldc_pattern_101: Count, "words";
-    /// Log words whose dirty bytes have DLDC pattern 110 (the high half of each byte; MorLog Table II).
-    dldc_pattern_110: Count, "words";
-    /// Log words whose dirty bytes have DLDC pattern 111 (all but the lowest byte, which is zero; MorLog Table II).
-    dldc_pattern_111: Count, "words";
-    /// Log words whose dirty bytes have no pattern.
-    dldc_pattern_none: Count, "words";
-    /// Log entries sent before their time because their line left the caches.
-    log_entries_hurried: Count, "entries";
-    /// Largest number of entries in one log buffer; for `lad`, of lines in the pool.
-    log_buffer_max: Gauge, "entries";
-    /// Largest number of log requests in a controller's log queue.
-    log_queue_max: Gauge, "requests";
-    /// Log requests that found the log queue full and waited outside it.
-    log_queue_full: Count, "requests";
-    /// Log requests that waited because no block of the log region was free.
-    log_space_waits: Count, "requests";
-    /// Headers of log records, complete with their addresses.
-    log_headers: Count, "headers";
-    /// Of these, those that were never written to PM: their updates were at home before.
-    log_headers_avoided: Count, "headers";
-    /// Largest number of ADR entries that a design used.
-    adr_entries_max: Gauge, "lines";
-    /// ADR entries in use, summed over cycles.
-    adr_entry_cycles: Count, "lines x cycles";
-    /// Times a design found no ADR entry free.
-    adr_overflows: Count, "events";
-    /// Times a log buffer or a transaction buffer overflowed.
-    log_overflows: Count, "events";
-    /// Records truncated from the log.
-    log_records_truncated: Count, "records";
-    /// Groups of blocks truncated from a packed log.
-    log_groups_truncated: Count, "groups";
-    /// In-place updates of home words from buffered log data.
-    in_place_updates: Count, "words";
-    /// Words of updates that were not written home because the same batch had newer ones.
-    log_words_combined: Count, "words";
-    /// Batches of committed transactions that were checkpointed from the log.
-    checkpoints: Count, "batches";
-    /// Times a design waited until a group of writes was durable before it sent the next: records before a commit record, data before a truncation.
-    ordering_points: Count, "events";
-    /// Dirty lines that left the LLC and were parked in a victim cache.
-    victim_cache_lines: Count, "lines";
-    /// Largest number of lines in a victim cache.
-    victim_cache_max: Gauge, "lines";
-    /// Lines that found a victim cache full.
-    victim_cache_full: Count, "lines";
-    /// Lines that a design's periodic scan visited and found dirty.
-    scan_dirty_lines: Count, "lines";
-    /// Complete scans of the caches.
-    scans: Count, "scans";
     /// Accesses that waited for a cache whose tags a scan visited.
     tag_port_waits: Count, "accesses";
     /// Cycles that they waited.
@@ -298,40 +216,12 @@ counters! {
     interrupts: Count, "interrupts";
     /// Cycles that threads spent in them.
     stall_interrupt_cycles: Count, "cycles";
-    /// Translations that a core's TLB lacked, of those that carry a design's metadata.
-    translation_misses: Count, "accesses";
-    /// Times a line's newest version got another place in memory than the one before.
-    lines_remapped: Count, "lines";
     /// PM lines that missed in all caches and were asked for.
     fills: Count, "lines";
     /// Reads of memory, PM and DRAM, that serve them.
     fill_reads: Count, "requests";
-    /// Of the lines, those read from their home and from elsewhere in parallel.
-    fills_parallel: Count, "lines";
     /// Of the lines, those that a buffer of the design's in the controller served.
     fills_from_buffer: Count, "lines";
-    /// Memory slices written to an OOP region.
-    slices_written: Count, "slices";
-    /// Words packed into them.
-    slice_words: Count, "words";
-    /// Collections of a design's out-of-place data.
-    gc_passes: Count, "passes";
-    /// Of these, those that began because something had run full.
-    gc_on_demand: Count, "passes";
-    /// Words that committed transactions had written and collections found.
-    gc_words_found: Count, "words";
-    /// Of these, the words written to their homes; the others had been overwritten by later ones.
-    gc_words_migrated: Count, "words";
-    /// Cycles threads waited because a table or region was full until a collection had made room.
-    gc_stall_cycles: Count, "cycles";
-    /// Largest number of entries in a design's mapping table.
-    mapping_entries_max: Gauge, "entries";
-    /// Largest number of lines in a design's eviction buffer.
-    eviction_buffer_max: Gauge, "lines";
-    /// Searches of a design's index in DRAM that threads executed, for their loads and to update it.
-    index_lookups: Count, "searches";
-    /// Nodes of the index that these visited.
-    index_nodes_visited: Count, "nodes";
     /// Reads of DRAM.
     dram_reads: Count, "requests";
     /// Writes of DRAM.
@@ -488,16 +378,6 @@ const DERIVED: &[Declaration] = &[
         "Reads of memory per PM line that missed in all caches (HOOP §IV-C).",
     ),
     derived(
-        "fills_parallel_share",
-        "",
-        "Share of the fills that read a line's home and another place in parallel.",
-    ),
-    derived(
-        "gc_data_reduction",
-        "",
-        "Share of the words found by collections that were not written home (HOOP Table IV).",
-    ),
-    derived(
         "bank_load_mean",
         "requests",
         "Pending requests of a PM bank (queued, or being worked on), mean over banks and time.",
@@ -552,7 +432,8 @@ const DERIVED: &[Declaration] = &[
     },
 ];
 
-/// Every statistic there is, counters first.
+/// Every statistic of the machine, counters first; designs add their own
+/// ([`DesignInfo::statistics`](crate::design::DesignInfo::statistics)).
 pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
     Counters::DECLARATIONS.iter().chain(DISTRIBUTIONS.iter().copied().flatten()).chain(DERIVED)
 }
@@ -582,7 +463,6 @@ impl Stats {
             .zip(c.values())
             .map(|(d, v)| (d.name.to_owned(), Value::Count(v)))
             .collect();
-        let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
         let mut push = |name: &str, value: Value| out.push((name.to_owned(), value));
         for (declared, distribution) in DISTRIBUTIONS.iter().zip(self.distributions()) {
             for (statistic, value) in declared.iter().zip(distribution.values()) {
@@ -603,9 +483,6 @@ impl Stats {
         push("written_bytes_per_transaction", Value::Number(per_transaction));
         push("llc_miss_ratio", Value::Number(ratio(c.llc_misses, c.llc_hits + c.llc_misses)));
         push("reads_per_fill", Value::Number(ratio(c.fill_reads, c.fills)));
-        push("fills_parallel_share", Value::Number(ratio(c.fills_parallel, c.fills)));
-        let coalesced = c.gc_words_found.saturating_sub(c.gc_words_migrated);
-        push("gc_data_reduction", Value::Number(ratio(coalesced, c.gc_words_found)));
         let loads: Vec<f64> = self.bank_loads.means(c.cycles).collect();
         let load = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
         let largest = self.bank_loads.largest_mean(c.cycles);

@@ -22,7 +22,7 @@ use super::{Content, Reader, Request, TraceError};
 use graven_base::config::Config;
 use graven_base::control::Control;
 use graven_base::memory::{LineAddr, LineData};
-use graven_base::stats::{Declaration, Kind, Latency, Value};
+use graven_base::stats::{CounterSet, Declaration, Kind, Latency, Value};
 use graven_base::time::Cycle;
 use graven_machine::config::{CoreConfig, PmConfig};
 use graven_machine::controller::MemorySystem;

@@ -194,7 +194,7 @@ impl Lsm {
         {
             let (line, mask, data) = collection.homes[collection.sent];
             port.emit(Event::WordsGoHome { line, mask });
-            let write = request::Write { mask, ..request::Write::line(WriteClass::Gc, line, data) };
+            let write = request::Write::line(WriteClass::Gc, line, data).masked(mask);
             port.write_maybe_reported(write, about, port.bypass_cycles());
             collection.sent += 1;
         }
