@@ -26,7 +26,7 @@ def papers() -> str:
     """The files of the papers' experiments and claims, by paper."""
 
 def build() -> str:
-    """What tells this build from others of the same version: a digest of the engine's sources."""
+    """What distinguishes this build from others of the same version: a digest of its sources."""
 
 def cost(spec_json: str) -> str:
     """What a design's hardware costs on a machine: items, totals, remarks."""
@@ -71,7 +71,7 @@ class Campaign:
         """Transactions, schedules or designs so far, and in all."""
 
     def judged(self) -> int:
-        """Power failures judged so far."""
+        """Power failures checked so far."""
 
     def minimising(self) -> bool:
         """Whether a violation is being minimised; `cancel` then takes its program as it is."""

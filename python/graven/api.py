@@ -218,7 +218,7 @@ def crash(
         seed: Seed of everything random.
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point only.
-        shares: How often the dearer forms of a power failure are judged.
+        shares: How often the more expensive failure modes are checked.
         garbage: Whether the log region holds noise at first.
         violations: The run stops after so many.
         observe: Called with the progress several times a second.

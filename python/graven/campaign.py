@@ -23,7 +23,7 @@ TRANSACTIONS = 1000
 
 @dataclass(frozen=True)
 class Shares:
-    """How often the dearer failure_modes of a power failure are judged; 0 is never.
+    """How often the more expensive failure modes are checked; 0 is never.
 
     Attributes:
         torn: Every n-th write of several words is also torn.
@@ -48,7 +48,7 @@ class CrashJob:
         job: What is run.
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point; the shares are of those.
-        shares: How often the dearer failure_modes are judged.
+        shares: How often the more expensive failure modes are checked.
         garbage: Whether the log region holds noise at first.
         violations: After so many, the run stops.
     """
@@ -215,7 +215,7 @@ def run_programs(
 
 
 def _judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) -> Observer | None:
-    """An observer that also learns how many power failures were judged, and what is reduced."""
+    """An observer that also learns how many power failures were checked, and what is minimised."""
     if observe is None:
         return None
 

@@ -45,7 +45,7 @@ class Design:
         summary: One line about it.
         paper: Where it is from.
         safe: Whether it keeps what it guarantees, as far as is known.
-        default: Whether comparisons include it unless told otherwise.
+        default: Whether comparisons include it by default.
         guarantee: What it guarantees of acknowledged transactions: `none`, `prefix` (the first
             so-many survive) or `durable` (all do).
         settings: The parameter set that its name stands for, as `--set` takes it.

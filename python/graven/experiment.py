@@ -157,8 +157,8 @@ class Snapshot:
         running: What is running.
         elapsed_seconds: Since it began or went on.
         fraction_before: How much was done then.
-        judged: Power failures judged since then, where power fails.
-        minimising: How many of those running have a violation, whose program they reduce.
+        judged: Power failures checked since then, where power fails.
+        minimising: How many of those running have a violation, whose program they minimise.
     """
 
     done: int

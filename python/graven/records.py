@@ -19,7 +19,7 @@ Value: TypeAlias = int | float | str | bool | None
 """A statistic (numbers; the image's digest is text) or a configuration value."""
 
 IDENTITY = ("design", "workload", "machine", "threads", "transactions", "seed", "safe")
-"""What tells one simulation from another; every format starts with these."""
+"""What distinguishes one simulation from another; every format starts with these."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Reports: what the crash laboratory returns.
 
-A report says what was judged, what was covered, and tells the story of each violation. It is the
-same on every computer, save for the host's time in `seconds`.
+A report says what was checked and what was covered, and has the timeline of each violation. It is
+the same on every computer, save for the host's time in `seconds`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from graven._engine import __version__
 
 FAILURE_MODES = ("plain", "torn", "in_flight", "recovery", "structures")
-"""What was judged at crash points; `structures` are walks of the workload's structures."""
+"""What was checked at crash points; `structures` are walks of the workload's structures."""
 
 Verdict: TypeAlias = Literal["kept", "violated", "refused"]
 """`refused`: the design did not go on as configured, so that nothing is known of it."""
@@ -64,7 +64,7 @@ class Report:
         safe: Whether it guarantees anything.
         sound: Whether it does, and is not known to break it.
         crash_points: Changes of the durable state.
-        recoveries: Power failures that were judged.
+        recoveries: Power failures that were checked.
         failure_modes: The same by failure mode, and how often structures were walked.
         violations: Guarantees that were broken.
         covered: How often each state worth reaching was covered, by name.
@@ -161,7 +161,7 @@ class CrashReport(Campaign):
         transactions: Transactions over all threads.
         seed: Seed of the workload, and of what is torn and what lands.
         every: Power failed at every n-th crash point.
-        shares: How often the dearer failure_modes were judged.
+        shares: How often the more expensive failure modes were checked.
         garbage: Whether the log region held noise at first.
     """
 

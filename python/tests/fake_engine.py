@@ -92,7 +92,7 @@ STATS = [
 ]
 STATES = [
     ("steal", "a line with words of an open transaction became durable"),
-    ("id-wrap", "the low 16 bits of a transaction's number came round"),
+    ("id-wrap", "the low 16 bits of a transaction's number wrapped around"),
 ]
 MUTANTS = [
     ("no-tuple", "At a power failure no id tuples are written."),

@@ -93,7 +93,7 @@ def test_machines_show_sources_and_assumptions(graven):
 
 def test_machines_show_what_is_compared_on_them(graven):
     text = graven("list", "machines").stdout
-    assert "Compared on morlog, unless told otherwise:" in text
+    assert "Compared on morlog by default:" in text
     assert "  designs: base, lad, silo\n  workloads: array, hash\n  baseline: lad\n" in text
     assert "  workload.element_bytes = 64 B, 4 KB\n" in text
     assert "Compared on silo" not in text

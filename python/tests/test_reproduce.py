@@ -1,4 +1,4 @@
-"""`graven reproduce`: what runs, what is kept, what is judged, and how it ends."""
+"""`graven reproduce`: what runs, what is kept, which verdicts are given, and how it ends."""
 
 from __future__ import annotations
 

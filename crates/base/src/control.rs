@@ -35,17 +35,17 @@ impl Control {
         self.done()
     }
 
-    /// Power failures judged so far, by those who let power fail.
+    /// Power failures checked so far, as reported by campaigns.
     pub fn failures_judged(&self) -> u64 {
         self.judged.load(Ordering::Relaxed)
     }
 
-    /// Tells how many.
+    /// Reports the number of checked power failures.
     pub fn judged(&self, failures: u64) {
         self.judged.store(failures, Ordering::Relaxed);
     }
 
-    /// Whether a violation was found, and its program is being reduced. To cancel is then to take it as
+    /// Whether a violation was found, and its program is being minimised. To cancel is then to take it as
     /// it is.
     pub fn is_minimising(&self) -> bool {
         self.minimising.load(Ordering::Relaxed)
@@ -56,7 +56,7 @@ impl Control {
         self.minimising.store(begins, Ordering::Relaxed);
     }
 
-    /// Tells how much is done; returns whether to stop.
+    /// Reports the progress; returns whether to stop.
     pub fn report(&self, done: u64) -> bool {
         self.done.store(done, Ordering::Relaxed);
         self.is_cancelled()

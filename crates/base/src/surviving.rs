@@ -121,7 +121,7 @@ impl SurvivingImage {
         std::array::from_fn(|word| self.load(line.word(word)))
     }
 
-    /// A word, uncounted: for judges.
+    /// A word, uncounted: for checkers.
     #[inline]
     pub fn peek(&self, addr: Addr) -> u64 {
         self.image.load(addr)
@@ -181,7 +181,7 @@ impl SurvivingImage {
         set.into_iter().for_each(|addr| self.store(addr, 0));
     }
 
-    /// For a thread that reads beside others; what it did is to be told to [`SurvivingImage::account`].
+    /// For a thread that reads beside others; its accesses are to be reported to [`SurvivingImage::account`].
     pub fn reader(&self) -> Reader<'_> {
         Reader { image: &self.image, end: self.end, used: Used::default() }
     }

@@ -8,7 +8,7 @@
 //! ends, and on its way home when the next one ends.
 //!
 //! Hence, at the end of a scan: stores made before the *previous* scan began are home, or their lines'
-//! writes are on their way ([`DataWrites`] tells when these are durable).
+//! writes are on their way ([`DataWrites`] reports when these are durable).
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! A victim cache: lines that left the LLC before their transactions were retired. WrAP and ReDU have one.
 //!
-//! A line does not tell who stored to it. So it is parked for every transaction that might have: those that are
+//! A line does not record who stored to it. So it is parked for every transaction that might have: those that are
 //! open with stores, and those that have committed and are not at home yet. When all of them are retired,
 //! every word of the line is at home, and it is dropped.
 
@@ -139,7 +139,7 @@ impl Victims {
         Parked::Waits
     }
 
-    /// What is to be told of a line that was parked, and stays.
+    /// The event to report for a line that was parked, and stays.
     pub(super) fn parked(&self, line: LineAddr, parked: Parked) -> Event {
         Event::Parked { line, parked, occupied: self.lines.len() }
     }

@@ -1,5 +1,5 @@
 //! Crash points per second of host time: a run of a workload, crashed at every one of them, recovered and
-//! judged, with nothing but the plain mode of each. The run itself is part of the time.
+//! checked, with nothing but the plain mode of each. The run itself is part of the time.
 //!
 //! Elements are crash points. Recovery costs what it reads and writes, so designs whose recovery reads a
 //! large log are given a small one here, as in exhaustive campaigns.

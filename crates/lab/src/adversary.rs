@@ -32,7 +32,7 @@ const MACHINE: &[(&str, &[&str])] = &[
 /// One schedule in so many has as few cores as its threads find places on, two on each.
 const SHARED_CORES_ONE_IN: u32 = 3;
 
-/// First transaction numbers: ids of 8, 16 and 32 bits come round soon.
+/// First transaction numbers: ids of 8, 16 and 32 bits wrap around soon.
 const FIRST_TRANSACTIONS: [u64; 5] = [0, 254, 65_534, 0, (1 << 32) - 2];
 
 /// The program of a seed for a design.

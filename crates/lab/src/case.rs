@@ -136,7 +136,7 @@ impl Case {
         self.exhaustion().run(Some(&mut Expectations { case: self }))
     }
 
-    /// Runs it up to the first violation, telling its story.
+    /// Runs it up to the first violation, recording all trace events.
     ///
     /// # Errors
     /// [`SimError::Cancelled`].

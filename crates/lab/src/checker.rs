@@ -1,4 +1,4 @@
-//! The judge: knows what the program did and what it was told, and nothing of designs.
+//! The durability checker: it knows the program's stores and acknowledgements, and nothing of designs.
 //!
 //! Trusted base: keep it small. It follows every transactional store. At a power failure it demands of
 //! the recovered bytes that they are those of architectural memory, save for the transactions that were
@@ -42,7 +42,7 @@ struct Stored {
     ending: bool,
 }
 
-/// Follows transactions and judges recovered bytes.
+/// Follows transactions and checks recovered bytes.
 #[derive(Clone, Debug)]
 pub struct DurabilityChecker {
     guarantee: Guarantee,
@@ -155,7 +155,7 @@ pub fn attach(simulation: &mut Simulation) {
     simulation.follow_transactions(Box::new(judge));
 }
 
-/// Judges what a power failure left, as it is now.
+/// Checks the image that a power failure left, as it is now.
 ///
 /// # Errors
 /// The first guarantee found broken.
@@ -176,7 +176,7 @@ impl DurabilityChecker {
         Self { guarantee, open, ended: Vec::new(), start, end }
     }
 
-    /// Judges what recovery left. `now`: architectural memory at the failure. `different`: the words
+    /// Checks the image that recovery left. `now`: architectural memory at the failure. `different`: the words
     /// in which the durable bytes differed from it, before anything was written to the surviving.
     ///
     /// # Errors
@@ -357,7 +357,7 @@ mod tests {
         DurabilityChecker::new(guarantee, 2, Addr(0), END)
     }
 
-    /// Judges an image with these first words; nothing of it was durable before.
+    /// Checks an image with these first words; nothing of it was durable before.
     fn verdict(judge: &DurabilityChecker, now: &Image, recovered: &[u64]) -> Result<(), Verdict> {
         let mut surviving = SurvivingImage::default();
         let different = Image::new().differences(now, Addr(0), END).count() as u64;

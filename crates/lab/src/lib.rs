@@ -3,14 +3,14 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `checker` | the trusted base: were the guarantees kept? It knows only what the program was told, and no design |
+//! | `checker` | the trusted base: were the guarantees kept? It knows only the program's stores and acknowledgements, and no design |
 //! | `litmus` | directed tests as text: the program, its syntax, its variables in memory |
 //! | `explorer` | every crash point of a run, in all its modes |
 //! | `case` | a litmus program on a design |
 //! | `recording` | a workload's run as a litmus program |
 //! | `adversary` | seeded programs, machines and schedules |
 //! | `minimise` | the least program that still breaks the guarantee |
-//! | `timeline` | the story of a broken guarantee |
+//! | `timeline` | the events that led to a violation, in rows |
 //! | `campaign` | many runs, and what is reported of them |
 
 pub mod adversary;

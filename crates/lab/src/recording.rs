@@ -13,7 +13,7 @@ use graven_machine::registry::Registry;
 use graven_machine::sim::Spec;
 use graven_machine::workload::{BrokenInvariant, Workload};
 
-/// More steps than this are not made a program of: it could neither be reduced nor read.
+/// Runs of more steps are not turned into a program, which could be neither minimised nor read.
 const STEPS_MAX: usize = 60_000;
 
 /// What was recorded.

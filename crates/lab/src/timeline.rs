@@ -1,4 +1,4 @@
-//! The story of a violation, for people: what each core did, what became durable when, what a power
+//! The timeline of a violation, for people: what each core did, what became durable when, what a power
 //! failure left, what recovery wrote, and which guarantee was broken.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use graven_base::surviving::Written;
 use graven_base::time::Cycle;
 use graven_machine::trace_event::TraceEvent;
 
-/// One line of the story.
+/// One row of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// When, in cycles; none for what belongs to the row above, or is not dated.
@@ -22,7 +22,7 @@ pub struct Row {
     pub what: String,
 }
 
-/// A story.
+/// A timeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// Its rows, oldest first.
@@ -34,7 +34,7 @@ pub struct Timeline {
 /// Most rows before the power failure.
 const ROWS_MAX: usize = 120;
 
-/// Tells the story of a violation. `name`: what programs call a word.
+/// Builds the timeline of a violation. `name`: what programs call a word.
 pub fn tell(
     story: &[(Cycle, TraceEvent)],
     violation: &Violation,
@@ -60,7 +60,7 @@ pub fn tell(
     timeline
 }
 
-/// Which part of a long story matters: the violated word's line, and the transactions that stored to it.
+/// Which part of a long timeline matters: the violated word's line, and the transactions that stored to it.
 struct Relevant {
     everything: bool,
     lines: BTreeSet<LineAddr>,
@@ -137,7 +137,7 @@ impl Teller<'_> {
             }
             TraceEvent::Ending(tx) => (thread(tx), format!("ends transaction {}", tx.number)),
             TraceEvent::Acknowledged(tx) => {
-                (thread(tx), format!("is told that transaction {} is committed", tx.number))
+                (thread(tx), format!("receives the acknowledgement of transaction {}", tx.number))
             }
             TraceEvent::Evicted(line) => {
                 ("caches".into(), format!("send the line of {} home", self.line(*line)))

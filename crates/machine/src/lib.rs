@@ -14,7 +14,7 @@
 //! | `clock` | what happens later |
 //! | `machine` | all of it, and the handle through which designs act |
 //! | `sim` | a simulation: threads of a workload on the machine, under one design |
-//! | `trace_event` | what happened in a run, for those who tell its story |
+//! | `trace_event` | trace events: what happened in a run, for timelines |
 
 pub mod caches;
 pub mod clock;

@@ -219,7 +219,7 @@ impl Machine {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Tells what happened, if anybody wants to know.
+    /// Emits a trace event, if an observer wants them.
     #[inline]
     pub(crate) fn emit(&mut self, what: impl FnOnce() -> TraceEvent) {
         let now = self.now();

@@ -1,4 +1,4 @@
-//! What happened in a run, for those who tell its story.
+//! Trace events: what happened in a run, for timelines.
 
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr, LineData, WordMask};

@@ -175,12 +175,12 @@ impl Campaign {
         self.0.watch.progress()
     }
 
-    /// Power failures judged so far.
+    /// Power failures checked so far.
     fn judged(&self) -> u64 {
         self.0.watch.judged()
     }
 
-    /// Whether there is a violation, and its program is being reduced; to cancel is then to take it as
+    /// Whether there is a violation, and its program is being minimised; to cancel is then to take it as
     /// it is.
     fn minimising(&self) -> bool {
         self.0.watch.minimising()
@@ -276,7 +276,7 @@ fn papers() -> String {
     paper_files::texts()
 }
 
-/// What tells this build from others of the same version: a digest of the engine's sources.
+/// What distinguishes this build from others of the same version: a digest of the engine's sources.
 #[pyfunction]
 fn build() -> &'static str {
     env!("GRAVEN_BUILD")

@@ -10,7 +10,7 @@ use graven::trace::requests::Writer;
 
 use crate::seam::Failure;
 
-/// A trace being written. The first error stops it, and is told by [`RequestTrace::finish`].
+/// A trace being written. The first error stops it, and is reported by [`RequestTrace::finish`].
 pub struct RequestTrace {
     path: String,
     state: Arc<Mutex<State>>,

@@ -77,7 +77,7 @@ impl TaskControl {
         (done, self.total.load(SeqCst))
     }
 
-    /// Power failures judged so far, by campaigns.
+    /// Power failures checked so far, by campaigns.
     pub fn judged(&self) -> u64 {
         self.control.get().map_or(0, |control| control.failures_judged())
     }

@@ -1,4 +1,4 @@
-"""`graven crash`: power fails everywhere, and what recovery leaves is judged."""
+"""`graven crash`: power fails everywhere, and the recovered bytes are checked."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ ROOM = 4 << 20
 SAVE_SECONDS = 5.0
 """How much work of a campaign with `--state` may be lost."""
 
-HELP = """Let power fail at every crash point, recover from what survived, and judge.
+HELP = """Let power fail at every crash point, recover from what survived, and check.
 
 A crash point is a change of what a power failure leaves; between two of them every failure is the
 same. Each design runs each workload once. At every crash point power fails, the design recovers,
-the bytes are judged by what the program was told, and the run goes on as if nothing had been.
-Dearer failure modes are judged at a share of the crash points. The first violation of a run
-is minimised to a short program, and written to a file that `graven litmus` replays.
+the bytes are checked against the program's stores and acknowledgements, and the run goes on as if
+power had not failed. More expensive failure modes are checked at a share of the crash points. The
+first violation of a run is minimised to a short program, and written to a file that
+`graven litmus` replays.
 
 With --adversary programs, machines and the order of things in memory are drawn, too, within what
 is legal: no workload is run, but as many short programs as --seeds says.
@@ -77,7 +78,7 @@ ADVERSARY_ONLY = ("seeds", "first_seed", "state")
 
 
 class Forms(click.ParamType[dict[str, int]]):
-    """Forms of a power failure, each with its share."""
+    """Failure modes, each with its share."""
 
     name = "failure modes"
     shares = Shares()
@@ -94,7 +95,7 @@ class Forms(click.ParamType[dict[str, int]]):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> dict[str, int]:
-        """Reads `torn,recovery=16`, `all` or `none`; what is not named is not judged."""
+        """Reads `torn,recovery=16`, `all` or `none`; modes that are not named are not checked."""
         if isinstance(value, dict):
             return value
         if value in ("all", "none"):
@@ -157,7 +158,7 @@ class Forms(click.ParamType[dict[str, int]]):
     type=Forms(),
     default=dict(Forms.known),
     metavar="NAMES",
-    help="Forms judged besides the plain one: torn, in-flight, recovery, structures, each with "
+    help="Failure modes checked besides plain: torn, in-flight, recovery, structures, each with "
     "=N for every N-th crash point; or none.  [default: "
     + ",".join(f"{name}={share}" for name, share in Forms.known.items())
     + "]",
@@ -317,7 +318,7 @@ def _check_options(context: click.Context, *, adversary: bool) -> None:
 
 @dataclass(frozen=True)
 class _Done:
-    """What came of a campaign; `judged` are the power failures of this run of the command."""
+    """The result of a campaign; `judged` are the power failures of this run of the command."""
 
     reports: Sequence[Campaign]
     failures: Sequence[Failure]

@@ -125,7 +125,7 @@ def _machines(console: Console, *, verbose: bool) -> None:
     for machine in catalogue().machines:
         said = machine.comparison.lines()
         if said:
-            console.print(f"Compared on {machine.name}, unless told otherwise:", style="bold")
+            console.print(f"Compared on {machine.name} by default:", style="bold")
             console.print(Text("\n".join(f"  {line}" for line in said)))
     if not verbose:
         return

@@ -56,8 +56,8 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 @click.option(
     "--timeline/--no-timeline",
     default=None,
-    help="Tell the story of every violation, or of none.  [default: of unexpected ones, and with "
-    "--design of all]",
+    help="Print the timeline of every violation, or of none.  [default: of unexpected ones, and "
+    "with --design of all]",
 )
 @options.jobs("Programs")
 @options.table_or_json

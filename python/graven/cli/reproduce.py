@@ -34,8 +34,8 @@ HELP = """Reproduce what the papers measured: figures, tables, and every claim.
 
 PAPER is one of silo, morlog, fwb, hoop, lalea, or all; FIGURE one of its figures or tables
 (--list shows them). Runs the simulations, several at a time, draws each figure as the paper does
-with the paper's numbers beside ours, and judges every claim. Where a paper leaves a parameter open,
-figures show the interval over the values that are as sensible as the assumed one.
+with the paper's numbers beside ours, and gives a verdict on every claim. Where a paper leaves a
+parameter open, figures show the interval over the values that are as sensible as the assumed one.
 
 Results are kept in FOLDER as they come, under the digest of what was simulated: after an interrupt,
 the same command goes on where it was, and figures that share simulations share results. Sizes are

@@ -39,7 +39,7 @@ _STATE, _COUNT = 24, 12
 def print_campaigns(
     console: Console, reports: Sequence[Campaign], replays: Mapping[int, Path]
 ) -> None:
-    """Verdicts, the story of each violation, and what was covered.
+    """Verdicts, the timeline of each violation, and what was covered.
 
     `replays` are the files that programs were written to, by the number of the report.
     """
@@ -80,7 +80,7 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
         )
     console.print(table)
     console.print(
-        "Power failures judged, by failure mode: plain, with a torn write, with writes on their "
+        "Power failures checked, by failure mode: plain, with a torn write, with writes on their "
         "way, in recovery; and walks of structures."
     )
     sampled = {report.every for report in reports if isinstance(report, CrashReport)} - {1}

@@ -231,7 +231,7 @@ def _optional_flag(table: Table, key: str) -> bool | None:
 
 
 def _axes(study: Study) -> tuple[str, ...]:
-    """What results of an experiment can be told apart by, beside their design."""
+    """What distinguishes results of an experiment, beside their design."""
     return ("workload", "threads", *(item.key for item in study.vary))
 
 

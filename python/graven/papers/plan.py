@@ -62,7 +62,7 @@ class Wanted:
         return [found for study in self.studies for found in _alternatives(self.paper, study)]
 
     def covers(self, measures: Iterable[Measure]) -> bool:
-        """Whether these can be told from the experiments that this needs."""
+        """Whether these can be distinguished from the experiments that this needs."""
         names = {study.id for study in self.studies}
         return all(name in names for measure in measures for name in measure.studies)
 

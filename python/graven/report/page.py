@@ -158,7 +158,7 @@ def _values(values: Sequence[Value]) -> str:
 
 
 def _with(text: str, caption: str) -> str:
-    """A text, and a combination if there are several to be told apart."""
+    """A text, and a combination if there are several to distinguish."""
     return f"{text}, {caption}" if caption else text
 
 

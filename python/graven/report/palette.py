@@ -1,9 +1,9 @@
 """Colours. A design has the same colour in every report, unless it meets another of that colour.
 
-There are more designs than colours that can be told apart.
+There are more designs than distinguishable colours.
 
-The colours are told apart with every common kind of colour blindness; they follow Okabe and Ito
-(2008) and, where those run out, Paul Tol's muted scheme. The first, a neutral one, falls to the
+The colours are distinguishable with every common kind of colour blindness; they follow Okabe and
+Ito (2008) and, where those run out, Paul Tol's muted scheme. The first, a neutral one, falls to the
 first safe design of the catalogue: the reference that others are held against. Unsafe designs are
 grey and hatched.
 """

@@ -85,7 +85,7 @@ class FigureView:
 
 @dataclass(frozen=True)
 class Told:
-    """What a paper's report tells."""
+    """The content of a paper's report."""
 
     found: Reproduction
     judged: Sequence[Verdict]

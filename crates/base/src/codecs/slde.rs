@@ -124,7 +124,7 @@ pub const fn redo_flag(redo: Coding) -> u8 {
     }
 }
 
-/// The coding that a redo entry's flag and dirty flag tell; `None` if there is no such flag.
+/// The coding given by a redo entry's flag and dirty flag; `None` if there is no such flag.
 #[inline]
 pub const fn redo_of_flag(flag: u8, dirty: u8) -> Option<Coding> {
     if flag <= 2 { Some(coding(flag, dirty)) } else { None }
@@ -143,7 +143,7 @@ pub const fn pair_flag(undo: Coding, redo: Coding) -> u8 {
     }
 }
 
-/// The codings that an undo+redo entry's flag and dirty flag tell; `None` if there is no such flag.
+/// The codings given by an undo+redo entry's flag and dirty flag; `None` if there is no such flag.
 #[inline]
 pub const fn pair_of_flag(flag: u8, dirty: u8) -> Option<(Coding, Coding)> {
     let (undo, redo) = if flag > 2 { (flag - 2, 0) } else { (0, flag) };

@@ -9,7 +9,7 @@ pub enum Function {
     Ceil,
     /// The whole number before.
     Floor,
-    /// Bits that tell 0 up to this number apart.
+    /// Bits that distinguish the numbers from 0 up to this one.
     BitsFor,
     /// The largest.
     Max,
@@ -59,7 +59,7 @@ fn cube_root(of: f64) -> f64 {
     let mut root = of.max(1.0);
     loop {
         let next = (2.0 * root + of / (root * root)) / 3.0;
-        // From above, so that it falls until it cannot be told from the root.
+        // From above, so that it falls until it is the root, to the last bit.
         if next >= root {
             return root;
         }
@@ -95,7 +95,7 @@ impl Formula {
     /// A width, a count or a size that code lays out by.
     ///
     /// # Panics
-    /// If it is larger than the numbers that can be told apart (2^53).
+    /// If it is larger than the largest exactly represented number (2^53).
     pub fn constant(name: &str, value: u64) -> Formula {
         Formula::named(name, whole(value))
     }
@@ -189,7 +189,7 @@ impl Formula {
 /// A count as a number that formulas calculate with.
 ///
 /// # Panics
-/// If it is larger than the numbers that can be told apart (2^53).
+/// If it is larger than the largest exactly represented number (2^53).
 pub fn whole(value: u64) -> f64 {
     assert!(value <= 1 << 53, "{value} cannot be told from its neighbours");
     value as f64

@@ -7,7 +7,7 @@ use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
 use super::Mutant;
 use super::record::{Area, Kind, RECORD_WORDS, Record};
 
-/// Clears the log areas, so that what is written there first can be told from what was there.
+/// Clears the log areas, so that the first records written there are distinguishable from earlier content.
 pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
     if context.mutants().has(Mutant::LogNotCleared) {
         return;

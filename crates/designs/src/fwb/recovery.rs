@@ -9,7 +9,7 @@
 //! hole, wrote.) No tail pointer is needed.
 //!
 //! A thread runs one transaction after the other and each ends with a commit record, so a thread's
-//! records belong to committed transactions up to its last commit record. Ids may come round: nothing
+//! records belong to committed transactions up to its last commit record. Ids may wrap around: nothing
 //! depends on them.
 //!
 //! Redo goes first, forward, then undo, newest first. Since the log is truncated from its head only,

@@ -97,7 +97,7 @@ impl Hoop {
         port.set_timer(port.now() + there_and_back, Timer::CommitMessage { thread });
     }
 
-    /// The transaction has committed, and the thread is told.
+    /// The transaction has committed, and the thread is notified.
     fn finish(&mut self, port: &mut Port<'_>, thread: usize) {
         for controller in self.participants(thread) {
             let buffer = &mut self.threads[thread].buffers[controller];

@@ -39,14 +39,14 @@ const START_MASK: u64 = (1 << START_BITS) - 1;
 const SEQUENCE_BITS: u32 = 34;
 const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 const COMMITTED: u64 = 1 << 63;
-/// Slices that the start of a commit record can tell apart.
+/// Slices that the start of a commit record can distinguish.
 pub const REGION_SLICES_MAX: u64 = 1 << START_BITS;
 
 const INDEX_PRESENT: u64 = 1 << 63;
 /// Bits of a block's number in its header; the paper's 8 end at 512 MB.
 pub const BLOCK_NUMBER_BITS: u32 = 16;
 const BLOCK_NUMBER_MASK: u64 = (1 << BLOCK_NUMBER_BITS) - 1;
-/// Blocks that a block header can tell apart.
+/// Blocks that a block header can distinguish.
 pub const BLOCKS_MAX: u64 = BLOCK_NUMBER_MASK + 1;
 const NEXT_BLOCK_SHIFT: u32 = BLOCK_NUMBER_BITS;
 const STATE_SHIFT: u32 = NEXT_BLOCK_SHIFT + NEXT_SLICE_BITS;
@@ -56,7 +56,7 @@ pub const STATE_BITS: u32 = 2;
 /// The number of a slice within a region, counted from the first block.
 pub type SliceNumber = u32;
 
-/// A place in commit order; it comes round after 2^34 commits.
+/// A place in commit order; it wraps around after 2^34 commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequence(u64);
 

@@ -10,7 +10,7 @@
 //!   only then is it known whether its chain goes on. The store waits if the buffer has no room, the
 //!   mapping table no entry, or the region no slice.
 //! - **Commit.** `Tx_end` sends what is left; when all slices of the transaction are durable, its commit
-//!   record goes to an address memory slice; when that is durable, the thread is told. Records get their
+//!   record goes to an address memory slice; when that is durable, the thread is notified. Records get their
 //!   places, and with them their sequence numbers, when `Tx_end` comes: transactions that depend on each other
 //!   are apart by an acknowledgement, so that the order is theirs.
 //! - **Mapping table** (`mapping_table_bytes`, `mapping`). An entry of 16 B (two 40-bit addresses,
@@ -67,7 +67,7 @@
 //! The paper leaves the address memory slice open. Here a record is one word, so it is there or not; blocks
 //! and records are in the same order, so that blocks collected from the oldest on take the oldest records.
 //! A record counts if its block is in the index, in use or full, and its sequence number is not older than
-//! the block's: what an earlier use left there is older. (2^34 commits pass before numbers come round; what is
+//! the block's: what an earlier use left there is older. (2^34 commits pass before numbers wrap around; what is
 //! left in a block is younger than two rounds through the region. The system clears the region once, before
 //! it is put to use.)
 //!

@@ -214,7 +214,7 @@ fn read_header(
     Header::parse(words)
 }
 
-/// Clears the headers of all slots, so that those written there first can be told from what was there.
+/// Clears the headers of all slots, so that the first headers written there are distinguishable from earlier content.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
     if context.mutants().has(Mutant::LogNotCleared) {
         return;

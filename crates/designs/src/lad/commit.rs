@@ -41,7 +41,7 @@ impl<L: UndoLog> Lad<L> {
         }
     }
 
-    /// The controller tells the core when it has all lines; the core answers with the commit message.
+    /// The controller notifies the core when it has all lines; the core answers with the commit message.
     fn commit_if_prepared(&mut self, port: &mut Port<'_, L>, t: usize) {
         let thread = &mut self.threads[t];
         let has_all = thread.underway == 0 || self.mutants.has(Mutant::CommitBeforeLines);

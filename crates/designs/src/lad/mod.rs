@@ -9,7 +9,7 @@
 //!   threads: programs isolate words, not lines, so that two open transactions may share a line.) The
 //!   pool survives a power failure by itself, whatever `controller.adr` says of the write queue.
 //! - **Prepare.** At the end of a transaction each of its lines that is dirty in a cache falls through
-//!   the levels to the controller, one leaving the L1 every `push_interval_cycles`. The controller tells
+//!   the levels to the controller, one leaving the L1 every `push_interval_cycles`. The controller notifies
 //!   the core when it has all of them: one message.
 //! - **Commit.** A message to the controller turns the words' ownership into "committed", for all entries
 //!   and together with the thread's commit register: the single commit point. A third message

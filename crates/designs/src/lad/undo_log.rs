@@ -30,7 +30,7 @@ pub(super) trait UndoLog: Sized + 'static {
     /// The log of a context, empty.
     fn new(context: &DesignContext) -> Result<Self, ConfigError>;
 
-    /// Takes it in. [`UndoLog::on_durable`] tells when its line may go home.
+    /// Takes it in. [`UndoLog::on_durable`] reports when its line may go home.
     fn append(&mut self, port: &mut Port<'_, Self>, undo: &Undo);
 
     /// No more is about to come from a thread.

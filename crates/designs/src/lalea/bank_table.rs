@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(counts, [0, 0, 0, 6, 0, 2, 1, 0]);
     }
 
-    /// Claim `lalea-cfg-op-counter`: 8 bits, which stop at 255, so that more cannot be told apart.
+    /// Claim `lalea-cfg-op-counter`: 8 bits, which stop at 255, so that larger numbers are indistinguishable.
     #[test]
     fn counters_saturate() {
         let (mut m, mut table) = machine_and_table(&[("pm.banks", "2")]);

@@ -181,7 +181,7 @@ impl Index {
         self.base.plus(self.nodes[node as usize].offset)
     }
 
-    /// Looks for the range that holds a home address, and tells of each node that it visits.
+    /// Looks for the range that holds a home address, and reports each node that it visits.
     #[inline]
     pub(super) fn search(&self, addr: Addr, mut visit: impl FnMut(Addr)) -> Option<Mapped> {
         visit(self.address(HEAD));

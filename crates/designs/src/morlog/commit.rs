@@ -75,7 +75,7 @@ impl Morlog {
     }
 
     /// The redo data that only the L1 has goes into the batch at hand, and the states of the transaction's lines are
-    /// cleared: its ids may come round.
+    /// cleared: its ids may wrap around.
     fn pack_ulog_words(&mut self, port: &mut Port<'_>, running: &Running) {
         let &Running { tx, core, .. } = running;
         let (log, owner) = (self.logs.of(tx.thread), self.owner(tx));
@@ -234,7 +234,7 @@ impl Morlog {
         }
     }
 
-    /// Ids come round: what bears them from the last time must not be taken for the new one's.
+    /// Ids wrap around: state with a reused id must not be mistaken for the new transaction's.
     pub fn clear_states_if_ids_come_round(&mut self, port: &mut Port<'_>, tx: Tx) {
         if self.owner(tx).id != 0 || self.mutants.has(Mutant::StatesOutliveIds) {
             return;

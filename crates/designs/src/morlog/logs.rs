@@ -1,7 +1,7 @@
 //! The logs (§III-A, §III-F): one for all threads, or one per thread with the number of the commit in each
 //! commit record.
 //!
-//! **Per thread.** The logs lie one after the other, each with its head. Which commits came first is told by
+//! **Per thread.** The logs lie one after the other, each with its head. The order of commits is given by
 //! their numbers, 1, 2, …. Heads do not move at the same instant, so there is one word for all logs, the
 //! *horizon* (word 1 of the first log's header line): what committed up to this number is at home,
 //! and must not be redone, whatever is left of it in its log. It moves before the heads do. A second such

@@ -38,8 +38,8 @@
 //! | a redo entry is dropped when its word is stored to again (§III-B), an undo+redo entry without a changed byte is dropped, too (§IV-A) | not if both come together: the undo+redo entry then has the only newest redo data | `debt-is-forgotten` |
 //! | "dirty flags indicate which bytes of the in-place data need to be written" (§IV-A) | undo restores the whole word, whose clean bytes the redo data of its entry has | `undo-in-dirty-bytes` |
 //! | the ulog counter counts L1 lines in state ULog (§III-C) | it counts words, and those of the transaction that wait in the redo buffer | `lines-are-counted` |
-//! | with a log per thread, numbers in commit records tell the order of transactions (§III-F) | with delay-persistence, commit records and the records behind them are sent in their order, whichever log they go to: otherwise two transactions that stored a word could both be without one, and nothing tells which to undo first | `records-pass-commits` |
-//! | states belong to the transaction with the line's ids (§III-B) | the end of a strict transaction clears them, and so does a thread whose ids come round | `states-outlive-ids` |
+//! | with a log per thread, numbers in commit records give the order of transactions (§III-F) | with delay-persistence, commit records and the records behind them are sent in their order, whichever log they go to: otherwise two transactions that stored a word could both be without one, and nothing tells which to undo first | `records-pass-commits` |
+//! | states belong to the transaction with the line's ids (§III-B) | the end of a strict transaction clears them, and so does a thread whose ids wrap around | `states-outlive-ids` |
 //!
 //! **Left open by the paper**, and decided here:
 //! - An end in strict mode walks the L1's tags for ULog words, `walk_sets_per_cycle` at a time, and flushes
@@ -82,7 +82,7 @@ use protocol::Morlog;
 choice! {
     /// How logs are laid out (§III-F).
     pub enum LogType {
-        /// One log for all threads; the place of commit records tells their order.
+        /// One log for all threads; the place of commit records gives their order.
         Centralised = "centralised",
         /// One log per thread; commit records are numbered.
         PerThread = "per-thread",
@@ -90,7 +90,7 @@ choice! {
 }
 
 choice! {
-    /// What tells which records may go (§III-F).
+    /// The mechanism that determines which records may go (§III-F).
     pub enum Truncate {
         /// Scans of the caches that force old dirty lines home, as FWB's.
         Scans = "scans",
@@ -106,7 +106,7 @@ section! {
         log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
         /// One log for all threads, or one for each.
         log_type: LogType = LogType::Centralised, (), "";
-        /// What tells which records may be truncated.
+        /// The mechanism that determines which records may be truncated.
         truncation: Truncate = Truncate::Scans, (), "";
         /// Transactions that a transaction table holds.
         transaction_table_entries: u32 = 64, 1..=65_536, "transactions";
@@ -180,7 +180,7 @@ const STRESS: &[(&str, &[&str])] = &[
 ];
 
 mutants! {
-    /// A redo entry is discarded when its line leaves the LLC, and nothing tells that (literal, §III-B).
+    /// A redo entry is discarded when its line leaves the LLC, and nothing records that (literal, §III-B).
     DiscardLeavesNothing = "discard-leaves-nothing";
     /// A word's dirty flag is that of its last store (literal, §IV-A, §V).
     FlagOfLastStore = "flag-of-last-store";
@@ -191,7 +191,7 @@ mutants! {
     /// With a log per thread, records that leave the buffer together are sent log by log, some before the
     /// commit records that are before them in the buffer (literal, §III-F).
     RecordsPassCommits = "records-pass-commits";
-    /// Word states are not cleared when ids come round (literal, §III-B).
+    /// Word states are not cleared when ids wrap around (literal, §III-B).
     StatesOutliveIds = "states-outlive-ids";
     /// An unchanged entry is dropped even if redo data was dropped in its favour (literal, §III-B with §IV-A).
     DebtIsForgotten = "debt-is-forgotten";

@@ -49,7 +49,7 @@ pub struct DataWrite {
     pub forced: bool,
 }
 
-/// Tells writes of data from each other.
+/// Distinguishes writes of data from each other.
 pub type DataWriteNumber = u64;
 
 /// What a timer is for.

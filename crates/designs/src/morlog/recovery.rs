@@ -28,7 +28,7 @@ pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
     image.store(places.void, 0);
 }
 
-/// A transaction, as its records tell.
+/// A transaction, as its records describe it.
 #[derive(Debug, Default)]
 struct Transaction {
     id: u16,

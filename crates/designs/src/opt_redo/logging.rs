@@ -199,7 +199,7 @@ impl OptRedo {
     }
 }
 
-/// A message tells a thread's core of the commit.
+/// A message notifies a thread's core of the commit.
 fn acknowledge(port: &mut Port<'_>, thread: usize) {
     port.set_timer(port.now() + port.bypass_cycles(), Timer::Acknowledgement { thread });
 }

@@ -8,13 +8,13 @@
 //!   and their metadata in two lines of HOOP's): nothing is merged. With `merge_updates`, stores to a line share a record
 //!   as long as it is in the log buffer, and the oldest is sent when that is full, and all at the transaction's end: an
 //!   update is a line then.
-//! - **Commit.** A message tells the controller of the transaction's end; when all its records are durable it writes a
+//! - **Commit.** A message notifies the controller of the transaction's end; when all its records are durable it writes a
 //!   commit record with the next commit sequence number; when that is durable, a message acknowledges it. Updated
 //!   data is not waited for. Two ordering points per transaction (Fig. 4b: "one for the redo logs and another for
 //!   the data updates"): records before commit record, and, in the background, data before truncation.
 //! - **Victim cache.** PM lines that leave the LLC do not go home: they are parked in the controller, and misses are
 //!   served from there, until all transactions that might have stored to them are retired: those of all threads that were
-//!   open with stores, and those that had committed and were not at home yet. (A line does not tell who stored to it.)
+//!   open with stores, and those that had committed and were not at home yet. (A line does not record who stored to it.)
 //!   Then the line is dropped, since the back end has written its words home. A line that leaves when there is no
 //!   such transaction is written home like any other: who put dirty words there is not known.
 //! - **Back end.** "It supports asynchronous data checkpointing, log truncation, and combination" (§IV-A). When
@@ -74,7 +74,7 @@
 //! | `logging` | update records, log buffer, commit |
 //! | `back_end` | reading, combining, updating in place, truncation |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
-//! | `event` | what happens, counted and told; cover points |
+//! | `event` | events, for statistics, coverage and timelines; cover points |
 //! | `cost` | what the hardware costs |
 
 mod back_end;

@@ -16,7 +16,7 @@ struct Commit {
     updates: u64,
 }
 
-/// Clears the log areas, so that what is written there first can be told from what was there.
+/// Clears the log areas, so that the first records written there are distinguishable from earlier content.
 pub(super) fn format(context: &DesignContext, surviving: &mut SurvivingImage) {
     if context.mutants().has(Mutant::LogNotCleared) {
         return;
@@ -117,7 +117,7 @@ mod tests {
         Kind::Update { home: LineAddr(4), words }
     }
 
-    /// Four slots per thread. The first thread's log has come round: record 3 is the update of commit 2, record 4 (in
+    /// Four slots per thread. The first thread's log has wrapped around: record 3 is the update of commit 2, record 4 (in
     /// the first slot) its commit; what follows is older, or open.
     #[test]
     fn commits_that_are_not_at_home_are_replayed_in_their_order_and_words_of_others_are_not() {

@@ -8,7 +8,7 @@ use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{DesignContext, RecoveryReport};
 
-/// Clears the headers, so that those written there first can be told from what was there.
+/// Clears the headers, so that the first headers written there are distinguishable from earlier content.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
     if context.mutants().has(Mutant::LogNotCleared) {
         return;

@@ -340,7 +340,7 @@ impl Osp {
 
     // ---- home words ----------------------------------------------------------------------------
 
-    /// A home page has got a shadow page: the table is told.
+    /// A home page has got a shadow page: the table is updated.
     pub(super) fn write_home_word(&mut self, port: &mut Port<'_>, slot: Slot) {
         let (page, layout) = (self.pages.get_mut(slot), self.journal.layout);
         let (at, word) = (layout.table_home(slot), home_word(page.home));

@@ -20,7 +20,7 @@ const BITMAP_TOP: u32 = 62;
 /// Marks a used table entry in its home word.
 const USED: u64 = 1;
 
-/// Most shadow pages that a journal entry can tell apart.
+/// Most shadow pages that a journal entry can distinguish.
 pub(super) const SHADOW_PAGES_MAX: u32 = 1 << PAGE_BITS;
 
 /// A number by which a shadow page is known, from 0: SSP's slot.

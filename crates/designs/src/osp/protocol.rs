@@ -94,7 +94,7 @@ pub(super) struct Osp {
     pub(super) leaving: Leaving,
     pub(super) journal: Journal,
     pub(super) copying: Option<Copying>,
-    /// Tells the reads and writes of one consolidation from those of the one before.
+    /// Distinguishes the reads and writes of one consolidation from those of the previous one.
     pub(super) generation: u64,
     /// Pages to be consolidated.
     pub(super) queue: VecDeque<Slot>,

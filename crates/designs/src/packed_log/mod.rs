@@ -1,6 +1,6 @@
 //! A circular log with log packing (ReDU's, as MorLog §II-C and §IV-B take it over): what entries say about
 //! themselves goes into metadata blocks, the words that they hold into data blocks, 64 B each, so that an
-//! encoder can tell one from the other and a write carries several entries. FWB and MorLog share it.
+//! encoder can distinguish the two and a write carries several entries. FWB and MorLog share it.
 //!
 //! | file | what |
 //! |---|---|

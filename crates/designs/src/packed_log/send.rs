@@ -53,7 +53,8 @@ impl Packer {
         room(self.log.metadata(self.tail)) && room(self.log.data(self.tail))
     }
 
-    /// Sends a batch. `report`: what the design is told of each of its writes when that is durable, from its order.
+    /// Sends a batch. `report`: the value that the design receives for each of its writes when that is durable, from
+    /// its order.
     pub fn send<D: Design>(
         &mut self,
         port: &mut Port<'_, D>,
@@ -129,7 +130,7 @@ impl Packer {
         order
     }
 
-    /// How a record's words are coded, and the encoding type flag that tells so.
+    /// How a record's words are coded, and the encoding type flag that says so.
     fn code<D: Design>(&self, port: &mut Port<'_, D>, record: &Record) -> (u8, (Coding, Coding))
     where
         D::Event: From<Event>,

@@ -82,7 +82,7 @@
 //! | `home` | updates in place, the end of a log |
 //! | `transaction` | a transaction and its records |
 //! | `record`, `recovery` | the bytes of the log; recovery from them |
-//! | `event` | what happens, counted and told; cover points |
+//! | `event` | events, for statistics, coverage and timelines; cover points |
 //! | `cost` | what the hardware costs |
 
 mod commit;

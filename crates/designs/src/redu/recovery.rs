@@ -21,8 +21,8 @@ struct Committed {
     records: Vec<Found>,
 }
 
-/// Clears the headers of circular log areas, so that what is written there first can be told from what was there. With
-/// load-aware allocation nothing is reached but what LR points to.
+/// Clears the headers of circular log areas, so that the first headers written there are distinguishable from earlier
+/// content. With load-aware allocation nothing is reached but what LR points to.
 pub(super) fn format(context: &DesignContext, image: &mut SurvivingImage) {
     let circular = !context.config.get::<ReduConfig>().load_aware_allocation;
     if circular && !context.mutants().has(Mutant::LogNotCleared) {

@@ -98,7 +98,7 @@ impl Area {
         torn::of_pass(number, self.slots) || self.faults.torn_bit_never_flips
     }
 
-    /// Clears it, so that what is written there first can be told from what was there.
+    /// Clears it, so that the first records written there are distinguishable from earlier content.
     pub fn format(&self, image: &mut SurvivingImage) {
         if !self.faults.log_not_cleared {
             image.clear(self.head, self.slot(self.slots - 1).plus(RECORD_BYTES));

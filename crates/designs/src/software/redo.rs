@@ -3,7 +3,7 @@
 //!
 //! A transactional store goes to the thread's write set in DRAM, and a record of its new word to the uncacheable log;
 //! loads of the transaction look into the write set first. At the end a commit record follows; when all of the log is
-//! durable (one fence: torn bits tell what is not there), the words are stored in place through the caches, and their
+//! durable (one fence: torn bits reveal what is not there), the words are stored in place through the caches, and their
 //! lines written back. FWB §II-B: "we must use memory barriers to complete the redo log of A before any
 //! stores of A reach NVRAM". Then the commit is acknowledged; the write-backs are not waited for.
 //!

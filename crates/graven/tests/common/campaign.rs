@@ -34,7 +34,7 @@ pub struct Campaign {
 pub struct Found {
     /// The first broken guarantee, with which the campaign ends.
     pub violation: Option<Violation>,
-    /// What was judged until then.
+    /// What was checked until then.
     pub tally: Tally,
     /// How often each cover of the design was reached.
     pub cover_points: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Base: log areas that come round, lines that threads share, and what the laboratory makes of it when one
+//! Base: log areas that wrap around, lines that threads share, and what the laboratory makes of it when one
 //! of its rules is broken.
 //!
 //! Bug class: a line reaches PM before the record of one of its words; what was half written, or was there

@@ -16,7 +16,7 @@ use graven::time::NEVER;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// Crashes a simulation at random cycles on its way, recovers each time, judges, and goes on. Returns
+/// Crashes a simulation at random cycles on its way, recovers each time, checks the result, and goes on. Returns
 /// the number of crashes that broke a guarantee, with the first.
 fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> (u32, Vec<String>) {
     graven::lab::checker::attach(simulation);

@@ -62,7 +62,7 @@ fn simulation_of(
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Recovers a crash of this instant: what the judge says, and what the structures do.
+/// Recovers a crash of this instant: the verdicts of the durability checker and of the structures.
 fn crash(simulation: &mut Simulation) -> (Result<(), String>, Result<(), String>) {
     let mut crash = simulation.crash();
     crash.recover();
@@ -74,7 +74,7 @@ fn crash(simulation: &mut Simulation) -> (Result<(), String>, Result<(), String>
     (judged, crash.check_structures().map_err(|v| v.to_string()))
 }
 
-/// Crashes at random cycles all the way and returns how often, what was broken (by the judge's word or
+/// Crashes at random cycles all the way and returns how often, what was broken (by the durability checker's verdict or
 /// by that of the structures, which say "stored"), and the counters.
 fn crash_often(
     config: &Config,
@@ -168,7 +168,7 @@ fn a_small_packed_log_wraps_and_is_truncated_without_losing_anything() {
         for (name, settings) in HOSTILE {
             let config = small(&[&log, packed, settings].concat());
             let c = must_survive(name, &config);
-            // Hence some 200 more were sent: the log came round.
+            // Hence some 200 more were sent: the log wrapped around.
             assert!(c["log_groups_truncated"] > 300, "{name}: {}", c["log_groups_truncated"]);
             assert_eq!(c["log_records_truncated"], 0, "{name}");
             assert!(c["scans"] > 2 && c["scan_dirty_lines"] > 100, "{name}");

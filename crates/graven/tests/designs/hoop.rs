@@ -304,7 +304,7 @@ fn a_transaction_that_needs_more_than_there_is_ends_the_run_with_the_reason() {
     );
 }
 
-/// Everything small, and sequence numbers that come round.
+/// Everything small, and sequence numbers that wrap around.
 const CRAMPED: Campaign = Campaign {
     workload: &SHARED_LINES,
     settings: &[

@@ -234,7 +234,7 @@ struct Seen {
     survives: BTreeMap<Addr, u64>,
     /// and after it.
     recovered: BTreeMap<Addr, u64>,
-    /// Which transactions have been told that they are committed.
+    /// Which transactions have been acknowledged.
     acknowledged: usize,
     cycle: Cycle,
 }
@@ -838,7 +838,7 @@ fn late_redo_data_in_clean_lines_does_not_hold_up_the_log() {
     assert_eq!(seen[1].recovered[&at(0, 0)], 2);
 }
 
-/// Logs come round, and the torn bit turns.
+/// Logs wrap around, and the torn bit turns.
 #[test]
 fn the_torn_bit_turns_with_each_pass() {
     // Six groups.

@@ -1,5 +1,5 @@
 //! Opt-Redo: what an update and a commit cost, what the back end reads and writes, lines that leave the caches early,
-//! and logs that come round.
+//! and logs that wrap around.
 //!
 //! Bug class: a word reaches PM before its transaction has committed; the log is truncated before its data is at
 //! home, or in an order that lets recovery put an older word over a newer one; a line is read back without words

@@ -1,4 +1,4 @@
-//! Opt-Undo: log records that fill up, are forced and come round, data that waits for them, and what the laboratory
+//! Opt-Undo: log records that fill up, are forced and wrap around, data that waits for them, and what the laboratory
 //! makes of it when one of its rules is broken.
 //!
 //! Bug class: a line reaches PM before a log entry of one of its words; a header that is half written, or tells of

@@ -296,7 +296,7 @@ fn simulation(
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Crashes a run about a hundred times at random cycles; returns what the judge said against it.
+/// Crashes a run about a hundred times at random cycles; returns the violations that the durability checker found.
 fn crash_often(new: impl Fn() -> Simulation) -> Vec<String> {
     let mut whole = new();
     whole.run().unwrap_or_else(|e| panic!("{e}"));

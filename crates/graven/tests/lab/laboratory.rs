@@ -228,7 +228,7 @@ fn a_violation_is_replayed_exactly_by_its_program() {
         let CrashAt::Point { number, mode } = replay.crash else { panic!("{replay}") };
         assert_eq!((number, mode), (finding.violation.point, finding.violation.mode));
         let steps: usize = replay.threads.iter().map(Vec::len).sum();
-        assert!(steps <= 60, "{steps} steps are not reduced:\n{replay}");
+        assert!(steps <= 60, "{steps} steps are not minimised:\n{replay}");
         let case =
             Case::new(registry(), replay, literal).unwrap_or_else(|e| panic!("{e}\n{replay}"));
         let again = case.run().unwrap_or_else(|e| panic!("{e}"));

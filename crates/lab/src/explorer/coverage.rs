@@ -32,7 +32,7 @@ states! {
     Silent = "silent-store", "a store did not change its word";
     ReturnedValue = "returned-value", "a word took a value back that it had held before (ABA)";
     Large = "large-transaction", "a transaction stored to more than 64 words";
-    IdWrap = "id-wrap", "the low 16 bits of a transaction's number came round";
+    IdWrap = "id-wrap", "the low 16 bits of a transaction's number wrapped around";
     Redone = "redone", "recovery redid words";
     Undone = "undone", "recovery undid words";
     Torn = "torn", "a write was half there";

@@ -3,7 +3,7 @@
 //! The durable state changes at discrete events: a write crosses the boundary of the persistence domain, a
 //! battery-backed buffer or a non-volatile register of the design changes, a commit is acknowledged.
 //! Between two of them every power failure is the same. So the laboratory looks on between any two
-//! actions of a simulation, and after each such event lets power fail, recovers, and judges; then
+//! actions of a simulation, and after each such event lets power fail, recovers, and checks the result; then
 //! everything is taken back, and the run goes on. A failure costs what batteries and recovery write, not
 //! what the image holds.
 //!
@@ -49,7 +49,7 @@ pub struct Thoroughness {
 }
 
 impl Thoroughness {
-    /// For long runs: every crash point, and of the dearer modes a share.
+    /// For long runs: every crash point, and a share of them in the more expensive modes.
     pub const LONG: Thoroughness = Thoroughness {
         at: CrashAt::Everywhere,
         every: 1,
@@ -113,7 +113,7 @@ impl PostCrashTrace {
     }
 }
 
-/// How many power failures of each mode were judged.
+/// How many power failures of each mode were checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Crash points that the run has.
@@ -131,7 +131,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// All power failures that were judged.
+    /// All power failures that were checked.
     pub fn recoveries(&self) -> u64 {
         self.plain + self.torn + self.in_flight + self.recovery
     }
@@ -165,11 +165,11 @@ pub struct CrashExplorer<'a> {
     wide_writes: u64,
     /// Asked at crash steps (with the step's number), and at all points with `None`.
     expectations: Option<&'a mut dyn Expect>,
-    /// Everything that happened, if it is to be told.
+    /// All trace events, if they are to be recorded.
     pub story: Option<Vec<(Cycle, TraceEvent)>>,
 }
 
-/// Expectations beyond the judge's: those of a litmus program.
+/// Expectations beyond the durability checker's: those of a litmus program.
 pub trait Expect {
     /// Before recovery from a crash step; returns what is wrong.
     fn survives(&mut self, step: u32, crash: &Crash<'_>) -> Option<String>;
@@ -318,7 +318,7 @@ impl<'a> CrashExplorer<'a> {
         }
     }
 
-    /// Lets power fail in one mode, recovers and judges.
+    /// Lets power fail in one mode, recovers and checks the result.
     fn judge(&mut self, simulation: &mut Simulation, mode: FailureMode, step: Option<u32>) {
         if self.stops() {
             return;

@@ -17,7 +17,7 @@ use graven_machine::workload::Workload;
 pub struct Outcome {
     /// Guarantees that were broken.
     pub violations: Vec<Violation>,
-    /// What was judged.
+    /// What was checked.
     pub tally: Tally,
     /// What was reached.
     pub coverage: Coverage,
@@ -27,7 +27,7 @@ pub struct Outcome {
     pub refused: Option<String>,
     /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
     pub digest: u64,
-    /// What happened, if it was to be told.
+    /// All trace events, if they were to be recorded.
     pub story: Vec<(Cycle, TraceEvent)>,
 }
 
@@ -58,7 +58,7 @@ impl CrashRun {
         Ok(CrashRun { simulation, how, seed: spec.seed, tells: false })
     }
 
-    /// Keeps all that happens, for [`Outcome::story`].
+    /// Records all trace events, for [`Outcome::story`].
     pub fn telling(mut self) -> CrashRun {
         self.tells = true;
         self.simulation.keep_notes();

@@ -2,7 +2,7 @@
 //!
 //! A litmus program says what the memory holds, what each thread does, where power fails and what may be
 //! there after recovery. It is what a person writes to ask one question of a design, and what the
-//! adversary's findings are reduced to: a file that replays them exactly.
+//! adversary's findings are minimised to: a file that replays them exactly.
 //!
 //! ```text
 //! graven litmus 1

@@ -1,4 +1,4 @@
-//! The persistence domain's boundary: when a write is durable, and who is told.
+//! The persistence domain's boundary: when a write is durable, and who is notified.
 //!
 //! With ADR, a write is durable when the write queue accepts it. Without, when the on-PM buffer has it, or the cells
 //! where there is none.

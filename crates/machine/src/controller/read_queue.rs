@@ -116,7 +116,7 @@ impl ReadQueue {
         read
     }
 
-    /// The on-PM buffer has taken, spilled or dropped parts of a media line, to which `of_line` tells lines to belong.
+    /// The on-PM buffer has taken, spilled or dropped parts of a media line, to which `of_line` assigns lines.
     pub fn buffer_changed(&mut self, buffer: &PmBuffer, of_line: impl Fn(&u64) -> bool) {
         // All of them are compared, which needs no branches: mostly there is none.
         if !self.lines.iter().fold(false, |any, line| any | of_line(line)) {

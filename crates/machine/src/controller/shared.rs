@@ -1,4 +1,4 @@
-//! What all channels share: the clock, what is counted, the cells, what is durable, and what the machine is told.
+//! What all channels share: the clock, what is counted, the cells, what is durable, and the notices to the machine.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::media::PmCells;
 use crate::request::{Place, Read, Token, Write, WriteClass};
 use crate::stats::Stats;
 
-/// What the memory tells the machine.
+/// A notice of the memory to the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A write that carried a token is durable.
@@ -36,7 +36,7 @@ pub struct Shared {
     pub media: Image,
     /// The cells themselves.
     pub cells: PmCells,
-    /// What must be told to the machine, oldest first.
+    /// Notices still to be delivered to the machine, oldest first.
     pub notices: VecDeque<Notice>,
     /// What is durable.
     pub durability: Durability,

@@ -89,7 +89,7 @@ pub struct RecoveryReport {
 /// What a design guarantees of acknowledged transactions. All guarantee that no other leaves a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
-    /// Nothing: an unsafe reference. It is judged as if it guaranteed durability.
+    /// Nothing: an unsafe reference. It is checked as if it guaranteed durability.
     None,
     /// The surviving transactions form a prefix of the order in which transactions reached their ends.
     Prefix,
@@ -117,7 +117,7 @@ pub struct DesignInfo {
     /// What it guarantees in a configuration that has its parameter set ([`DesignInfo::guarantee_in`]). Unsafe
     /// references are marked wherever they are printed.
     pub guarantee: fn(&Config) -> Guarantee,
-    /// Whether comparisons include it unless told otherwise.
+    /// Whether comparisons include it by default.
     pub default: bool,
     /// Its parameters, if it has any.
     pub section: Option<fn() -> Box<dyn Section>>,

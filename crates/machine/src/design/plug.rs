@@ -177,7 +177,7 @@ pub fn plug<D: Design>(design: D) -> Plugged<D> {
 }
 
 impl<D: Design> Plugged<D> {
-    /// Has it told of lines that leave the L1 caches.
+    /// Has it notified of lines that leave the L1 caches.
     #[must_use]
     pub fn with_l1_evictions(mut self) -> Self
     where
@@ -279,7 +279,7 @@ impl<D: Design> Plug for Plugged<D> {
     }
 
     fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, dirty: bool) {
-        let hook = self.l1_eviction.expect("only a design that asked for them is told");
+        let hook = self.l1_eviction.expect("only a design that asked for them is notified");
         let (design, mut port) = self.parts(m);
         hook(design, &mut port, core, line, dirty);
     }

@@ -32,7 +32,7 @@ pub struct Timing {
     pub read: Cycle,
     /// Closing another row first.
     pub precharge: Cycle,
-    /// Write recovery of volatile cells; those of PM tell what their programming takes.
+    /// Write recovery of volatile cells; those of PM have the latency of their programming.
     pub write: Cycle,
     /// The data bus, per line.
     pub burst: Cycle,

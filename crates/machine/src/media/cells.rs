@@ -1,7 +1,7 @@
 //! The cells of a memory array, and their wear.
 //!
 //! Endurance is a matter of single cells, but a count for each of 172 cells per block costs too much host
-//! memory. Wear is counted by groups of neighbouring cells, which tells uneven use within a block (the
+//! memory. Wear is counted by groups of neighbouring cells, which reveals uneven use within a block (the
 //! front cells of compressed blocks) as well as between blocks.
 
 use super::tlc::{self, Programming, TlcTable};

@@ -3,7 +3,7 @@
 //! The write distance of a store is the number of stores between it and the one before to the same
 //! word in the same transaction, in the order in which they are performed; the first store to a
 //! word has none. Transactional stores to PM are followed, whatever the design. What it leaves out:
-//! Fig. 3 does not say whether stores narrower than a word are told apart; here there are none.
+//! Fig. 3 does not say whether stores narrower than a word are distinguished; here there are none.
 
 use crate::stats::Counters;
 use graven_base::ids::Tx;

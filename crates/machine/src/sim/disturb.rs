@@ -13,7 +13,7 @@ const SETTLE_CYCLES: u64 = 8;
 /// How often it looks before that is taken for an error.
 const SETTLE_LOOKS_MAX: u32 = 200_000;
 
-/// What threads of a directed test have told each other, and where power is to fail.
+/// What threads of a directed test have signalled to each other, and where power is to fail.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     given: BTreeSet<u32>,

@@ -2,7 +2,7 @@
 //!
 //! The loop always takes what is earliest: an event, or the thread whose next instruction issues
 //! first (ties: events first, then the lower thread). Hooks of the design are called at the instant of
-//! the action; what the memory has to tell is delivered before anything else happens.
+//! the action; notices of the memory are delivered before anything else happens.
 
 //!
 //! | file | what |

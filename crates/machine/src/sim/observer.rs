@@ -1,4 +1,4 @@
-//! Who looks on at a simulation: between any two actions, or at what programs do and are told.
+//! Observers of a simulation: between any two actions, or of the stores and acknowledgements of programs.
 
 use std::any::Any;
 
@@ -26,7 +26,7 @@ impl Observer for NoObserver {
     fn after_action(&mut self, _simulation: &mut Simulation) {}
 }
 
-/// Follows the transactions of a program: what it stored, and what it was told. It sees nothing of designs.
+/// Follows the transactions of a program: its stores and acknowledgements. It sees nothing of designs.
 pub trait TransactionObserver: Any {
     /// A transaction begins.
     fn begin(&mut self, tx: Tx);

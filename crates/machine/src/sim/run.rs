@@ -147,7 +147,7 @@ impl Simulation {
         self.control = control;
     }
 
-    /// Has somebody follow transactions, and follows what is durable, from now on, so that crashes can be judged.
+    /// Has somebody follow transactions, and follows what is durable, from now on, so that crashes can be checked.
     /// Call it before running.
     pub fn follow_transactions(&mut self, observer: Box<dyn TransactionObserver>) {
         let (start, end) = self.data_region();

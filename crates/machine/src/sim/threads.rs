@@ -114,7 +114,7 @@ pub struct Running {
     pub ending: Option<Cycle>,
     /// It may be durable: everything before its end has been performed.
     pub may_be_durable: bool,
-    /// The design has been told of the end and has made the thread wait.
+    /// The design has been notified of the end and has made the thread wait.
     pub committing: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A workload that is recorded while it runs: a tap between each core and its program.
 //!
 //! The tap is a [`Workload`] around another; what is not recorded runs without it. The first error stops the
-//! recording, not the run, and is told by [`Recorder::finish`].
+//! recording, not the run, and is reported by [`Recorder::finish`].
 
 use std::cell::RefCell;
 use std::io::Write;

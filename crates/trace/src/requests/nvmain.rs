@@ -9,7 +9,7 @@
 //!
 //! `CYCLE` and `THREAD` are decimal, the cycle one of the processor's; `ADDRESS` is hexadecimal, with or
 //! without `0x`; data are a line of 64 B as 128 hexadecimal digits, the byte at the lowest address
-//! first. Without a first line the number of fields of the first request tells which of the two it
+//! first. Without a first line the number of fields of the first request determines which of the two it
 //! is. NVMain's own reader of the first version loses the first access; here none is lost.
 
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ impl Version {
         })
     }
 
-    /// What the number of fields of a request tells.
+    /// What the number of fields of a request determines.
     pub fn of_request(text: &[u8]) -> Version {
         let mut fields = Fields::new(text, 0);
         let count = std::iter::from_fn(|| fields.next()).count();

@@ -27,7 +27,7 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from `input`, whose first lines tell the format.
+    /// Reads from `input`, whose first lines determine the format.
     pub fn new(input: R) -> Self {
         let text = Vec::with_capacity(LINE_BYTES_MAX as usize);
         Self { input, text, line: 0, format: None, failed: false }

@@ -15,8 +15,8 @@
 //! ([`table`](super::structures::table), [`text_index`](super::structures::text_index)); a customer's lock covers its
 //! rows in all three. Balances begin at 10,000 to 50,000 dollars, drawn uniformly (H-Store).
 //!
-//! **The ledger is ours.** SmallBank keeps no history, so that nothing in its tables would tell a lost deposit from one that never
-//! was. A transaction that brings money in or takes it out adds the amount to its thread's ledger, so
+//! **The ledger is ours.** SmallBank keeps no history, so that nothing in its tables would distinguish a lost deposit from
+//! one that never was. A transaction that brings money in or takes it out adds the amount to its thread's ledger, so
 //! that the balances are at any time what they were in the beginning and what the ledgers say besides; transfers
 //! leave the sum alone. It costs those three of six kinds one load and one store of a line of the thread's own.
 //!

@@ -171,7 +171,7 @@ fn the_check_ends_on_any_word() {
     assert!(tried > 1000 && seen == tried, "{seen} of {tried}");
 }
 
-/// A customer's number tells the buckets of savings and checking; it is a small one.
+/// A customer's number determines the buckets of savings and checking; it is a small one.
 #[test]
 fn pointers_remember_their_loads() {
     let (known, chased) =

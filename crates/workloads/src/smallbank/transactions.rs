@@ -173,7 +173,7 @@ impl Bank {
         true
     }
 
-    /// The number of the customer of this name, with the load that told it.
+    /// The number of the customer of this name, with the load that returned it.
     fn customer<M: Memory>(&self, m: &mut M, name: u64) -> Ptr {
         self.account.find(m, name)
     }

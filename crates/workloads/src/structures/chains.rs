@@ -32,7 +32,7 @@ pub struct Chains {
     root: Addr,
     stripes: u64,
     buckets: u64,
-    /// Of the load that tells which bucket it is about, if there is one.
+    /// Of the load that determines the bucket, if there is one.
     origin: u32,
 }
 
@@ -43,7 +43,7 @@ impl Chains {
         Self { root, stripes: stripes.into(), buckets, origin: 0 }
     }
 
-    /// The same chains, to be used with a key that was loaded: as the load of `told` told it.
+    /// The same chains, to be used with a key that was loaded: as returned by the load of `told`.
     pub fn told_by(self, told: Ptr) -> Self {
         Self { origin: told.origin, ..self }
     }

@@ -1,4 +1,4 @@
-//! A crit-bit tree in PM: a binary trie with a node for each bit by which keys are told apart, as ctree_map of
+//! A crit-bit tree in PM: a binary trie with a node for each bit that distinguishes keys, as ctree_map of
 //! PMDK's examples has it.
 //!
 //! Root (one line): words 0 and 1 are an entry. Node, one block of one line:
@@ -17,8 +17,8 @@
 //! | 1 | if word 0 is 0 the next node, or 0 in the root of an empty tree; else the element, one block |
 //!
 //! Critical bits fall from the root on. An insertion descends twice, as PMDK's does: to some leaf, whose key says
-//! which bit is critical, and to where a node for that bit belongs. PMDK tells nodes from values by the type numbers
-//! in its objects' headers; here word 0 of an entry does.
+//! which bit is critical, and to where a node for that bit belongs. PMDK distinguishes nodes from values by
+//! the type numbers in its objects' headers; here word 0 of an entry does.
 
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::{Element, KEY_BITS};

@@ -31,7 +31,7 @@ pub const KEY_BITS: u32 = 40;
 /// One more than the largest key.
 pub const KEY_LIMIT: u64 = 1 << KEY_BITS;
 
-/// Versions that stamps tell apart.
+/// Versions that stamps distinguish.
 pub const VERSIONS: u64 = 1 << (u64::BITS - KEY_BITS);
 
 /// The shape of the elements of a structure.

@@ -22,7 +22,7 @@
 //! Chunk of edges that end in a vertex, one block: the same without data, and with sources.
 //!
 //! Edges keep the order in which they came: all chunks but a vertex's last are full. Parallel edges
-//! and loops are allowed, as the numbers tell them apart.
+//! and loops are allowed, as the numbers distinguish them.
 
 use super::allocator::{Arena, Census, Class, block_bytes};
 use super::element::copy_line;
@@ -67,7 +67,7 @@ pub struct Multigraph {
 pub struct Entry {
     /// The number of the edge.
     pub number: u64,
-    /// The vertex at its other end, with the load that told it.
+    /// The vertex at its other end, with the load that returned it.
     pub other: Ptr,
     /// Where the edge's data begin.
     pub data: Ptr,

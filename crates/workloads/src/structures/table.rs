@@ -1,7 +1,7 @@
 //! A table of a database in PM: rows in hash chains, found by an integer key.
 //!
 //! Every row belongs to an *owner*, the entity whose lock covers it: a subscriber, a customer. The key
-//! is the owner's number with a few bits below it that tell the owner's rows apart. Stripes, buckets
+//! is the owner's number with a few bits below it that distinguish the owner's rows. Stripes, buckets
 //! and chains are those of [`chains`](super::chains). Row, one block:
 //!
 //! | word | content |
@@ -32,7 +32,7 @@ pub const COLUMNS: u64 = KEY + 1;
 pub struct Schema {
     /// Size class of a row's block.
     pub class: Class,
-    /// Low bits of a key that tell an owner's rows apart.
+    /// Low bits of a key that distinguish an owner's rows.
     pub row_bits: u32,
     /// Of these, the lowest ones that do not decide on the chain.
     pub shared_bits: u32,
@@ -61,7 +61,7 @@ impl Table {
         Self { chains: Chains::new(root, stripes, buckets), schema }
     }
 
-    /// The same table, to be used with a key that was loaded: as the load of `told` told it.
+    /// The same table, to be used with a key that was loaded: as returned by the load of `told`.
     pub fn told_by(self, told: Ptr) -> Self {
         Self { chains: self.chains.told_by(told), ..self }
     }

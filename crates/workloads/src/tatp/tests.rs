@@ -177,7 +177,7 @@ fn the_mix_and_the_successes_are_as_described() {
     }
 }
 
-/// A word of an insertion or a deletion that a failure lost. What it leaves elsewhere is for the judge:
+/// A word of an insertion or a deletion that a failure lost. What it leaves elsewhere is for the durability checker:
 /// the transaction that updates a location has one word.
 #[test]
 fn lost_words_of_rows_are_seen() {
@@ -196,7 +196,7 @@ fn lost_words_of_rows_are_seen() {
     assert!(f64::from(seen) > 0.8 * f64::from(lost), "{seen} of {lost} losses were seen");
 }
 
-/// Besides blocks, their addresses are told by bucket and by telephone number: an s_id is a small one.
+/// Besides blocks, their addresses are determined by bucket and by telephone number: an s_id is a small one.
 #[test]
 fn pointers_remember_their_loads() {
     let (known, chased) =

@@ -207,7 +207,7 @@ impl Tatp {
         true
     }
 
-    /// s_id of the subscriber of the transaction's sub_nbr, with the load that told it.
+    /// s_id of the subscriber of the transaction's sub_nbr, with the load that returned it.
     fn subscriber_of_number<M: Memory>(&self, m: &mut M, t: &Transaction) -> Ptr {
         let row = self.numbers.find(m, t.s_id);
         m.load_ptr(row.word(COLUMNS - 1))

@@ -1,6 +1,6 @@
 //! What the rows of the initial database hold (clause 4.3.3.1): each a function of the seed and of its key.
 //!
-//! So the check can tell what columns that no transaction changes must still hold. Where a cardinality is not the
+//! So the check knows the content of columns that no transaction changes. Where a cardinality is not the
 //! specification's, what depends on it goes along: amounts to date are the sums of the payments that there are, and the
 //! last 30 % of the orders are still to be delivered.
 

@@ -17,7 +17,7 @@
 //!
 //! Decided here, where the paper is silent: of the patterns that match, the smallest code is taken (ties:
 //! the lowest tag), if it is smaller than N bits. Otherwise the dirty bytes are stored as they are and
-//! without a tag. All eight tags are taken, so it is the encoding type flag that tells this
+//! without a tag. All eight tags are taken, so it is the encoding type flag that distinguishes this
 //! ([`super::slde`]).
 //!
 //! In the bit string the tag comes first and the least significant byte of the payload next; Table II

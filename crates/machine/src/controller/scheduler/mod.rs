@@ -28,7 +28,7 @@ pub trait Policy {
     /// The request that is issued now, if any can be. Called once per burst time at most.
     fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice>;
 
-    /// The next cycle at which the policy could choose something, as far as banks and queues tell;
+    /// The next cycle at which the policy could choose something, as far as banks and queues determine it;
     /// [`NEVER`](graven_base::time::NEVER) if something must arrive or finish first.
     fn next_at(&self, view: &View<'_>) -> Cycle;
 }
