@@ -181,6 +181,7 @@ def catalogue():
                     "settings": [],
                     "mutants": _named(MUTANTS) if name == "silo" else [],
                     "cover_points": _named(CORNERS) if name == "silo" else [],
+                    "statistics": [],
                     "parameters": [],
                 }
                 for name, summary, paper, safe, _, _ in DESIGNS

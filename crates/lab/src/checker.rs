@@ -191,8 +191,7 @@ impl DurabilityChecker {
         for w in recovered.written() {
             if (self.start..self.end).contains(&w.addr) {
                 let committed = now.load(w.addr);
-                different += u64::from(w.new != committed);
-                different -= u64::from(w.old != committed);
+                different = recount(different, w.old != committed, w.new != committed);
             }
         }
         if self.guarantee == Guarantee::Prefix {
@@ -201,7 +200,8 @@ impl DurabilityChecker {
         for open in self.open.iter().flatten() {
             open.judge(recovered, now)?;
             let differs = |&&(addr, _): &&(Addr, u64)| recovered.peek(addr) != now.load(addr);
-            different -= open.before.iter().filter(differs).count() as u64;
+            let of_open = open.before.iter().filter(differs).count() as u64;
+            different = different.checked_sub(of_open).expect("words of open transactions count");
         }
         match different {
             0 => Ok(()),
@@ -228,8 +228,7 @@ impl DurabilityChecker {
             for &(addr, before) in &transaction.before {
                 let found = recovered.peek(addr);
                 let after = expected.insert(addr, before).unwrap_or_else(|| now.load(addr));
-                different += u64::from(found != before);
-                different -= u64::from(found != after);
+                different = recount(different, found != after, found != before);
             }
             open_left = open_left.saturating_sub(1);
             if open_left == 0 && different == 0 {
@@ -257,6 +256,12 @@ impl DurabilityChecker {
     }
 }
 
+/// The number of words that differ, after one of them differed or not, and now does or does not.
+fn recount(different: u64, differed: bool, differs: bool) -> u64 {
+    let counted = different + u64::from(differs);
+    counted.checked_sub(u64::from(differed)).expect("a word that differed was counted")
+}
+
 impl TransactionObserver for DurabilityChecker {
     /// A transaction begins.
     fn begin(&mut self, tx: Tx) {
@@ -268,7 +273,10 @@ impl TransactionObserver for DurabilityChecker {
     /// It stores a word.
     fn store(&mut self, tx: Tx, addr: Addr, old: u64) {
         let open = self.open[tx.thread as usize].as_mut();
-        let before = &mut open.expect("a store belongs to an open transaction").before;
+        let open = open.expect("a store belongs to an open transaction");
+        assert!(open.tx == tx, "a thread has one open transaction");
+        assert!(!open.ending, "a transaction stores before its end");
+        let before = &mut open.before;
         if let Err(at) = before.binary_search_by_key(&addr, |&(a, _)| a) {
             before.insert(at, (addr, old));
         }
@@ -309,7 +317,8 @@ impl TransactionObserver for DurabilityChecker {
     fn acknowledged(&mut self, tx: Tx) {
         if self.guarantee != Guarantee::Prefix {
             let open = self.open[tx.thread as usize].take();
-            assert!(open.is_some_and(|o| o.ending), "only an ending transaction is acknowledged");
+            let is_ending = open.is_some_and(|open| open.ending && open.tx == tx);
+            assert!(is_ending, "only an ending transaction is acknowledged");
         }
     }
 }

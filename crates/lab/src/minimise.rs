@@ -76,7 +76,8 @@ pub(crate) fn minimise_observed(
             break;
         }
     }
-    let violation = minimiser.violation?;
+    let violation =
+        minimiser.violation.expect("the program that is left violates, as the first did");
     best.crash = CrashAt::Point { number: violation.point, mode: violation.mode };
     Some(Minimised { litmus: best, violation, runs: minimiser.runs })
 }

@@ -184,6 +184,7 @@ impl Observer for CrashExplorer<'_> {
     fn after_action(&mut self, simulation: &mut Simulation) {
         let changes = simulation.machine().memory.shared.durability.changes;
         if changes != self.seen || simulation.is_at_crash_step() {
+            assert!(changes >= self.seen, "what has become durable stays counted");
             let events = changes - self.seen;
             self.seen = changes;
             self.examine(simulation, events);
@@ -247,6 +248,8 @@ impl<'a> CrashExplorer<'a> {
         control.judged(self.tally.recoveries());
         self.cancelled = control.is_cancelled();
         let changes = simulation.durable_changes();
+        assert!(events >= changes.len() as u64, "each durable write is an event");
+        let different = simulation.different_words();
         simulation.lay_back(&changes);
         if !changes.is_empty() && events > changes.len() as u64 {
             // Something of the design's own has changed, too: it may be the first to be there.
@@ -259,6 +262,7 @@ impl<'a> CrashExplorer<'a> {
                 self.point(simulation, None, false);
             }
         }
+        assert_eq!(simulation.different_words(), different, "all was taken back, and done again");
         self.point(simulation, step, true);
     }
 
@@ -282,7 +286,9 @@ impl<'a> CrashExplorer<'a> {
                 let first = 1 << nth_set(wide, random.random_range(0..wide.count_ones()));
                 let others = random.random::<WordMask>() & wide;
                 // Neither all nor none.
-                if others | first == wide { wide & !first } else { others | first }
+                let part = if others | first == wide { wide & !first } else { others | first };
+                assert!(part != 0 && part != wide && part & !wide == 0, "a tear is a real part");
+                part
             }
         };
         simulation.lay_words(change, part);
@@ -400,7 +406,13 @@ impl<'a> CrashExplorer<'a> {
         // A torn write is examined before its crash point is counted, the other modes after.
         let point = match mode {
             FailureMode::Torn(_) => self.tally.crash_points,
-            _ => self.tally.crash_points - 1,
+            _ => {
+                assert!(
+                    self.tally.crash_points > 0,
+                    "a crash point is counted before it is checked"
+                );
+                self.tally.crash_points - 1
+            }
         };
         self.violations.push(Violation { point, mode, cycle, what, addr, post_crash });
     }

@@ -263,6 +263,7 @@ impl Hierarchy {
             for sharer in bits(sharers) {
                 dirty |= self.drop_private(sharer, victim.line) & DIRTY != 0;
             }
+            assert!(victim.line != line, "a line does not displace itself");
             self.evictions.push(Eviction::Llc { line: victim.line, dirty });
         }
         self.sharers[slot] = 1 << core;
@@ -275,8 +276,21 @@ impl Hierarchy {
     }
 
     fn own(&mut self, slot: usize, core: u32) {
+        assert!(self.sharers[slot] & !(1 << core) == 0, "an owner is alone");
         self.sharers[slot] = 1 << core;
         *self.llc.state_mut(slot) |= WRITABLE;
+    }
+
+    /// What the directory must hold of a slot: a line that may be written has exactly one owner.
+    #[inline]
+    fn check_owner(&self, slot: usize) {
+        let is_writable = self.llc.state(slot) & WRITABLE != 0;
+        assert!(
+            !is_writable || self.sharers[slot].count_ones() == 1,
+            "{} is writable and has {} owners",
+            self.llc.line_at(slot),
+            self.sharers[slot].count_ones()
+        );
     }
 
     /// Adds a reader; an owner elsewhere gives up its exclusive right and its changes.
@@ -294,6 +308,7 @@ impl Hierarchy {
             *llc = (*llc & !WRITABLE) | (state & (DIRTY | DESIGN_BITS));
         }
         self.sharers[slot] |= 1 << core;
+        self.check_owner(slot);
         snoop
     }
 
@@ -308,6 +323,7 @@ impl Hierarchy {
                 *state &= !(WRITABLE | DIRTY | DESIGN_BITS);
             }
         }
+        assert!(had & WRITABLE != 0, "only an owner is asked to give up its right to {line}");
         had
     }
 
@@ -328,22 +344,26 @@ impl Hierarchy {
             *self.llc.state_mut(slot) |= state & (DIRTY | DESIGN_BITS);
         }
         self.sharers[slot] &= 1 << core;
+        self.check_owner(slot);
         self.l1_latency + self.l2_latency
     }
 
     /// Takes a line out of a core's private caches and returns the state bits it had there.
     fn drop_private(&mut self, core: u32, line: LineAddr) -> u8 {
         let private = &mut self.cores[core as usize];
-        let mut had = 0;
+        let (mut had, mut was_there) = (0, false);
         if let Some(state) = private.l1.remove(line) {
-            had |= state;
+            (had, was_there) = (state, true);
             if self.report_l1 {
                 self.evictions.push(Eviction::L1 { core, line, dirty: state & DIRTY != 0 });
             }
         }
         if let Some(l2) = &mut private.l2 {
-            had |= l2.remove(line).unwrap_or(0);
+            let in_l2 = l2.remove(line);
+            assert!(in_l2.is_some() || !was_there, "the L2 of core {core} includes its L1");
+            (had, was_there) = (had | in_l2.unwrap_or(0), in_l2.is_some());
         }
+        assert!(was_there, "the directory says that core {core} has {line}");
         had
     }
 
@@ -384,12 +404,14 @@ impl Hierarchy {
     /// A core has no copy any more; its changes go to the LLC.
     fn leave_core(&mut self, core: u32, line: LineAddr, had: u8) {
         let slot = self.llc.find(line).expect("the LLC includes the private caches");
+        assert!(self.sharers[slot] >> core & 1 == 1, "core {core} is known to have {line}");
         self.sharers[slot] &= !(1 << core);
         let state = self.llc.state_mut(slot);
         *state |= had & (DIRTY | DESIGN_BITS);
         if had & WRITABLE != 0 {
             *state &= !WRITABLE;
         }
+        self.check_owner(slot);
     }
 
     /// Evicts a line from a level and those inside it: 1 the L1s, 2 the L2s, 3 the LLC. Returns whether it
@@ -413,8 +435,8 @@ impl Hierarchy {
             }
         }
         if level > 2 {
+            assert!(self.sharers[slot] == 0, "no core has a line that leaves the LLC");
             state |= self.llc.remove(line).expect("it was just found");
-            self.sharers[slot] = 0;
             self.evictions.push(Eviction::Llc { line, dirty: state & DIRTY != 0 });
         }
         true

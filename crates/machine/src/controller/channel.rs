@@ -259,6 +259,11 @@ impl Channel {
 
     fn accept(&mut self, queued: WaitingWrite, shared: &mut Shared) {
         let WaitingWrite { write, place, .. } = queued;
+        assert!(
+            shared.durability.order.reached(write.after),
+            "a write is accepted after the ordered writes that it waits for"
+        );
+        assert!(write.arrived <= shared.now, "a write is accepted after its arrival");
         self.accounts.write_accepted(&write, &mut shared.stats);
         match self.mergeable(write.line, shared) {
             Some(index) => {

@@ -29,12 +29,14 @@ pub struct Domain {
     start: Addr,
     end: Addr,
     different: u64,
+    /// The bytes are with somebody who crashes them.
+    taken: bool,
 }
 
 impl Domain {
     /// A domain that holds these bytes, as architectural memory does in `[start, end)`.
     pub fn new(image: Image, start: Addr, end: Addr) -> Domain {
-        Domain { image, changes: Vec::new(), start, end, different: 0 }
+        Domain { image, changes: Vec::new(), start, end, different: 0, taken: false }
     }
 
     /// The durable bytes.
@@ -44,11 +46,15 @@ impl Domain {
 
     /// Takes the durable bytes out, to crash them; [`Domain::put_back`] must follow.
     pub fn take_image(&mut self) -> Image {
+        assert!(!self.taken, "there is one power failure at a time");
+        self.taken = true;
         std::mem::take(&mut self.image)
     }
 
     /// Gives the same bytes back.
     pub fn put_back(&mut self, image: Image) {
+        assert!(self.taken, "what was not taken cannot be put back");
+        self.taken = false;
         self.image = image;
     }
 
@@ -75,6 +81,7 @@ impl Domain {
         data: &LineData,
         arch: &Image,
     ) -> LineData {
+        assert!(mask != 0, "a write writes something");
         let old = self.lay(line, mask, data, arch);
         self.changes.push(Change { line, mask, old, new: *data });
         old
@@ -88,14 +95,14 @@ impl Domain {
         data: &LineData,
         arch: &Image,
     ) -> LineData {
+        assert!(!self.taken, "nothing becomes durable while power is off");
         let old = self.image.load_line(line);
         let mut now = old;
         crate::media::overlay(&mut now, data, mask);
         if (self.start..self.end).contains(&line.addr()) {
             let arch = arch.load_line(line);
             for word in 0..WORDS_PER_LINE {
-                self.different += u64::from(now[word] != arch[word]);
-                self.different -= u64::from(old[word] != arch[word]);
+                self.count(old[word] != arch[word], now[word] != arch[word]);
             }
         }
         self.image.store_line(line, &now);
@@ -107,9 +114,16 @@ impl Domain {
     pub fn stored(&mut self, addr: Addr, old: u64, new: u64) {
         if (self.start..self.end).contains(&addr) {
             let durable = self.image.load(addr);
-            self.different += u64::from(durable != new);
-            self.different -= u64::from(durable != old);
+            self.count(durable != old, durable != new);
         }
+    }
+
+    /// A word differed, or did not; now it does, or does not.
+    #[inline]
+    fn count(&mut self, differed: bool, differs: bool) {
+        let counted = self.different + u64::from(differs);
+        let of_before = counted.checked_sub(u64::from(differed));
+        self.different = of_before.expect("a word that differed was counted");
     }
 }
 

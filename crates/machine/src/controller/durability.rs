@@ -33,6 +33,10 @@ impl Durability {
 
     /// A write has crossed the boundary.
     pub fn cross(&mut self, write: &Write) {
+        assert!(
+            self.order.reached(write.after),
+            "a write is durable only after every ordered write that it waits for"
+        );
         self.changes += 1;
         if let Some(writes) = &mut self.writes {
             writes.push((write.line, write.mask, write.data));

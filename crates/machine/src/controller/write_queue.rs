@@ -148,6 +148,7 @@ impl WriteQueue {
     /// Puts a write last.
     pub fn push(&mut self, write: Write, place: Place, buffered: bool) {
         assert!(self.has_room(), "a write is accepted only where there is a place");
+        assert!(write.mask != 0, "a write writes something");
         self.buffered += usize::from(buffered);
         self.of_bank[place.bank as usize] += 1;
         self.lines.push(write.line.0);
@@ -165,6 +166,7 @@ impl WriteQueue {
     pub fn merge(&mut self, index: usize, newer: &Write) {
         let older = &mut self.writes[self.places[index].slot as usize];
         assert_eq!(older.line, newer.line, "only writes of one line are merged");
+        assert!(!self.places[index].issued, "what a bank has got does not change any more");
         overlay(&mut older.data, &newer.data, newer.mask);
         older.codings.overlay(&newer.codings, newer.mask);
         older.mask |= newer.mask;
@@ -232,7 +234,8 @@ impl WriteQueue {
 
     /// Takes it out, to be accepted.
     pub fn take_waiting(&mut self, number: usize) {
-        self.waiting.remove(number);
+        let taken = self.waiting.remove(number);
+        assert!(taken.is_some(), "only what waits is accepted from outside");
     }
 
     /// Whether a write of a line is among the first so many outside.

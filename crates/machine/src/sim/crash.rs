@@ -78,6 +78,14 @@ impl Simulation {
         changes
     }
 
+    /// Words of the programs' data in which durable bytes and architectural memory differ.
+    ///
+    /// # Panics
+    /// If transactions are not followed ([`Simulation::follow_transactions`]).
+    pub fn different_words(&mut self) -> u64 {
+        self.machine.domain().expect("transactions are followed").0.different_words()
+    }
+
     /// Takes durable writes back, newest first.
     pub fn lay_back(&mut self, changes: &[Change]) {
         for change in changes.iter().rev() {
