@@ -6,18 +6,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 REQUIREMENTS := $(VENV)/.requirements
 INSTALLED := $(VENV)/.installed
-MATURIN := PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --locked \
-	--manifest-path python/Cargo.toml
+MATURIN := PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --locked
 
 # Whatever the native module is built from. Folders too, so that a removed file is noticed.
-SOURCES := Cargo.toml Cargo.lock python/Cargo.toml python/pyproject.toml $(wildcard crates/*/build.rs) \
+SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard crates/*/build.rs) \
 	$(wildcard crates/*/Cargo.toml) \
 	$(shell find $(wildcard crates/*/src) python/src papers machines -type d -o -name '*.rs' -o -name '*.toml')
 
 .DEFAULT_GOAL := help
 .PHONY: help install dev demo test test-all test-rust test-python recorded browser lint format bench campaigns soak clean
 
-PYTEST := $(BIN)/python -m pytest -c python/pyproject.toml
+PYTEST := $(BIN)/python -m pytest
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,14 +49,14 @@ browser: $(VENV)/.browser ## Install what tests of reports in a real browser nee
 lint: install ## Check format, lints and types, Rust and Python
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cd python && ../$(BIN)/ruff format --check .
-	cd python && ../$(BIN)/ruff check .
-	cd python && ../$(BIN)/mypy
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 format: install ## Format all sources
 	cargo fmt --all
-	cd python && ../$(BIN)/ruff format .
-	cd python && ../$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
 
 bench: ## Measure the simulator's speed
 	cargo bench --locked --workspace
@@ -72,7 +71,7 @@ soak: install ## Hours of the adversary on all sound designs; after an interrupt
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target python/graven/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -rf python/.mypy_cache python/.ruff_cache python/.pytest_cache .ruff_cache .pytest_cache tests/recorded/.ruff_cache
+	rm -rf .mypy_cache .ruff_cache .pytest_cache tests/recorded/.ruff_cache
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
