@@ -3,9 +3,18 @@
 Bug class: a crate that cannot be built, or a folder of somebody's that is written over.
 """
 
+import os
+import re
+import shlex
+import subprocess
 import tomllib
 
 import pytest
+from conftest import HERE, _command
+
+ROOT = HERE.parent.parent
+
+TUTORIAL = "## A design in a repository of one's own"
 
 
 @pytest.mark.parametrize("kind", ["design", "workload"])
@@ -14,6 +23,7 @@ def test_a_crate_is_written_whole(graven, tmp_path, kind):
     assert done.returncode == 0, done.stderr
     files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
     assert {f"my-log/src/{kind}.rs", "my-log/src/lib.rs", "my-log/tests/contract.rs"} <= files
+    assert (tmp_path / "my-log/Cargo.lock").read_bytes() == (ROOT / "Cargo.lock").read_bytes()
     cargo = tomllib.loads((tmp_path / "my-log/Cargo.toml").read_text())
     assert cargo["package"]["name"] == "graven-my-log"
     assert cargo["dependencies"]["graven"]["path"].endswith("crates/graven")
@@ -46,3 +56,60 @@ def test_a_folder_that_exists_is_left_alone(graven, tmp_path):
     assert done.returncode == 2
     assert "exists already" in done.stderr
     assert not list((tmp_path / "my-log").iterdir())
+
+
+def commands_of(section):
+    """The commands of the first block of a section of docs/designs.md, without their comments."""
+    text = (ROOT / "docs/designs.md").read_text()
+    block = re.search(rf"{re.escape(section)}\n.*?\n\n((?:    .*\n)+)", text, re.DOTALL)
+    assert block is not None
+    return [shlex.split(line, comments=True) for line in block[1].splitlines()]
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("real_engine")
+@pytest.mark.parametrize("kind", ["design", "workload"])
+def test_the_tutorial_works_to_the_letter(kind, tmp_path):
+    """Its commands, in its order; the crates that it depends on are built once for both kinds."""
+    folder, built = tmp_path / "my-log", ROOT / "target/out-of-tree"
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(built), "NO_COLOR": "1"}
+    ran = []
+    for command in commands_of(TUTORIAL):
+        cwd = folder if folder.exists() else tmp_path
+        match command:
+            case ["graven", "new", "design", name]:
+                done = _command(["-m", "graven"])("new", kind, name, cwd=cwd)
+            case ["cd", name]:
+                assert (tmp_path / name).is_dir()
+                continue
+            case ["cargo", *_]:
+                done = subprocess.run(
+                    command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+                )
+            case ["maturin", "develop", *_]:
+                # Not into the environment of the other tests: a folder on the path does as well.
+                done = subprocess.run(
+                    ["cargo", "build", "--release"],
+                    cwd=cwd,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                (folder / "graven_my_log.so").symlink_to(built / "release/libgraven_my_log.so")
+            case ["graven", *arguments]:
+                if kind == "workload":
+                    arguments = ["run", "--design", "silo", "--workload", "my-log"]
+                done = _command(["-m", "graven"])(
+                    *arguments,
+                    *(["--transactions", "200"] if arguments[0] == "compare" else []),
+                    cwd=cwd,
+                    GRAVEN_ENGINE="graven_my_log",
+                    PYTHONPATH=f"{ROOT / 'python'}{os.pathsep}{folder}",
+                )
+                assert "my-log" in done.stdout
+            case _:
+                pytest.fail(f"nobody expected {command}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        ran.append(command[0])
+    assert ran == ["graven", "cargo", "maturin", "graven", "graven"]

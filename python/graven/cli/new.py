@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from graven import output
+from graven import __version__, output
 from graven.catalogue import catalogue
 from graven.cli.terminal import note
 
@@ -92,6 +92,10 @@ def new(kind: str, name: str, into: Path, crates: Path | None) -> None:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    # The versions with which Graven is built and tested; cargo leaves out what is not needed.
+    lock = Path(values["graven"]).parent / "Cargo.lock"
+    if lock.is_file():
+        output.write(folder / "Cargo.lock", lock.read_bytes())
     for template, path in TEMPLATES[kind].items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +108,8 @@ def _crates() -> Path:
     folder = Path(__file__).resolve().parents[3] / "crates"
     if not (folder / "graven" / "Cargo.toml").is_file():
         raise click.UsageError(
-            "Graven's Rust sources are not beside this package; --graven names the folder "
-            "`crates` of a checkout"
+            "Graven's Rust sources are not beside this package; --graven names the folder `crates` "
+            "of a checkout, or of the unpacked source distribution, which `pip download --no-deps "
+            f"--no-binary graven graven=={__version__}` gets"
         )
     return folder
