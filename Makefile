@@ -61,7 +61,8 @@ format: install ## Format all sources
 bench: ## Measure the simulator's speed
 	cargo bench --locked --workspace
 
-campaigns: install ## What takes hours: full sizes of all papers, and the adversary; each goes on where it was
+campaigns: install ## What takes hours: mutants, full sizes of all papers, the adversary; each goes on where it was
+	$(BIN)/python -m tests.campaigns.kills
 	$(BIN)/graven reproduce all --out graven-results/campaigns/reproduced
 	$(MAKE) soak
 
