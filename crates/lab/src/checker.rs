@@ -275,7 +275,8 @@ impl TransactionObserver for DurabilityChecker {
         let open = self.open[tx.thread as usize].as_mut();
         let open = open.expect("a store belongs to an open transaction");
         assert!(open.tx == tx, "a thread has one open transaction");
-        assert!(!open.ending, "a transaction stores before its end");
+        let was_deferred = || open.deferred.binary_search_by_key(&addr, |&(a, _)| a).is_ok();
+        assert!(!open.ending || was_deferred(), "{addr} is stored to before the end, or deferred");
         let before = &mut open.before;
         if let Err(at) = before.binary_search_by_key(&addr, |&(a, _)| a) {
             before.insert(at, (addr, old));

@@ -344,7 +344,6 @@ impl Hierarchy {
             *self.llc.state_mut(slot) |= state & (DIRTY | DESIGN_BITS);
         }
         self.sharers[slot] &= 1 << core;
-        self.check_owner(slot);
         self.l1_latency + self.l2_latency
     }
 

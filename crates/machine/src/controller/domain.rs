@@ -141,7 +141,7 @@ mod tests {
     fn event() -> impl Strategy<Value = Event> {
         prop_oneof![
             (0u64..64, 0u64..3).prop_map(|(word, value)| Event::Store { word, value }),
-            (0u64..8, any::<u8>(), 0u64..3).prop_map(|(line, mask, value)| Event::Durable {
+            (0u64..8, 1u8.., 0u64..3).prop_map(|(line, mask, value)| Event::Durable {
                 line,
                 mask,
                 value
