@@ -1,5 +1,6 @@
 //! What a long computation shares with whoever watches it from another thread.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -45,8 +46,8 @@ impl Control {
         self.judged.store(failures, Ordering::Relaxed);
     }
 
-    /// Whether a violation was found, and its program is being minimised. To cancel is then to take it as
-    /// it is.
+    /// Whether a violation was found, and its program is being minimised. A run that is cancelled then gives the program
+    /// that is reached; schedules give nothing.
     pub fn is_minimising(&self) -> bool {
         self.minimising.load(Ordering::Relaxed)
     }
@@ -67,4 +68,13 @@ impl Control {
         self.cancel.load(Ordering::Relaxed)
             || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
     }
+}
+
+/// What a panic that was caught has said.
+pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
 }

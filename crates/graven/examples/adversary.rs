@@ -2,7 +2,7 @@
 //! first violation as a program with its timeline, or per mutant after how many schedules it fell.
 
 use graven::design::DesignInfo;
-use graven::lab::campaign::{AdversaryCampaign, Report};
+use graven::lab::campaign::{Report, Schedules};
 
 fn campaign(
     design: &'static DesignInfo,
@@ -11,7 +11,7 @@ fn campaign(
     seeds: u64,
 ) -> Report {
     let mutant = mutant.map(str::to_owned);
-    AdversaryCampaign::new(registry(), design, mutant, settings.to_vec(), (1, seeds), 1)
+    Schedules::new(registry(), design, mutant, settings.to_vec(), (1, seeds), 1)
         .unwrap_or_else(|e| panic!("{e}"))
         .run()
         .unwrap_or_else(|e| panic!("{e}"))

@@ -14,7 +14,7 @@
 //! ```
 
 use graven_base::config::{Config, ConfigError};
-use graven_lab::campaign::{AdversaryCampaign, Report, RunCampaign};
+use graven_lab::campaign::{Report, RunCampaign, Schedules};
 use graven_lab::explorer::Thoroughness;
 use graven_machine::design::DesignInfo;
 use graven_machine::registry::Registry;
@@ -179,7 +179,7 @@ fn attack(
     schedules: u64,
 ) -> Result<Report, String> {
     let mutant = mutant.map(str::to_owned);
-    let campaign = AdversaryCampaign::new(registry, design, mutant, Vec::new(), (1, schedules), 1);
+    let campaign = Schedules::new(registry, design, mutant, Vec::new(), (1, schedules), 1);
     let report = campaign.map_err(|e| e.to_string())?.run();
     report.map_err(|e: SimError| e.to_string())
 }

@@ -11,7 +11,7 @@
 //! | `adversary` | seeded programs, machines and schedules |
 //! | `minimise` | the least program that still breaks the guarantee |
 //! | `timeline` | the events that led to a violation, in rows |
-//! | `campaign` | many runs, and what is reported of them |
+//! | `campaign` | a run crashed everywhere, or schedules of the adversary on several host threads, and what is reported |
 
 pub mod adversary;
 pub mod campaign;

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::explorer::Violation;
 use crate::litmus::FailureMode;
 use graven_base::ids::Tx;
@@ -12,7 +14,7 @@ use graven_base::time::Cycle;
 use graven_machine::trace_event::TraceEvent;
 
 /// One row of the timeline.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// When, in cycles; none for what belongs to the row above, or is not dated.
     pub cycle: Option<Cycle>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use graven::config::{Config, ConfigError};
 use graven::control::Control;
 use graven::design::DesignInfo;
-use graven::lab::campaign::{AdversaryCampaign, Report, RunCampaign, guarantee_text, story_of};
+use graven::lab::campaign::{Report, RunCampaign, Schedules, guarantee_text, story_of};
 use graven::lab::case::{Case, LitmusError, designs_of};
 use graven::lab::explorer::Thoroughness;
 use graven::lab::litmus::{self, Litmus, ParseError};
@@ -144,13 +144,13 @@ fn extend(value: &mut Value, more: Value) {
 struct AdversaryTask {
     design: &'static DesignInfo,
     config: Config,
-    campaign: AdversaryCampaign<'static>,
+    schedules: Schedules<'static>,
     mutant: Option<String>,
     seeds: u64,
     first_seed: u64,
 }
 
-/// Schedules of the adversary; everything is checked here, nothing runs.
+/// Schedules of the adversary on one design, one after the other; everything is checked here, nothing runs.
 ///
 /// # Errors
 /// Names what was refused and what is allowed.
@@ -159,7 +159,7 @@ pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let design = registry().find_design(&given.design)?;
     let config = MachineSpec::Preset { preset: litmus::MACHINE.into() }.config(&given.set)?;
     let (seeds, first_seed, mutant) = (given.seeds, given.first_seed, given.mutant.clone());
-    let campaign = AdversaryCampaign::new(
+    let schedules = Schedules::new(
         registry(),
         design,
         given.mutant,
@@ -167,13 +167,13 @@ pub fn adversary(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         (first_seed, seeds),
         given.violations.max(1),
     )?;
-    Ok(Box::new(AdversaryTask { design, config, campaign, mutant, seeds, first_seed }))
+    Ok(Box::new(AdversaryTask { design, config, schedules, mutant, seeds, first_seed }))
 }
 
 impl Task for AdversaryTask {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        watch.follow(self.campaign.control(), self.seeds)?;
-        let report = self.campaign.run()?;
+        watch.follow(self.schedules.control(), self.seeds)?;
+        let report = self.schedules.run()?;
         let mut value = report_json(self.design, &self.config, &report);
         let more = json!({
             "workload": "adversary", "machine": litmus::MACHINE, "mutant": self.mutant,

@@ -6,17 +6,19 @@
 use crate::common::registry;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use crate::common::{CELLS, simulation, tiny_config, with_each};
 use graven::design::DesignInfo;
 
 use graven::lab::adversary::schedule;
-use graven::lab::campaign::{AdversaryCampaign, RunCampaign};
+use graven::lab::campaign::{RunCampaign, Schedules};
 use graven::lab::case::Case;
 use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
 use graven::lab::litmus::{CrashAt, Litmus, parse};
 use graven::memory::{Addr, Image, words_in};
-use graven::sim::{Observer, Simulation, Spec};
+use graven::sim::{Observer, SimError, Simulation, Spec};
 use graven::time::NEVER;
 
 fn sound() -> impl Iterator<Item = &'static DesignInfo> {
@@ -27,13 +29,9 @@ fn find(name: &str) -> &'static DesignInfo {
     registry().find_design(name).expect("registered")
 }
 
-fn campaign(
-    design: &'static DesignInfo,
-    mutant: Option<&str>,
-    seeds: u64,
-) -> AdversaryCampaign<'static> {
+fn campaign(design: &'static DesignInfo, mutant: Option<&str>, seeds: u64) -> Schedules<'static> {
     let mutant = mutant.map(str::to_owned);
-    AdversaryCampaign::new(registry(), design, mutant, Vec::new(), (1, seeds), 1)
+    Schedules::new(registry(), design, mutant, Vec::new(), (1, seeds), 1)
         .unwrap_or_else(|e| panic!("{}: {e}", design.name))
 }
 
@@ -219,7 +217,7 @@ fn crash_workloads(one_in: usize) {
 #[test]
 fn a_violation_is_replayed_exactly_by_its_program() {
     let literal = find("silo-literal");
-    let campaign = AdversaryCampaign::new(registry(), literal, None, Vec::new(), (1, 400), 5);
+    let campaign = Schedules::new(registry(), literal, None, Vec::new(), (1, 400), 5);
     let campaign = campaign.unwrap_or_else(|e| panic!("{e}"));
     let report = campaign.run().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(report.findings.len(), 5, "{:?}", report.tally);
@@ -261,6 +259,40 @@ fn the_same_campaign_twice_is_the_same() {
     assert_eq!(run(), run());
     assert_eq!(schedule(silo, 5), schedule(silo, 5));
     assert_ne!(schedule(silo, 5), schedule(silo, 6));
+}
+
+/// Bug class: what a cancelled computation has so far is taken for its result.
+#[test]
+fn schedules_that_are_cancelled_give_all_or_nothing_while_minimising_too() {
+    let literal = find("silo-literal");
+    let whole = campaign(literal, None, 1).run().map(|report| report.to_json());
+    let whole = whole.unwrap_or_else(|e| panic!("{e}"));
+    assert_ne!(whole["violations"][0], serde_json::Value::Null);
+    let mut cancelled = 0;
+    for delay_us in (0..20).map(|n| n * 500) {
+        let schedules = campaign(literal, None, 1);
+        let (control, over) = (schedules.control(), AtomicBool::new(false));
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !control.is_minimising() && !over.load(Relaxed) {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(Duration::from_micros(delay_us));
+                control.cancel();
+            });
+            let outcome = schedules.run();
+            over.store(true, Relaxed);
+            outcome
+        });
+        match outcome {
+            Ok(report) => assert_eq!(report.to_json(), whole, "cancelled after {delay_us} us"),
+            Err(error) => {
+                assert_eq!(error, SimError::Cancelled);
+                cancelled += 1;
+            }
+        }
+    }
+    assert!(cancelled > 0, "never cancelled in time");
 }
 
 /// Registers, and words that batteries save.

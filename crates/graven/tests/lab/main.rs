@@ -3,5 +3,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod campaigns;
 mod laboratory;
 mod litmus;

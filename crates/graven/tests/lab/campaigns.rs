@@ -1,0 +1,103 @@
+//! Campaigns of the adversary on real designs, on several host threads.
+//!
+//! Bug class: what a campaign gives depends on threads, on their pace, or on where it was interrupted.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use graven::lab::campaign::{AdversaryCampaign, AdversaryReport, AdversaryRequest};
+
+use crate::common::registry;
+
+fn request(designs: &[&str], seeds: u64) -> AdversaryRequest {
+    AdversaryRequest {
+        designs: designs.iter().map(|&name| name.into()).collect(),
+        seeds,
+        first_seed: 1,
+        mutant: None,
+        settings: Vec::new(),
+        violations_max: 1,
+    }
+}
+
+fn prepared(request: &AdversaryRequest, state: Option<&str>) -> AdversaryCampaign<'static> {
+    AdversaryCampaign::new(registry(), request.clone(), state).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn no_clock() -> Duration {
+    Duration::ZERO
+}
+
+fn reports(request: &AdversaryRequest, workers: usize) -> Vec<AdversaryReport> {
+    let campaign = prepared(request, None);
+    campaign.run(workers, &no_clock);
+    campaign.reports()
+}
+
+#[test]
+fn reports_are_the_same_on_any_number_of_workers() {
+    let request = request(&["osp", "silo-literal"], 300);
+    let alone = reports(&request, 1);
+    let [sound, literal] = &alone[..] else { panic!("two designs: {alone:?}") };
+    assert_eq!((sound.next_seed, sound.violations.len()), (301, 0));
+    assert!(sound.sound && sound.recoveries > 300 && sound.covered["steal"] > 0);
+    assert_eq!(literal.violations.len(), 1);
+    assert_eq!(literal.violations[0].seed, Some(literal.next_seed - 1));
+    assert_eq!(reports(&request, 3), alone);
+}
+
+/// A chunk whose violation is being minimised is interrupted: its program would depend on the time.
+#[test]
+fn an_interrupted_campaign_goes_on_to_the_same_end_also_from_a_minimisation() {
+    let request = request(&["silo-literal", "osp-literal"], 300);
+    let whole = reports(&request, 2);
+    let mut interrupted = 0;
+    for delay_us in (0..10).map(|n| 1000 * n) {
+        let campaign = prepared(&request, None);
+        let state = thread::scope(|scope| {
+            scope.spawn(|| campaign.run(2, &no_clock));
+            let started = Instant::now();
+            loop {
+                let events = campaign.wait(Duration::from_micros(100));
+                if events.ended || events.progress.minimising > 0 {
+                    break;
+                }
+                assert!(started.elapsed() < Duration::from_secs(60), "nothing is minimised");
+            }
+            thread::sleep(Duration::from_micros(delay_us));
+            campaign.cancel();
+            while !campaign.wait(Duration::from_secs(1)).ended {}
+            campaign.state()
+        });
+        for report in campaign.reports() {
+            assert!(whole.contains(&report), "after {delay_us} us: {report:?}");
+        }
+        interrupted += usize::from(campaign.reports().len() < whole.len());
+        let again = prepared(&request, Some(&state));
+        again.run(2, &no_clock);
+        assert_eq!(again.reports(), whole, "interrupted after {delay_us} us");
+    }
+    assert!(interrupted > 0, "never interrupted in time");
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_before_anything_runs() {
+    let said = |change: &dyn Fn(&mut AdversaryRequest)| {
+        let mut request = request(&["silo"], 10);
+        change(&mut request);
+        let campaign = AdversaryCampaign::new(registry(), request, None);
+        campaign.err().expect("refused").to_string()
+    };
+    assert!(said(&|r| r.designs.push("nope".into())).starts_with("unknown design `nope`"));
+    assert!(said(&|r| r.mutant = Some("nope".into())).starts_with("unknown mutant `nope`"));
+    let set = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+    assert!(said(&|r| r.settings = set("pm.nope", "1")).contains("unknown key `pm.nope`"));
+    assert!(said(&|r| r.settings = set("pm.banks", "-1")).contains("`pm.banks` = "));
+    assert_eq!(said(&|r| r.seeds = 0), "seeds: 0 is not allowed; at least 1");
+    let another = AdversaryCampaign::new(registry(), request(&["silo"], 10), Some("{}"));
+    let error = another.err().expect("no state").to_string();
+    assert!(
+        error.starts_with("it is not the state of a campaign (missing field `format`"),
+        "{error}"
+    );
+}

@@ -1,0 +1,44 @@
+//! What a front end is told while chunks run.
+
+use serde::Serialize;
+
+use super::totals::AdversaryReport;
+
+/// How far a campaign is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// Schedules that need no more work, over all designs.
+    pub schedules_done: u64,
+    /// Schedules of chunks that run.
+    pub schedules_partial: u64,
+    /// Schedules in all.
+    pub schedules: u64,
+    /// Power failures judged in this process, also those of chunks that were not needed.
+    pub failures_judged: u64,
+    /// Chunks that run and have a violation whose program they minimise.
+    pub minimising: usize,
+    /// Designs with a chunk that runs.
+    pub running: Vec<String>,
+}
+
+/// A chunk that panicked: an invariant of the engine is broken. Of its design, the chunks before it count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The design.
+    pub design: String,
+    /// What is known.
+    pub message: String,
+}
+
+/// What has happened since the last time, and how things are now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Events {
+    /// How far it is.
+    pub progress: Progress,
+    /// Reports that have grown, as they are now.
+    pub grown: Vec<AdversaryReport>,
+    /// All failures so far, one of a design at most. Until the campaign has ended, it may give way to an earlier chunk's.
+    pub failures: Vec<Failure>,
+    /// Nothing more will happen.
+    pub ended: bool,
+}

@@ -1,0 +1,39 @@
+//! Campaigns: a run that is crashed everywhere, or schedules of the adversary on several designs and host threads, with
+//! what is to be reported of them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `report` | what a run, or schedules one after the other, came to |
+//! | `run` | a run that is crashed everywhere |
+//! | `schedules` | schedules of the adversary one after the other: a chunk |
+//! | `request` | what is asked of the adversary, and its chunks |
+//! | `totals` | what is known of a design: plain data that is added up, written and read |
+//! | `settings` | configuration by key, in the order given |
+//! | `chunks` | a design's chunks, added up in order |
+//! | `state` | the document from which a campaign goes on |
+//! | `events` | what a front end is told while chunks run |
+//! | `scheduler` | chunks on several host threads |
+//!
+//! A front end hands over an [`AdversaryRequest`], has one thread [run](AdversaryCampaign::run) the campaign, and
+//! [waits](AdversaryCampaign::wait) for events on another.
+
+mod chunks;
+mod events;
+mod report;
+mod request;
+mod run;
+mod scheduler;
+mod schedules;
+mod settings;
+mod state;
+mod totals;
+
+pub use events::{Events, Failure, Progress};
+pub use report::{Finding, Report, ViolationRecord, failure_mode_text, guarantee_text, story_of};
+pub use request::{AdversaryRequest, CHUNK_SCHEDULES, Chunk, RequestError};
+pub use run::RunCampaign;
+pub use scheduler::{AdversaryCampaign, CampaignError};
+pub use schedules::Schedules;
+pub use settings::Settings;
+pub use state::{STATE_FORMAT, StateError};
+pub use totals::{AdversaryReport, FailureModes};

@@ -1,0 +1,186 @@
+//! What a run, or schedules one after the other, came to: what was judged and covered, and each violation with its
+//! story.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::totals::FailureModes;
+use crate::case::{Case, LitmusError};
+use crate::explorer::{Outcome, STATES, Tally, Violation};
+use crate::litmus::{FailureMode, Litmus};
+use crate::timeline::{Row, Timeline, tell};
+use graven_base::memory::Addr;
+use graven_machine::design::{DesignInfo, Guarantee};
+use graven_machine::registry::Registry;
+
+/// A violation with its story.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was broken, in the shrunk program if there is one.
+    pub violation: Violation,
+    /// What led to it.
+    pub timeline: Timeline,
+    /// A program that replays it exactly.
+    pub replay: Option<Litmus>,
+    /// The adversary's seed, if it was one of its schedules.
+    pub seed: Option<u64>,
+}
+
+/// What a campaign has found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What was judged.
+    pub tally: Tally,
+    /// Violations.
+    pub findings: Vec<Finding>,
+    /// How often each state worth reaching was reached: those of all designs, then this one's.
+    pub coverage: Vec<(&'static str, &'static str, u64)>,
+    /// Runs that the design refused to go on with, with its reason the first time.
+    pub refused: u64,
+    /// That reason.
+    pub refusal: Option<String>,
+    /// Runs.
+    pub runs: u64,
+    /// The next seed, of an adversary's campaign.
+    pub next_seed: u64,
+}
+
+impl Report {
+    /// An empty one for a design.
+    pub fn new(design: &DesignInfo) -> Report {
+        let named = STATES.iter().chain(design.cover_points);
+        Report {
+            coverage: named.map(|state| (state.name, state.summary, 0)).collect(),
+            ..Report::default()
+        }
+    }
+
+    /// Adds a run.
+    pub fn add(&mut self, outcome: &Outcome) {
+        self.runs += 1;
+        self.tally.add(&outcome.tally);
+        let counts = outcome.coverage.counts().iter().chain(&outcome.cover_points);
+        self.coverage.iter_mut().zip(counts).for_each(|(state, n)| state.2 += n);
+        if let Some(why) = &outcome.refused {
+            self.refused += 1;
+            self.refusal.get_or_insert_with(|| why.clone());
+        }
+    }
+
+    /// Adds a violation that its own program replays.
+    pub fn add_story(&mut self, violation: Violation, timeline: Timeline) {
+        self.findings.push(Finding { violation, timeline, replay: None, seed: None });
+    }
+
+    /// As JSON: `crash_points`, `recoveries`, `modes`, `violations`, `reached`, `not_covered`, `runs`,
+    /// `refused`, `refusal`, `next_seed`.
+    pub fn to_json(&self) -> Value {
+        let reached: BTreeMap<&str, u64> = self.coverage.iter().map(|s| (s.0, s.2)).collect();
+        let not: Vec<&str> = self.coverage.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
+        json!({
+            "crash_points": self.tally.crash_points,
+            "recoveries": self.tally.recoveries(),
+            "failure_modes": FailureModes::from(&self.tally),
+            "violations": self.findings.iter().map(Finding::record).collect::<Vec<_>>(),
+            "covered": reached, "not_covered": not,
+            "runs": self.runs, "refused": self.refused, "refusal": self.refusal,
+            "next_seed": self.next_seed,
+        })
+    }
+}
+
+/// A violation as front ends and states write it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViolationRecord {
+    /// Which guarantee was broken, and a word that shows it.
+    pub what: String,
+    /// Number of the crash point in the program of `replay`, else in the run.
+    pub point: u64,
+    /// The mode, as a litmus program writes it.
+    pub failure_mode: String,
+    /// When, in cycles.
+    pub cycle: u64,
+    /// The adversary's seed, if it was one of its schedules.
+    pub seed: Option<u64>,
+    /// What led to it.
+    pub timeline: Vec<Row>,
+    /// Rows that the timeline leaves out.
+    pub left_out: usize,
+    /// The text of a program that replays it.
+    pub replay: Option<String>,
+}
+
+impl Finding {
+    /// As it is written.
+    pub fn record(&self) -> ViolationRecord {
+        ViolationRecord {
+            what: self.violation.what.clone(),
+            point: self.violation.point,
+            failure_mode: failure_mode_text(self.violation.mode),
+            cycle: self.violation.cycle,
+            seed: self.seed,
+            timeline: self.timeline.rows.clone(),
+            left_out: self.timeline.left_out,
+            replay: self.replay.as_ref().map(Litmus::to_string),
+        }
+    }
+}
+
+/// A mode as a litmus program writes it.
+pub fn failure_mode_text(mode: FailureMode) -> String {
+    match mode {
+        FailureMode::Plain => "plain".into(),
+        FailureMode::Torn(mask) => format!("torn {mask:#x}"),
+        FailureMode::InFlight(seed) => format!("in-flight {seed}"),
+        FailureMode::Recovery(writes) => format!("recovery {writes}"),
+    }
+}
+
+/// What a design guarantees, in a word.
+pub fn guarantee_text(guarantee: Guarantee) -> &'static str {
+    match guarantee {
+        Guarantee::None => "none",
+        Guarantee::Prefix => "prefix",
+        Guarantee::Durable => "durable",
+    }
+}
+
+/// The story of a program's violation.
+///
+/// # Errors
+/// Whatever does not exist or fit.
+pub fn story_of(
+    registry: &Registry,
+    litmus: &Litmus,
+    design: &'static DesignInfo,
+) -> Result<Option<(Violation, Timeline)>, LitmusError> {
+    let case = Case::new(registry, litmus, design)?;
+    let Ok(mut told) = case.tell() else { return Ok(None) };
+    if told.violations.is_empty() {
+        return Ok(None);
+    }
+    let violation = told.violations.remove(0);
+    let name = |addr: Addr| case.layout().name(addr).map(str::to_owned);
+    let timeline = tell(&told.story, &violation, &name);
+    Ok(Some((violation, timeline)))
+}
+
+/// Without a program to replay, what is known is its end.
+pub(super) fn untold(violation: &Violation) -> Timeline {
+    tell(&[], violation, &|_| None)
+}
+
+/// With what is expected of the design: of one that is not sound, or mutated, that it violates its guarantee.
+pub(super) fn as_claimed(
+    registry: &Registry,
+    mut litmus: Litmus,
+    design: &'static DesignInfo,
+) -> Litmus {
+    let claims = |case: Case| litmus.mutant.is_none() && design.is_sound(case.config());
+    if !Case::new(registry, &litmus, design).is_ok_and(claims) {
+        litmus.violates = std::mem::take(&mut litmus.designs);
+    }
+    litmus
+}

@@ -1,0 +1,155 @@
+//! Schedules of the adversary on one design, one after the other: a chunk of a campaign, or a small campaign by itself.
+
+use std::sync::Arc;
+
+use super::report::{Finding, Report, as_claimed, story_of, untold};
+use super::request::Chunk;
+use crate::adversary::schedule;
+use crate::case::{Case, LitmusError};
+use crate::explorer::{Thoroughness, Violation};
+use crate::litmus::Litmus;
+use crate::minimise::minimise_observed;
+use graven_base::control::Control;
+use graven_machine::design::DesignInfo;
+use graven_machine::registry::Registry;
+use graven_machine::sim::SimError;
+
+/// Schedules with consecutive seeds.
+#[derive(Clone)]
+pub struct Schedules<'r> {
+    registry: &'r Registry,
+    design: &'static DesignInfo,
+    mutant: Option<String>,
+    settings: Vec<(String, String)>,
+    first_seed: u64,
+    seeds: u64,
+    violations_max: usize,
+    control: Arc<Control>,
+}
+
+impl<'r> Schedules<'r> {
+    /// Schedules `first_seed..first_seed + seeds`, with these settings on top of what is drawn, up to so
+    /// many violations.
+    ///
+    /// # Errors
+    /// A mutant that the design does not have, or settings that do not fit.
+    ///
+    /// # Panics
+    /// Seeds do not fit 64 bits, or no violation is allowed.
+    pub fn new(
+        registry: &'r Registry,
+        design: &'static DesignInfo,
+        mutant: Option<String>,
+        settings: Vec<(String, String)>,
+        (first_seed, seeds): (u64, u64),
+        violations_max: usize,
+    ) -> Result<Schedules<'r>, LitmusError> {
+        assert!(first_seed.checked_add(seeds).is_some(), "seeds fit 64 bits");
+        assert!(violations_max > 0, "schedules run until a violation");
+        if let Some(name) = &mutant {
+            design.mutant(name)?;
+        }
+        // Not with what is drawn: a schedule that does not fit is counted when it is its turn.
+        let plain =
+            Litmus { threads: vec![Vec::new()], settings: settings.clone(), ..Litmus::default() };
+        Case::new(registry, &plain, design)?;
+        let control = Arc::default();
+        Ok(Schedules {
+            registry,
+            design,
+            mutant,
+            settings,
+            first_seed,
+            seeds,
+            violations_max,
+            control,
+        })
+    }
+
+    /// The schedules of a chunk instead, cancelled and observed by `control`.
+    pub(super) fn over(&self, chunk: Chunk, control: &Arc<Control>) -> Schedules<'r> {
+        let end = chunk.end_seed();
+        assert!(self.first_seed <= chunk.first_seed && end <= self.first_seed + self.seeds);
+        Schedules {
+            first_seed: chunk.first_seed,
+            seeds: chunk.seeds,
+            control: Arc::clone(control),
+            ..self.clone()
+        }
+    }
+
+    /// For observing and cancelling from another thread: schedules, and power failures.
+    pub fn control(&self) -> Arc<Control> {
+        Arc::clone(&self.control)
+    }
+
+    fn program(&self, seed: u64) -> Litmus {
+        let mut litmus = schedule(self.design, seed);
+        litmus.mutant.clone_from(&self.mutant);
+        litmus.settings.extend(self.settings.iter().cloned());
+        litmus
+    }
+
+    /// Runs all of them, or until there are violations enough. The report is whole: when it is cancelled, there is none,
+    /// also while a program is minimised.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`].
+    pub fn run(self) -> Result<Report, SimError> {
+        let mut report = Report::new(self.design);
+        report.next_seed = self.first_seed;
+        for seed in self.first_seed..self.first_seed + self.seeds {
+            if self.control.report(seed - self.first_seed) {
+                return Err(SimError::Cancelled);
+            }
+            let litmus = self.program(seed);
+            report.next_seed = seed + 1;
+            let case = match Case::new(self.registry, &litmus, self.design) {
+                Ok(case) => case.examined(Thoroughness::SHORT).under(&self.control),
+                Err(error) => {
+                    report.refused += 1;
+                    report.refusal.get_or_insert_with(|| error.to_string());
+                    continue;
+                }
+            };
+            let outcome = case.run()?;
+            report.add(&outcome);
+            self.control.judged(report.tally.recoveries());
+            if let Some(violation) = outcome.violations.into_iter().next() {
+                report.findings.push(self.finding(seed, &litmus, violation)?);
+                if report.findings.len() >= self.violations_max {
+                    break;
+                }
+            }
+        }
+        self.control.report(self.seeds);
+        Ok(report)
+    }
+
+    /// A violation with its minimised program.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`]: minimisation then stops with the program that it has reached, which depends on the time.
+    fn finding(
+        &self,
+        seed: u64,
+        litmus: &Litmus,
+        violation: Violation,
+    ) -> Result<Finding, SimError> {
+        self.control.minimising(true);
+        let least =
+            minimise_observed(self.registry, litmus, self.design, violation.mode, 0, &self.control);
+        self.control.minimising(false);
+        if self.control.is_cancelled() {
+            return Err(SimError::Cancelled);
+        }
+        let mut replay = least.map_or_else(|| litmus.clone(), |least| least.litmus);
+        replay.title = format!("{}, reduced", replay.title);
+        let (violation, timeline) = match story_of(self.registry, &replay, self.design) {
+            Ok(Some(told)) => told,
+            _ => (violation.clone(), untold(&violation)),
+        };
+        let replay = Some(as_claimed(self.registry, replay, self.design));
+        Ok(Finding { violation, timeline, replay, seed: Some(seed) })
+    }
+}
