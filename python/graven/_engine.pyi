@@ -31,78 +31,58 @@ def build() -> str:
 def cost(spec_json: str) -> str:
     """What a design's hardware costs on a machine: items, totals, remarks."""
 
-class Simulation:
-    """One simulation, checked when it is made."""
+class Task:
+    """What runs once, on the thread that calls `run`: simulations, replays, campaigns."""
 
-    def __init__(self, spec_json: str) -> None: ...
     def run(self) -> str:
-        """Run to the end without holding the interpreter's lock; one record."""
+        """Run to the end without holding the interpreter's lock; the result."""
 
     def cancel(self) -> None:
         """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
 
     def progress(self) -> tuple[int, int]:
-        """Transactions committed so far, and in all."""
+        """Done so far, and in all."""
 
-class MemoryReplay:
-    """A request trace on the memory controller and device alone."""
+class Simulation(Task):
+    """One simulation, checked when it is made. Its progress is in transactions committed."""
 
     def __init__(self, spec_json: str) -> None: ...
-    def run(self) -> str:
-        """Run to the end without holding the interpreter's lock; one record."""
 
-    def cancel(self) -> None:
-        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
+class MemoryReplay(Task):
+    """A request trace on the memory controller and device alone. Its progress is in requests."""
 
-    def progress(self) -> tuple[int, int]:
-        """Requests served so far, and in all."""
+    def __init__(self, spec_json: str) -> None: ...
 
-class Campaign:
-    """A campaign of the crash laboratory, checked when it is made."""
+class Campaign(Task):
+    """A campaign of the crash laboratory on one host thread, checked when it is made.
+
+    Its progress is in transactions, schedules or designs.
+    """
 
     def __init__(self, kind: Literal["run", "adversary", "litmus"], spec_json: str) -> None: ...
-    def run(self) -> str:
-        """Run to the end without holding the interpreter's lock; one report."""
-
-    def cancel(self) -> None:
-        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
-
-    def progress(self) -> tuple[int, int]:
-        """Transactions, schedules or designs so far, and in all."""
-
     def judged(self) -> int:
         """Power failures checked so far."""
 
     def minimising(self) -> bool:
-        """Whether a violation is being minimised; `cancel` then takes its program as it is."""
+        """Whether a violation is being minimised; a cancelled run takes its program as it is."""
 
-class TraceReplay:
-    """A program trace on a machine, checked against each other when it is made."""
+class TraceReplay(Task):
+    """A program trace on a machine, checked against each other when it is made.
+
+    Its progress is in transactions committed.
+    """
 
     def __init__(self, spec_json: str) -> None: ...
-    def run(self) -> str:
-        """Run to the end without holding the interpreter's lock; one record."""
 
-    def cancel(self) -> None:
-        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
+class Conversion(Task):
+    """Traces of ChampSim made a program trace, or one of its threads made a trace of ChampSim.
 
-    def progress(self) -> tuple[int, int]:
-        """Transactions committed so far, and in all."""
-
-class Conversion:
-    """Traces of ChampSim made a program trace, or one of its threads made a trace of ChampSim."""
+    Its progress is in instructions or operations, of 0: how many there are is known at the end.
+    """
 
     def __init__(
         self, kind: Literal["import", "export"], spec_json: str, files: list[BinaryIO]
     ) -> None: ...
-    def run(self) -> str:
-        """Run to the end; what has come of it."""
-
-    def cancel(self) -> None:
-        """Make `run`, now or later, raise `Cancelled`. Any thread may call it."""
-
-    def progress(self) -> tuple[int, int]:
-        """Instructions or operations so far, and 0: how many there are is known at the end."""
 
 def trace_info(path: str) -> str:
     """What is in a program trace: its header, sizes, and numbers for each thread."""

@@ -3,8 +3,16 @@
 //! A native module is three lines: its function, and [`fill`] with what there is to simulate. The module
 //! `graven._engine` of the package has all that ships; a module of one's own has more designs or workloads.
 //!
-//! This file is about Python: classes, exceptions, and releasing the interpreter's lock while a
-//! simulation runs. What the engine is asked, and how its answers are written, is in [`facade`].
+//! | file | what |
+//! |---|---|
+//! | `task` | Python's handle of what runs once |
+//! | `seam` | failures, tasks, machines and specifications as JSON |
+//! | `facade` | simulations, comparisons, cost sheets, the catalogue: what the engine is asked, how answers are written |
+//! | `laboratory` | the same for the crash laboratory |
+//! | `program_trace`, `request_trace` | the same for traces |
+//! | `paper_files` | the files of the papers |
+//!
+//! This file has the module's exceptions, classes and functions.
 
 mod facade;
 mod laboratory;
@@ -12,16 +20,15 @@ mod paper_files;
 mod program_trace;
 mod request_trace;
 mod seam;
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+mod task;
 
 use graven::Registry;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use seam::{Failure, Task, TaskControl};
+use seam::Failure;
+use task::TaskHandle;
 
 create_exception!(
     _engine,
@@ -49,105 +56,39 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// A task that runs once, watched and perhaps cancelled from other threads.
-struct Runner {
-    task: Mutex<Option<Box<dyn Task>>>,
-    watch: TaskControl,
-}
-
-impl Runner {
-    fn new(task: Box<dyn Task>) -> Runner {
-        Runner { task: Mutex::new(Some(task)), watch: TaskControl::default() }
-    }
-
-    fn run(&self, py: Python<'_>) -> PyResult<String> {
-        let taken = self.task.lock().expect("nothing panics while holding this lock").take();
-        let Some(task) = taken else {
-            return Err(SimulationError::new_err("it has run already; make a new one"));
-        };
-        // A panic is a broken invariant of the engine. The task is consumed, so nothing that it left
-        // half done can be seen afterwards.
-        let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| task.run(&self.watch))));
-        match outcome {
-            Ok(result) => Ok(result?),
-            Err(panic) => Err(SimulationError::new_err(format!(
-                "internal error of the engine: {}",
-                panic_text(panic.as_ref())
-            ))),
-        }
-    }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
-    panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message")
-}
-
-/// One simulation, checked when it is made.
-#[pyclass(frozen, module = "graven._engine")]
-struct Simulation(Runner);
+/// One simulation, checked when it is made. Its progress is in transactions committed, its result a record.
+#[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
+struct Simulation;
 
 #[pymethods]
 impl Simulation {
     #[new]
-    fn new(spec_json: &str) -> PyResult<Self> {
-        Ok(Simulation(Runner::new(facade::simulation(spec_json)?)))
-    }
-
-    /// Runs to the end without holding the interpreter's lock; one record as JSON.
-    fn run(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.run(py)
-    }
-
-    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
-    fn cancel(&self) {
-        self.0.watch.cancel();
-    }
-
-    /// Transactions committed so far, and in all.
-    fn progress(&self) -> (u64, u64) {
-        self.0.watch.progress()
+    fn new(spec_json: &str) -> PyResult<PyClassInitializer<Self>> {
+        Ok(TaskHandle::of(Simulation, facade::simulation(spec_json)?))
     }
 }
 
-/// A request trace on the memory controller and device alone.
-#[pyclass(frozen, module = "graven._engine")]
-struct MemoryReplay(Runner);
+/// A request trace on the memory controller and device alone. Its progress is in requests served, its result a record.
+#[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
+struct MemoryReplay;
 
 #[pymethods]
 impl MemoryReplay {
     #[new]
-    fn new(spec_json: &str) -> PyResult<Self> {
-        Ok(MemoryReplay(Runner::new(facade::memory_replay(spec_json)?)))
-    }
-
-    /// Runs to the end without holding the interpreter's lock; one record as JSON.
-    fn run(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.run(py)
-    }
-
-    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
-    fn cancel(&self) {
-        self.0.watch.cancel();
-    }
-
-    /// Requests served so far, and in all.
-    fn progress(&self) -> (u64, u64) {
-        self.0.watch.progress()
+    fn new(spec_json: &str) -> PyResult<PyClassInitializer<Self>> {
+        Ok(TaskHandle::of(MemoryReplay, facade::memory_replay(spec_json)?))
     }
 }
 
-/// A campaign of the crash laboratory: `Campaign("run" | "adversary" | "litmus", spec_json)`.
-#[pyclass(frozen, module = "graven._engine")]
-struct Campaign(Runner);
+/// A campaign of the crash laboratory on one host thread: `Campaign("run" | "adversary" | "litmus", spec_json)`. Its
+/// progress is in transactions, schedules or designs, its result a report.
+#[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
+struct Campaign;
 
 #[pymethods]
 impl Campaign {
     #[new]
-    fn new(kind: &str, spec_json: &str) -> PyResult<Self> {
+    fn new(kind: &str, spec_json: &str) -> PyResult<PyClassInitializer<Self>> {
         let task = match kind {
             "run" => laboratory::run(spec_json)?,
             "adversary" => laboratory::adversary(spec_json)?,
@@ -157,71 +98,46 @@ impl Campaign {
                 return Err(ConfigError::new_err(message));
             }
         };
-        Ok(Campaign(Runner::new(task)))
-    }
-
-    /// Runs to the end without holding the interpreter's lock; a report as JSON.
-    fn run(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.run(py)
-    }
-
-    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
-    fn cancel(&self) {
-        self.0.watch.cancel();
-    }
-
-    /// Transactions, schedules or designs so far, and in all.
-    fn progress(&self) -> (u64, u64) {
-        self.0.watch.progress()
+        Ok(TaskHandle::of(Campaign, task))
     }
 
     /// Power failures checked so far.
-    fn judged(&self) -> u64 {
-        self.0.watch.judged()
+    fn judged(campaign: PyRef<'_, Self>) -> u64 {
+        campaign.as_super().control().judged()
     }
 
-    /// Whether there is a violation, and its program is being minimised; to cancel is then to take it as
-    /// it is.
-    fn minimising(&self) -> bool {
-        self.0.watch.minimising()
+    /// Whether there is a violation, and its program is being minimised; to cancel a run is then to take it as it is.
+    fn minimising(campaign: PyRef<'_, Self>) -> bool {
+        campaign.as_super().control().minimising()
     }
 }
 
-/// A program trace on the machine: `TraceReplay(spec_json)`.
-#[pyclass(frozen, module = "graven._engine")]
-struct TraceReplay(Runner);
+/// A program trace on the machine: `TraceReplay(spec_json)`. Its progress is in transactions committed, its result a
+/// record.
+#[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
+struct TraceReplay;
 
 #[pymethods]
 impl TraceReplay {
     #[new]
-    fn new(spec_json: &str) -> PyResult<Self> {
-        Ok(TraceReplay(Runner::new(program_trace::replay(spec_json)?)))
-    }
-
-    /// Runs to the end without holding the interpreter's lock; one record as JSON.
-    fn run(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.run(py)
-    }
-
-    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
-    fn cancel(&self) {
-        self.0.watch.cancel();
-    }
-
-    /// Transactions committed so far, and in all.
-    fn progress(&self) -> (u64, u64) {
-        self.0.watch.progress()
+    fn new(spec_json: &str) -> PyResult<PyClassInitializer<Self>> {
+        Ok(TaskHandle::of(TraceReplay, program_trace::replay(spec_json)?))
     }
 }
 
-/// Traces of ChampSim from and to program traces: `Conversion("import" | "export", spec_json, files)`.
-#[pyclass(frozen, module = "graven._engine")]
-struct Conversion(Runner);
+/// Traces of ChampSim from and to program traces: `Conversion("import" | "export", spec_json, files)`. Its progress is in
+/// instructions or operations, of 0: how many there are is known at the end.
+#[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
+struct Conversion;
 
 #[pymethods]
 impl Conversion {
     #[new]
-    fn new(kind: &str, spec_json: &str, mut files: Vec<Py<PyAny>>) -> PyResult<Self> {
+    fn new(
+        kind: &str,
+        spec_json: &str,
+        mut files: Vec<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
         let task = match (kind, files.pop()) {
             ("import", Some(last)) => {
                 files.push(last);
@@ -233,22 +149,7 @@ impl Conversion {
                 return Err(ConfigError::new_err(message));
             }
         };
-        Ok(Conversion(Runner::new(task)))
-    }
-
-    /// Runs to the end; what has come of it as JSON.
-    fn run(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.run(py)
-    }
-
-    /// Makes `run`, now or later, raise `Cancelled`. Any thread may call it.
-    fn cancel(&self) {
-        self.0.watch.cancel();
-    }
-
-    /// Instructions or operations so far, and 0: how many there are is known at the end.
-    fn progress(&self) -> (u64, u64) {
-        self.0.watch.progress()
+        Ok(TaskHandle::of(Conversion, task))
     }
 }
 
@@ -300,6 +201,7 @@ pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> Py
     module.add("TraceError", py.get_type::<TraceError>())?;
     module.add("SimulationError", py.get_type::<SimulationError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add_class::<TaskHandle>()?;
     module.add_class::<Simulation>()?;
     module.add_class::<MemoryReplay>()?;
     module.add_class::<Campaign>()?;
