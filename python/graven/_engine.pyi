@@ -66,6 +66,32 @@ class Campaign(Task):
     def minimising(self) -> bool:
         """Whether a violation is being minimised; a cancelled run takes its program as it is."""
 
+class AdversaryCampaign:
+    """Schedules of the adversary on several designs and host threads, checked when it is made.
+
+    `state` is a document of another campaign of the same request, to go on from there.
+    """
+
+    def __init__(self, request_json: str, state: str | None = None) -> None: ...
+    def start(self, workers: int) -> None:
+        """Let it run, once, on so many threads of its own, and return."""
+
+    def wait(self, seconds: float) -> str:
+        """Wait for its end, but not longer than this, without holding the interpreter's lock.
+
+        Returns what has happened: `progress`, `grown` (reports that have, told once), `failures`
+        (all so far), `ended`.
+        """
+
+    def cancel(self) -> None:
+        """Stop it soon; chunks that run count as not done. Any thread may call it."""
+
+    def reports(self) -> str:
+        """What is known so far, in the order of the request's designs."""
+
+    def state(self) -> str:
+        """A document from which a campaign of the same request goes on."""
+
 class TraceReplay(Task):
     """A program trace on a machine, checked against each other when it is made.
 

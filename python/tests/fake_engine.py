@@ -715,6 +715,76 @@ class Campaign(_Task):
         }  # fmt: skip
 
 
+class AdversaryCampaign:
+    """Each design's schedules in one piece, one after the other; the real one has chunks."""
+
+    def __init__(self, request_json, state=None):
+        request = json.loads(request_json)
+        if state is not None:
+            raise ConfigError("the stand-in goes on from nothing")
+        self._known = {"settings": dict(request["set"]), "version": __version__, "seconds": 0.5}
+        spec = {key: value for key, value in request.items() if key != "designs"}
+        self._pieces = {
+            design: Campaign("adversary", json.dumps(spec | {"design": design}))
+            for design in request["designs"]
+        }
+        self._seeds = request["seeds"]
+        self._reports = {}
+        self._failures = []
+        self._grown = []
+        self._running = None
+        self._cancelled = False
+        self._ended = threading.Event()
+
+    def start(self, workers):
+        assert workers > 0
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        for design, piece in self._pieces.items():
+            if self._cancelled:
+                break
+            self._running = piece
+            try:
+                self._reports[design] = json.loads(piece.run()) | self._known
+                self._grown.append(self._reports[design])
+            except Cancelled:
+                break
+            except SimulationError as error:
+                self._failures.append({"design": design, "message": str(error)})
+        self._running = None
+        self._ended.set()
+
+    def wait(self, seconds):
+        ended = self._ended.wait(seconds)
+        grown, self._grown = self._grown, []
+        running = self._running
+        done = self._seeds * (len(self._reports) + len(self._failures))
+        partial = 0 if running is None else running.progress()[0]
+        progress = {
+            "schedules_done": done,
+            "schedules_partial": partial,
+            "schedules": self._seeds * len(self._pieces),
+            "failures_judged": done + partial,
+            "minimising": 0,
+            "running": [design for design, piece in self._pieces.items() if piece is running],
+        }
+        return json.dumps(
+            {"progress": progress, "grown": grown, "failures": self._failures, "ended": ended}
+        )
+
+    def cancel(self):
+        self._cancelled = True
+        for piece in self._pieces.values():
+            piece.cancel()
+
+    def reports(self):
+        return json.dumps(list(self._reports.values()))
+
+    def state(self):
+        return json.dumps({"reports": self._reports})
+
+
 def install():
     """Makes `graven._engine` be this module, in this process."""
     module = sys.modules[__name__]

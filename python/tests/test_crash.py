@@ -1,4 +1,8 @@
-"""`graven crash`: verdicts, files, exit codes, and campaigns that go on."""
+"""`graven crash`: verdicts, files, exit codes, and campaigns that go on.
+
+Campaigns of schedules that add up, go on or are refused run on the real engine, which has their
+scheduler; its own tests are in `crates/lab/src/campaign`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,6 @@ from conftest import ENVIRONMENT, HERE, await_file, documents
 from test_compare import start
 
 import graven as package
-from graven.schedules import AdversaryCampaign, AdversaryRequest
 
 RUN = ("crash", "--design", "silo", "--workload", "btree")
 SCHEDULES = ("crash", "--adversary", "--design", "silo", "--seeds", "1000")
@@ -190,31 +193,6 @@ def test_bad_input_is_one_line_and_exit_code_2(graven, tmp_path, arguments, mess
     assert list(tmp_path.iterdir()) == []
 
 
-def test_schedules_are_added_up_the_same_on_any_number_of_threads(graven):
-    texts = [
-        graven(*SCHEDULES, "--first-seed", "8", "--jobs", jobs, "--format", "json").stdout
-        for jobs in ("1", "3")
-    ]
-    assert timeless(texts[0]) == timeless(texts[1])
-    [found] = documents(texts[0])
-    assert found["workload"] == "adversary"
-    assert found["crash_points"] == sum(seed % 7 + 1 for seed in range(8, 1008))
-    assert (found["first_seed"], found["seeds"], found["next_seed"]) == (8, 1000, 1008)
-    assert found["runs"] == 1000
-
-
-def test_schedules_end_with_the_lowest_seeds_that_violate(graven):
-    lying = {"FAKE_CONVICT": "silo", "FAKE_SEEDS": "260,300,740,990"}
-    done = graven(*SCHEDULES, "--jobs", "4", "--format", "json", **lying)
-    assert done.returncode == 1
-    [found] = documents(done.stdout)
-    assert [item["seed"] for item in found["violations"]] == [260]
-    assert found["next_seed"] == 261
-    more = graven(*SCHEDULES, "--jobs", "4", "--violations", "3", "--format", "json", **lying)
-    [found] = documents(more.stdout)
-    assert [item["seed"] for item in found["violations"]] == [260, 300, 740]
-
-
 def test_a_table_of_schedules(graven, tmp_path):
     done = graven("crash", "--adversary", "--design", "silo,ideal", "--seeds", "600")
     assert done.returncode == 0, done.stderr
@@ -223,77 +201,110 @@ def test_a_table_of_schedules(graven, tmp_path):
     assert (tmp_path / "graven-results" / "ideal-adversary.litmus").exists()
 
 
-def test_a_campaign_goes_on_where_it_was_interrupted(graven, tmp_path):
-    whole = graven(*SCHEDULES, "--format", "json")
-    arguments = (*SCHEDULES, "--jobs", "1", "--state", "deep/state.json", "--format", "json")
-    slow = {"FAKE_SECONDS": "600", "FAKE_SLOW": "silo-501", "FAKE_STARTED": str(tmp_path)}
-    process = start(tmp_path, *arguments, **slow)
-    await_file(tmp_path / "silo-501")
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert "interrupted: 500 of 1,000 schedules were done; the same command goes on" in stderr
-    assert documents(stdout)[0]["next_seed"] == 501
-    (tmp_path / "silo-501").unlink()
-
-    done = graven(*arguments, FAKE_SECONDS="0.01", FAKE_STARTED=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "500 of 1,000 schedules were done" in done.stderr
-    assert timeless(done.stdout) == timeless(whole.stdout)
-    assert {path.name for path in tmp_path.glob("silo-*")} == {"silo-501", "silo-751"}
-
-    again = graven(*arguments, FAKE_SECONDS="60")
-    assert timeless(again.stdout) == timeless(whole.stdout)
-
-
-def test_a_finished_campaign_with_a_violation_stays_finished(graven):
-    arguments = (*SCHEDULES, "--state", "state.json", "--format", "json")
-    first = graven(*arguments, FAKE_CONVICT="silo", FAKE_SEEDS="300")
-    assert first.returncode == 1
-    again = graven(*arguments, FAKE_SECONDS="60")
-    assert (again.returncode, again.stdout) == (1, first.stdout)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"format": 0}, "it has format 0"),
-        ({"version": "0.9"}, "it is of Graven 0.9, this is 0.0-fake"),
-        ({"arguments": None}, "it is not the state of a campaign"),
-        ({"reports": 5}, "it is not the state of a campaign"),
-    ],
-)
-def test_another_state_is_refused(graven, tmp_path, change, message):
-    arguments = (*SCHEDULES, "--state", "state.json")
-    assert graven(*arguments).returncode == 0
-    state = tmp_path / "state.json"
-    state.write_text(json.dumps(json.loads(state.read_text()) | change))
-    before = state.read_text()
-    done = graven(*arguments, FAKE_SECONDS="60")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert state.read_text() == before
-
-
-def test_a_state_of_other_arguments_is_refused_with_what_differs(graven, tmp_path):
-    assert graven(*SCHEDULES, "--state", "state.json").returncode == 0
-    other = ("crash", "--adversary", "--design", "silo,lad", "--seeds", "1000", "--state")
-    done = graven(*other, "state.json", "--mutant", "x")
-    assert "is of one design" in done.stderr
-    done = graven(*other, "state.json", "--set", "pm.write_ns=5")
-    assert done.returncode == 2
-    assert "--design was silo, is silo,lad; --set was not given, is pm.write_ns=5" in done.stderr
-    (tmp_path / "state.json").write_text("{")
-    done = graven(*SCHEDULES, "--state", "state.json")
-    assert done.returncode == 2
-    assert "--state: cannot read state.json" in done.stderr
-
-
 def test_a_chunk_that_fails_is_a_failure_and_the_rest_is_kept(graven):
     done = graven("crash", "--adversary", "--design", "lad,silo", "--seeds", "500", FAKE_FAIL="lad")
     assert done.returncode == 1
     assert "lad: cycle 1234" in done.stderr
     assert "silo" in done.stdout
+
+
+REAL = ("crash", "--adversary", "--design", "osp,silo-literal", "--seeds", "600")
+"""A sound design and one that is violated."""
+
+
+@pytest.mark.engine
+def test_schedules_are_added_up_the_same_on_any_number_of_threads(real):
+    texts = [
+        real(*REAL, "--first-seed", "8", "--jobs", jobs, "--format", "json").stdout
+        for jobs in ("1", "3")
+    ]
+    assert timeless(texts[0]) == timeless(texts[1])
+    sound, literal = documents(texts[0])
+    assert list(sound)[:2] == ["design", "workload"]
+    assert list(sound)[-1] == "seconds"
+    assert (sound["workload"], sound["violations"]) == ("adversary", [])
+    assert (sound["first_seed"], sound["seeds"], sound["next_seed"]) == (8, 600, 608)
+    [violation] = literal["violations"]
+    assert literal["next_seed"] == violation["seed"] + 1
+
+
+@pytest.mark.engine
+def test_a_campaign_goes_on_where_it_was_interrupted(real, tmp_path):
+    seeds = ("crash", "--adversary", "--design", "osp,silo-literal", "--seeds", "2000")
+    arguments = (*seeds, "--state", "deep/state.json", "--format", "json")
+    # It is saved as soon as there is anything, which is long before its end.
+    script = (
+        "import sys; from graven.cli import main; "
+        "sys.modules['graven.cli.crash'].SAVE_SECONDS = 0.0; main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, *arguments, "--jobs", "1"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        await_file(tmp_path / "deep" / "state.json")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "of 4,000 schedules were done; the same command goes on" in stderr
+    part = documents(stdout)[0]
+    assert 1 < part["next_seed"] < 2001
+    assert part["next_seed"] % 250 == 1
+
+    done = real(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert "of 4,000 schedules were done\n" in done.stderr
+    whole = real(*seeds, "--format", "json")
+    assert timeless(done.stdout) == timeless(whole.stdout)
+
+    again = real(*arguments)
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert "4,000 of 4,000 schedules were done" in again.stderr
+
+
+@pytest.mark.engine
+def test_another_state_is_refused(real, tmp_path):
+    arguments = (*REAL, "--state", "state.json")
+    assert real(*arguments).returncode == 0
+    state = tmp_path / "state.json"
+    whole = json.loads(state.read_text())
+    assert list(whole) == ["format", "version", "arguments", "reports"]
+    for text, message in (
+        (json.dumps(whole | {"format": 0}), "it has format 0"),
+        (json.dumps(whole | {"version": "0.0"}), "it is of Graven 0.0, this is 0.1"),
+        (json.dumps(whole | {"arguments": None}), "it is not the state of a campaign"),
+        (json.dumps(whole | {"reports": 5}), "it is not the state of a campaign"),
+        ("{", "it cannot be read: EOF while parsing an object at line 1 column 1"),
+    ):
+        state.write_text(text)
+        done = real(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"--state: state.json: {message}" in done.stderr
+        assert "; give what it was begun with, or another file" in done.stderr
+        assert state.read_text() == text
+    state.write_text(json.dumps(whole))
+    done = real("crash", "--adversary", "--design", "osp", *REAL[4:], "--state", "state.json",
+                "--set", "pm.banks=2")  # fmt: skip
+    assert done.returncode == 2
+    message = "--design was osp,silo-literal, is osp; --set was not given, is pm.banks=2"
+    assert message in done.stderr
+    state.write_bytes(b"\xff")
+    assert "--state: cannot read state.json" in real(*arguments).stderr
+
+
+def test_an_interrupt_keeps_the_designs_that_have_finished(tmp_path):
+    slow = {"FAKE_SECONDS": "600", "FAKE_SLOW": "silo", "FAKE_STARTED": str(tmp_path)}
+    arguments = ("--design", "base,silo", "--seeds", "600", "--format", "json")
+    process = start(tmp_path, "crash", "--adversary", *arguments, **slow)
+    await_file(tmp_path / "silo-1")
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert [item["design"] for item in documents(stdout)] == ["base"]
+    assert "interrupted: 600 of 1,200 schedules were done\n" in stderr
 
 
 def test_an_interrupt_keeps_the_runs_that_have_finished(tmp_path):
@@ -313,7 +324,7 @@ def test_progress_with_rate_and_time_left_on_a_terminal(tmp_path):
     with subprocess.Popen(
         [sys.executable, HERE / "fake_graven.py", *SCHEDULES, "--jobs", "1"],
         cwd=tmp_path,
-        env={**ENVIRONMENT, "FAKE_SECONDS": "0.3", "TERM": "xterm", "COLUMNS": "150"},
+        env={**ENVIRONMENT, "FAKE_SECONDS": "1", "TERM": "xterm", "COLUMNS": "150"},
         stdout=subprocess.PIPE,
         stderr=theirs,
     ) as process:
@@ -350,13 +361,3 @@ def test_a_failure_raises(monkeypatch):
     monkeypatch.setenv("FAKE_FAIL", "silo")
     with pytest.raises(package.SimulationError, match="silo on array: cycle 1234"):
         package.crash("silo", "array")
-
-
-def test_a_state_is_read_back_as_it_was_written():
-    plan = AdversaryRequest(("ideal", "silo"), 600)
-    campaign = AdversaryCampaign.prepare(plan)
-    campaign.run(workers=2)
-    state = json.loads(json.dumps(campaign.state()))
-    again = AdversaryCampaign.prepare(plan, state)
-    assert again.reports == campaign.reports
-    assert again.schedules == again.total == 1200

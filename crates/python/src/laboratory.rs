@@ -5,7 +5,10 @@ use std::sync::Arc;
 use graven::config::{Config, ConfigError};
 use graven::control::Control;
 use graven::design::DesignInfo;
-use graven::lab::campaign::{Report, RunCampaign, Schedules, guarantee_text, story_of};
+use graven::lab::campaign::{
+    AdversaryCampaign, AdversaryRequest, CampaignError, Report, RunCampaign, Schedules,
+    guarantee_text, story_of,
+};
 use graven::lab::case::{Case, LitmusError, designs_of};
 use graven::lab::explorer::Thoroughness;
 use graven::lab::litmus::{self, Litmus, ParseError};
@@ -17,6 +20,12 @@ use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
 impl From<LitmusError> for Failure {
     fn from(error: LitmusError) -> Failure {
+        Failure::Config(error.to_string())
+    }
+}
+
+impl From<CampaignError> for Failure {
+    fn from(error: CampaignError) -> Failure {
         Failure::Config(error.to_string())
     }
 }
@@ -148,6 +157,18 @@ struct AdversaryTask {
     mutant: Option<String>,
     seeds: u64,
     first_seed: u64,
+}
+
+/// Schedules of the adversary on several designs and host threads; everything is checked here, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed, or why it cannot go on from the state.
+pub fn adversary_campaign(
+    request_json: &str,
+    state: Option<&str>,
+) -> Result<AdversaryCampaign<'static>, Failure> {
+    let request: AdversaryRequest = parse(request_json)?;
+    Ok(AdversaryCampaign::new(registry(), request, state)?)
 }
 
 /// Schedules of the adversary on one design, one after the other; everything is checked here, nothing runs.

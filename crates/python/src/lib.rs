@@ -6,6 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `task` | Python's handle of what runs once |
+//! | `adversary` | Python's handle of an adversary's campaign |
 //! | `seam` | failures, tasks, machines and specifications as JSON |
 //! | `facade` | simulations, comparisons, cost sheets, the catalogue: what the engine is asked, how answers are written |
 //! | `laboratory` | the same for the crash laboratory |
@@ -14,6 +15,7 @@
 //!
 //! This file has the module's exceptions, classes and functions.
 
+mod adversary;
 mod facade;
 mod laboratory;
 mod paper_files;
@@ -27,6 +29,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use adversary::AdversaryCampaign;
 use seam::Failure;
 use task::TaskHandle;
 
@@ -205,6 +208,7 @@ pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> Py
     module.add_class::<Simulation>()?;
     module.add_class::<MemoryReplay>()?;
     module.add_class::<Campaign>()?;
+    module.add_class::<AdversaryCampaign>()?;
     module.add_class::<TraceReplay>()?;
     module.add_class::<Conversion>()?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;

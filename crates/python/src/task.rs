@@ -56,7 +56,7 @@ impl TaskHandle {
 }
 
 /// A second run is refused.
-fn has_run() -> PyErr {
+pub fn has_run() -> PyErr {
     SimulationError::new_err("it has run already; make a new one")
 }
 
@@ -64,7 +64,7 @@ fn has_run() -> PyErr {
 ///
 /// # Errors
 /// It has panicked.
-fn unbroken<T>(call: impl FnOnce() -> T) -> PyResult<T> {
+pub fn unbroken<T>(call: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let text = panic_text(panic.as_ref());
         SimulationError::new_err(format!("internal error of the engine: {text}"))

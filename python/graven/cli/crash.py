@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -358,6 +357,7 @@ class _Schedules(_Task):
     before: int
     noun: str = "schedules"
     _saved: float = field(default_factory=time.monotonic)
+    _saved_growth: int = 0
     _warned: bool = False
 
     @staticmethod
@@ -369,13 +369,13 @@ class _Schedules(_Task):
         with refusing("--state: "):
             output.check([state], ROOM, make=state.parent)
         try:
-            found = json.loads(state.read_text(encoding="utf-8"))
+            text = state.read_text(encoding="utf-8")
         except FileNotFoundError:
             return _Schedules(campaign, state, 0)
         except (OSError, ValueError) as error:
             raise _engine.ConfigError(f"--state: cannot read {state}: {error}") from None
         try:
-            campaign = AdversaryCampaign.prepare(plan, found)
+            campaign = AdversaryCampaign.prepare(plan, text)
         except _engine.ConfigError as error:
             raise _engine.ConfigError(
                 f"--state: {state}: {error}; give what it was begun with, or another file"
@@ -386,7 +386,8 @@ class _Schedules(_Task):
     def run(self, jobs: int | None, display: Display) -> _Done:
         def observe(snapshot: Snapshot) -> None:
             display(snapshot)
-            if time.monotonic() - self._saved >= SAVE_SECONDS:
+            has_grown = self.campaign.growth > self._saved_growth
+            if has_grown and time.monotonic() - self._saved >= SAVE_SECONDS:
                 self._save_or_warn()
 
         judged = self.campaign.run(workers=jobs, observe=observe)
@@ -402,8 +403,10 @@ class _Schedules(_Task):
         return _Done(judged.reports, judged.failures, count, interruption)
 
     def _save(self) -> None:
+        growth = self.campaign.growth
         if self.state is not None:
-            output.write(self.state, json_text(self.campaign.state()).encode())
+            output.write(self.state, self.campaign.state().encode())
+        self._saved_growth = growth
 
     def _save_or_warn(self) -> None:
         """Saves; a disk that is full for a while does not end a campaign of hours."""
