@@ -60,7 +60,7 @@ class Campaign(Task):
     """
 
     def __init__(self, kind: Literal["run", "adversary", "litmus"], spec_json: str) -> None: ...
-    def judged(self) -> int:
+    def checked(self) -> int:
         """Power failures checked so far."""
 
     def minimising(self) -> bool:

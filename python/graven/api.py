@@ -315,14 +315,14 @@ def cost(
     return derive(design, where, setting_texts(settings, overrides))
 
 
-def _only(judged: CampaignResult[R]) -> R:
-    if judged.interrupted:
+def _only(checked: CampaignResult[R]) -> R:
+    if checked.interrupted:
         raise KeyboardInterrupt
-    if judged.failures:
-        raise SimulationError(failures_text(judged.failures))
-    if not judged.reports:
+    if checked.failures:
+        raise SimulationError(failures_text(checked.failures))
+    if not checked.reports:
         raise Cancelled("the campaign was cancelled")
-    return judged.reports[0]
+    return checked.reports[0]
 
 
 def choose(

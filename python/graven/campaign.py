@@ -220,8 +220,8 @@ def _judging(observe: Observer | None, campaigns: Sequence[_engine.Campaign]) ->
         return None
 
     def watch(snapshot: Snapshot) -> None:
-        judged = sum(campaign.judged() for campaign in campaigns)
+        checked = sum(campaign.checked() for campaign in campaigns)
         minimising = sum(campaign.minimising() for campaign in campaigns)
-        observe(replace(snapshot, judged=judged, minimising=minimising))
+        observe(replace(snapshot, checked=checked, minimising=minimising))
 
     return watch

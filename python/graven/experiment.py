@@ -157,7 +157,7 @@ class Snapshot:
         running: What is running.
         elapsed_seconds: Since it began or went on.
         fraction_before: How much was done then.
-        judged: Power failures checked since then, where power fails.
+        checked: Power failures checked since then, where power fails.
         minimising: How many of those running have a violation, whose program they minimise.
     """
 
@@ -167,7 +167,7 @@ class Snapshot:
     running: tuple[str, ...]
     elapsed_seconds: float
     fraction_before: float = 0.0
-    judged: int | None = None
+    checked: int | None = None
     minimising: int = 0
 
     @property

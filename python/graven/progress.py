@@ -34,9 +34,9 @@ def _left(snapshot: Snapshot) -> str:
 
 
 def _rate(snapshot: Snapshot) -> str:
-    if not snapshot.judged or snapshot.elapsed_seconds <= 0:
+    if not snapshot.checked or snapshot.elapsed_seconds <= 0:
         return ""
-    return f"{scaled(snapshot.judged / snapshot.elapsed_seconds)} power failures/s"
+    return f"{scaled(snapshot.checked / snapshot.elapsed_seconds)} power failures/s"
 
 
 class _Left(ProgressColumn):

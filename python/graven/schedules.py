@@ -155,6 +155,6 @@ class AdversaryCampaign:
             tuple(progress["running"]),
             time.monotonic() - started,
             fraction_before=before,
-            judged=progress["failures_judged"],
+            checked=progress["failures_checked"],
             minimising=progress["minimising"],
         )

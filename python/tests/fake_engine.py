@@ -616,7 +616,7 @@ class Campaign(_Task):
         self._programs = [(_find("design", name, DESIGNS), named.get(name)) for name in designs]
         self._total = len(designs)
 
-    def judged(self):
+    def checked(self):
         return self._judged
 
     def minimising(self):
@@ -765,7 +765,7 @@ class AdversaryCampaign:
             "schedules_done": done,
             "schedules_partial": partial,
             "schedules": self._seeds * len(self._pieces),
-            "failures_judged": done + partial,
+            "failures_checked": done + partial,
             "minimising": 0,
             "running": [design for design, piece in self._pieces.items() if piece is running],
         }

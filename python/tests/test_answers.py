@@ -64,7 +64,7 @@ def records(study, numbers):
     ]
 
 
-def judged(answer, value="1.0"):
+def assessed(answer, value="1.0"):
     claim = f'[[claim]]\nid = "silo-x"\nwhere = "x"\nsays = "x"\nvalue = {value}\nanswer = {answer}'
     paper = files.parse("silo", EXPERIMENTS, claim)
     found = {
@@ -83,7 +83,7 @@ THE = 'metric = "throughput_tx_per_s"'
 
 
 def test_over_the_better_of_two_means_the_better_on_each_workload():
-    found = judged(f'{{ experiment = "one", {THE}, of = "silo", over = ["base", "fwb"] }}')
+    found = assessed(f'{{ experiment = "one", {THE}, of = "silo", over = ["base", "fwb"] }}')
     # Beside fwb's 3 on array and base's 4 on btree: 2 and 0.5.
     assert found.ours == "1.00 ×"
     assert found.interval == "1.00 × to 1.41 ×"
@@ -93,19 +93,19 @@ def test_over_the_better_of_two_means_the_better_on_each_workload():
 
 def test_the_better_is_so_by_throughput_whatever_is_measured():
     text = '{ experiment = "one", metric = "cycles", of = "silo", over = ["base", "fwb"], %s }'
-    found = judged(text % 'at = { workload = "btree" }')
+    found = assessed(text % 'at = { workload = "btree" }')
     assert found.ratio == pytest.approx(998 / 996, abs=1e-4)
 
 
 def test_several_designs_are_in_one_mean():
-    found = judged(f'{{ experiment = "two", {THE}, of = ["fwb", "silo"], over = "base" }}', "4.0")
+    found = assessed(f'{{ experiment = "two", {THE}, of = ["fwb", "silo"], over = "base" }}', "4.0")
     assert found.ratio == pytest.approx(1.0)
 
 
 def test_a_mean_may_be_over_several_experiments():
     both = f'{{ experiment = ["one", "two"], {THE}, of = "silo", over = "base", mean = "%s" }}'
-    assert judged(both % "arithmetic").ratio == pytest.approx((6 + 0.5 + 8) / 3, abs=1e-4)
-    found = judged(both % "max")
+    assert assessed(both % "arithmetic").ratio == pytest.approx((6 + 0.5 + 8) / 3, abs=1e-4)
+    found = assessed(both % "max")
     # The other value is of the first experiment only; the second stays as it is.
     assert (found.ours, found.interval) == ("8.00 ×", "8.00 × to 12.0 ×")
 
@@ -120,18 +120,18 @@ def test_a_mean_may_be_over_several_experiments():
 )
 def test_a_claim_may_be_about_every_case(of, mean, ours, verdict):
     text = f'{{ experiment = ["one", "two"], {THE}, of = "{of}", over = "base", mean = "{mean}" }}'
-    found = judged(text)
+    found = assessed(text)
     assert (found.ours, found.verdict) == (f"in {ours} % of all cases", verdict)
 
 
 def test_what_is_so_in_every_case_is_met():
     text = f'{{ experiment = "two", {THE}, of = ["fwb", "silo"], over = "base", mean = "above" }}'
-    assert judged(text).verdict == rules.MET
+    assert assessed(text).verdict == rules.MET
 
 
 def test_several_parts_are_as_good_as_the_worst():
     part = f'experiment = "two", {THE}, of = "silo", over = "base"'
-    found = judged(
+    found = assessed(
         f'{{ all = [ {{ name = "eight", {part}, expect = 8 }}, '
         f'{{ name = "order", experiment = "two", {THE}, order = ["silo", "base"] }} ] }}',
         '"two things"',
@@ -158,7 +158,7 @@ def test_several_parts_are_as_good_as_the_worst():
 )
 def test_refusals(answer, message):
     with pytest.raises(ConfigError, match=message):
-        judged(answer)
+        assessed(answer)
 
 
 def test_keys_of_one_workload_come_before_those_of_all():
@@ -205,8 +205,8 @@ def test_a_part_is_of_workloads_of_the_experiment():
 
 
 def test_what_is_not_met_and_has_no_reason_is_named():
-    bad = judged(f'{{ experiment = "one", {THE}, order = ["silo", "base"] }}')
-    good = judged(f'{{ experiment = "one", {THE}, order = ["base", "silo"] }}')
+    bad = assessed(f'{{ experiment = "one", {THE}, order = ["silo", "base"] }}')
+    good = assessed(f'{{ experiment = "one", {THE}, order = ["base", "silo"] }}')
     assert (bad.verdict, good.verdict) == (rules.CONTRADICTED, rules.MET)
     explained = dataclasses.replace(bad, why="The stand-in knows no better.")
     assert verdicts.unexplained([bad, good, explained]) == [bad]
@@ -215,5 +215,5 @@ def test_what_is_not_met_and_has_no_reason_is_named():
 def test_a_number_of_several_experiments_names_them():
     one = f'{{ experiment = "two", {THE}, of = "silo", over = "base", at = {{ threads = 8 }} }}'
     both = f'{{ experiment = ["one", "two"], {THE}, of = "silo", over = "base", mean = "max" }}'
-    said = [measures.brief(judged(text).claim.answer.measure) for text in (one, both)]
+    said = [measures.brief(assessed(text).claim.answer.measure) for text in (one, both)]
     assert said == ["silo / base, 8 threads", "silo / base, one, two, the largest"]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Control {
     cancel: AtomicBool,
     done: AtomicU64,
-    judged: AtomicU64,
+    checked: AtomicU64,
     minimising: AtomicBool,
     /// Of the computation that this one is part of.
     parent: Option<Arc<Control>>,
@@ -37,13 +37,13 @@ impl Control {
     }
 
     /// Power failures checked so far, as reported by campaigns.
-    pub fn failures_judged(&self) -> u64 {
-        self.judged.load(Ordering::Relaxed)
+    pub fn failures_checked(&self) -> u64 {
+        self.checked.load(Ordering::Relaxed)
     }
 
     /// Reports the number of checked power failures.
-    pub fn judged(&self, failures: u64) {
-        self.judged.store(failures, Ordering::Relaxed);
+    pub fn checked(&self, failures: u64) {
+        self.checked.store(failures, Ordering::Relaxed);
     }
 
     /// Whether a violation was found, and its program is being minimised. A run that is cancelled then gives the program

@@ -140,8 +140,8 @@ impl Case {
     ///
     /// # Errors
     /// [`SimError::Cancelled`].
-    pub fn tell(&self) -> Result<Outcome, SimError> {
-        self.exhaustion().telling().run(Some(&mut Expectations { case: self }))
+    pub fn traced(&self) -> Result<Outcome, SimError> {
+        self.exhaustion().traced().run(Some(&mut Expectations { case: self }))
     }
 
     fn exhaustion(&self) -> CrashRun {

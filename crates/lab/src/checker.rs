@@ -150,9 +150,9 @@ impl Verdict {
 /// Has a checker follow a simulation's transactions. Call it before running.
 pub fn attach(simulation: &mut Simulation) {
     let (spec, (start, end)) = (simulation.spec(), simulation.data_region());
-    let judge =
+    let checker =
         DurabilityChecker::new(spec.design.guarantee_in(&spec.config), spec.threads, start, end);
-    simulation.follow_transactions(Box::new(judge));
+    simulation.follow_transactions(Box::new(checker));
 }
 
 /// Checks the image that a power failure left, as it is now.
@@ -162,11 +162,11 @@ pub fn attach(simulation: &mut Simulation) {
 ///
 /// # Panics
 /// If no checker was attached to the simulation.
-pub fn judge(crash: &Crash<'_>) -> Result<(), Verdict> {
+pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
     let simulation = crash.simulation();
-    let judge: Option<&DurabilityChecker> = simulation.transaction_observer();
+    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
     let now = simulation.machine().architectural();
-    judge.expect("a checker is attached").judge(&crash.image, crash.different_words(), now)
+    checker.expect("a checker is attached").check(&crash.image, crash.different_words(), now)
 }
 
 impl DurabilityChecker {
@@ -181,7 +181,7 @@ impl DurabilityChecker {
     ///
     /// # Errors
     /// The first guarantee found broken.
-    pub fn judge(
+    pub fn check(
         &self,
         recovered: &SurvivingImage,
         different: u64,
@@ -198,7 +198,7 @@ impl DurabilityChecker {
             return self.find_prefix(recovered, different, now);
         }
         for open in self.open.iter().flatten() {
-            open.judge(recovered, now)?;
+            open.check(recovered, now)?;
             let differs = |&&(addr, _): &&(Addr, u64)| recovered.peek(addr) != now.load(addr);
             let of_open = open.before.iter().filter(differs).count() as u64;
             different = different.checked_sub(of_open).expect("words of open transactions count");
@@ -240,7 +240,7 @@ impl DurabilityChecker {
             Some(Verdict::Lost { addr, found, committed: expected }) => {
                 Err(Verdict::NoPrefix { ended: self.ended.len(), addr, expected, found })
             }
-            _ => self.open.iter().flatten().try_for_each(|open| open.judge(recovered, now)),
+            _ => self.open.iter().flatten().try_for_each(|open| open.check(recovered, now)),
         }
     }
 
@@ -333,7 +333,7 @@ impl Stored {
         }
     }
 
-    fn judge(&self, recovered: &SurvivingImage, now: &Image) -> Result<(), Verdict> {
+    fn check(&self, recovered: &SurvivingImage, now: &Image) -> Result<(), Verdict> {
         let Tx { thread, number } = self.tx;
         let found = |addr: Addr| recovered.peek(addr);
         let after = |addr: Addr| self.after(addr, now);
@@ -363,18 +363,18 @@ mod tests {
     const TX: Tx = Tx { thread: 0, number: 3 };
     const END: Addr = Addr(4096);
 
-    fn judge(guarantee: Guarantee) -> DurabilityChecker {
+    fn checker(guarantee: Guarantee) -> DurabilityChecker {
         DurabilityChecker::new(guarantee, 2, Addr(0), END)
     }
 
     /// Checks an image with these first words; nothing of it was durable before.
-    fn verdict(judge: &DurabilityChecker, now: &Image, recovered: &[u64]) -> Result<(), Verdict> {
+    fn verdict(checker: &DurabilityChecker, now: &Image, recovered: &[u64]) -> Result<(), Verdict> {
         let mut surviving = SurvivingImage::default();
         let different = Image::new().differences(now, Addr(0), END).count() as u64;
         for (i, &word) in recovered.iter().enumerate() {
             surviving.store(Addr(i as u64 * 8), word);
         }
-        judge.judge(&surviving, different, now)
+        checker.check(&surviving, different, now)
     }
 
     fn image(words: &[u64]) -> Image {
@@ -387,15 +387,15 @@ mod tests {
 
     /// Two words stored by one transaction: 1 → 11 and 2 → 12; a third word holds 7.
     fn case(ending: bool, recovered: [u64; 3]) -> Result<(), Verdict> {
-        let mut judge = judge(Guarantee::Durable);
-        judge.begin(TX);
-        judge.store(TX, Addr(8), 2);
-        judge.store(TX, Addr(0), 1);
-        judge.store(TX, Addr(8), 5);
+        let mut checker = checker(Guarantee::Durable);
+        checker.begin(TX);
+        checker.store(TX, Addr(8), 2);
+        checker.store(TX, Addr(0), 1);
+        checker.store(TX, Addr(8), 5);
         if ending {
-            judge.ending(TX);
+            checker.ending(TX);
         }
-        verdict(&judge, &image(&[11, 12, 7]), &recovered)
+        verdict(&checker, &image(&[11, 12, 7]), &recovered)
     }
 
     #[test]
@@ -421,13 +421,13 @@ mod tests {
 
     /// A transaction that may be durable before it has stored word 0, 1 → 11; word 1 it has stored, 2 → 12.
     fn deferred(recovered: [u64; 3]) -> Result<(), Verdict> {
-        let mut judge = judge(Guarantee::Durable);
-        judge.begin(TX);
-        judge.store(TX, Addr(8), 2);
+        let mut checker = checker(Guarantee::Durable);
+        checker.begin(TX);
+        checker.store(TX, Addr(8), 2);
         let now = image(&[1, 12, 7]);
-        judge.defer(TX, &[(Addr(0), 11), (Addr(8), 12)], &now);
-        judge.ending(TX);
-        verdict(&judge, &now, &recovered)
+        checker.defer(TX, &[(Addr(0), 11), (Addr(8), 12)], &now);
+        checker.ending(TX);
+        verdict(&checker, &now, &recovered)
     }
 
     #[test]
@@ -443,33 +443,33 @@ mod tests {
 
     #[test]
     fn what_was_acknowledged_must_be_there() {
-        let mut judge = judge(Guarantee::Durable);
+        let mut checker = checker(Guarantee::Durable);
         let now = image(&[9]);
-        judge.begin(TX);
-        judge.store(TX, Addr(0), 0);
-        judge.ending(TX);
-        assert_eq!(verdict(&judge, &now, &[0]), Ok(()));
-        judge.acknowledged(TX);
-        assert!(matches!(verdict(&judge, &now, &[0]), Err(Verdict::Lost { .. })));
-        assert_eq!(verdict(&judge, &now, &[9]), Ok(()));
+        checker.begin(TX);
+        checker.store(TX, Addr(0), 0);
+        checker.ending(TX);
+        assert_eq!(verdict(&checker, &now, &[0]), Ok(()));
+        checker.acknowledged(TX);
+        assert!(matches!(verdict(&checker, &now, &[0]), Err(Verdict::Lost { .. })));
+        assert_eq!(verdict(&checker, &now, &[9]), Ok(()));
     }
 
     /// Three transactions have ended: word 0 went 0 → 1 → 2, word 1 went 0 → 5 with the second, word 2
     /// went 0 → 6 with the third; an open one has stored word 3.
     fn prefix(recovered: [u64; 4]) -> Result<(), Verdict> {
-        let mut judge = judge(Guarantee::Prefix);
+        let mut checker = checker(Guarantee::Prefix);
         let stores: [&[(u64, u64)]; 3] = [&[(0, 0)], &[(0, 1), (8, 0)], &[(16, 0)]];
         for (number, words) in stores.iter().enumerate() {
             let tx = Tx { thread: 0, number: number as u64 };
-            judge.begin(tx);
-            words.iter().for_each(|&(addr, old)| judge.store(tx, Addr(addr), old));
-            judge.ending(tx);
-            judge.acknowledged(tx);
+            checker.begin(tx);
+            words.iter().for_each(|&(addr, old)| checker.store(tx, Addr(addr), old));
+            checker.ending(tx);
+            checker.acknowledged(tx);
         }
         let open = Tx { thread: 1, number: 0 };
-        judge.begin(open);
-        judge.store(open, Addr(24), 3);
-        verdict(&judge, &image(&[2, 5, 6, 4]), &recovered)
+        checker.begin(open);
+        checker.store(open, Addr(24), 3);
+        verdict(&checker, &image(&[2, 5, 6, 4]), &recovered)
     }
 
     #[test]
@@ -485,39 +485,39 @@ mod tests {
 
     #[test]
     fn an_ending_transaction_does_not_survive_without_its_forerunners() {
-        let mut judge = judge(Guarantee::Prefix);
+        let mut checker = checker(Guarantee::Prefix);
         for number in 0..2 {
             let tx = Tx { thread: number, number: 0 };
-            judge.begin(tx);
-            judge.store(tx, Addr(u64::from(number) * 8), 0);
-            judge.ending(tx);
+            checker.begin(tx);
+            checker.store(tx, Addr(u64::from(number) * 8), 0);
+            checker.ending(tx);
             if number == 0 {
-                judge.acknowledged(tx);
+                checker.acknowledged(tx);
             }
         }
         let now = image(&[1, 1]);
         for there in [[0, 0], [1, 0], [1, 1]] {
-            assert_eq!(verdict(&judge, &now, &there), Ok(()), "{there:?}");
+            assert_eq!(verdict(&checker, &now, &there), Ok(()), "{there:?}");
         }
-        assert!(verdict(&judge, &now, &[0, 1]).is_err());
+        assert!(verdict(&checker, &now, &[0, 1]).is_err());
     }
 
     #[test]
     fn an_end_that_is_put_off_is_reached_anew() {
-        let mut judge = judge(Guarantee::Prefix);
+        let mut checker = checker(Guarantee::Prefix);
         let [first, second] = [0, 1].map(|thread| Tx { thread, number: 0 });
         for tx in [first, second] {
-            judge.begin(tx);
-            judge.store(tx, Addr(u64::from(tx.thread) * 8), 0);
+            checker.begin(tx);
+            checker.store(tx, Addr(u64::from(tx.thread) * 8), 0);
         }
-        judge.ending(first);
-        judge.put_off(first);
-        judge.ending(second);
+        checker.ending(first);
+        checker.put_off(first);
+        checker.ending(second);
         let now = image(&[1, 1]);
-        assert_eq!(verdict(&judge, &now, &[0, 1]), Ok(()), "the first has not ended");
-        assert!(verdict(&judge, &now, &[1, 1]).is_err(), "so it must leave no trace");
-        judge.ending(first);
-        assert!(verdict(&judge, &now, &[1, 0]).is_err(), "it comes second now");
-        assert_eq!(verdict(&judge, &now, &[1, 1]), Ok(()));
+        assert_eq!(verdict(&checker, &now, &[0, 1]), Ok(()), "the first has not ended");
+        assert!(verdict(&checker, &now, &[1, 1]).is_err(), "so it must leave no trace");
+        checker.ending(first);
+        assert!(verdict(&checker, &now, &[1, 0]).is_err(), "it comes second now");
+        assert_eq!(verdict(&checker, &now, &[1, 1]), Ok(()));
     }
 }

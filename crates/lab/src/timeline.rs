@@ -37,20 +37,20 @@ pub struct Timeline {
 const ROWS_MAX: usize = 120;
 
 /// Builds the timeline of a violation. `name`: what programs call a word.
-pub fn tell(
-    story: &[(Cycle, TraceEvent)],
+pub fn timeline_of(
+    trace: &[(Cycle, TraceEvent)],
     violation: &Violation,
     name: &dyn Fn(Addr) -> Option<String>,
 ) -> Timeline {
-    let teller = Teller { name };
-    let relevant = relevant(story, violation);
+    let writer = Writer { name };
+    let relevant = relevant(trace, violation);
     let mut timeline = Timeline::default();
-    for (cycle, event) in story {
+    for (cycle, event) in trace {
         if !relevant.includes(event) {
             timeline.left_out += 1;
             continue;
         }
-        let Some((who, what)) = teller.event(event) else { continue };
+        let Some((who, what)) = writer.event(event) else { continue };
         timeline.rows.push(Row { cycle: Some(*cycle), who, what });
     }
     if timeline.rows.len() > ROWS_MAX {
@@ -58,7 +58,7 @@ pub fn tell(
         timeline.rows.drain(..more);
         timeline.left_out += more;
     }
-    teller.ending(violation, &mut timeline);
+    writer.ending(violation, &mut timeline);
     timeline
 }
 
@@ -69,11 +69,11 @@ struct Relevant {
     transactions: BTreeSet<(u32, u64)>,
 }
 
-fn relevant(story: &[(Cycle, TraceEvent)], violation: &Violation) -> Relevant {
-    let everything = story.len() <= ROWS_MAX || violation.addr.is_none();
+fn relevant(trace: &[(Cycle, TraceEvent)], violation: &Violation) -> Relevant {
+    let everything = trace.len() <= ROWS_MAX || violation.addr.is_none();
     let lines: BTreeSet<LineAddr> = violation.addr.iter().map(|a| a.line()).collect();
     let mut transactions = BTreeSet::new();
-    for (_, event) in story {
+    for (_, event) in trace {
         if let TraceEvent::Store { tx, addr, .. } = event
             && lines.contains(&addr.line())
         {
@@ -100,11 +100,11 @@ impl Relevant {
     }
 }
 
-struct Teller<'a> {
+struct Writer<'a> {
     name: &'a dyn Fn(Addr) -> Option<String>,
 }
 
-impl Teller<'_> {
+impl Writer<'_> {
     fn word(&self, addr: Addr) -> String {
         (self.name)(addr).unwrap_or_else(|| addr.to_string())
     }

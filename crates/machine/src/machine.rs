@@ -40,7 +40,7 @@ pub struct Machine {
     /// What happened since somebody asked, if anybody wants to know.
     trace: Option<Vec<(Cycle, TraceEvent)>>,
     /// Whether what the design has to say is wanted, too.
-    tells: bool,
+    has_notes: bool,
 }
 
 impl Machine {
@@ -60,7 +60,7 @@ impl Machine {
             failure: None,
             cover_points: [0; COVER_POINTS_MAX],
             trace: None,
-            tells: false,
+            has_notes: false,
         }
     }
 
@@ -206,12 +206,12 @@ impl Machine {
 
     /// Keeps the design's notes, too.
     pub(crate) fn keep_notes(&mut self) {
-        self.tells = true;
+        self.has_notes = true;
     }
 
     /// Whether the design's notes are kept.
     pub(crate) fn keeps_notes(&self) -> bool {
-        self.tells
+        self.has_notes
     }
 
     /// What happened since the last call.
@@ -231,7 +231,7 @@ impl Machine {
     /// Explains an action of the design, for timelines.
     #[inline]
     pub fn note(&mut self, text: impl FnOnce() -> String) {
-        if self.tells {
+        if self.has_notes {
             self.emit(|| TraceEvent::Note(text()));
         }
     }

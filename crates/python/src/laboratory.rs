@@ -7,7 +7,7 @@ use graven::control::Control;
 use graven::design::DesignInfo;
 use graven::lab::campaign::{
     AdversaryCampaign, AdversaryRequest, CampaignError, Report, RunCampaign, Schedules,
-    guarantee_text, story_of,
+    guarantee_text, replayed_timeline,
 };
 use graven::lab::case::{Case, LitmusError, designs_of};
 use graven::lab::explorer::Thoroughness;
@@ -239,7 +239,7 @@ impl Task for LitmusTask {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::new(Control::default());
         watch.follow(Arc::clone(&control), self.designs.len() as u64)?;
-        let (mut results, mut judged) = (Vec::new(), 0);
+        let (mut results, mut checked) = (Vec::new(), 0);
         for (done, (design, must_violate)) in self.designs.iter().enumerate() {
             if control.report(done as u64) {
                 return Err(SimError::Cancelled.into());
@@ -248,10 +248,11 @@ impl Task for LitmusTask {
             let outcome = case.run()?;
             let mut report = Report::new(design);
             report.add(&outcome);
-            judged += report.tally.recoveries();
-            control.judged(judged);
+            checked += report.tally.recoveries();
+            control.checked(checked);
             if !outcome.violations.is_empty()
-                && let Some((violation, timeline)) = story_of(registry(), &self.litmus, design)?
+                && let Some((violation, timeline)) =
+                    replayed_timeline(registry(), &self.litmus, design)?
             {
                 report.add_story(violation, timeline);
             }

@@ -105,8 +105,8 @@ impl Campaign {
     }
 
     /// Power failures checked so far.
-    fn judged(campaign: PyRef<'_, Self>) -> u64 {
-        campaign.as_super().control().judged()
+    fn checked(campaign: PyRef<'_, Self>) -> u64 {
+        campaign.as_super().control().checked()
     }
 
     /// Whether there is a violation, and its program is being minimised; to cancel a run is then to take it as it is.

@@ -78,8 +78,8 @@ impl TaskControl {
     }
 
     /// Power failures checked so far, by campaigns.
-    pub fn judged(&self) -> u64 {
-        self.control.get().map_or(0, |control| control.failures_judged())
+    pub fn checked(&self) -> u64 {
+        self.control.get().map_or(0, |control| control.failures_checked())
     }
 
     /// Whether a campaign has violated, and is minimising the program.

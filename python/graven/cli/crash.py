@@ -293,10 +293,10 @@ def crash(
         _print(done.reports, {}, form)
         raise
     _print(done.reports, replays, form)
-    if done.judged:
+    if done.checked:
         note(
-            f"{exact(done.judged)} power failures in {seconds:.2f} s of host time: "
-            f"{scaled(done.judged / seconds)}/s"
+            f"{exact(done.checked)} power failures in {seconds:.2f} s of host time: "
+            f"{scaled(done.checked / seconds)}/s"
         )
     return _status(done, mutant)
 
@@ -317,11 +317,11 @@ def _check_options(context: click.Context, *, adversary: bool) -> None:
 
 @dataclass(frozen=True)
 class _Done:
-    """The result of a campaign; `judged` are the power failures of this run of the command."""
+    """The result of a campaign; `checked` are the power failures of this run of the command."""
 
     reports: Sequence[Campaign]
     failures: Sequence[Failure]
-    judged: int
+    checked: int
     interruption: str | None
 
 
@@ -341,13 +341,13 @@ class _Runs(_Task):
     noun: str = "runs"
 
     def run(self, jobs: int | None, display: Display) -> _Done:
-        judged = self.campaign.run(workers=jobs, observe=display)
+        checked = self.campaign.run(workers=jobs, observe=display)
         interruption = None
-        if judged.interrupted:
-            done, total = len(judged.reports), len(self.campaign.jobs)
+        if checked.interrupted:
+            done, total = len(checked.reports), len(self.campaign.jobs)
             interruption = f"interrupted: {done} of {total} runs had finished"
-        count = sum(report.recoveries for report in judged.reports)
-        return _Done(judged.reports, judged.failures, count, interruption)
+        count = sum(report.recoveries for report in checked.reports)
+        return _Done(checked.reports, checked.failures, count, interruption)
 
 
 @dataclass
@@ -390,9 +390,9 @@ class _Schedules(_Task):
             if has_grown and time.monotonic() - self._saved >= SAVE_SECONDS:
                 self._save_or_warn()
 
-        judged = self.campaign.run(workers=jobs, observe=observe)
+        checked = self.campaign.run(workers=jobs, observe=observe)
         interruption = None
-        if judged.interrupted:
+        if checked.interrupted:
             done, total = exact(self.campaign.schedules), exact(self.campaign.total)
             interruption = f"interrupted: {done} of {total} schedules were done"
             if self.state is not None:
@@ -400,7 +400,7 @@ class _Schedules(_Task):
         if self.state is not None:
             self._save()
         count = _judged(self.campaign) - self.before
-        return _Done(judged.reports, judged.failures, count, interruption)
+        return _Done(checked.reports, checked.failures, count, interruption)
 
     def _save(self) -> None:
         growth = self.campaign.growth

@@ -82,19 +82,19 @@ def litmus(
             complain(refusal)
         return REFUSED
     with Display(person_console(), noun="programs") as display:
-        judged = run_programs(checked, workers=jobs, observe=display)
+        results = run_programs(checked, workers=jobs, observe=display)
     if form == "json":
-        sys.stdout.write(json_text([report.to_dict() for report in judged.reports]))
-    elif judged.reports:
+        sys.stdout.write(json_text([report.to_dict() for report in results.reports]))
+    elif results.reports:
         if timeline is None and names:
             timeline = True
-        print_litmus(results_console(), judged.reports, timelines=timeline)
-    for failure in judged.failures:
+        print_litmus(results_console(), results.reports, timelines=timeline)
+    for failure in results.failures:
         complain(failures_text([failure]))
-    if judged.interrupted:
-        note(f"interrupted: {len(judged.reports)} of {len(checked)} programs had finished")
+    if results.interrupted:
+        note(f"interrupted: {len(results.reports)} of {len(checked)} programs had finished")
         return 130
-    return 0 if not judged.failures and all(r.as_expected for r in judged.reports) else 1
+    return 0 if not results.failures and all(r.as_expected for r in results.reports) else 1
 
 
 def _paths(given: Sequence[Path]) -> list[Path]:

@@ -111,10 +111,10 @@ def reproduce(
     if not stored:
         status = _run(wanted, store, jobs)
     found = [collect(item, store) for item in wanted]
-    judged = [verdicts(item) for item in found]
+    assessed = [verdicts(item) for item in found]
     if not claims:
-        _write(found, judged, store, folder, jobs or host_cores())
-    _print(found, judged, claims=claims, figures=bool(figures), form=form)
+        _write(found, assessed, store, folder, jobs or host_cores())
+    _print(found, assessed, claims=claims, figures=bool(figures), form=form)
     return status
 
 
@@ -173,16 +173,16 @@ def _run(wanted: Sequence[Wanted], store: Store, jobs: int | None) -> int:
 
 def _write(
     found: Sequence[Reproduction],
-    judged: Sequence[Sequence[Verdict]],
+    assessed: Sequence[Sequence[Verdict]],
     store: Store,
     folder: Path,
     workers: int,
 ) -> None:
-    from graven.report.paper import Told, write_index, write_reports
+    from graven.report.paper import Explained, write_index, write_reports
 
     reports = [
-        Told(item, verdict, findings(item.wanted.paper, store))
-        for item, verdict in zip(found, judged, strict=True)
+        Explained(item, verdict, findings(item.wanted.paper, store))
+        for item, verdict in zip(found, assessed, strict=True)
     ]
     for pages in write_reports(reports, folder, workers):
         if pages:
@@ -190,36 +190,36 @@ def _write(
             note(f"wrote {pages[0]}{drawings}")
     if any(item.wanted.figures is not None for item in found):
         return
-    table = [verdict for of_paper in judged for verdict in of_paper]
+    table = [verdict for of_paper in assessed for verdict in of_paper]
     name = "claims" if len(found) > 1 else f"claims-{found[0].wanted.paper.name}"
     output.write(folder / f"{name}.csv", to_csv(table).encode())
     note(f"wrote {folder / name}.csv")
     if len(found) > 1:
         names = [item.wanted.paper.name for item in found]
-        index = write_index(found, dict(zip(names, judged, strict=True)), folder)
+        index = write_index(found, dict(zip(names, assessed, strict=True)), folder)
         note(f"wrote {index}")
 
 
 def _print(
     found: Sequence[Reproduction],
-    judged: Sequence[Sequence[Verdict]],
+    assessed: Sequence[Sequence[Verdict]],
     *,
     claims: bool,
     figures: bool,
     form: str,
 ) -> None:
     if claims and form != "table":
-        table = [verdict for of_paper in judged for verdict in of_paper]
+        table = [verdict for of_paper in assessed for verdict in of_paper]
         sys.stdout.write(to_json(table) if form == "json" else to_csv(table))
         return
-    for item, verdict in zip(found, judged, strict=True):
+    for item, verdict in zip(found, assessed, strict=True):
         if figures:
             for name in item.wanted.figures or ():
                 _print_figure(drawn(item.wanted.paper.figures[name], item))
         if claims:
             _print_claims(item, verdict)
-    _print_tally(found, judged)
-    missing = [item.claim.id for verdict in judged for item in unexplained(verdict)]
+    _print_tally(found, assessed)
+    missing = [item.claim.id for verdict in assessed for item in unexplained(verdict)]
     if missing:
         note(f"not met, without a reason in claims.toml: {', '.join(missing)}")
 
@@ -270,7 +270,7 @@ _STYLES = {
 }
 
 
-def _print_claims(item: Reproduction, judged: Sequence[Verdict]) -> None:
+def _print_claims(item: Reproduction, assessed: Sequence[Verdict]) -> None:
     console = results_console()
     console.print(Text(item.wanted.paper.title, style="bold"))
     table = plain_table()
@@ -284,7 +284,7 @@ def _print_claims(item: Reproduction, judged: Sequence[Verdict]) -> None:
         "why, or what answers it",
     ):
         table.add_column(column, justify="right" if column == "ratio" else "left", overflow="fold")
-    for verdict in judged:
+    for verdict in assessed:
         ours = verdict.ours + (f"\n[{verdict.interval}]" if verdict.interval else "")
         table.add_row(
             Text(verdict.claim.id),
@@ -298,18 +298,18 @@ def _print_claims(item: Reproduction, judged: Sequence[Verdict]) -> None:
     console.print(table)
 
 
-def _print_tally(found: Sequence[Reproduction], judged: Sequence[Sequence[Verdict]]) -> None:
+def _print_tally(found: Sequence[Reproduction], assessed: Sequence[Sequence[Verdict]]) -> None:
     table = plain_table()
     table.add_column("paper")
     for name in VERDICTS:
         table.add_column(name, justify="right")
     table.add_column("claims", justify="right")
-    for item, verdict in zip(found, judged, strict=True):
+    for item, verdict in zip(found, assessed, strict=True):
         counts = tally(verdict)
         cells = [str(counts.get(name, 0)) for name in VERDICTS]
         table.add_row(item.wanted.paper.name, *cells, str(len(verdict)))
     if len(found) > 1:
-        counts = tally([verdict for of_paper in judged for verdict in of_paper])
+        counts = tally([verdict for of_paper in assessed for verdict in of_paper])
         cells = [str(counts.get(name, 0)) for name in VERDICTS]
-        table.add_row("all", *cells, str(sum(map(len, judged))))
+        table.add_row("all", *cells, str(sum(map(len, assessed))))
     results_console().print(table)

@@ -84,15 +84,15 @@ class FigureView:
 
 
 @dataclass(frozen=True)
-class Told:
+class Explained:
     """The content of a paper's report."""
 
     found: Reproduction
-    judged: Sequence[Verdict]
+    assessed: Sequence[Verdict]
     laboratory: Sequence[Finding]
 
 
-def write_reports(reports: Sequence[Told], folder: Path, workers: int) -> Iterator[list[Path]]:
+def write_reports(reports: Sequence[Explained], folder: Path, workers: int) -> Iterator[list[Path]]:
     """Writes several papers' reports, as many at a time as there are workers; yields their files.
 
     Drawing takes most of the time, and one host core. Where a process cannot be forked safely they
@@ -114,7 +114,7 @@ def write_reports(reports: Sequence[Told], folder: Path, workers: int) -> Iterat
         pool.shutdown(cancel_futures=True)
 
 
-def write_report(report: Told, folder: Path) -> list[Path]:
+def write_report(report: Explained, folder: Path) -> list[Path]:
     """Writes the page and the drawings of a paper into a folder; returns the files.
 
     Raises:
@@ -124,17 +124,17 @@ def write_report(report: Told, folder: Path) -> list[Path]:
     paper = found.wanted.paper
     names = found.wanted.figures or tuple(paper.figures)
     figures = [drawn(paper.figures[name], found) for name in names]
-    written = _write_drawings(figures, report.judged, folder / paper.name)
+    written = _write_drawings(figures, report.assessed, folder / paper.name)
     if found.wanted.figures is None:
         page = folder / f"{paper.name}.html"
-        content = render(found, figures, report.judged, report.laboratory)
+        content = render(found, figures, report.assessed, report.laboratory)
         output.write(page, content.encode())
         written.insert(0, page)
     return written
 
 
 def _write_drawings(
-    figures: Sequence[Drawn], judged: Sequence[Verdict], folder: Path
+    figures: Sequence[Drawn], assessed: Sequence[Verdict], folder: Path
 ) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -144,7 +144,7 @@ def _write_drawings(
             item.figure.id if len(charts) == 1 else f"{item.figure.id}-{number}": chart
             for number, chart in enumerate(charts, 1)
         }
-        beside = pair_chart(item.figure, judged)
+        beside = pair_chart(item.figure, assessed)
         if beside is not None:
             named[beside.key] = beside
         for name, chart in named.items():
@@ -155,10 +155,10 @@ def _write_drawings(
     return written
 
 
-def pair_chart(figure: Figure, judged: Sequence[Verdict]) -> PairChart | None:
+def pair_chart(figure: Figure, assessed: Sequence[Verdict]) -> PairChart | None:
     """The numbers that the paper prints about a figure beside ours; `None` if it prints none."""
     pairs: dict[tuple[str, float], Pair] = {}
-    for verdict in judged:
+    for verdict in assessed:
         answer, ours = verdict.claim.answer, verdict.value
         if not isinstance(answer, NumberAnswer) or not _is_of(verdict.claim, figure):
             continue
@@ -176,13 +176,13 @@ def pair_chart(figure: Figure, judged: Sequence[Verdict]) -> PairChart | None:
 def render(
     found: Reproduction,
     figures: Sequence[Drawn],
-    judged: Sequence[Verdict],
+    assessed: Sequence[Verdict],
     laboratory: Sequence[Finding],
 ) -> str:
     """The whole page."""
     paper = found.wanted.paper
     unsafe = catalogue().unsafe_designs()
-    views = [_figure_view(item, found.wanted, judged) for item in figures]
+    views = [_figure_view(item, found.wanted, assessed) for item in figures]
     return (
         template("paper.html").render(
             style=Markup(text("page.css") + text("paper.css")),
@@ -190,9 +190,9 @@ def render(
             quick=found.wanted.quick,
             unsafe=unsafe,
             figures=views,
-            tally=tally(judged),
+            tally=tally(assessed),
             verdicts=[(name, _class_of(name)) for name in VERDICTS],
-            claims=[(verdict, _class_of(verdict.verdict)) for verdict in judged],
+            claims=[(verdict, _class_of(verdict.verdict)) for verdict in assessed],
             class_of=_class_of,
             ratio=ratio,
             parts=_main_parts(found),
@@ -256,7 +256,7 @@ def _main_parts(found: Reproduction) -> list[Part]:
     return [replace(part, key=f"main-{part.key}") for part in parts]
 
 
-def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> FigureView:
+def _figure_view(item: Drawn, wanted: Wanted, assessed: Sequence[Verdict]) -> FigureView:
     figure = item.figure
     charts = _charts(item)
     lines = figure.kind == "lines"
@@ -270,7 +270,7 @@ def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> Figu
     points = [p for panel in item.panels for row in panel.rows.values() for p in row]
     styles = design_styles(item.study.designs)
     signs = marker_signs(item.study.designs)
-    beside = pair_chart(figure, judged)
+    beside = pair_chart(figure, assessed)
     return FigureView(
         figure=figure,
         lead=lead(figure),
@@ -284,7 +284,7 @@ def _figure_view(item: Drawn, wanted: Wanted, judged: Sequence[Verdict]) -> Figu
         beside=None if beside is None else Drawing(Markup(beside.wide()), Markup(beside.narrow())),
         open=item.open if any(point.spread for point in points) else (),
         missing=item.missing,
-        claims=[verdict for verdict in judged if _is_of(verdict.claim, figure)],
+        claims=[verdict for verdict in assessed if _is_of(verdict.claim, figure)],
         command=_command(wanted, figure.id),
     )
 
@@ -403,10 +403,10 @@ def _cell(point: Point, show: Callable[[float | None], str]) -> Cell:
 
 
 def write_index(
-    found: Sequence[Reproduction], judged: Mapping[str, Sequence[Verdict]], folder: Path
+    found: Sequence[Reproduction], assessed: Mapping[str, Sequence[Verdict]], folder: Path
 ) -> Path:
     """Writes the page that leads to the papers' reports."""
-    papers = [(item.wanted.paper, tally(judged[item.wanted.paper.name])) for item in found]
+    papers = [(item.wanted.paper, tally(assessed[item.wanted.paper.name])) for item in found]
     content = template("index.html").render(
         style=Markup(text("page.css") + text("paper.css")),
         papers=papers,

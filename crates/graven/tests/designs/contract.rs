@@ -30,7 +30,7 @@ fn crash_often(simulation: &mut Simulation, seed: u64, step_max: u64) -> (u32, V
         crashes += 1;
         let mut crash = simulation.crash();
         crash.recover();
-        if let Err(verdict) = graven::lab::checker::judge(&crash) {
+        if let Err(verdict) = graven::lab::checker::check(&crash) {
             broken.push(format!("cycle {cycle}: {verdict}"));
         } else if let Err(violation) = crash.check_structures() {
             broken.push(format!("cycle {cycle}: {violation}"));

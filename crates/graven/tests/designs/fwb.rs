@@ -70,8 +70,8 @@ fn crash(simulation: &mut Simulation) -> (Result<(), String>, Result<(), String>
     let again = crash.recover();
     assert_eq!(crash.image.newest(0), once, "recovery is not idempotent");
     assert_eq!((again.words_redone, again.words_undone), (0, 0), "the log is empty after recovery");
-    let judged = graven::lab::checker::judge(&crash).map_err(|v| v.to_string());
-    (judged, crash.check_structures().map_err(|v| v.to_string()))
+    let verdict = graven::lab::checker::check(&crash).map_err(|v| v.to_string());
+    (verdict, crash.check_structures().map_err(|v| v.to_string()))
 }
 
 /// Crashes at random cycles all the way and returns how often, what was broken (by the durability checker's verdict or
@@ -92,9 +92,9 @@ fn crash_often(
             return (crashes, broken, simulation.counts());
         }
         crashes += 1;
-        let (judged, structures) = crash(&mut simulation);
+        let (verdict, structures) = crash(&mut simulation);
         structures.unwrap_or_else(|why| broken.push(format!("cycle {cycle}: {why}")));
-        if let Err(why) = judged {
+        if let Err(why) = verdict {
             broken.push(format!("cycle {cycle}: {why}"));
         }
     }
@@ -385,7 +385,7 @@ fn crash_when(
     let mut crash = simulation.crash();
     let before = homes(|addr| crash.image.peek(addr));
     let report = crash.recover();
-    graven::lab::checker::judge(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
+    graven::lab::checker::check(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
     (before, homes(|addr| crash.image.peek(addr)), report)
 }
 

@@ -29,7 +29,7 @@ fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Statis
         crashes += 1;
         let mut crash = simulation.crash();
         crash.recover();
-        graven::lab::checker::judge(&crash)
+        graven::lab::checker::check(&crash)
             .unwrap_or_else(|e| panic!("{what}, seed {seed}, cycle {cycle}: {e}"));
         if crashes % 32 == 1 {
             crash.check_structures().unwrap_or_else(|e| panic!("{what}, cycle {cycle}: {e}"));

@@ -300,7 +300,7 @@ impl Looker {
         let heads = logs.iter().map(|&(start, _)| peek(start)).collect();
         let survives = words().map(|addr| (addr, peek(addr))).collect();
         crash.recover();
-        graven::lab::checker::judge(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
+        graven::lab::checker::check(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
         let recovered = words().map(|addr| (addr, crash.image.peek(addr))).collect();
         drop(crash);
         let (notes, acknowledged) = (std::mem::take(&mut self.notes), self.acknowledged);
@@ -1229,7 +1229,7 @@ fn logs_wrap_and_are_truncated_without_losing_anything() {
             let again = crash.recover();
             assert_eq!(crash.image.newest(0), once, "{name}: recovery is not idempotent");
             assert_eq!((again.words_redone, again.words_undone), (0, 0), "{name}");
-            graven::lab::checker::judge(&crash)
+            graven::lab::checker::check(&crash)
                 .unwrap_or_else(|e| panic!("{name}, cycle {cycle}: {e}"));
             crash.check_structures().unwrap_or_else(|e| panic!("{name}, cycle {cycle}: {e}"));
         }

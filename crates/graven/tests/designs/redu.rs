@@ -255,21 +255,21 @@ fn headers_of_lalea_are_twice_as_large() {
 
 /// When each log entry, header and home line became durable, and when transactions committed.
 #[derive(Debug, Default)]
-struct Story {
+struct Milestones {
     entries: Vec<u64>,
     headers: Vec<u64>,
     homes: Vec<u64>,
     commits: Vec<u64>,
-    told: Vec<u64>,
+    acknowledged: Vec<u64>,
 }
 
 /// Tells it, from one action to the next.
-struct Teller {
-    story: Story,
+struct MilestoneObserver {
+    milestones: Milestones,
     blocks: Vec<String>,
 }
 
-impl Observer for Teller {
+impl Observer for MilestoneObserver {
     fn after_action(&mut self, simulation: &mut Simulation) {
         let (now, log_start) = (simulation.machine().now(), simulation.data_region().1);
         let durable = simulation.durable_changes();
@@ -279,58 +279,67 @@ impl Observer for Teller {
                     self.blocks.push(note.rsplit(": ").next().expect("its block").to_owned());
                 }
                 TraceEvent::Note(note) if note.contains(" commits transaction ") => {
-                    self.story.commits.push(cycle);
+                    self.milestones.commits.push(cycle);
                 }
-                TraceEvent::Acknowledged(_) => self.story.told.push(cycle),
+                TraceEvent::Acknowledged(_) => self.milestones.acknowledged.push(cycle),
                 _ => {}
             }
         }
         for change in durable {
             let of = if change.line.addr() < log_start {
-                &mut self.story.homes
+                &mut self.milestones.homes
             } else if self.blocks.contains(&change.line.to_string()) {
-                &mut self.story.entries
+                &mut self.milestones.entries
             } else {
-                &mut self.story.headers
+                &mut self.milestones.headers
             };
             of.push(now);
         }
     }
 }
 
-fn story(design: &str, program: &[Op]) -> Story {
+fn milestones(design: &str, program: &[Op]) -> Milestones {
     let program = [program, &[settle()]].concat();
     let mut simulation = script_on(&machine(&[]), design, &[&program]);
     graven::lab::checker::attach(&mut simulation);
     simulation.keep_trace();
     simulation.keep_notes();
-    let mut teller = Teller { story: Story::default(), blocks: Vec::new() };
-    let ended = simulation.advance_observed(NEVER, &mut teller);
+    let mut observer = MilestoneObserver { milestones: Milestones::default(), blocks: Vec::new() };
+    let ended = simulation.advance_observed(NEVER, &mut observer);
     assert!(ended.unwrap_or_else(|e| panic!("{e}")));
-    teller.story
+    observer.milestones
 }
 
 /// Claim `lalea-redo-order`: log entries, header, commit, updates in place.
 #[test]
 fn a_commit_waits_for_entries_then_headers_and_updates_follow() {
     for design in ["redu", "lalea"] {
-        let story = story(design, &of_lines(7));
+        let milestones = milestones(design, &of_lines(7));
         let lines = if design == "redu" { 1 } else { 2 };
-        assert_eq!((story.entries.len(), story.headers.len(), story.homes.len()), (7, lines, 7));
+        assert_eq!(
+            (milestones.entries.len(), milestones.headers.len(), milestones.homes.len()),
+            (7, lines, 7)
+        );
         let last = |times: &[u64]| *times.iter().max().expect("not empty");
         let first = |times: &[u64]| *times.iter().min().expect("not empty");
-        assert!(last(&story.entries) + write_cycles() <= first(&story.headers), "{story:?}");
-        assert_eq!(story.commits, [last(&story.headers)], "{design}");
+        assert!(
+            last(&milestones.entries) + write_cycles() <= first(&milestones.headers),
+            "{milestones:?}"
+        );
+        assert_eq!(milestones.commits, [last(&milestones.headers)], "{design}");
         let path = u64::from(machine(&[]).get::<ControllerConfig>().bypass_cycles);
-        assert_eq!(story.told, [story.commits[0] + path]);
-        assert!(story.commits[0] + write_cycles() <= first(&story.homes), "{story:?}");
+        assert_eq!(milestones.acknowledged, [milestones.commits[0] + path]);
+        assert!(
+            milestones.commits[0] + write_cycles() <= first(&milestones.homes),
+            "{milestones:?}"
+        );
     }
 }
 
 /// Claim `lalea-fig3-example`: with BLOM, TX2 starts when the entries of TX1 are durable (t2), not its header (t3).
 #[test]
 fn blom_shortens_a_commit_by_the_writing_of_its_header() {
-    let (redu, blom) = (story("redu", &of_lines(3)), story("blom", &of_lines(3)));
+    let (redu, blom) = (milestones("redu", &of_lines(3)), milestones("blom", &of_lines(3)));
     let t2 = *redu.entries.iter().max().expect("there are some");
     assert_eq!(redu.entries, blom.entries);
     assert_eq!((redu.commits[0], blom.commits[0]), (redu.headers[0], t2));
@@ -354,8 +363,8 @@ fn a_commit_takes_two_messages_when_nothing_has_to_be_awaited() {
 /// Evenly loaded banks: LALEA's entries are written side by side, those of a circular area in one page one after the other.
 #[test]
 fn lalea_writes_the_entries_of_a_transaction_side_by_side() {
-    let (redu, lalea) = (story("redu", &unhurried(7)), story("lalea", &unhurried(7)));
-    let spread = |story: &Story| story.entries[6] - story.entries[0];
+    let (redu, lalea) = (milestones("redu", &unhurried(7)), milestones("lalea", &unhurried(7)));
+    let spread = |milestones: &Milestones| milestones.entries[6] - milestones.entries[0];
     assert!(spread(&redu) >= 6 * write_cycles(), "{redu:?}");
     assert!(spread(&lalea) < write_cycles(), "{lalea:?}");
 }
@@ -446,7 +455,7 @@ fn recovery_follows_the_chain_from_lr() {
         let report = crash.recover();
         assert_eq!(report.records_scanned, 2 * count, "ten lines are two records");
         assert_eq!(report.words_redone, 10 * count);
-        graven::lab::checker::judge(&crash).unwrap_or_else(|e| panic!("{design}: {e}"));
+        graven::lab::checker::check(&crash).unwrap_or_else(|e| panic!("{design}: {e}"));
     }
 }
 
@@ -476,7 +485,7 @@ fn after_a_power_failure_all_blocks_are_free_again() {
         let mut crash = simulation.crash();
         assert_eq!(crash.registers.len(), 1, "LR alone");
         assert_eq!(crash.recover().words_redone, 32);
-        graven::lab::checker::judge(&crash).unwrap_or_else(|e| panic!("{e}"));
+        graven::lab::checker::check(&crash).unwrap_or_else(|e| panic!("{e}"));
     };
     run();
     run();

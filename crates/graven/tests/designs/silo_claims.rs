@@ -119,7 +119,7 @@ fn look(simulation: &mut Simulation) -> Seen {
     };
     let records = (0..threads).map(area).collect();
     crash.recover();
-    graven::lab::checker::judge(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
+    graven::lab::checker::check(&crash).unwrap_or_else(|verdict| panic!("{verdict}"));
     let recovered = words(|addr| crash.image.peek(addr));
     drop(crash);
     Seen { records, survives, recovered, stored, counters }

@@ -312,7 +312,7 @@ fn crash_often(new: impl Fn() -> Simulation) -> Vec<String> {
         }
         let mut crash = simulation.crash();
         crash.recover();
-        if let Err(verdict) = graven::lab::checker::judge(&crash) {
+        if let Err(verdict) = graven::lab::checker::check(&crash) {
             broken.push(format!("cycle {cycle}: {verdict}"));
         } else if let Err(violation) = crash.check_structures() {
             broken.push(format!("cycle {cycle}: {violation}"));

@@ -6,7 +6,7 @@
 use crate::common::registry;
 use std::path::{Path, PathBuf};
 
-use graven::lab::campaign::story_of;
+use graven::lab::campaign::replayed_timeline;
 use graven::lab::case::{Case, designs_of};
 use graven::lab::litmus::{Litmus, parse};
 
@@ -42,10 +42,11 @@ fn every_program_does_what_it_says_on_every_design() {
             assert_eq!(outcome.refused, None, "{what}");
             assert!(outcome.tally.crash_points > 0, "{what}: power never fails");
             if outcome.violations.is_empty() == must_violate {
-                let story =
-                    story_of(registry(), &litmus, design).unwrap_or_else(|e| panic!("{what}: {e}"));
-                let story = story.map(|(_, timeline)| timeline.to_string()).unwrap_or_default();
-                panic!("{what}: violated should be {must_violate}\n{story}");
+                let timeline = replayed_timeline(registry(), &litmus, design)
+                    .unwrap_or_else(|e| panic!("{what}: {e}"));
+                let timeline =
+                    timeline.map(|(_, timeline)| timeline.to_string()).unwrap_or_default();
+                panic!("{what}: violated should be {must_violate}\n{timeline}");
             }
         }
     }

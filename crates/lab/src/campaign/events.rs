@@ -13,8 +13,8 @@ pub struct Progress {
     pub schedules_partial: u64,
     /// Schedules in all.
     pub schedules: u64,
-    /// Power failures judged in this process, also those of chunks that were not needed.
-    pub failures_judged: u64,
+    /// Power failures checked in this process, also those of chunks that were not needed.
+    pub failures_checked: u64,
     /// Chunks that run and have a violation whose program they minimise.
     pub minimising: usize,
     /// Designs with a chunk that runs.

@@ -29,7 +29,9 @@ mod state;
 mod totals;
 
 pub use events::{Events, Failure, Progress};
-pub use report::{Finding, Report, ViolationRecord, failure_mode_text, guarantee_text, story_of};
+pub use report::{
+    Finding, Report, ViolationRecord, failure_mode_text, guarantee_text, replayed_timeline,
+};
 pub use request::{AdversaryRequest, CHUNK_SCHEDULES, Chunk, RequestError};
 pub use run::RunCampaign;
 pub use scheduler::{AdversaryCampaign, CampaignError};

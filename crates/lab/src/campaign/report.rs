@@ -1,4 +1,4 @@
-//! What a run, or schedules one after the other, came to: what was judged and covered, and each violation with its
+//! What a run, or schedules one after the other, came to: what was checked and covered, and each violation with its
 //! story.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::totals::FailureModes;
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Outcome, STATES, Tally, Violation};
 use crate::litmus::{FailureMode, Litmus};
-use crate::timeline::{Row, Timeline, tell};
+use crate::timeline::{Row, Timeline, timeline_of};
 use graven_base::memory::Addr;
 use graven_machine::design::{DesignInfo, Guarantee};
 use graven_machine::registry::Registry;
@@ -31,7 +31,7 @@ pub struct Finding {
 /// What a campaign has found.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What was judged.
+    /// What was checked.
     pub tally: Tally,
     /// Violations.
     pub findings: Vec<Finding>,
@@ -151,25 +151,25 @@ pub fn guarantee_text(guarantee: Guarantee) -> &'static str {
 ///
 /// # Errors
 /// Whatever does not exist or fit.
-pub fn story_of(
+pub fn replayed_timeline(
     registry: &Registry,
     litmus: &Litmus,
     design: &'static DesignInfo,
 ) -> Result<Option<(Violation, Timeline)>, LitmusError> {
     let case = Case::new(registry, litmus, design)?;
-    let Ok(mut told) = case.tell() else { return Ok(None) };
+    let Ok(mut told) = case.traced() else { return Ok(None) };
     if told.violations.is_empty() {
         return Ok(None);
     }
     let violation = told.violations.remove(0);
     let name = |addr: Addr| case.layout().name(addr).map(str::to_owned);
-    let timeline = tell(&told.story, &violation, &name);
+    let timeline = timeline_of(&told.trace, &violation, &name);
     Ok(Some((violation, timeline)))
 }
 
 /// Without a program to replay, what is known is its end.
 pub(super) fn untold(violation: &Violation) -> Timeline {
-    tell(&[], violation, &|_| None)
+    timeline_of(&[], violation, &|_| None)
 }
 
 /// With what is expected of the design: of one that is not sound, or mutated, that it violates its guarantee.

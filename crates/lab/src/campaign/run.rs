@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::report::{Finding, Report, as_claimed, story_of, untold};
+use super::report::{Finding, Report, as_claimed, replayed_timeline, untold};
 use crate::explorer::{CrashRun, Thoroughness, Violation};
 use crate::litmus::{CrashAt, Litmus};
 use crate::minimise::minimise_observed;
@@ -83,7 +83,7 @@ fn reduced(
     let least =
         minimise_observed(registry, &litmus, spec.design, violation.mode, spec.seed, control);
     let replay = least.map_or_else(|| Litmus { crash: only, ..litmus }, |least| least.litmus);
-    let (violation, timeline) = story_of(registry, &replay, spec.design).ok()??;
+    let (violation, timeline) = replayed_timeline(registry, &replay, spec.design).ok()??;
     Some(Finding {
         violation,
         timeline,

@@ -104,7 +104,7 @@ struct Shared {
     /// In the order in which they began.
     running: Vec<Running>,
     /// Power failures of chunks that have ended.
-    failures_judged: u64,
+    failures_checked: u64,
 }
 
 /// A chunk that runs.
@@ -154,7 +154,7 @@ impl Shared {
         self.running.remove(at.expect("what ends has begun, and ends once"));
         match outcome {
             Ok(report) => {
-                self.failures_judged += report.recoveries;
+                self.failures_checked += report.recoveries;
                 self.designs[design].add(chunk.index, report);
             }
             Err(Ended::Cancelled) => {
@@ -178,12 +178,12 @@ impl Shared {
                 running.push(name.clone());
             }
         }
-        let judged = self.running.iter().map(|r| r.control.failures_judged());
+        let checked = self.running.iter().map(|r| r.control.failures_checked());
         Progress {
             schedules_done: self.designs.iter().map(ChunkAccumulator::schedules).sum(),
             schedules_partial: self.running.iter().filter(needed).map(|r| r.control.done()).sum(),
             schedules: self.designs.iter().map(|d| d.report().seeds).sum(),
-            failures_judged: self.failures_judged + judged.sum::<u64>(),
+            failures_checked: self.failures_checked + checked.sum::<u64>(),
             minimising: self.running.iter().filter(|r| r.control.is_minimising()).count(),
             running,
         }
@@ -244,7 +244,7 @@ impl<'r> AdversaryCampaign<'r> {
         assert_eq!(known.len(), request.designs.len());
         let designs = known.into_iter().map(|r| ChunkAccumulator::new(&request, r)).collect();
         let (stage, running) = (Stage::Prepared, Vec::new());
-        let shared = Shared { stage, designs, running, failures_judged: 0 };
+        let shared = Shared { stage, designs, running, failures_checked: 0 };
         Ok(AdversaryCampaign {
             request,
             runner,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::report::{Finding, Report, as_claimed, story_of, untold};
+use super::report::{Finding, Report, as_claimed, replayed_timeline, untold};
 use super::request::Chunk;
 use crate::adversary::schedule;
 use crate::case::{Case, LitmusError};
@@ -114,7 +114,7 @@ impl<'r> Schedules<'r> {
             };
             let outcome = case.run()?;
             report.add(&outcome);
-            self.control.judged(report.tally.recoveries());
+            self.control.checked(report.tally.recoveries());
             if let Some(violation) = outcome.violations.into_iter().next() {
                 report.findings.push(self.finding(seed, &litmus, violation)?);
                 if report.findings.len() >= self.violations_max {
@@ -145,7 +145,7 @@ impl<'r> Schedules<'r> {
         }
         let mut replay = least.map_or_else(|| litmus.clone(), |least| least.litmus);
         replay.title = format!("{}, reduced", replay.title);
-        let (violation, timeline) = match story_of(self.registry, &replay, self.design) {
+        let (violation, timeline) = match replayed_timeline(self.registry, &replay, self.design) {
             Ok(Some(told)) => told,
             _ => (violation.clone(), untold(&violation)),
         };

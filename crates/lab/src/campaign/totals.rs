@@ -65,7 +65,7 @@ pub struct AdversaryReport {
     pub sound: bool,
     /// Changes of the durable state.
     pub crash_points: u64,
-    /// Power failures that were judged.
+    /// Power failures that were checked.
     pub recoveries: u64,
     /// The same by mode.
     pub failure_modes: FailureModes,

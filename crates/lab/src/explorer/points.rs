@@ -166,7 +166,7 @@ pub struct CrashExplorer<'a> {
     /// Asked at crash steps (with the step's number), and at all points with `None`.
     expectations: Option<&'a mut dyn Expect>,
     /// All trace events, if they are to be recorded.
-    pub story: Option<Vec<(Cycle, TraceEvent)>>,
+    pub trace: Option<Vec<(Cycle, TraceEvent)>>,
 }
 
 /// Expectations beyond the durability checker's: those of a litmus program.
@@ -209,7 +209,7 @@ impl<'a> CrashExplorer<'a> {
             cancelled: false,
             wide_writes: 0,
             expectations: None,
-            story: None,
+            trace: None,
         }
     }
 
@@ -239,13 +239,13 @@ impl<'a> CrashExplorer<'a> {
     fn examine(&mut self, simulation: &mut Simulation, events: u64) {
         for (cycle, event) in simulation.take_trace() {
             self.coverage.follow(&event);
-            if let Some(story) = &mut self.story {
-                story.push((cycle, event));
+            if let Some(trace) = &mut self.trace {
+                trace.push((cycle, event));
             }
         }
         let step = simulation.take_crash_step();
         let control = simulation.control();
-        control.judged(self.tally.recoveries());
+        control.checked(self.tally.recoveries());
         self.cancelled = control.is_cancelled();
         let changes = simulation.durable_changes();
         assert!(events >= changes.len() as u64, "each durable write is an event");
@@ -292,7 +292,7 @@ impl<'a> CrashExplorer<'a> {
             }
         };
         simulation.lay_words(change, part);
-        self.judge(simulation, FailureMode::Torn(part), None);
+        self.check(simulation, FailureMode::Torn(part), None);
         simulation.lay_back(std::slice::from_ref(change));
     }
 
@@ -304,18 +304,18 @@ impl<'a> CrashExplorer<'a> {
         let due = |every: u64| every > 0 && number.is_multiple_of(every);
         match self.how.at {
             CrashAt::Marked if step.is_none() => {}
-            CrashAt::Marked => self.judge(simulation, FailureMode::Plain, step),
+            CrashAt::Marked => self.check(simulation, FailureMode::Plain, step),
             CrashAt::Point { number: only, mode } => {
                 if only == number && !matches!(mode, FailureMode::Torn(_)) {
-                    self.judge(simulation, mode, step);
+                    self.check(simulation, mode, step);
                 }
             }
             CrashAt::Everywhere => {
                 if step.is_some() || due(self.how.every) {
-                    self.judge(simulation, FailureMode::Plain, step);
+                    self.check(simulation, FailureMode::Plain, step);
                 }
                 if last && due(self.how.in_flight_every) {
-                    self.judge(simulation, FailureMode::InFlight(spread(self.seed, number)), None);
+                    self.check(simulation, FailureMode::InFlight(spread(self.seed, number)), None);
                 }
                 if due(self.how.recovery_every) {
                     self.cut_recovery(simulation);
@@ -325,7 +325,7 @@ impl<'a> CrashExplorer<'a> {
     }
 
     /// Lets power fail in one mode, recovers and checks the result.
-    fn judge(&mut self, simulation: &mut Simulation, mode: FailureMode, step: Option<u32>) {
+    fn check(&mut self, simulation: &mut Simulation, mode: FailureMode, step: Option<u32>) {
         if self.stops() {
             return;
         }
@@ -375,7 +375,7 @@ impl<'a> CrashExplorer<'a> {
             );
             wrong = wrong.or(Some((what, None)));
         }
-        if let Err(verdict) = checker::judge(&crash) {
+        if let Err(verdict) = checker::check(&crash) {
             wrong = wrong.or(Some((verdict.to_string(), Some(verdict.addr()))));
         }
         let walks = self.how.structures_every;

@@ -28,7 +28,7 @@ pub struct Outcome {
     /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
     pub digest: u64,
     /// All trace events, if they were to be recorded.
-    pub story: Vec<(Cycle, TraceEvent)>,
+    pub trace: Vec<(Cycle, TraceEvent)>,
 }
 
 /// A run, ready to be crashed.
@@ -36,7 +36,7 @@ pub struct CrashRun {
     simulation: Simulation,
     how: Thoroughness,
     seed: u64,
-    tells: bool,
+    keeps_trace: bool,
 }
 
 impl CrashRun {
@@ -55,12 +55,12 @@ impl CrashRun {
         };
         checker::attach(&mut simulation);
         simulation.keep_trace();
-        Ok(CrashRun { simulation, how, seed: spec.seed, tells: false })
+        Ok(CrashRun { simulation, how, seed: spec.seed, keeps_trace: false })
     }
 
     /// Records all trace events, for [`Outcome::story`].
-    pub fn telling(mut self) -> CrashRun {
-        self.tells = true;
+    pub fn traced(mut self) -> CrashRun {
+        self.keeps_trace = true;
         self.simulation.keep_notes();
         self
     }
@@ -85,7 +85,7 @@ impl CrashRun {
         if let Some(expectations) = expectations {
             laboratory = laboratory.expecting(expectations);
         }
-        laboratory.story = self.tells.then(Vec::new);
+        laboratory.trace = self.keeps_trace.then(Vec::new);
         let mut simulation = self.simulation;
         let mut outcome = Outcome::default();
         let ended = run_to_the_end(&mut simulation, &mut laboratory);
@@ -107,7 +107,7 @@ impl CrashRun {
         outcome.violations = laboratory.violations;
         outcome.tally = laboratory.tally;
         outcome.coverage = laboratory.coverage;
-        outcome.story = laboratory.story.unwrap_or_default();
+        outcome.trace = laboratory.trace.unwrap_or_default();
         Ok(outcome)
     }
 }
