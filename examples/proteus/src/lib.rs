@@ -1,0 +1,25 @@
+//! The persistence design `proteus` for Graven.
+
+mod design;
+
+pub use design::{INFO, LITERAL, WITHOUT_LPQ};
+
+use graven::Registry;
+use pyo3::prelude::*;
+
+/// Registers the design.
+pub fn register(registry: &mut Registry) {
+    registry.design(&INFO);
+    registry.design(&LITERAL);
+    registry.design(&WITHOUT_LPQ);
+}
+
+/// The native module: all that ships with Graven, and what this crate registers.
+#[pymodule]
+fn graven_proteus(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    graven_python::fill(module, || {
+        let mut registry = graven::standard();
+        register(&mut registry);
+        registry
+    })
+}
