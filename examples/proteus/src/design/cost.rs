@@ -5,7 +5,7 @@ use graven::cost::{Costs, Formula, Item, Place, Supply, Unit};
 use graven::memory::WORD_BYTES;
 use graven::quantities::{bits, hardware_threads, parameter, thread_areas};
 
-use super::log_area::{BLOCK_BYTES, BLOCK_WORDS, SLOT_BYTES};
+use super::log_area::{BLOCK_BYTES, BLOCK_WORDS, INDEX_BITS, SLOT_BYTES};
 
 pub(super) const COSTS: Costs = Costs::on("silo", items).remarks(&[
     "No size of a table or queue was found in public text on the paper: these are this crate's parameters.",
@@ -31,6 +31,10 @@ fn words() -> Formula {
     bits("words-mask", BLOCK_WORDS as u32)
 }
 
+fn index() -> Formula {
+    bits("index", INDEX_BITS)
+}
+
 fn block() -> Formula {
     Formula::constant("block", 8 * BLOCK_BYTES)
 }
@@ -50,7 +54,7 @@ fn items(config: &Config) -> Vec<Item> {
         "log-queue",
         "log-flushes: a block with its address, words and address in the log",
         Place::Core,
-        count("proteus.logq_entries") * (block() + block_address() + words() + address()),
+        count("proteus.logq_entries") * (block() + block_address() + words() + index() + address()),
         Unit::Bits,
     )
     .per("thread", threads());
@@ -76,10 +80,9 @@ fn items(config: &Config) -> Vec<Item> {
         "log entries with their addresses in the log; durable",
         Place::Controller,
         count("proteus.lpq_entries")
-            * (block() + block_address() + words() + address() + transaction),
+            * (block() + block_address() + words() + index() + address() + transaction),
         Unit::Bits,
-    )
-    .note("The laboratory tells entries of 64 threads apart; the index of an entry is its distance from the first.");
+    );
     let slot = Formula::constant("slot", SLOT_BYTES);
     let energy = Item::new(
         "flush-energy",

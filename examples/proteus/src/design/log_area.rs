@@ -16,10 +16,11 @@ pub(super) const BLOCK_WORDS: usize = (BLOCK_BYTES / WORD_BYTES) as usize;
 pub(super) const SLOT_BYTES: u64 = LINE_BYTES;
 /// Words of a slot that are written.
 pub(super) const ENTRY_WORDS: usize = 2 + BLOCK_WORDS;
-/// Slots of a log area, at most: an index has 16 bits.
+/// Of the index of an entry.
+pub(super) const INDEX_BITS: u32 = 16;
+/// Slots of a log area, at most.
 pub(super) const SLOTS_MAX: u64 = 1 << INDEX_BITS;
 
-const INDEX_BITS: u32 = 16;
 const INDEX_SHIFT: u32 = 48;
 const FROM_MASK: u64 = (1 << INDEX_SHIFT) - BLOCK_BYTES;
 const END: u64 = 1 << 63;

@@ -168,6 +168,6 @@ fn the_cost_sheet_counts_what_the_parameters_say() {
     let of = |name: &str| items.iter().find(|item| item.name == name).expect("it is there");
     assert_eq!(of("log-registers").value(), 3.0 * 64.0);
     assert_eq!(of("log-lookup-table").value(), 64.0 * (43.0 + 4.0));
-    assert_eq!(of("log-queue").value(), 16.0 * (256.0 + 43.0 + 4.0 + 48.0));
-    assert_eq!(of("log-pending-queue").value(), 256.0 * (256.0 + 43.0 + 4.0 + 48.0 + 71.0));
+    assert_eq!(of("log-queue").value(), 16.0 * (256.0 + 43.0 + 4.0 + 16.0 + 48.0));
+    assert_eq!(of("log-pending-queue").value(), 256.0 * (256.0 + 43.0 + 4.0 + 16.0 + 48.0 + 71.0));
 }
