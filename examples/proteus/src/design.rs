@@ -59,9 +59,9 @@
 //! # Sources
 //!
 //! The paper's text was not at hand. Used were its abstract; what Silo (HPCA'23) says of it (§I, §II-E, Fig. 2d, §V);
-//! what HOOP (ISCA'20, Table I) and LALEA say; and a public summary of the paper (Z. Wang's paper notes, 2019). **No value of
-//! its configuration was found in them** beside the block of 32 B and log registers of 64 B. The sizes of log queue, log
-//! lookup table and log pending queue and the number of log registers are this crate's choice, in `ProteusConfig`.
+//! its row in HOOP's Table I (ISCA'20); and a public summary of the paper (Z. Wang's paper notes, 2019). **No value of its
+//! configuration was found in them** beside the block of 32 B and log registers of 64 B. The sizes of log queue, log lookup
+//! table and log pending queue and the number of log registers are this crate's choice, in `ProteusConfig`.
 //!
 //! # Readings
 //!
@@ -142,7 +142,7 @@ section! {
         /// Instructions that the compiler inserts before a store: log-load and log-flush.
         instructions_per_store: u32 = 2, 1..=1000, "instructions";
         /// Circular log area of each thread; the entries of a transaction, and one more, must fit.
-        log_bytes_per_thread: Size = Size::kb(128), Size(128)..=Size(64 * SLOTS_MAX), "B";
+        log_bytes_per_thread: Size = Size::kb(64), Size(128)..=Size(64 * SLOTS_MAX), "B";
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Number {
 impl Number {
     pub(super) fn word(self) -> u64 {
         debug_assert!(self.transaction < NUMBER_MASK, "numbers of transactions have 62 bits");
-        self.transaction + 1 | if self.end { END } else { 0 }
+        (self.transaction + 1) | if self.end { END } else { 0 }
     }
 
     pub(super) fn parse(word: u64) -> Option<Number> {

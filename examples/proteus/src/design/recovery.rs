@@ -31,9 +31,9 @@ pub(super) fn recover(
         let mut numbers: Vec<(u64, Number)> = (0..area.slots)
             .filter_map(|slot| Some((slot, Number::parse(image.load(area.slot(slot)))?)))
             .collect();
-        let ended = numbers.iter().filter(|(_, number)| number.end);
+        let mut ended = numbers.iter().filter(|(_, number)| number.end);
         let committed = if mutants.has(Mutant::NewestByPlace) {
-            ended.last().map(|(_, number)| number.transaction)
+            ended.next_back().map(|(_, number)| number.transaction)
         } else {
             ended.map(|(_, number)| number.transaction).max()
         };
