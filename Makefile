@@ -14,7 +14,8 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 	$(shell find $(wildcard crates/*/src) python/src papers machines -type d -o -name '*.rs' -o -name '*.toml')
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo test test-all test-rust test-python recorded browser lint format bench campaigns soak clean
+EXAMPLES := $(wildcard examples/*/Cargo.toml)
+.PHONY: help install dev demo test test-all test-rust test-python examples recorded browser lint format bench campaigns soak clean
 
 PYTEST := $(BIN)/python -m pytest
 
@@ -39,7 +40,15 @@ test-all: install ## All tests, the longer ones too; 25 minutes on two cores
 	cargo test --locked --workspace --test lab -- --ignored
 	$(PYTEST) python/tests
 	$(PYTEST) tests/recorded
+	$(MAKE) examples
 	$(MAKE) recorded
+
+examples: ## Test and check the crates in examples/, which are outside the workspace
+	set -e; for manifest in $(EXAMPLES); do \
+		cargo fmt --check --manifest-path $$manifest; \
+		cargo clippy --locked --all-targets --manifest-path $$manifest -- -D warnings; \
+		cargo test --locked --manifest-path $$manifest; \
+	done
 
 recorded: install ## Compare the results of the recorded runs with what this build gives
 	$(BIN)/python -m tests.recorded check --jobs 2
@@ -70,7 +79,7 @@ soak: install ## Hours of the adversary on all sound designs; after an interrupt
 	$(BIN)/graven crash --adversary --seeds 1000000 --state graven-results/soak.json
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target python/graven/_engine*.so
+	rm -rf $(VENV) target examples/*/target python/graven/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache tests/recorded/.ruff_cache
 
