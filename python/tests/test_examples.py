@@ -33,3 +33,18 @@ def test_a_notebook_was_run_and_speaks_of_no_machine(name):
     assert counts == list(range(1, len(cells) + 1))
     assert "/home/" not in text
     assert "/work/" not in text
+
+
+@pytest.mark.parametrize(("kind", "name"), [("design", "proteus"), ("workload", "skip-list")])
+def test_a_crate_has_the_layout_that_graven_new_writes(graven, tmp_path, kind, name):
+    done = graven("new", kind, name)
+    assert done.returncode == 0, done.stderr
+    written = {
+        path.relative_to(tmp_path) for path in (tmp_path / name).rglob("*") if path.is_file()
+    }
+    for path in written:
+        assert (EXAMPLES / path).is_file(), path
+    crates = (EXAMPLES.parent / "crates").as_posix()
+    for file in ["Cargo.toml", "pyproject.toml", ".gitignore"]:
+        text = (tmp_path / name / file).read_text().replace(crates, "../../crates")
+        assert (EXAMPLES / name / file).read_text() == text
