@@ -125,7 +125,9 @@ impl DesignEvent for Event {
                 to.count().log_entries_discarded += dropped as u64;
                 to.cover_if(dropped > 0, Cover::Dropped);
                 to.explain(|| {
-                    format!("thread {thread} ends: {dropped} of {entries} log entries are dropped")
+                    format!(
+                        "thread {thread} ends after {entries} log entries; {dropped} are dropped"
+                    )
                 });
             }
             Event::Marked { thread, under_way } => {

@@ -243,41 +243,45 @@ impl Proteus {
             held.stage != Stage::Idle || !(own || others) || is_last && !all
         });
         let dropped = before - self.pending.held.len();
+        port.durable_state_changed();
         port.emit(Event::Ends { thread: t, entries: self.threads[t as usize].entries, dropped });
-        self.mark(port, t, last);
+        let transaction = self.threads[t as usize].transaction.expect("it ends now");
+        let number = Number { transaction, end: true };
+        match self.pending.find(t, last) {
+            Some(at) => self.mark_held(port, at, number),
+            None => self.mark_written(port, t, last, number),
+        }
         self.admit(port);
         self.spill(port);
     }
 
-    /// The commit point.
-    fn mark(&mut self, port: &mut Port<'_>, t: ThreadId, last: u64) {
-        let transaction = self.threads[t as usize].transaction.expect("it ends now");
-        let number = Number { transaction, end: true };
-        let Some(at) = self.pending.find(t, last) else {
-            port.durable_state_changed();
-            if self.mutants.has(Mutant::MarkMissing) || self.mutants.has(Mutant::LastDropped) {
-                self.ended(port, t);
-                return;
-            }
-            port.emit(Event::MarkWritten { thread: t });
-            let awaited = !self.mutants.has(Mutant::MarkNotAwaited);
-            let about = awaited.then_some(Write::Mark { thread: t });
-            self.write_number(port, t, last, number, about);
-            if !awaited {
-                self.ended(port, t);
-            }
-            return;
-        };
-        port.durable_state_changed();
+    /// The commit point, if the queue holds the last entry.
+    fn mark_held(&mut self, port: &mut Port<'_>, at: usize, number: Number) {
         let held = &mut self.pending.held[at];
         held.flush.entry.number = number;
-        let under_way = held.stage != Stage::Idle;
+        let (thread, under_way) = (held.thread, held.stage != Stage::Idle);
         if !under_way && self.config.end_entry == EndEntry::Written {
             held.stage = Stage::Wanted;
             self.pending.wanted += 1;
         }
-        port.emit(Event::Marked { thread: t, under_way });
-        self.ended(port, t);
+        port.emit(Event::Marked { thread, under_way });
+        self.ended(port, thread);
+    }
+
+    /// The commit point is a word in PM, if the last entry is there. The queue gives up its oldest entries first, so all
+    /// others of the transaction are there, too, and none was dropped before the mark is durable.
+    fn mark_written(&mut self, port: &mut Port<'_>, t: ThreadId, last: u64, number: Number) {
+        if self.mutants.has(Mutant::MarkMissing) || self.mutants.has(Mutant::LastDropped) {
+            self.ended(port, t);
+            return;
+        }
+        port.emit(Event::MarkWritten { thread: t });
+        let awaited = !self.mutants.has(Mutant::MarkNotAwaited);
+        let about = awaited.then_some(Write::Mark { thread: t });
+        self.write_number(port, t, last, number, about);
+        if !awaited {
+            self.ended(port, t);
+        }
     }
 
     /// The transaction is durable: the controller answers.
