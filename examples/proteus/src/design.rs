@@ -83,9 +83,9 @@
 //!
 //! # Left open, with what is done here
 //!
-//! - A log-load is complete when its line is in the L1, which the design looks for at each of the thread's operations, and the
-//!   message of a log-flush leaves `l1.latency_cycles` later. A log-load without a free log register, or whose line is not
-//!   there in time, is made up for when its store is about to be performed.
+//! - A log-load is complete when its line is in the L1, which the design looks for at each of the thread's operations, stores
+//!   and acknowledgements; the message of a log-flush leaves `l1.latency_cycles` later. Log-loads of different blocks are
+//!   executed in any order. One without a free log register tries again at the next of these times.
 //! - Messages between core and controller take `controller.bypass_cycles` each way: log-flush and acknowledgement, tx-end
 //!   and acknowledgement.
 //! - The end of a transaction whose last entry is in PM already (the log pending queue was full) is written there: one word,

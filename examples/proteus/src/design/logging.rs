@@ -31,10 +31,8 @@ impl Proteus {
     /// A store, its log-load and its log-flush are issued.
     pub(super) fn issue(&mut self, port: &mut Port<'_>, t: ThreadId, addr: Addr, code: &mut Code) {
         self.threads[t as usize].lines.insert(addr.line());
-        let older_wait = self.threads[t as usize].pairs.iter().any(|pair| !pair.executed);
         let is_logged = self.is_logged(t, addr);
-        let executed =
-            is_logged || !older_wait && self.has_line(port, t, addr) && self.execute(port, t, addr);
+        let executed = is_logged || self.has_line(port, t, addr) && self.execute(port, t, addr);
         if is_logged {
             port.emit(Event::Filtered);
             code.compute(self.config.instructions_per_store);
@@ -48,14 +46,14 @@ impl Proteus {
         self.threads[t as usize].pairs.push_back(Pair { addr, executed });
     }
 
-    /// Log-loads that had to wait are executed, in program order, as far as their lines have come.
+    /// Log-loads that had to wait are executed if their lines have come, as long as there are log registers.
     pub(super) fn catch_up(&mut self, port: &mut Port<'_>, t: ThreadId) {
         for at in 0..self.threads[t as usize].pairs.len() {
             let pair = self.threads[t as usize].pairs[at];
-            if pair.executed {
+            if pair.executed || !self.has_line(port, t, pair.addr) {
                 continue;
             }
-            if !self.has_line(port, t, pair.addr) || !self.execute(port, t, pair.addr) {
+            if !self.execute(port, t, pair.addr) {
                 return;
             }
             self.threads[t as usize].pairs[at].executed = true;
@@ -164,6 +162,7 @@ impl Proteus {
     pub(super) fn acknowledged(&mut self, port: &mut Port<'_>, t: ThreadId, slot: u64) {
         self.threads[t as usize].queue.retain(|flush| flush.slot != slot);
         self.fill_queue(port, t);
+        self.catch_up(port, t);
         if std::mem::take(&mut self.threads[t as usize].waits) {
             port.release(t);
         }

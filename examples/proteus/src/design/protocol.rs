@@ -141,12 +141,10 @@ impl Design for Proteus {
     /// The store leaves for the L1 when the log-flush of its block is acknowledged.
     fn on_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
         let t = store.tx.thread;
+        self.catch_up(port, t);
         let pair = self.threads[t as usize].pairs.front().expect("a store has its log-load");
         debug_assert_eq!(pair.addr, store.addr, "stores are performed in program order");
-        let executed = pair.executed || self.execute(port, t, store.addr);
-        let thread = &mut self.threads[t as usize];
-        thread.pairs[0].executed = executed;
-        if executed && !self.must_wait(t, store.addr) {
+        if pair.executed && !self.must_wait(t, store.addr) {
             self.threads[t as usize].pairs.pop_front();
             return Stall::None;
         }

@@ -57,9 +57,24 @@ fn the_log_queue_overlaps_log_flushes() {
     assert!(stats.log_buffer_max <= 4);
 }
 
-/// With one log register and one place in the log queue the third log-load waits for its store.
+/// An out-of-order core issues all stores before the lines of any have come. Their log-flushes leave when the lines are
+/// there, and not one after the other when each is the oldest store.
 #[test]
-fn log_registers_hold_what_the_log_queue_has_no_place_for() {
+fn log_flushes_of_lines_that_missed_overlap_too() {
+    let with = |stores: usize| {
+        let settings = [("core.model", "out-of-order"), ("controller.bypass_cycles", "100")];
+        let words = lines().take(stores).map(|addr| (1 << 20) + addr);
+        let mut simulation = script(&silo(&settings), "proteus", &[transaction(words)]);
+        simulation.run().unwrap_or_else(|e| panic!("{e}"));
+        simulation.stats().core_cycles[0]
+    };
+    let round_trip = 4 + 2 * 100;
+    assert!(with(8) - with(1) < 3 * round_trip, "{} and {}", with(8), with(1));
+}
+
+/// A log register is taken until the log queue has a place, which is what everything waits for: one is enough.
+#[test]
+fn more_log_registers_do_not_shorten_the_wait_for_the_log_queue() {
     let with = |registers| {
         let settings = [
             ("proteus.logq_entries", "1"),
@@ -68,7 +83,7 @@ fn log_registers_hold_what_the_log_queue_has_no_place_for() {
         ];
         cycles(&settings, transaction(lines().take(8)))
     };
-    assert!(with("8") < with("1"), "log-loads are executed ahead of their stores");
+    assert_eq!(with("8"), with("1"));
 }
 
 #[test]
