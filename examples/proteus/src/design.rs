@@ -107,9 +107,10 @@ mod recovery;
 
 use graven::config::Size;
 use graven::design::{DesignInfo, Guarantee, plug};
+use graven::stats::CounterSet;
 use graven::{choice, mutants, section};
 
-use event::COVER_POINTS;
+use event::{COVER_POINTS, Counters, WRITES_REMOVED_SHARE};
 use log_area::SLOTS_MAX;
 use protocol::Proteus;
 use recovery::{format, recover};
@@ -157,6 +158,8 @@ pub const INFO: DesignInfo = DesignInfo {
     format,
     recover,
     mutants: Mutant::NAMED,
+    counters: Counters::declarations,
+    derived: &[WRITES_REMOVED_SHARE],
     cover_points: COVER_POINTS,
     stress: &[
         ("proteus.log_registers", &["1", "2"]),

@@ -2,7 +2,7 @@
 
 use graven::Registry;
 use graven::design::DesignInfo;
-use graven::lab::campaign::{AdversaryCampaign, Report};
+use graven::lab::campaign::{Schedules, Report};
 use graven::lab::case::{Case, designs_of};
 use graven::lab::litmus::parse;
 
@@ -20,7 +20,7 @@ fn registry() -> Registry {
 
 fn campaign(design: &'static DesignInfo, schedules: u64) -> Report {
     let registry = registry();
-    let campaign = AdversaryCampaign::new(&registry, design, None, Vec::new(), (1, schedules), 1);
+    let campaign = Schedules::new(&registry, design, None, Vec::new(), (1, schedules), 1);
     campaign.expect("it is registered").run().expect("no run fails")
 }
 

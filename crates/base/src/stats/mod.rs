@@ -74,14 +74,14 @@ pub trait CounterSet: Clone + std::fmt::Debug + Default + 'static {
 #[macro_export]
 macro_rules! counters {
     (
-        $(#[doc = $sdoc:literal])* pub struct $set:ident {
+        $(#[doc = $sdoc:literal])* $seen:vis struct $set:ident {
             $($(#[doc = $doc:literal])+ $name:ident: $kind:ident, $unit:literal;)*
         }
         $(includes { $($part:ident: $Part:ty),+ $(,)? })?
     ) => {
         $(#[doc = $sdoc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct $set {
+        $seen struct $set {
             $($(#[doc = $doc])+ pub $name: u64,)*
             $($(#[doc = concat!("Those of ", stringify!($Part), ".")] pub $part: $Part,)+)?
         }

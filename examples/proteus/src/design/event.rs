@@ -1,12 +1,45 @@
 //! What happens in the design: what is counted of it, which cover points it reaches, what a timeline says.
 
-use graven::cover_points;
 use graven::design::{DesignEvent, Observation};
 use graven::ids::ThreadId;
 use graven::memory::Addr;
+use graven::stats::{Derived, derived};
+use graven::{counters, cover_points};
 
 use super::log_area::Entry;
 use super::logging::Flush;
+
+counters! {
+    /// What the design counts.
+    pub(super) struct Counters {
+        /// Log entries created: log-loads that read their block.
+        log_entries: Count, "entries";
+        /// Log-loads that found their word in the log lookup table.
+        log_entries_merged: Count, "entries";
+        /// Log entries that the end of their transaction dropped from the log pending queue: they were never written.
+        log_entries_discarded: Count, "entries";
+        /// Largest number of log-flushes in one log queue.
+        log_buffer_max: Gauge, "entries";
+        /// Times a store waited for the log-flush of its block.
+        log_store_waits: Count, "events";
+        /// Largest number of entries in the log pending queue.
+        log_queue_max: Gauge, "requests";
+        /// Log-flushes that found the log pending queue full.
+        log_queue_full: Count, "requests";
+        /// Entries of open transactions that the log pending queue wrote to PM.
+        log_overflows: Count, "events";
+    }
+}
+
+/// Log write removal: the share of the log entries that the end of their transaction dropped.
+pub(super) const WRITES_REMOVED_SHARE: Derived = Derived {
+    declaration: derived(
+        "log_writes_removed_share",
+        "",
+        "Share of the log entries that were dropped at the end of their transaction, unwritten.",
+    ),
+    of: |c| c.ratio("log_entries_discarded", "log_entries"),
+};
 
 cover_points! {
     Filtered = "filtered", "a log-load found its word in the log lookup table";
@@ -71,6 +104,7 @@ pub(super) enum Event {
 }
 
 impl DesignEvent for Event {
+    type Counters = Counters;
     type Cover = Cover;
 
     fn observe(self, to: &mut Observation<'_, Event>) {
@@ -95,6 +129,7 @@ impl DesignEvent for Event {
             }
             Event::LogQueueFull => to.cover(Cover::LogQueueFull),
             Event::StoreWaits { thread, addr } => {
+                to.count().log_store_waits += 1;
                 to.cover(Cover::StoreWaits);
                 to.explain(|| {
                     format!("thread {thread}: the store to {addr} waits for its log-flush")
