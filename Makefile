@@ -45,9 +45,10 @@ test-all: install ## All tests, the longer ones too; 25 minutes on two cores
 
 examples: ## Test and check the crates in examples/, which are outside the workspace
 	set -e; for manifest in $(EXAMPLES); do \
+		options="--target-dir target/out-of-tree --locked --manifest-path $$manifest"; \
 		cargo fmt --check --manifest-path $$manifest; \
-		cargo clippy --locked --all-targets --manifest-path $$manifest -- -D warnings; \
-		cargo test --locked --manifest-path $$manifest; \
+		cargo clippy $$options --all-targets -- -D warnings; \
+		cargo test $$options; \
 	done
 
 recorded: install ## Compare the results of the recorded runs with what this build gives
@@ -79,7 +80,7 @@ soak: install ## Hours of the adversary on all sound designs; after an interrupt
 	$(BIN)/graven crash --adversary --seeds 1000000 --state graven-results/soak.json
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target examples/*/target python/graven/_engine*.so
+	rm -rf $(VENV) target python/graven/_engine*.so
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache tests/recorded/.ruff_cache
 
@@ -97,6 +98,9 @@ $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-browser.lock
 	@touch $@
 
-$(INSTALLED): $(REQUIREMENTS) $(SOURCES)
+# The crates are compiled while packages are fetched.
+$(INSTALLED): $(VENV)/.python python/requirements.lock $(SOURCES)
+	@cargo build --quiet --locked --release --package graven & crates=$$!; \
+		$(MAKE) --no-print-directory $(REQUIREMENTS) && wait $$crates
 	$(MATURIN) --release
 	@touch $@
