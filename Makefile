@@ -100,7 +100,7 @@ $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
 
 # The crates are compiled while packages are fetched.
 $(INSTALLED): $(VENV)/.python python/requirements.lock $(SOURCES)
-	@cargo build --quiet --locked --release --package graven & crates=$$!; \
+	@cargo build --quiet --locked --release --package graven-python & crates=$$!; \
 		$(MAKE) --no-print-directory $(REQUIREMENTS) && wait $$crates
 	$(MATURIN) --release
 	@touch $@
