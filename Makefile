@@ -91,7 +91,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(REQUIREMENTS): $(VENV)/.python python/requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements.lock
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --requirement python/requirements.lock
 	@touch $@
 
 $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
