@@ -95,6 +95,7 @@ def new(kind: str, name: str, into: Path, crates: Path | None) -> None:
     # The versions with which Graven is built and tested; cargo leaves out what is not needed.
     lock = Path(values["graven"]).parent / "Cargo.lock"
     if lock.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
         output.write(folder / "Cargo.lock", lock.read_bytes())
     for template, path in TEMPLATES[kind].items():
         target = folder / path
