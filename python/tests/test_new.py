@@ -61,7 +61,7 @@ def test_a_folder_that_exists_is_left_alone(graven, tmp_path):
 def commands_of(section):
     """The commands of the first block of a section of docs/designs.md, without their comments."""
     text = (ROOT / "docs/designs.md").read_text()
-    block = re.search(rf"{re.escape(section)}\n.*?\n\n((?:    .*\n)+)", text, re.DOTALL)
+    block = re.search(rf"{re.escape(section)}\n.*?\n\n((?:    [^\n]*\n)+)", text, re.DOTALL)
     assert block is not None
     return [shlex.split(line, comments=True) for line in block[1].splitlines()]
 
