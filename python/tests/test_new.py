@@ -14,6 +14,8 @@ from conftest import HERE, _command
 
 ROOT = HERE.parent.parent
 
+BUILT = ROOT / "target/out-of-tree"
+
 TUTORIAL = "## A design in a repository of one's own"
 
 
@@ -66,13 +68,25 @@ def commands_of(section):
     return [shlex.split(line, comments=True) for line in block[1].splitlines()]
 
 
+def cargo(*arguments, cwd):
+    """Builds beside the other crates that are outside the workspace."""
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(BUILT), "NO_COLOR": "1"}
+    return subprocess.run(
+        ["cargo", *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("real_engine")
 @pytest.mark.parametrize("kind", ["design", "workload"])
 def test_the_tutorial_works_to_the_letter(kind, tmp_path):
     """Its commands, in its order; the crates that it depends on are built once for both kinds."""
-    folder, built = tmp_path / "my-log", ROOT / "target/out-of-tree"
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(built), "NO_COLOR": "1"}
+    folder = tmp_path / "my-log"
     ran = []
     for command in commands_of(TUTORIAL):
         cwd = folder if folder.exists() else tmp_path
@@ -82,21 +96,12 @@ def test_the_tutorial_works_to_the_letter(kind, tmp_path):
             case ["cd", name]:
                 assert (tmp_path / name).is_dir()
                 continue
-            case ["cargo", *_]:
-                done = subprocess.run(
-                    command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
-                )
+            case ["cargo", *arguments]:
+                done = cargo(*arguments, cwd=cwd)
             case ["maturin", "develop", *_]:
                 # Not into the environment of the other tests: a folder on the path does as well.
-                done = subprocess.run(
-                    ["cargo", "build", "--release"],
-                    cwd=cwd,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-                (folder / "graven_my_log.so").symlink_to(built / "release/libgraven_my_log.so")
+                done = cargo("build", "--release", cwd=cwd)
+                (folder / "graven_my_log.so").symlink_to(BUILT / "release/libgraven_my_log.so")
             case ["graven", *arguments]:
                 if kind == "workload":
                     arguments = ["run", "--design", "silo", "--workload", "my-log"]

@@ -49,7 +49,7 @@ pub fn catalogue(registry: &Registry) -> Value {
         })
         .collect();
     let of_machine = stats::declarations().map(statistic);
-    let of_designs = registry.design_statistics().into_iter().map(|d| {
+    let of_designs = registry.design_statistics().iter().map(|d| {
         let has = |entry: &&&DesignInfo| entry.statistics().any(|own| own.name == d.name);
         let designs: Vec<&str> = registry.designs().iter().filter(has).map(|e| e.name).collect();
         let mut entry = statistic(d);

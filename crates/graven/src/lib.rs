@@ -12,6 +12,7 @@ pub mod comparison;
 pub mod contract;
 pub mod cost;
 mod presets;
+pub mod script;
 
 pub use graven_base::{
     VERSION, choice, codecs, control, counters, ids, memory, section, surviving, time,

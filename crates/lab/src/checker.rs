@@ -28,6 +28,7 @@ use thiserror::Error;
 use graven_base::ids::Tx;
 use graven_base::memory::{Addr, Image};
 use graven_base::surviving::SurvivingImage;
+use graven_machine::controller::domain::recount;
 use graven_machine::design::Guarantee;
 use graven_machine::sim::{Crash, Simulation, TransactionObserver};
 
@@ -254,12 +255,6 @@ impl DurabilityChecker {
         let (addr, found, committed) = differences.find(|&(addr, _, _)| !stored(addr))?;
         Some(Verdict::Lost { addr, found, committed })
     }
-}
-
-/// The number of words that differ, after one of them differed or not, and now does or does not.
-fn recount(different: u64, differed: bool, differs: bool) -> u64 {
-    let counted = different + u64::from(differs);
-    counted.checked_sub(u64::from(differed)).expect("a word that differed was counted")
 }
 
 impl TransactionObserver for DurabilityChecker {

@@ -47,6 +47,8 @@ pub struct Registry {
     aliases: Vec<&'static Alias>,
     workloads: Vec<&'static workload::WorkloadInfo>,
     presets: Vec<&'static Preset>,
+    /// Those that designs declare, each as the first does that has it.
+    design_statistics: Vec<&'static Declaration>,
     /// Of workloads, then of designs.
     workload_sections: Vec<MakeSection>,
     design_sections: Vec<MakeSection>,
@@ -67,7 +69,7 @@ impl Registry {
     pub fn design(&mut self, entry: &'static design::DesignInfo) {
         let taken = self.design_names().any(|name| name == entry.name);
         assert!(!taken, "two designs are called {}", entry.name);
-        self.check_statistics(entry);
+        self.add_statistics(entry);
         self.designs.push(entry);
         if let Some(make) = entry.section {
             self.section(make);
@@ -75,45 +77,40 @@ impl Registry {
     }
 
     /// One name of a statistic means one kind of number in one unit, whoever counts it.
-    fn check_statistics(&self, entry: &design::DesignInfo) {
-        let of_designs = self.design_statistics();
+    fn add_statistics(&mut self, entry: &design::DesignInfo) {
+        let design = entry.name;
         let mut own: Vec<&str> = Vec::new();
         for new in entry.statistics() {
             let name = new.name;
-            let design = entry.name;
             assert!(!own.contains(&name), "{design} declares the statistic {name} twice");
+            own.push(name);
             assert!(
                 stats::declarations().all(|d| d.name != name),
                 "{design} declares the statistic {name}, which is the machine's"
             );
-            for known in of_designs.iter().filter(|d| d.name == name) {
-                assert!(
-                    (known.unit, known.kind) == (new.unit, new.kind),
-                    "{design} declares the statistic {name} as {:?} in {:?}; another design as {:?} in {:?}",
-                    new.kind,
-                    new.unit,
-                    known.kind,
-                    known.unit
-                );
-            }
-            own.push(name);
+            let Some(known) = self.design_statistics.iter().find(|d| d.name == name) else {
+                self.design_statistics.push(new);
+                continue;
+            };
+            assert!(
+                (known.unit, known.kind) == (new.unit, new.kind),
+                "{design} declares the statistic {name} as {:?} in {:?}; another design as {:?} in {:?}",
+                new.kind,
+                new.unit,
+                known.kind,
+                known.unit
+            );
         }
     }
 
     /// The statistics that designs declare, each as the first does that has it.
-    pub fn design_statistics(&self) -> Vec<&'static Declaration> {
-        let mut all: Vec<&'static Declaration> = Vec::new();
-        for declaration in self.designs.iter().flat_map(|entry| entry.statistics()) {
-            if all.iter().all(|known| known.name != declaration.name) {
-                all.push(declaration);
-            }
-        }
-        all
+    pub fn design_statistics(&self) -> &[&'static Declaration] {
+        &self.design_statistics
     }
 
     /// All statistics, the machine's first.
     pub fn statistics(&self) -> Vec<&'static Declaration> {
-        stats::declarations().chain(self.design_statistics()).collect()
+        stats::declarations().chain(self.design_statistics.iter().copied()).collect()
     }
 
     /// Registers a section of parameters of a mechanism that several designs compose with. A section that is there

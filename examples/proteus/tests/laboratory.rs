@@ -2,7 +2,7 @@
 
 use graven::Registry;
 use graven::design::DesignInfo;
-use graven::lab::campaign::{Schedules, Report};
+use graven::lab::campaign::{Report, Schedules};
 use graven::lab::case::{Case, designs_of};
 use graven::lab::litmus::parse;
 

@@ -138,7 +138,11 @@ pub struct Counts(Vec<(&'static Declaration, u64)>);
 impl Counts {
     /// The value of a counter, if there is one of this name.
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.0.iter().find(|(declaration, _)| declaration.name == name).map(|&(_, value)| value)
+        self.find(name).copied()
+    }
+
+    fn find(&self, name: &str) -> Option<&u64> {
+        self.0.iter().find(|(declaration, _)| declaration.name == name).map(|(_, value)| value)
     }
 
     /// `a` over `b`; 0 if that is 0.
@@ -168,8 +172,7 @@ impl std::ops::Index<&str> for Counts {
     /// # Panics
     /// If there is no such counter.
     fn index(&self, name: &str) -> &u64 {
-        let found = self.0.iter().find(|(declaration, _)| declaration.name == name);
-        &found.unwrap_or_else(|| panic!("no counter is called {name}")).1
+        self.find(name).unwrap_or_else(|| panic!("no counter is called {name}"))
     }
 }
 

@@ -102,7 +102,8 @@ impl Domain {
         if (self.start..self.end).contains(&line.addr()) {
             let arch = arch.load_line(line);
             for word in 0..WORDS_PER_LINE {
-                self.count(old[word] != arch[word], now[word] != arch[word]);
+                self.different =
+                    recount(self.different, old[word] != arch[word], now[word] != arch[word]);
             }
         }
         self.image.store_line(line, &now);
@@ -114,17 +115,19 @@ impl Domain {
     pub fn stored(&mut self, addr: Addr, old: u64, new: u64) {
         if (self.start..self.end).contains(&addr) {
             let durable = self.image.load(addr);
-            self.count(durable != old, durable != new);
+            self.different = recount(self.different, durable != old, durable != new);
         }
     }
+}
 
-    /// A word differed, or did not; now it does, or does not.
-    #[inline]
-    fn count(&mut self, differed: bool, differs: bool) {
-        let counted = self.different + u64::from(differs);
-        let of_before = counted.checked_sub(u64::from(differed));
-        self.different = of_before.expect("a word that differed was counted");
-    }
+/// The number of words that differ, after one of them did or did not, and now does or does not.
+///
+/// # Panics
+/// If the word differed and was not counted.
+#[inline]
+pub fn recount(different: u64, differed: bool, differs: bool) -> u64 {
+    let counted = different + u64::from(differs);
+    counted.checked_sub(u64::from(differed)).expect("a word that differed was counted")
 }
 
 #[cfg(test)]

@@ -33,114 +33,80 @@ pub(crate) enum RawAction {
 /// [`Design`](super::Design), which [`plug`] turns into this.
 pub(crate) trait Plug {
     /// Called once, when the machine is ready and populated.
-    fn start(&mut self, _m: &mut Machine) {}
+    fn start(&mut self, m: &mut Machine);
 
     /// A transaction begins.
-    fn tx_begin(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
-        Stall::None
-    }
+    fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall;
 
     /// A transactional store reaches the L1. Architectural memory changes right after this returns
     /// (unless it returns [`Stall::Retry`]).
-    fn store(&mut self, _m: &mut Machine, _store: &Store) -> Stall {
-        Stall::None
-    }
+    fn store(&mut self, m: &mut Machine, store: &Store) -> Stall;
 
     /// Whether a non-temporal store of a transaction to a line may bypass the caches now. If not, it goes
     /// through them like any other.
-    fn accepts_non_temporal(&mut self, _m: &mut Machine, _tx: Tx, _line: LineAddr) -> bool {
-        false
-    }
+    fn accepts_non_temporal(&mut self, m: &mut Machine, tx: Tx, line: LineAddr) -> bool;
 
     /// It does: no cache has its line. Architectural memory changes right after this returns (unless it
     /// returns [`Stall::Retry`]), and the design answers for what is read of the line.
-    fn store_non_temporal(&mut self, _m: &mut Machine, _store: &Store) -> Stall {
-        unreachable!("only a design that takes them gets them")
-    }
+    fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall;
 
     /// A transaction ends; all its stores have been performed. The commit is acknowledged when this
     /// lets the thread go on. ([`Stall::Retry`] is allowed, too.)
-    fn tx_end(&mut self, _m: &mut Machine, _tx: Tx) -> Stall {
-        Stall::None
-    }
+    fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall;
 
     /// Whether [`Design::l1_evict`] is to be called.
-    fn wants_l1_evictions(&self) -> bool {
-        false
-    }
+    fn wants_l1_evictions(&self) -> bool;
 
     /// A line has left a core's L1 (evicted or invalidated). Its content is the architectural one.
-    fn l1_evict(&mut self, _m: &mut Machine, _core: u32, _line: LineAddr, _dirty: bool) {}
+    fn l1_evict(&mut self, m: &mut Machine, core: u32, line: LineAddr, dirty: bool);
 
     /// A dirty PM line has left the LLC, with this content; or stays, clean, as a clwb instruction writes it back
     /// (then it cannot be kept from memory).
-    fn llc_evict(&mut self, _m: &mut Machine, _line: LineAddr, _content: &LineData) -> RawAction {
-        RawAction::Send { after: 0, token: 0 }
-    }
+    fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction;
 
     /// A PM line is about to be read into the caches; the request reaches the controller after `delay`.
-    fn llc_fill(&mut self, _m: &mut Machine, _line: LineAddr, _delay: Cycle) -> Fill {
-        Fill::Home
-    }
+    fn llc_fill(&mut self, m: &mut Machine, line: LineAddr, delay: Cycle) -> Fill;
 
     /// Whether [`Design::software`] is to be called.
-    fn has_software(&self) -> bool {
-        false
-    }
+    fn has_software(&self) -> bool;
 
     /// What the design has its thread execute before an operation of the program, if part of the design is
     /// software: lookups, appends, updates of an index in DRAM ([`crate::machine::MemorySystem::dram_heap`]).
     /// The code may take the operation's place.
-    fn software(
-        &mut self,
-        _m: &mut Machine,
-        _thread: ThreadId,
-        _op: &Op,
-        _code: &mut Code,
-    ) -> OpAction {
-        OpAction::Execute
-    }
+    fn software(&mut self, m: &mut Machine, thread: ThreadId, op: &Op, code: &mut Code)
+    -> OpAction;
 
     /// A write that carried this token is durable.
-    fn on_durable(&mut self, _m: &mut Machine, _token: Token) {}
+    fn on_durable(&mut self, m: &mut Machine, token: Token);
 
     /// A read that the design issued has delivered a line.
-    fn read_done(&mut self, _m: &mut Machine, _token: Token, _line: LineAddr, _content: &LineData) {
-    }
+    fn read_done(&mut self, m: &mut Machine, token: Token, line: LineAddr, content: &LineData);
 
     /// The design's periodic work (a scan, a collection), if it has any, is to begin now, as if its time
     /// had come.
-    fn start_maintenance(&mut self, _m: &mut Machine) {}
+    fn start_maintenance(&mut self, m: &mut Machine);
 
     /// A timer of the design fires.
-    fn timer(&mut self, _m: &mut Machine, _token: u64) {}
+    fn timer(&mut self, m: &mut Machine, token: u64);
 
     /// Whether the design has whatever dirty lines hold, so that they are dropped when they leave the caches.
-    fn has_dirty_words(&self) -> bool {
-        false
-    }
+    fn has_dirty_words(&self) -> bool;
 
     /// Whether background work of finished transactions is still to be done.
-    fn is_idle(&self) -> bool {
-        true
-    }
+    fn is_idle(&self) -> bool;
 
     /// The system shuts down in order: what committed transactions still owe the log goes there now.
-    fn shut_down(&mut self, _m: &mut Machine) {}
+    fn shut_down(&mut self, m: &mut Machine);
 
     /// Power fails. What batteries or ADR save beyond the machine's own domain is written to the
     /// image here, bounded by the capacity that the design claims; the rest is lost.
-    fn power_failure(&self, _medium: &mut SurvivingImage) {}
+    fn power_failure(&self, medium: &mut SurvivingImage);
 
     /// The design's non-volatile registers, as power leaves them.
-    fn registers(&self) -> Vec<u64> {
-        Vec::new()
-    }
+    fn registers(&self) -> Vec<u64>;
 
     /// What the design has counted.
-    fn counts(&self) -> Counts {
-        Counts::default()
-    }
+    fn counts(&self) -> Counts;
 }
 
 type SoftwareHook<D> = fn(&mut D, &mut Port<'_, D>, ThreadId, &Op, &mut Code) -> OpAction;

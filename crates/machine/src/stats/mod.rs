@@ -458,11 +458,8 @@ impl Stats {
         image_digest: u64,
     ) -> Vec<(String, Value)> {
         let c = &self.counters;
-        let mut out: Vec<(String, Value)> = Counters::DECLARATIONS
-            .iter()
-            .zip(c.values())
-            .map(|(d, v)| (d.name.to_owned(), Value::Count(v)))
-            .collect();
+        let mut out: Vec<(String, Value)> =
+            c.counts().iter().map(|(d, v)| (d.name.to_owned(), Value::Count(v))).collect();
         let mut push = |name: &str, value: Value| out.push((name.to_owned(), value));
         for (declared, distribution) in DISTRIBUTIONS.iter().zip(self.distributions()) {
             for (statistic, value) in declared.iter().zip(distribution.values()) {

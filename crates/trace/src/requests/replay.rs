@@ -28,7 +28,7 @@ use graven_machine::config::{CoreConfig, PmConfig};
 use graven_machine::controller::MemorySystem;
 use graven_machine::request::{ReadPurpose, Write, WriteClass};
 use graven_machine::sim::value_to_json;
-use graven_machine::stats::{Counters, Stats};
+use graven_machine::stats::Stats;
 
 /// How many requests pass between looks at [`Control`].
 const REQUESTS_PER_LOOK: u64 = 4096;
@@ -317,7 +317,7 @@ const fn declared(
     Declaration { name, unit, kind, description }
 }
 
-/// The counters of [`Counters`] that a replay moves.
+/// The counters of [`Counters`](graven_machine::stats::Counters) that a replay moves.
 pub const COUNTERS: &[&str] = &[
     "cycles",
     "controller_reads_forwarded",
@@ -353,8 +353,7 @@ impl Record {
             ("old_data_mismatches", self.old_data_mismatches),
         ];
         let mut out: Vec<_> = counts.map(|(name, n)| (name, Value::Count(n))).into();
-        let counters = self.stats.counters.values();
-        for (declaration, value) in Counters::DECLARATIONS.iter().zip(counters) {
+        for (declaration, value) in self.stats.counters.counts().iter() {
             if COUNTERS.contains(&declaration.name) {
                 out.push((declaration.name, Value::Count(value)));
             }

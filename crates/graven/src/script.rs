@@ -1,0 +1,116 @@
+//! Scripts: a workload that is a list of operations for each thread, for tests of what a design does with each of them.
+//!
+//! ```
+//! use graven::script;
+//!
+//! let registry = graven::standard();
+//! let config = registry.machine("silo")?;
+//! let design = registry.find_design("silo")?;
+//! let program = script::transaction(&[(64, 7)]);
+//! let mut simulation = script::simulation(&config, design, &[&program])?;
+//! simulation.run().expect("nothing is wrong with it");
+//! assert_eq!(simulation.counts()["log_entries"], 1);
+//! # Ok::<(), graven::config::ConfigError>(())
+//! ```
+
+use std::cell::RefCell;
+
+use graven_base::config::{Config, ConfigError};
+use graven_base::memory::{Addr, Image};
+use graven_machine::config::validate;
+use graven_machine::design::DesignInfo;
+use graven_machine::program::{Disturbance, Op, Program, Ptr};
+use graven_machine::sim::{CrashOptions, Simulation, Spec};
+use graven_machine::workload::{BrokenInvariant, Workload, WorkloadInfo};
+
+thread_local! {
+    /// What the next script that is built will do: an entry has no room for parameters of its own.
+    static OPERATIONS: RefCell<Vec<Vec<Op>>> = const { RefCell::new(Vec::new()) };
+}
+
+static SCRIPT: WorkloadInfo = WorkloadInfo {
+    name: "script",
+    group: "test",
+    sections: &[],
+    settings: &[],
+    summary: "given operations",
+    build: |_| Ok(Box::new(Script { threads: OPERATIONS.take() })),
+};
+
+struct Script {
+    threads: Vec<Vec<Op>>,
+}
+
+struct Run(std::vec::IntoIter<Op>);
+
+impl Program for Run {
+    fn next(&mut self, _value: u64) -> Op {
+        self.0.next().unwrap_or(Op::Done)
+    }
+}
+
+impl Workload for Script {
+    fn populate(&mut self, _image: &mut Image) {}
+
+    fn program(&self, thread: u32) -> Box<dyn Program> {
+        Box::new(Run(self.threads[thread as usize].clone().into_iter()))
+    }
+
+    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
+        Ok(())
+    }
+}
+
+/// A simulation of one list of operations for each thread, under a design that need not be registered.
+///
+/// # Errors
+/// A configuration that cannot be simulated, or that the design refuses.
+pub fn simulation(
+    config: &Config,
+    design: &'static DesignInfo,
+    threads: &[&[Op]],
+) -> Result<Simulation, ConfigError> {
+    let config = design.configured(config.clone());
+    validate(&config)?;
+    OPERATIONS.set(threads.iter().map(|ops| ops.to_vec()).collect());
+    let (workload, threads, crash_options) =
+        (&SCRIPT, threads.len() as u32, CrashOptions::default());
+    let spec = Spec { config, design, workload, threads, transactions: 1, seed: 0, crash_options };
+    Simulation::new(&spec)
+}
+
+/// A load from an address that the thread knows.
+pub fn load(addr: u64) -> Op {
+    Op::Load { at: Ptr::known(Addr(addr)) }
+}
+
+/// A load from an address that load number `origin` has returned.
+pub fn load_after(origin: u32, addr: u64) -> Op {
+    Op::Load { at: Ptr { addr: Addr(addr), origin } }
+}
+
+/// A store to an address that the thread knows.
+pub fn store(addr: u64, value: u64) -> Op {
+    Op::Store { at: Ptr::known(Addr(addr)), value }
+}
+
+/// A transaction of these stores.
+pub fn transaction(stores: &[(u64, u64)]) -> Vec<Op> {
+    let stores = stores.iter().map(|&(addr, value)| store(addr, value));
+    std::iter::once(Op::TxBegin).chain(stores).chain([Op::TxEnd]).collect()
+}
+
+/// A line leaves all caches.
+pub fn evict(addr: u64) -> Op {
+    Op::Disturb(Disturbance::Evict(Addr(addr).line(), 3))
+}
+
+/// The thread waits until neither memory nor the design has anything left to do.
+pub fn settle() -> Op {
+    Op::Disturb(Disturbance::Settle)
+}
+
+/// Instructions that touch no memory.
+pub fn compute(instructions: u32) -> Op {
+    Op::Compute { instructions }
+}
