@@ -17,7 +17,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
 .PHONY: help install dev demo test test-all test-rust test-python examples recorded browser lint format bench campaigns soak clean
 
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,20 +32,20 @@ demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html
 
 test: install ## What every edit runs: all designs, workloads and commands; 8 minutes on two cores
-	cargo test --locked --workspace
+	cargo test --locked --release --workspace
 	$(PYTEST) -m "not long" python/tests
 
-test-all: install ## All tests, the longer ones too; 25 minutes on two cores
+test-all: test ## The longer tests too, and all again with checks of overflow; 30 minutes on two cores
+	cargo test --locked --release --workspace --tests -- --ignored
 	cargo test --locked --workspace
-	cargo test --locked --workspace --test lab -- --ignored
-	$(PYTEST) python/tests
+	$(PYTEST) --numprocesses 0 -m long python/tests
 	$(PYTEST) tests/recorded
 	$(MAKE) examples
 	$(MAKE) recorded
 
 examples: ## Test and check the crates in examples/, which are outside the workspace
 	set -e; for manifest in $(EXAMPLES); do \
-		options="--target-dir target/out-of-tree --locked --manifest-path $$manifest"; \
+		options="--target-dir target/out-of-tree --locked --release --manifest-path $$manifest"; \
 		cargo fmt --check --manifest-path $$manifest; \
 		cargo clippy $$options --all-targets -- -D warnings; \
 		cargo test $$options; \

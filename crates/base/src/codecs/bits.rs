@@ -26,8 +26,8 @@ impl Code {
     /// A tag of `tag_bits` (0..=3), then a payload of `payload_bits` (0..=64); neither has further bits.
     #[inline]
     pub fn new(tag: u64, tag_bits: u32, payload: u64, payload_bits: u32) -> Code {
-        debug_assert!(tag_bits <= 3 && tag & !low(tag_bits) == 0, "tag {tag:#x}");
-        debug_assert!(payload & !low(payload_bits) == 0, "payload {payload:#x}");
+        assert!(tag_bits <= 3 && tag & !low(tag_bits) == 0, "tag {tag:#x}");
+        assert!(payload & !low(payload_bits) == 0, "payload {payload:#x}");
         let high = payload >> 1 >> (63 - tag_bits);
         Code { low: payload << tag_bits | tag, high, len: tag_bits + payload_bits }
     }
@@ -101,13 +101,13 @@ impl Bits {
     /// If the string is full.
     #[inline]
     pub fn push(&mut self, value: u64, len: u32) {
-        debug_assert!(len <= 64 && value & !low(len) == 0, "{value:#x} has more than {len} bits");
+        assert!(len <= 64 && value & !low(len) == 0, "{value:#x} has more than {len} bits");
         let (word, shift) = (self.len as usize / 64, self.len % 64);
         self.words[word] |= value << shift;
         // Two shifts: one by 64 is none.
         self.words[word + 1] |= value >> 1 >> (63 - shift);
         self.len += len;
-        debug_assert!(self.len <= CAPACITY_BITS, "a bit string holds {CAPACITY_BITS} bits");
+        assert!(self.len <= CAPACITY_BITS, "a bit string holds {CAPACITY_BITS} bits");
     }
 
     /// Appends a code.

@@ -23,9 +23,10 @@ pub mod expansion;
 pub mod fpc;
 mod pairs;
 mod planes;
+pub mod samples;
 pub mod slde;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
+#[cfg(test)]
+mod testing;
 
 pub use block::{BLOCK_CELLS, Block, Codec, EncodedSize, decode, encode};
 pub use codings::Codings;

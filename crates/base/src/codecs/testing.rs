@@ -1,68 +1,14 @@
-//! Words for the tests: anything, and what looks like a pattern of FPC or DLDC.
+//! Strategies of the property tests.
 
-use super::slde::{Coding, choose, choose_pair};
-use super::{Codings, dldc};
+use super::{Codings, samples};
 use proptest::prelude::*;
 
 /// Words, most of them close to a pattern.
 pub fn any_word() -> impl Strategy<Value = u64> {
-    any::<(u64, u64, u8)>().prop_map(|(seed, shapes, shape)| shaped(seed, shapes, shape))
-}
-
-fn shaped(seed: u64, shapes: u64, shape: u8) -> u64 {
-    let shift = shapes as u32 % 64;
-    match shape % 16 {
-        0 => seed,
-        1 => 0,
-        2 => seed as i8 as u64,
-        3 => seed as i16 as u64,
-        4 => seed as i32 as u64,
-        5 => (seed as i64 >> shift) as u64,
-        6 => seed >> shift,
-        7 => seed << 32,
-        8 => (seed as i64 >> 48 << 32) as u64 | u64::from(seed as i16 as u32),
-        9 => u64::from(seed as u16) * 0x0001_0001_0001_0001,
-        10 => bytes(seed, 0),
-        11 => bytes(seed, 0x5555_5555_5555_5555),
-        12 => bytes(seed, u64::MAX),
-        _ => bytes(seed, shapes),
-    }
-}
-
-/// Bytes that are 2-bit, 4-bit or padded 4-bit numbers, or anything, by two bits of `shapes` each.
-fn bytes(seed: u64, shapes: u64) -> u64 {
-    let mut bytes = seed.to_le_bytes();
-    for (i, byte) in bytes.iter_mut().enumerate() {
-        *byte = match shapes >> (8 * i) & 3 {
-            0 => ((*byte as i8) >> 6) as u8,
-            1 => ((*byte as i8) >> 4) as u8,
-            2 => *byte,
-            _ => *byte << 4,
-        };
-    }
-    u64::from_le_bytes(bytes)
+    any::<(u64, u64, u8)>().prop_map(|(seed, shapes, shape)| samples::word(seed, shapes, shape))
 }
 
 /// A line, and a coding of its words that could have been chosen.
 pub fn any_coded_line() -> impl Strategy<Value = ([u64; 8], Codings)> {
-    let word = any::<(u64, u64, u8, u8, u8)>();
-    prop::collection::vec(word, 8).prop_map(|words| {
-        let mut codings = Codings::default();
-        let mut line = [0; 8];
-        for (i, (seed, shapes, shape, dirty, way)) in words.into_iter().enumerate() {
-            let (word, other) = (shaped(seed, shapes, shape), shaped(shapes, seed, shape / 16));
-            line[i] = word;
-            let coding = match way % 4 {
-                0 => Coding::Fpc,
-                1 => choose(word, dirty).0,
-                2 => choose_pair(other, word, dirty).1,
-                _ => match dldc::measure(word, dirty).0 {
-                    Some(_) => Coding::Dldc { dirty },
-                    None => Coding::DldcRaw { dirty },
-                },
-            };
-            codings.set(i, coding);
-        }
-        (line, codings)
-    })
+    any::<[samples::Choice; 8]>().prop_map(samples::coded_line)
 }

@@ -35,7 +35,7 @@ impl Image {
     /// The word at a word-aligned address.
     #[inline]
     pub fn load(&self, addr: Addr) -> u64 {
-        debug_assert!(addr.is_word_aligned(), "unaligned load at {addr}");
+        assert!(addr.is_word_aligned(), "unaligned load at {addr}");
         let (chunk, word) = Self::locate(addr);
         match self.chunks.get(chunk) {
             Some(Some(words)) => words[word],
@@ -46,7 +46,7 @@ impl Image {
     /// Replaces the word at a word-aligned address and returns what was there.
     #[inline]
     pub fn store(&mut self, addr: Addr, value: u64) -> u64 {
-        debug_assert!(addr.is_word_aligned(), "unaligned store at {addr}");
+        assert!(addr.is_word_aligned(), "unaligned store at {addr}");
         let (chunk, word) = Self::locate(addr);
         std::mem::replace(&mut self.chunk_mut(chunk)[word], value)
     }

@@ -64,8 +64,8 @@ impl Record {
 
     /// Its bytes, with this torn bit in each word.
     pub fn words(&self, torn: bool) -> [u64; RECORD_WORDS] {
-        debug_assert!(self.addr.0 <= ADDR_MASK, "home addresses have 48 bits");
-        debug_assert!(self.number <= NUMBER_MASK, "no thread writes 2^46 records");
+        assert!(self.addr.0 <= ADDR_MASK, "home addresses have 48 bits");
+        assert!(self.number <= NUMBER_MASK, "no thread writes 2^46 records");
         let head = self.kind as u64
             | (self.undo >> 63) << UNDO_TOP
             | (self.redo >> 63) << REDO_TOP

@@ -96,7 +96,7 @@ impl LogBuffer {
 
     /// Appends a record.
     pub fn push(&mut self, mut record: Record, tx: Tx, now: Cycle) {
-        debug_assert!(!self.is_full(), "the caller looks for room first");
+        assert!(!self.is_full(), "the caller looks for room first");
         if self.dirty_flags && record.kind == Kind::UndoRedo {
             record.dirty = dirty_bytes(record.undo, record.redo);
         }

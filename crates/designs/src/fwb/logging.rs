@@ -79,7 +79,7 @@ impl Fwb {
 
     /// Puts a transaction's record into the buffer. Returns its place in the log, or one before that.
     fn append(&mut self, port: &mut Port<'_>, record: Record, tx: Tx) -> u64 {
-        debug_assert!(self.free_places() > 0 || self.mutants.any(), "there was room");
+        assert!(self.free_places() > 0 || self.mutants.any(), "there was room");
         let place = self.end.place_behind(self.buffer.len());
         let id = tx.number as u16 & self.id_mask;
         let record = Record { thread: tx.thread as u8, tx: id, ..record };

@@ -52,7 +52,7 @@ impl LogValues {
 
     /// A record's words, each with the torn bit as given; behind them, zeroes.
     pub fn words_of(self, record: &Record, torn: bool) -> [u64; RECORD_WORDS_MAX] {
-        debug_assert!(record.addr.0 <= ADDR_MASK, "home addresses have 48 bits");
+        assert!(record.addr.0 <= ADDR_MASK, "home addresses have 48 bits");
         let value = match self {
             LogValues::Both => return words_of_both(record, torn),
             LogValues::Redo => record.redo,

@@ -62,7 +62,7 @@ impl Slots {
 
     /// The write of records that share a log line; the first has this number.
     pub fn write(&self, first: u64, records: &[Record]) -> Write {
-        debug_assert!(records.len() <= self.rest_of_line(first), "they share a line");
+        assert!(records.len() <= self.rest_of_line(first), "they share a line");
         let slot_words = (self.bytes / WORD_BYTES) as usize;
         let mut words = [0; WORDS_PER_LINE];
         for ((record, slot), number) in

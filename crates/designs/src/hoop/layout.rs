@@ -99,8 +99,8 @@ pub struct Slice {
 impl Slice {
     /// Its two lines: data, metadata.
     pub fn lines(&self) -> [LineData; 2] {
-        debug_assert!((1..=SLICE_WORDS).contains(&self.words.len()), "no slice is empty");
-        debug_assert!(i64::from(self.next).abs() <= NEXT_MAX, "the next slice is within reach");
+        assert!((1..=SLICE_WORDS).contains(&self.words.len()), "no slice is empty");
+        assert!(i64::from(self.next).abs() <= NEXT_MAX, "the next slice is within reach");
         let (mut data, mut metadata) = ([0; WORDS_PER_LINE], [0; WORDS_PER_LINE]);
         for (i, &(home, word)) in self.words.iter().enumerate() {
             data[i] = word;
@@ -203,7 +203,7 @@ pub struct Header {
 impl Header {
     /// Its first word; the second is the sequence number with which the block was opened.
     pub fn word(&self) -> u64 {
-        debug_assert!(self.next < 1 << NEXT_SLICE_BITS, "regions end before");
+        assert!(self.next < 1 << NEXT_SLICE_BITS, "regions end before");
         u64::from(self.number) | self.next << NEXT_BLOCK_SHIFT | (self.state as u64) << STATE_SHIFT
     }
 

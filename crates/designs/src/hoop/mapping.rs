@@ -63,7 +63,7 @@ impl Mapping {
     /// have room, unless the line has one for this slice.
     pub fn insert(&mut self, line: LineAddr, slice: SliceNumber, words: WordMask) {
         if !self.supersede(line, slice, words) {
-            debug_assert!(!self.is_full(), "the caller has made room");
+            assert!(!self.is_full(), "the caller has made room");
             let next = self.first.get(&line).copied();
             let linked = Linked { entry: Entry { slice, words }, next };
             let at = self.entries.insert(linked) as u32;

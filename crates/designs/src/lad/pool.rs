@@ -36,7 +36,7 @@ impl<T> ByLine<T> {
     }
 
     pub(super) fn insert(&mut self, line: LineAddr, value: T) {
-        debug_assert!(self.index(line).is_none(), "a line has one entry");
+        assert!(self.index(line).is_none(), "a line has one entry");
         self.lines.push(line);
         self.values.push(value);
     }

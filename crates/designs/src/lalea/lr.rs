@@ -25,7 +25,7 @@ pub struct Lr {
 impl Lr {
     /// The register's bits.
     pub fn bits(self) -> u64 {
-        debug_assert!(self.newest.addr().0 <= ADDR_MASK, "addresses have 48 bits");
+        assert!(self.newest.addr().0 <= ADDR_MASK, "addresses have 48 bits");
         self.newest.addr().0 | u64::from(self.count) << COUNT_SHIFT
     }
 

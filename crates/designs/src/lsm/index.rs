@@ -306,7 +306,7 @@ impl Index {
     fn unlink(&mut self, node: u32, before: &[u32; LEVELS_MAX]) {
         let levels = self.nodes[node as usize].levels as usize;
         for (level, &before) in before.iter().enumerate().take(levels) {
-            debug_assert_eq!(self.next(before, level), node, "the node comes next on its levels");
+            assert_eq!(self.next(before, level), node, "the node comes next on its levels");
             self.set_next(before, level, self.next(node, level));
         }
         self.free[lines(levels) - 1].push(node);

@@ -31,8 +31,8 @@ pub(super) struct CommitRecord {
 
 impl CommitRecord {
     pub(super) fn word(self) -> u64 {
-        debug_assert!(self.sequence <= SEQUENCE_MAX, "nobody commits 2^44 transactions");
-        debug_assert!(self.payload <= COUNT_MASK, "a transaction fits a segment");
+        assert!(self.sequence <= SEQUENCE_MAX, "nobody commits 2^44 transactions");
+        assert!(self.payload <= COUNT_MASK, "a transaction fits a segment");
         self.sequence << COUNT_BITS | self.payload
     }
 
@@ -79,7 +79,7 @@ pub(super) fn encode(words: &[(Addr, u64)], runs: &[Run], out: &mut Vec<u64>) {
     out.clear();
     let mut data = words.iter().map(|&(_, value)| value);
     for run in runs {
-        debug_assert!(run.home.0 <= HOME_MASK, "home addresses have 48 bits");
+        assert!(run.home.0 <= HOME_MASK, "home addresses have 48 bits");
         out.push(run.home.0 | run.words << HOME_BITS);
         out.extend(data.by_ref().take(run.words as usize));
     }

@@ -44,7 +44,7 @@ impl Segments {
     pub(super) fn open(&mut self, since: Sequence) -> Option<usize> {
         let number = self.free.pop_front()?;
         let segment = &mut self.segments[number];
-        debug_assert_eq!(segment.state, State::Free, "the list has free segments only");
+        assert_eq!(segment.state, State::Free, "the list has free segments only");
         let opened = segment.opened + 1;
         *segment = Segment { state: State::Open, used: 0, readers: 0, opened, since };
         Some(number)
@@ -62,14 +62,14 @@ impl Segments {
     /// Takes so many lines of an open one; returns the first.
     pub(super) fn take(&mut self, number: usize, lines: u64) -> u64 {
         let segment = &mut self.segments[number];
-        debug_assert_eq!(segment.state, State::Open, "threads append to open segments");
+        assert_eq!(segment.state, State::Open, "threads append to open segments");
         segment.used += lines;
         segment.used - lines
     }
 
     /// An open one takes no more.
     pub(super) fn close(&mut self, number: usize) {
-        debug_assert_eq!(self.segments[number].state, State::Open, "it was open");
+        assert_eq!(self.segments[number].state, State::Open, "it was open");
         self.segments[number].state = State::Full;
     }
 

@@ -72,7 +72,7 @@ impl UndoRedoBuffer {
     }
 
     pub fn push(&mut self, tx: Tx, core: u32, what: Waiting, now: Cycle) {
-        debug_assert!(!self.is_full(), "the caller looks for room first");
+        assert!(!self.is_full(), "the caller looks for room first");
         self.fifo.push_back(UndoRedo { tx, core, what, entered: now });
     }
 
@@ -142,7 +142,7 @@ impl RedoBuffer {
     }
 
     pub fn push(&mut self, redo: Redo) {
-        debug_assert!(!self.is_full(), "the caller makes room first");
+        assert!(!self.is_full(), "the caller makes room first");
         self.fifo.push_back(redo);
     }
 

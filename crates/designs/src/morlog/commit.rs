@@ -123,7 +123,7 @@ impl Morlog {
             false => to_come,
             true => self.lines_with_ulog(&running),
         };
-        debug_assert!(ulog <= ULOG_MAX.into(), "an L1's words, and a redo buffer's");
+        assert!(ulog <= ULOG_MAX.into(), "an L1's words, and a redo buffer's");
         let number = self.ends(tx, running.first_group, to_come, false);
         let what = Waiting::Commit { ulog: ulog as u16, number };
         port.emit(Event::Committed { number, ulog });

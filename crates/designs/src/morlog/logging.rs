@@ -346,7 +346,7 @@ impl Morlog {
         let head = self.logs.ends[log].head;
         let packer = &mut self.logs.ends[log].packer;
         let sent = packer.send(port, batch, |_| Write::Log);
-        debug_assert!(packer.tail() - head <= packer.log().groups, "room was kept");
+        assert!(packer.tail() - head <= packer.log().groups, "room was kept");
         if sent.group > 0 && sent.group.is_multiple_of(packer.log().groups) {
             port.emit(Event::LogWrapped);
         }

@@ -58,7 +58,7 @@ impl OptUndo {
         }
         let home = self.departs(line, false);
         let dirty = port.write_back(line, after, Some(home));
-        debug_assert!(dirty, "the caller saw a dirty line");
+        assert!(dirty, "the caller saw a dirty line");
     }
 
     /// The commit waits for the newest content of a line that is on its way, if there is any.

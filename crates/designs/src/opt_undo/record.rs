@@ -67,11 +67,11 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn words(&self, torn: bool) -> LineData {
-        debug_assert!(self.index <= INDEX_MASK, "an area has at most 2^19 records");
+        assert!(self.index <= INDEX_MASK, "an area has at most 2^19 records");
         let mut line = [0; WORDS_PER_LINE];
         line[0] = self.index | (self.tx & TX_MASK) << INDEX_BITS;
         for (word, entry) in line[1..].iter_mut().zip(&self.collected.entries) {
-            debug_assert!(entry.home.addr().0 <= HOME_MASK, "home addresses have 48 bits");
+            assert!(entry.home.addr().0 <= HOME_MASK, "home addresses have 48 bits");
             *word = entry.home.addr().0 | u64::from(entry.words) << HOME_BITS;
         }
         torn::mark(line, torn)

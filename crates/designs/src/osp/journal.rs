@@ -239,7 +239,7 @@ impl Osp {
     pub(super) fn entries_durable(&mut self, port: &mut Port<'_>, first: u64) {
         let at = self.journal.records.partition_point(|r| r.first < first);
         let record = &mut self.journal.records[at];
-        debug_assert_eq!(record.first, first, "a record is kept until it is durable");
+        assert_eq!(record.first, first, "a record is kept until it is durable");
         record.writes -= 1;
         if record.writes == 1
             && let Some(marker) = record.marker.take()

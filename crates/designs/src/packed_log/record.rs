@@ -102,8 +102,8 @@ pub(super) struct Metadata {
 impl Metadata {
     pub fn words(&self, torn: u64) -> [u64; METADATA_WORDS] {
         let Record { kind, thread, tx, addr, dirty, ulog, late, .. } = self.record;
-        debug_assert!(addr.0 <= ADDR_MASK, "home addresses have 48 bits");
-        debug_assert!(ulog <= ULOG_MAX && self.encoding < 8 && (1..=4).contains(&self.count));
+        assert!(addr.0 <= ADDR_MASK, "home addresses have 48 bits");
+        assert!(ulog <= ULOG_MAX && self.encoding < 8 && (1..=4).contains(&self.count));
         let first = addr.0
             | (kind as u64) << ADDR_BITS
             | u64::from(thread) << THREAD_SHIFT

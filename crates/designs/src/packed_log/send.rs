@@ -64,7 +64,7 @@ impl Packer {
     where
         D::Event: From<Event>,
     {
-        debug_assert!(!records.is_empty());
+        assert!(!records.is_empty());
         let group = self.tail;
         let data = self.send_data(port, records, &report);
         let after = if self.log.faults.metadata_first { WriteOrder::NONE } else { data };

@@ -55,7 +55,7 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn line(&self, torn: bool) -> LineData {
-        debug_assert!(self.sequence <= SEQUENCE_MAX, "no machine commits 2^47 transactions");
+        assert!(self.sequence <= SEQUENCE_MAX, "no machine commits 2^47 transactions");
         let mut words = [0; ENTRIES + 1];
         for (i, logged) in self.logged.iter().enumerate() {
             let number = self.number >> (i as u32 * NUMBER_BITS) & ((1 << NUMBER_BITS) - 1);

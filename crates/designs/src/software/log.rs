@@ -28,7 +28,7 @@ impl Record {
     fn words(self, torn: bool) -> [u64; 2] {
         let (head, value) = match self {
             Record::Word(home, value) => {
-                debug_assert_eq!(home.0 & HOME_MASK, home.0, "words have aligned 48-bit addresses");
+                assert_eq!(home.0 & HOME_MASK, home.0, "words have aligned 48-bit addresses");
                 (home.0, value)
             }
             Record::Commit(number) => (COMMIT, number),

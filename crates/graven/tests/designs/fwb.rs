@@ -532,7 +532,7 @@ fn slow_cells_are_not_taken_for_a_standstill() {
         ("l2.bytes", "64 KB"),
         ("llc.bytes", "1 MB"),
     ];
-    let mut simulation = simulation(&small(&settings), &CELLS, 150, 1);
+    let mut simulation = simulation(&small(&settings), &CELLS, 75, 1);
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
     let c = &simulation.counts();
     assert!(

@@ -35,17 +35,31 @@ fn campaign(design: &'static DesignInfo, mutant: Option<&str>, seeds: u64) -> Sc
         .unwrap_or_else(|e| panic!("{}: {e}", design.name))
 }
 
+/// Schedules within which a design that is not sound must be violated.
 const SCHEDULES: u64 = 600;
 
+/// Schedules of each sound design in the test that every edit runs.
+const SCHEDULES_SHORT: u64 = 150;
+
 #[test]
+fn sound_designs_keep_their_guarantee_in_some_schedules_of_the_adversary() {
+    keep_under_the_adversary(SCHEDULES_SHORT);
+}
+
+#[test]
+#[ignore = "long: minutes of schedules"]
 fn sound_designs_keep_their_guarantee_under_the_adversary() {
+    keep_under_the_adversary(SCHEDULES);
+}
+
+fn keep_under_the_adversary(schedules: u64) {
     with_each(&Vec::from_iter(sound()), |&design| {
-        let report = campaign(design, None, SCHEDULES).run().unwrap_or_else(|e| panic!("{e}"));
+        let report = campaign(design, None, schedules).run().unwrap_or_else(|e| panic!("{e}"));
         if let Some(finding) = report.findings.first() {
             let replay = finding.replay.as_ref().expect("schedules are programs");
             panic!("{}:\n{replay}\n{}", design.name, finding.timeline);
         }
-        let refused = report.refused as f64 / SCHEDULES as f64;
+        let refused = report.refused as f64 / schedules as f64;
         assert!(refused < 0.2, "{}: {refused}: {:?}", design.name, report.refusal);
         let not: Vec<&str> = report.coverage.iter().filter(|s| s.2 == 0).map(|s| s.0).collect();
         println!("{}: {:?}, not reached: {not:?}", design.name, report.tally);
@@ -65,10 +79,10 @@ fn program_for(design: &DesignInfo, mutant: &str) -> Option<Litmus> {
 }
 
 /// One in so many of a design's mutants is tried by the test that every edit runs.
-const MUTANTS_ONE_IN: usize = 4;
+const MUTANTS_ONE_IN: usize = 9;
 
 #[test]
-fn one_mutant_in_four_is_killed() {
+fn some_mutants_are_killed() {
     kill_mutants(MUTANTS_ONE_IN);
 }
 
@@ -146,7 +160,7 @@ fn ideal_violates_within_a_hundred_crash_points_of_any_workload() {
 
 /// One in so many workloads of each design is crashed by the test that every edit runs: another one of each design, so
 /// that all are.
-const WORKLOADS_ONE_IN: usize = 5;
+const WORKLOADS_ONE_IN: usize = 10;
 
 #[test]
 fn sound_designs_keep_their_guarantee_at_every_crash_point_of_some_workloads() {

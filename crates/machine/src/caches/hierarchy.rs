@@ -159,7 +159,7 @@ impl Hierarchy {
     pub fn mark_dirty(&mut self, core: u32, line: LineAddr) {
         let l1 = &mut self.cores[core as usize].l1;
         let slot = l1.find(line).expect("a writable line is in the L1");
-        debug_assert!(l1.state(slot) & WRITABLE != 0, "a store needs the line exclusively");
+        assert!(l1.state(slot) & WRITABLE != 0, "a store needs the line exclusively");
         *l1.state_mut(slot) |= DIRTY;
     }
 

@@ -99,7 +99,7 @@ impl Cache {
     /// Puts in a line that is not there, as most recently used, and returns its slot and what it
     /// displaced.
     pub fn insert(&mut self, line: LineAddr, state: u8) -> (usize, Option<Victim>) {
-        debug_assert!(self.find(line).is_none(), "{line} is already cached");
+        assert!(self.find(line).is_none(), "{line} is already cached");
         let base = self.base(line);
         let empty = self.tags[base..base + self.ways].iter().position(|&t| t == 0);
         let way = empty.unwrap_or(self.recency[base + self.ways - 1] as usize);

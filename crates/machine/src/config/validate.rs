@@ -193,7 +193,7 @@ impl Checks<'_> {
 
 /// The powers of two just below and above a number that is none.
 fn neighbours(n: u64) -> (u64, u64) {
-    debug_assert!(!n.is_power_of_two() && n > 1);
+    assert!(!n.is_power_of_two() && n > 1);
     let above = n.next_power_of_two();
     (above / 2, above)
 }

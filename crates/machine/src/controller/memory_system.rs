@@ -227,7 +227,7 @@ impl MemorySystem {
     /// Sends a write that reaches its controller after `delay`, and not before an earlier write of the
     /// same line that is still on its way.
     pub fn write(&mut self, write: Write, delay: Cycle) {
-        debug_assert!(write.mask != 0, "a write writes something");
+        assert!(write.mask != 0, "a write writes something");
         let now = self.shared.now;
         let delay = delay + self.shared.adversary.as_mut().map_or(0, Adversary::delay);
         let earlier = self.in_transit(write.line).map(|t| t.arrives).max().unwrap_or(0);

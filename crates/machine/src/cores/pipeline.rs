@@ -116,7 +116,7 @@ impl Pipeline {
                 if beyond == 0 {
                     break;
                 }
-                debug_assert!(oldest.ready != NEVER, "these find a place before such a load");
+                assert!(oldest.ready != NEVER, "these find a place before such a load");
                 stall = stall.max(oldest.ready + beyond * self.slots_per_instruction / self.width);
                 window.in_flight.pop_front();
             }

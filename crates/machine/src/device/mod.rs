@@ -127,7 +127,7 @@ impl Bank {
         energy: &EnergyModel,
         stats: &mut Stats,
     ) -> Cycle {
-        debug_assert!(self.free_at <= now, "a busy bank is not given work");
+        assert!(self.free_at <= now, "a busy bank is not given work");
         let (latency, hit) = self.open(row, timing, stats);
         stats.counters.media_reads += 1;
         if !hit {
@@ -157,7 +157,7 @@ impl Bank {
         programming: Cycle,
         timing: &Timing,
     ) -> Cycle {
-        debug_assert!(self.free_at <= now, "a busy bank is not given work");
+        assert!(self.free_at <= now, "a busy bank is not given work");
         let compare = match self.open_row {
             Some(open) if open == row => timing.row_hit,
             None => timing.read,
@@ -175,7 +175,7 @@ impl Bank {
 
     /// Starts a read of DRAM; returns when the array has delivered it.
     pub fn read_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
-        debug_assert!(self.free_at <= now, "a busy bank is not given work");
+        assert!(self.free_at <= now, "a busy bank is not given work");
         let latency = match self.open_row {
             Some(open) if open == row => timing.row_hit,
             None => timing.read,

@@ -149,7 +149,7 @@ fn count(bits: &[u64; 3], start: u32, count: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graven_base::codecs::testing::any_coded_line;
+    use crate::media::testing::any_coded_line;
     use graven_base::codecs::{Codings, decode, encode};
     use proptest::prelude::*;
 

@@ -11,6 +11,8 @@
 
 mod cells;
 mod pm;
+#[cfg(test)]
+mod testing;
 mod tlc;
 
 pub use cells::{CellArray, WEAR_GROUP_CELLS};

@@ -120,7 +120,7 @@ impl Blocks {
         per_bit: Energy,
     ) -> Effort {
         let compress = self.codec.compresses();
-        debug_assert!(codings.dldc() == 0 || self.codec.has_dldc(), "only SLDE knows DLDC");
+        assert!(codings.dldc() == 0 || self.codec.has_dldc(), "only SLDE knows DLDC");
         if self.array.get(line.0).is_none() && *old != [0; WORDS_PER_LINE] {
             // The content of a populated image.
             let (block, _) = encode(old, &Codings::default(), compress, self.expand);

@@ -91,8 +91,8 @@ pub(super) fn program_cells(changed: &[u64; 3], new: &Block, table: &TlcTable) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::media::testing::any_coded_line;
     use graven_base::codecs::expansion::{CHEAPEST_FIRST, DATA_CELLS};
-    use graven_base::codecs::testing::any_coded_line;
     use graven_base::codecs::{BLOCK_CELLS, Codings, encode};
     use proptest::prelude::*;
 

@@ -54,7 +54,7 @@ impl Simulation {
             self.fills[slot].waiters.extend(waiter);
             return;
         }
-        debug_assert!(
+        assert!(
             self.mshrs_used[core as usize] < self.mshrs_max,
             "the caller asked for a miss register"
         );

@@ -413,12 +413,12 @@ impl Simulation {
     pub(super) fn handle_event(&mut self) {
         let shared = &mut self.machine.memory.shared;
         let (at, event) = shared.events.pop().expect("the caller saw an event");
-        debug_assert!(at >= shared.now, "time does not go back");
+        assert!(at >= shared.now, "time does not go back");
         shared.now = at;
         match event {
             Event::StoreDrain(thread) => {
                 let thread = thread as usize;
-                debug_assert_eq!(self.threads[thread].head, Head::Scheduled);
+                assert_eq!(self.threads[thread].head, Head::Scheduled);
                 self.threads[thread].head = Head::Free;
                 self.try_store(thread);
             }

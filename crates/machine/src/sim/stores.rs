@@ -77,7 +77,7 @@ impl Simulation {
     pub(super) fn try_store(&mut self, thread: usize) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
-        debug_assert_eq!(t.head, Head::Free);
+        assert_eq!(t.head, Head::Free);
         let Some(&store) = t.stores.front() else { return };
         let (core, line) = (t.core, store.addr.line());
         let wait = match t.pipeline.loads_done(store.after_load) {

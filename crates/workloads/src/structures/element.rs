@@ -49,7 +49,7 @@ const TEXT: [u8; 32] = *b"     eeeettaaooinshrrdlcumwfgpy.";
 
 /// Word 0 of the element of `key` in `version`.
 fn stamp(key: u64, version: u64) -> u64 {
-    debug_assert!(key < KEY_LIMIT, "keys have 40 bits");
+    assert!(key < KEY_LIMIT, "keys have 40 bits");
     version << KEY_BITS | key
 }
 
@@ -118,7 +118,7 @@ impl Element {
 
     /// Writes all of the element of `key` at `at`, of `version` modulo 2^24 of which no word stays as it was in another.
     pub fn create_version<M: Memory>(&self, m: &mut M, at: Ptr, key: u64, version: u64) {
-        debug_assert_eq!(self.updated, self.words, "no word is left to the first version");
+        assert_eq!(self.updated, self.words, "no word is left to the first version");
         self.write(m, at, stamp(key, version % VERSIONS), self.words);
     }
 

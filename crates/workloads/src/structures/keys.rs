@@ -44,7 +44,7 @@ pub const POPULATION: u32 = u32::MAX;
 
 /// The key of a number: odd multiplications and shifts, each a bijection on 40 bits.
 pub fn key(number: u64) -> u64 {
-    debug_assert!(number < KEY_LIMIT, "key numbers have 40 bits");
+    assert!(number < KEY_LIMIT, "key numbers have 40 bits");
     let x = (number + 1).wrapping_mul(0xbf_5847_6d1b) % KEY_LIMIT;
     let x = (x ^ x >> 21).wrapping_mul(0x94_d049_bb13) % KEY_LIMIT;
     x ^ x >> 19

@@ -58,7 +58,7 @@ pub struct Commit {
 
 impl Commit {
     fn word(self) -> u64 {
-        debug_assert!(self.thread < 1 << THREAD_BITS, "a machine has fewer threads");
+        assert!(self.thread < 1 << THREAD_BITS, "a machine has fewer threads");
         self.number << THREAD_BITS | u64::from(self.thread)
     }
 

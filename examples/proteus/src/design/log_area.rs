@@ -49,7 +49,7 @@ pub(super) struct Number {
 
 impl Number {
     pub(super) fn word(self) -> u64 {
-        debug_assert!(self.transaction < NUMBER_MASK, "numbers of transactions have 62 bits");
+        assert!(self.transaction < NUMBER_MASK, "numbers of transactions have 62 bits");
         (self.transaction + 1) | if self.end { END } else { 0 }
     }
 
@@ -75,7 +75,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn encode(&self) -> [u64; ENTRY_WORDS] {
-        debug_assert!(self.index < SLOTS_MAX && self.from.0 & !FROM_MASK == 0);
+        assert!(self.index < SLOTS_MAX && self.from.0 & !FROM_MASK == 0);
         let mut words = [0; ENTRY_WORDS];
         words[0] = self.number.word();
         words[1] = self.from.0 | u64::from(self.words) | self.index << INDEX_SHIFT;

@@ -190,7 +190,7 @@ impl Proteus {
     /// An entry is durable in its slot; if its transaction has ended meanwhile, the mark follows.
     pub(super) fn spilled(&mut self, port: &mut Port<'_>, t: ThreadId, slot: u64) {
         let Some(at) = self.pending.find(t, slot) else {
-            debug_assert!(self.mutants.has(Mutant::PlaceFreedEarly), "it keeps its place");
+            assert!(self.mutants.has(Mutant::PlaceFreedEarly), "it keeps its place");
             return;
         };
         let held = &mut self.pending.held[at];

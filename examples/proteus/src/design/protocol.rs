@@ -143,7 +143,7 @@ impl Design for Proteus {
         let t = store.tx.thread;
         self.catch_up(port, t);
         let pair = self.threads[t as usize].pairs.front().expect("a store has its log-load");
-        debug_assert_eq!(pair.addr, store.addr, "stores are performed in program order");
+        assert_eq!(pair.addr, store.addr, "stores are performed in program order");
         if pair.executed && !self.must_wait(t, store.addr) {
             self.threads[t as usize].pairs.pop_front();
             return Stall::None;

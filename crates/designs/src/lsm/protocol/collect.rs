@@ -173,7 +173,7 @@ impl Lsm {
                 }
             };
             let (transactions, read_lines) = log.read_segment(head, read, visit);
-            debug_assert!(
+            assert!(
                 read_lines == lines || self.mutants.any(),
                 "segment {segment} has {lines} lines of transactions, and {read_lines} were found"
             );
