@@ -17,6 +17,8 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
 .PHONY: help install dev demo test test-all test-rust test-python examples recorded browser lint format bench campaigns soak clean
 
+# Without benchmarks, so that what tests and the native module share is compiled once.
+CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 help: ## Show this list
@@ -32,12 +34,12 @@ demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html
 
 test: install ## What every edit runs: all designs, workloads and commands; 8 minutes on two cores
-	cargo test --locked --release --workspace
+	$(CARGO_TEST) --release
 	$(PYTEST) -m "not long" python/tests
 
 test-all: test ## The longer tests too, and all again with checks of overflow; 30 minutes on two cores
-	cargo test --locked --release --workspace --tests -- --ignored
-	cargo test --locked --workspace
+	$(CARGO_TEST) --release --tests -- --ignored
+	$(CARGO_TEST)
 	$(PYTEST) --numprocesses 0 -m long python/tests
 	$(PYTEST) tests/recorded
 	$(MAKE) examples

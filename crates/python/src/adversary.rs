@@ -1,4 +1,4 @@
-//! Python's handle of an adversary's campaign. The engine has the threads; Python starts it, and waits for what it tells
+//! Python's handle of an adversary's campaign. The engine has the threads; Python starts it, and waits for its events
 //! with a timeout, so that signals are delivered. No thread of the engine needs the interpreter's lock.
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `mod` | parameters, mutants |
 //! | `protocol` | entries, flushes, commits |
-//! | `event` | what happens, counted and narrated; cover points |
+//! | `event` | what happens, counted and traced; cover points |
 //! | `record` | records and log areas, byte by byte |
 //! | `recovery` | clearing the log, undoing |
 //!

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `mod` | parameters, mutants | |
 //! | `protocol` | the state of the hardware, and what it does when | |
-//! | `event` | what happens, counted and narrated; cover points | |
+//! | `event` | what happens, counted and traced; cover points | |
 //! | `logging` | hardware logging (HWL), order, commit | §III-B, §III-D, §III-E |
 //! | `buffer` | the volatile log buffer | §IV-C |
 //! | `end` | the end of the log: appending, and room | §III-A |

@@ -91,7 +91,7 @@
 //! |---|---|
 //! | `mod` | parameters, mutants |
 //! | `protocol` | the controllers, and what each hook of the design does |
-//! | `event` | what happens, counted and narrated; cover points |
+//! | `event` | what happens, counted and traced; cover points |
 //! | `layout` | where things are in a region, bit by bit |
 //! | `region` | blocks: allocation, states, slice bitmap |
 //! | `packing` | the OOP data buffer: words into slices |

@@ -62,7 +62,7 @@
 //! | `load_aware_log` | records in load-aware blocks |
 //! | `chained_record` | what these have in PM, and recovery along their chains |
 //! | `cost` | what the hardware costs |
-//! | `event` | what happens, counted and narrated; cover points |
+//! | `event` | what happens, counted and traced; cover points |
 
 mod chained_record;
 mod circular_log;

@@ -14,7 +14,7 @@
 //! | `protocol/append` | a transaction goes into the log |
 //! | `protocol/fill` | a line is read, from where its newest words are |
 //! | `protocol/collect` | garbage collection: the newest words go home |
-//! | `event` | what happens, counted and narrated; cover points |
+//! | `event` | what happens, counted and traced; cover points |
 //! | `segments` | segments of the log, free, open and full |
 //! | `log` | bytes of the log |
 //! | `index` | the skip list |

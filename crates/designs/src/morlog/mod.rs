@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `mod` | parameters, mutants | §III-A, §VI-A |
 //! | `protocol` | the design's state, and what it does when the machine calls | §III-A |
-//! | `event` | what happens, counted and narrated; cover points | |
+//! | `event` | what happens, counted and traced; cover points | |
 //! | `line_state` | the L1 extension: owners and word states | §III-B, Fig. 7, Fig. 8 |
 //! | `buffers` | the undo+redo and the redo buffer | §III-B |
 //! | `logging` | stores; entries into buffers, out of them, into the log | §III-B |

@@ -61,7 +61,7 @@
 //! | `protocol` | state, hooks |
 //! | `logging` | entries, headers, and what lines wait for |
 //! | `commit` | write-backs, data on its way, log removal |
-//! | `event` | what happens, counted and narrated; cover points |
+//! | `event` | what happens, counted and traced; cover points |
 //! | `lines` | the lines that a transaction has stored to |
 //! | `record` | headers and log areas, byte by byte |
 //! | `recovery` | undoing |

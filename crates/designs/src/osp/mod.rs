@@ -77,7 +77,7 @@
 //! |---|---|
 //! | `mod` | parameters, mutants |
 //! | `protocol` | state, and what each hook of the design does |
-//! | `event` | what happens, counted and narrated; cover points |
+//! | `event` | what happens, counted and traced; cover points |
 //! | `pages`, `tlb`, `write_set` | bitmaps and shadow pages; translations and shootdowns; updated lines |
 //! | `places` | lines that leave the caches, lines that are missed |
 //! | `commit` | flushes, shared lines |

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `mod` | parameters, mutants | Table I, Table II |
 //! | `protocol` | log buffers, commit, in-place updates, overflow | §III-B to §III-F |
-//! | `event` | what happens, counted and narrated; cover points | |
+//! | `event` | what happens, counted and traced; cover points | |
 //! | `log_area` | records in PM | §III-B, §III-F, Table I |
 //! | `recovery` | recovery | §III-G |
 //! | `cost` | what the hardware costs | Table I, Table IV |

@@ -12,7 +12,7 @@
 //! | `undo`, `redo` | the two ways of logging, with their recovery |
 //! | `log` | a thread's log: its bytes, and the code that writes it |
 //! | `write_set` | the table in DRAM of the words that a transaction has stored to |
-//! | `event` | what happens, counted and narrated; cover points |
+//! | `event` | what happens, counted and traced; cover points |
 //!
 //! **The log.** Each thread appends to a circular log of its own, which begins with a line for its head. Records are
 //! numbered from 0 over all passes: record `n` lies in slot `n mod slots`. A record takes 16 B, two uncacheable

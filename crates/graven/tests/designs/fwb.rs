@@ -628,7 +628,7 @@ const CLWB_EVICTED: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log
 const CLWB_FULL: &str = "fwb.write_back=clwb fwb.truncation_percent=90 fwb.log_bytes=6KB controller.adr=false adversary=1";
 
 /// MutantSet, in which campaign they violate their guarantees, and after how many crash points at most.
-const CONVICTED: &[(&str, &str, u64)] = &[
+const KILLED: &[(&str, &str, u64)] = &[
     ("whole-means-committed", SMALL, 10),
     ("bit-stays-behind", SMALL, 500),
     ("data-does-not-wait", NO_ADR, 1000),
@@ -666,7 +666,7 @@ const CONVICTED: &[(&str, &str, u64)] = &[
 ];
 
 /// Those that concern a truncation behind instructions, too.
-const CONVICTED_CLWB: &[(&str, &str, u64)] = &[
+const KILLED_CLWB: &[(&str, &str, u64)] = &[
     ("data-does-not-wait", CLWB_DELAYS, 1000),
     ("entries-stay", CLWB_DELAYS, 1000),
     ("head-passes-running", CLWB, 1000),
@@ -677,7 +677,7 @@ const CONVICTED_CLWB: &[(&str, &str, u64)] = &[
 ];
 
 /// Those that a packed log does something else about.
-const CONVICTED_PACKED: &[(&str, &str, u64)] = &[
+const KILLED_PACKED: &[(&str, &str, u64)] = &[
     ("data-does-not-wait", GROUPS_NO_ADR, 1000),
     ("log-goes-round", GROUPS_FULL, 1000),
     ("log-not-cleared", GROUPS_GARBAGE, 10),
@@ -710,11 +710,11 @@ fn points_to_violation(design: &str, mutants: MutantSet, settings: &str) -> Opti
 #[test]
 fn every_mutant_is_killed() {
     let entry = find("fwb").expect("registered");
-    let tried: Vec<&str> = CONVICTED.iter().map(|&(name, ..)| name).collect();
+    let tried: Vec<&str> = KILLED.iter().map(|&(name, ..)| name).collect();
     let declared: Vec<&str> = entry.mutants.iter().map(|s| s.name).collect();
     assert_eq!(tried, declared, "each has its campaign");
     let mut late = Vec::new();
-    let all = CONVICTED.iter().chain(CONVICTED_PACKED).chain(CONVICTED_CLWB);
+    let all = KILLED.iter().chain(KILLED_PACKED).chain(KILLED_CLWB);
     for &(name, settings, points_max) in all {
         let mutant = entry.mutant(name).expect("it was just compared");
         let points = points_to_violation("fwb", mutant, settings);
@@ -729,7 +729,7 @@ fn every_mutant_is_killed() {
 fn without_a_mutant_the_same_campaigns_find_no_violation_and_reach_every_cover_point() {
     let cover_points = find("fwb").expect("registered").cover_points;
     let mut reached = vec![0; cover_points.len()];
-    let rows = CONVICTED.iter().chain(CONVICTED_PACKED).chain(CONVICTED_CLWB);
+    let rows = KILLED.iter().chain(KILLED_PACKED).chain(KILLED_CLWB);
     let settings: BTreeSet<&str> = rows.map(|&(_, settings, _)| settings).collect();
     for settings in settings {
         for seed in SEEDS {

@@ -361,7 +361,7 @@ const CHURNING: Campaign = Campaign {
 
 /// Claims `hoop-gc-crash-safe`, `hoop-atomic-commit`, `hoop-recovery-algorithm`.
 #[test]
-fn no_crash_point_breaks_a_promise_and_every_corner_is_reached() {
+fn no_crash_point_breaks_a_promise_and_every_cover_point_is_reached() {
     let design = find("hoop").expect("registered");
     let mut cover_points = vec![0; design.cover_points.len()];
     for campaign in [CRAMPED, CONTROLLERS, CHURNING] {

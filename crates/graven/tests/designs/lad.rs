@@ -16,7 +16,7 @@ use graven::sim::{SimError, Simulation};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// Crashes on the way at random cycles, recovers twice, judges; panics at the first broken guarantee.
+/// Crashes on the way at random cycles, recovers twice, checks; panics at the first broken guarantee.
 fn crash_on_the_way(mut simulation: Simulation, what: &str, seed: u64) -> Statistics {
     graven::lab::checker::attach(&mut simulation);
     let mut random = Pcg64::seed_from_u64(seed);

@@ -263,7 +263,7 @@ struct Milestones {
     acknowledged: Vec<u64>,
 }
 
-/// Tells it, from one action to the next.
+/// Records them, action by action.
 struct MilestoneObserver {
     milestones: Milestones,
     blocks: Vec<String>,

@@ -1,5 +1,5 @@
 //! What a run, or schedules one after the other, came to: what was checked and covered, and each violation with its
-//! story.
+//! timeline.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use graven_base::memory::Addr;
 use graven_machine::design::{DesignInfo, Guarantee};
 use graven_machine::registry::Registry;
 
-/// A violation with its story.
+/// A violation with what led to it.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What was broken, in the shrunk program if there is one.
+    /// What was broken, in the minimised program if there is one.
     pub violation: Violation,
     /// What led to it.
     pub timeline: Timeline,
@@ -147,7 +147,7 @@ pub fn guarantee_text(guarantee: Guarantee) -> &'static str {
     }
 }
 
-/// The story of a program's violation.
+/// The violation of a program, and its timeline.
 ///
 /// # Errors
 /// Whatever does not exist or fit.
@@ -157,18 +157,18 @@ pub fn replayed_timeline(
     design: &'static DesignInfo,
 ) -> Result<Option<(Violation, Timeline)>, LitmusError> {
     let case = Case::new(registry, litmus, design)?;
-    let Ok(mut told) = case.traced() else { return Ok(None) };
-    if told.violations.is_empty() {
+    let Ok(mut outcome) = case.traced() else { return Ok(None) };
+    if outcome.violations.is_empty() {
         return Ok(None);
     }
-    let violation = told.violations.remove(0);
+    let violation = outcome.violations.remove(0);
     let name = |addr: Addr| case.layout().name(addr).map(str::to_owned);
-    let timeline = timeline_of(&told.trace, &violation, &name);
+    let timeline = timeline_of(&outcome.trace, &violation, &name);
     Ok(Some((violation, timeline)))
 }
 
 /// Without a program to replay, what is known is its end.
-pub(super) fn untold(violation: &Violation) -> Timeline {
+pub(super) fn timeline_without_program(violation: &Violation) -> Timeline {
     timeline_of(&[], violation, &|_| None)
 }
 

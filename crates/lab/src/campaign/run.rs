@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::report::{Finding, Report, as_claimed, replayed_timeline, untold};
+use super::report::{Finding, Report, as_claimed, replayed_timeline, timeline_without_program};
 use crate::explorer::{CrashRun, Thoroughness, Violation};
 use crate::litmus::{CrashAt, Litmus};
 use crate::minimise::minimise_observed;
@@ -56,7 +56,7 @@ impl<'r> RunCampaign<'r> {
                 None
             };
             report.findings.push(finding.unwrap_or_else(|| Finding {
-                timeline: untold(violation),
+                timeline: timeline_without_program(violation),
                 violation: violation.clone(),
                 replay: None,
                 seed: None,

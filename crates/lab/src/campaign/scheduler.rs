@@ -351,8 +351,8 @@ impl<'r> AdversaryCampaign<'r> {
         self.chunk_ended.notify_all();
     }
 
-    /// Waits until it has ended, but not longer than this, and tells what has happened meanwhile. What is told once are
-    /// the reports that have grown; at first those that it goes on from.
+    /// Waits until it has ended, but not longer than this, and returns what has happened meanwhile: the reports that
+    /// have grown since the last call; at first those that it goes on from.
     ///
     /// # Panics
     /// An invariant is broken.

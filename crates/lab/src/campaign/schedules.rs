@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::report::{Finding, Report, as_claimed, replayed_timeline, untold};
+use super::report::{Finding, Report, as_claimed, replayed_timeline, timeline_without_program};
 use super::request::Chunk;
 use crate::adversary::schedule;
 use crate::case::{Case, LitmusError};
@@ -147,7 +147,7 @@ impl<'r> Schedules<'r> {
         replay.title = format!("{}, reduced", replay.title);
         let (violation, timeline) = match replayed_timeline(self.registry, &replay, self.design) {
             Ok(Some(told)) => told,
-            _ => (violation.clone(), untold(&violation)),
+            _ => (violation.clone(), timeline_without_program(&violation)),
         };
         let replay = Some(as_claimed(self.registry, replay, self.design));
         Ok(Finding { violation, timeline, replay, seed: Some(seed) })

@@ -58,7 +58,7 @@ impl CrashRun {
         Ok(CrashRun { simulation, how, seed: spec.seed, keeps_trace: false })
     }
 
-    /// Records all trace events, for [`Outcome::story`].
+    /// Records all trace events, for [`Outcome::trace`].
     pub fn traced(mut self) -> CrashRun {
         self.keeps_trace = true;
         self.simulation.keep_notes();

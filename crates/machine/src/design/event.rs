@@ -1,4 +1,4 @@
-//! What happens in a design, for those who count, cover and narrate it.
+//! What happens in a design, for those who count, cover and trace it.
 //!
 //! A design's protocol says what happened, in one line ([`Port::emit`](super::Port::emit)); what is counted of it, which
 //! cover points it reaches and what a timeline says of it stands in one place, [`DesignEvent::observe`].

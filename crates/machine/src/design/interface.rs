@@ -109,7 +109,7 @@ pub trait Design: Sized + 'static {
     type Read: Copy + Debug + 'static;
     /// What a timer was set for.
     type Timer: Copy + Debug + 'static;
-    /// What happens in the design that is counted, covered and narrated.
+    /// What happens in the design that is counted, covered and traced.
     type Event: DesignEvent;
 
     /// Called once, when the machine is ready and populated.

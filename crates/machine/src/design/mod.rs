@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `interface` | the hooks, and what they answer |
 //! | `port` | what a design may do to the machine |
-//! | `event` | what happens in a design, for those who count, cover and narrate it |
+//! | `event` | what happens in a design, for those who count, cover and trace it |
 //! | `info` | a design as users name it; what it is built for; what it guarantees |
 //! | `mutants` | single-point changes for the worse |
 //! | `code` | instructions that designs put into threads |

@@ -286,7 +286,7 @@ impl<'a, D: Design> Port<'a, D> {
         self.machine.durable_state_changed();
     }
 
-    /// Something happened that is counted, covered or narrated.
+    /// Something happened that is counted, covered or traced.
     #[inline]
     pub fn emit(&mut self, event: D::Event) {
         event.observe(&mut Observation::new(self.machine, &mut self.pending.counters));
