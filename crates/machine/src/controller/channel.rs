@@ -443,9 +443,10 @@ impl Channel {
     /// The on-PM buffer has taken, spilled or dropped parts of a media line.
     fn buffer_changed(&mut self, media_line: u64) {
         let buffer = self.buffer.as_ref().expect("it has changed");
-        let of_line = |line: &u64| line / LINES_PER_MEDIA_LINE as u64 == media_line;
-        self.reads.buffer_changed(buffer, of_line);
-        self.writes.buffer_changed(buffer, of_line);
+        let first = media_line * LINES_PER_MEDIA_LINE as u64;
+        let lines = first..first + LINES_PER_MEDIA_LINE as u64;
+        self.reads.buffer_changed(buffer, lines.clone());
+        self.writes.buffer_changed(buffer, lines);
     }
 
     /// A read's data has arrived.

@@ -265,7 +265,14 @@ impl MemorySystem {
     }
 
     /// Ordered writes became durable: what was held back for them may go on, in any channel.
+    #[inline]
     fn admit_ordered(&mut self) {
+        if self.shared.durability.order_moved {
+            self.admit_in_all_channels();
+        }
+    }
+
+    fn admit_in_all_channels(&mut self) {
         while std::mem::take(&mut self.shared.durability.order_moved) {
             for channel in &mut self.channels[..self.pm_channels] {
                 channel.admit(&mut self.shared);

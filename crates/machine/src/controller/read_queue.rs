@@ -1,10 +1,11 @@
 //! The read queue of a channel, and the reads that wait for a place in it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use graven_base::memory::{LineAddr, WordMask};
 
-use crate::device::PmBuffer;
+use crate::device::{LineIndex, PmBuffer};
 use crate::request::{Place, Read};
 
 /// A read in the queue, or waiting for it.
@@ -25,8 +26,8 @@ pub struct QueuedRead {
 pub struct ReadQueue {
     entries: usize,
     reads: Vec<QueuedRead>,
-    /// Their line numbers, for a fast search.
-    lines: Vec<u64>,
+    /// Their line numbers.
+    lines: LineIndex,
     /// Per bank, the queued reads.
     of_bank: Vec<u32>,
     /// How many of them the on-PM buffer serves.
@@ -40,7 +41,7 @@ impl ReadQueue {
         ReadQueue {
             entries,
             reads: Vec::with_capacity(entries),
-            lines: Vec::with_capacity(entries),
+            lines: LineIndex::with_capacity(entries),
             of_bank: vec![0; banks],
             buffered: 0,
             waiting: VecDeque::new(),
@@ -112,17 +113,21 @@ impl ReadQueue {
         self.lines.remove(index);
         self.of_bank[read.place.bank as usize] -= 1;
         self.buffered -= usize::from(read.buffered);
-        assert_eq!(self.reads.len(), self.lines.len(), "each read has its line among the lines");
+        assert_eq!(
+            self.reads.len(),
+            self.lines.numbers().len(),
+            "each read has its line among the lines"
+        );
         read
     }
 
-    /// The on-PM buffer has taken, spilled or dropped parts of a media line, to which `of_line` assigns lines.
-    pub fn buffer_changed(&mut self, buffer: &PmBuffer, of_line: impl Fn(&u64) -> bool) {
-        // All of them are compared, which needs no branches: mostly there is none.
-        if !self.lines.iter().fold(false, |any, line| any | of_line(line)) {
+    /// The on-PM buffer has taken, spilled or dropped parts of a media line, which has these lines.
+    #[inline]
+    pub fn buffer_changed(&mut self, buffer: &PmBuffer, lines: Range<u64>) {
+        if !self.lines.may_have_any(lines.clone()) {
             return;
         }
-        for read in self.reads.iter_mut().filter(|r| of_line(&r.read.line.0)) {
+        for read in self.reads.iter_mut().filter(|r| lines.contains(&r.read.line.0)) {
             self.buffered -= usize::from(read.buffered);
             read.buffered = serves(buffer, read.read.line);
             self.buffered += usize::from(read.buffered);

@@ -5,10 +5,11 @@
 //! held back.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use graven_base::memory::{LineAddr, WordMask};
 
-use crate::device::{PmBuffer, position};
+use crate::device::{LineIndex, PmBuffer};
 use crate::media::overlay;
 use crate::request::{Place, Write};
 
@@ -48,8 +49,8 @@ pub struct WriteQueue {
     entries: usize,
     /// Places in order of acceptance.
     places: Vec<QueuedWrite>,
-    /// Their line numbers, for a fast search.
-    lines: Vec<u64>,
+    /// Their line numbers.
+    lines: LineIndex,
     writes: slab::Slab<Write>,
     /// Per bank, the queued writes that have not been given to it.
     of_bank: Vec<u32>,
@@ -64,7 +65,7 @@ impl WriteQueue {
         WriteQueue {
             entries,
             places: Vec::with_capacity(entries),
-            lines: Vec::with_capacity(entries),
+            lines: LineIndex::with_capacity(entries),
             writes: slab::Slab::with_capacity(entries),
             of_bank: vec![0; banks],
             buffered: 0,
@@ -122,26 +123,25 @@ impl WriteQueue {
     /// Whether an older write of the line of a place is queued.
     #[inline]
     pub fn has_older(&self, index: usize) -> bool {
-        let (older, newer) = self.lines.split_at(index);
-        position(older, newer[0]).is_some()
+        self.lines.has_before(index)
     }
 
     /// Queued writes of a line, oldest first.
     pub fn of_line(&self, line: LineAddr) -> impl Iterator<Item = &Write> {
-        let first = position(&self.lines, line.0).unwrap_or(self.places.len());
+        let first = self.lines.position(line.0).unwrap_or(self.places.len());
         self.places[first..].iter().filter(move |w| w.line == line).map(|w| self.write(w))
     }
 
     /// The newest queued write of a line that has not been given to a bank.
     pub fn newest_unissued(&self, line: LineAddr) -> Option<usize> {
-        let first = position(&self.lines, line.0)?;
+        let first = self.lines.position(line.0)?;
         let newest = self.places[first..].iter().rposition(|w| w.line == line && !w.issued)?;
         Some(first + newest)
     }
 
     /// The newest queued write of a line.
     pub fn newest_mut(&mut self, line: LineAddr) -> Option<&mut Write> {
-        let newest = self.lines.iter().rposition(|&l| l == line.0)?;
+        let newest = self.lines.last_position(line.0)?;
         Some(&mut self.writes[self.places[newest].slot as usize])
     }
 
@@ -193,17 +193,21 @@ impl WriteQueue {
         self.lines.remove(index);
         self.buffered -= usize::from(place.buffered);
         self.of_bank[place.bank as usize] -= u32::from(!place.issued);
-        assert_eq!(self.places.len(), self.lines.len(), "each write has its line among the lines");
+        assert_eq!(
+            self.places.len(),
+            self.lines.numbers().len(),
+            "each write has its line among the lines"
+        );
         (self.writes.remove(place.slot as usize), place)
     }
 
-    /// The on-PM buffer has taken, spilled or dropped parts of a media line, to which `of_line` assigns lines.
-    pub fn buffer_changed(&mut self, buffer: &PmBuffer, of_line: impl Fn(&u64) -> bool) {
-        // All of them are compared, which needs no branches: mostly there is none.
-        if !self.lines.iter().fold(false, |any, line| any | of_line(line)) {
+    /// The on-PM buffer has taken, spilled or dropped parts of a media line, which has these lines.
+    #[inline]
+    pub fn buffer_changed(&mut self, buffer: &PmBuffer, lines: Range<u64>) {
+        if !self.lines.may_have_any(lines.clone()) {
             return;
         }
-        for place in self.places.iter_mut().filter(|w| of_line(&w.line.0)) {
+        for place in self.places.iter_mut().filter(|w| lines.contains(&w.line.0)) {
             self.buffered -= usize::from(place.buffered);
             place.buffered = buffer.holds(place.line);
             self.buffered += usize::from(place.buffered);

@@ -8,6 +8,10 @@
 //! write programs the cells before its bank is free again. Without a buffer each write goes to the
 //! media as the 64 B line that it is.
 
+mod line_index;
+
+pub use line_index::LineIndex;
+
 use crate::config::{CoreConfig, DramConfig, PmConfig};
 use crate::media::{Effort, PmCells, overlay};
 use crate::request::{Place, Write, WriteClass};
@@ -224,19 +228,6 @@ struct Spill {
     effort: Effort,
 }
 
-/// The first place of a number, without a branch per element.
-#[inline]
-pub(super) fn position(numbers: &[u64], wanted: u64) -> Option<usize> {
-    const STEP: usize = 16;
-    for (step, chunk) in numbers.chunks(STEP).enumerate() {
-        if chunk.iter().fold(false, |found, &n| found | (n == wanted)) {
-            let within = chunk.iter().position(|&n| n == wanted).expect("just seen");
-            return Some(step * STEP + within);
-        }
-    }
-    None
-}
-
 /// What the scheduler looks at, apart from the data, so that it fits into few lines of the host's cache.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -251,8 +242,8 @@ struct Slot {
 pub struct PmBuffer {
     lines: Vec<Option<BufferLine>>,
     slots: Vec<Slot>,
-    /// Media line numbers by slot (u64::MAX: empty), for a fast search.
-    index: Vec<u64>,
+    /// Media line numbers by slot.
+    index: LineIndex,
     occupied: usize,
     /// Lines that are being spilled.
     spilling: usize,
@@ -269,7 +260,7 @@ impl PmBuffer {
         Self {
             lines: vec![None; n],
             slots: vec![Slot { bank: 0, waits: false, last_use: 0 }; n],
-            index: vec![u64::MAX; n],
+            index: LineIndex::of_empty_places(n),
             occupied: 0,
             spilling: 0,
             waiting: vec![0; banks],
@@ -281,7 +272,7 @@ impl PmBuffer {
     #[inline]
     fn find(&self, line: LineAddr) -> Option<usize> {
         let media_line = line.0 / LINES_PER_MEDIA_LINE as u64;
-        position(&self.index, media_line)
+        self.index.position(media_line)
     }
 
     /// Whether the media line of a line has a slot: then a write to it is taken even when all are taken.
@@ -306,14 +297,15 @@ impl PmBuffer {
                 slot
             }
             None => {
-                let slot =
-                    position(&self.index, u64::MAX).expect("a full buffer is given what it holds");
+                let slot = self.index.empty_position();
+                let slot = slot.expect("a full buffer is given what it holds");
+                let media_line = line.0 / LINES_PER_MEDIA_LINE as u64;
                 self.occupied += 1;
                 self.waiting[place.bank as usize] += 1;
                 self.slots[slot] = Slot { bank: place.bank, waits: true, last_use: 0 };
-                self.index[slot] = line.0 / LINES_PER_MEDIA_LINE as u64;
+                self.index.set(slot, media_line);
                 self.lines[slot] = Some(BufferLine {
-                    media_line: self.index[slot],
+                    media_line,
                     masks: [0; LINES_PER_MEDIA_LINE],
                     data: [[0; WORDS_PER_LINE]; LINES_PER_MEDIA_LINE],
                     codings: [Codings::FPC; LINES_PER_MEDIA_LINE],
@@ -433,7 +425,7 @@ impl PmBuffer {
         self.spilling -= 1;
         if entry.again.iter().all(|&m| m == 0) {
             self.lines[slot as usize] = None;
-            self.index[slot as usize] = u64::MAX;
+            self.index.set(slot as usize, LineIndex::EMPTY);
             self.occupied -= 1;
         } else {
             entry.masks = std::mem::take(&mut entry.again);

@@ -3,13 +3,12 @@
 //! The loop always takes what is earliest: an event, or the thread whose next instruction issues
 //! first (ties: events first, then the lower thread). Hooks of the design are called at the instant of
 //! the action; notices of the memory are delivered before anything else happens.
-
 //!
 //! | file | what |
 //! |---|---|
 //! | `spec`, `error` | what to simulate; why it ended without a result |
 //! | `run` | the simulation, its loop, and what memory and design have to say |
-//! | `threads`, `locks` | the state of a hardware thread; locks |
+//! | `threads`, `ready`, `locks` | the state of a hardware thread; when each goes on; locks |
 //! | `operations` | instructions, loads, transactions, locks |
 //! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
@@ -31,6 +30,7 @@ mod locks;
 mod observer;
 mod operations;
 mod persistence;
+mod ready;
 mod record;
 mod run;
 mod software;

@@ -20,7 +20,7 @@ impl Simulation {
         let State::Blocked(cause, since) = t.state else { return };
         t.state = State::Ready;
         t.pipeline.wait_until(at);
-        self.ready_at[thread] = t.pipeline.time;
+        self.ready.set(thread, t.pipeline.time);
         let waited = t.pipeline.time - since;
         self.woken = true;
         self.count_stall(cause, waited);

@@ -8,6 +8,7 @@ use super::disturb::Signals;
 use super::error::SimError;
 use super::locks::Locks;
 use super::observer::{NoObserver, Observer, TransactionObserver};
+use super::ready::{Earliest, ReadyTimes};
 use super::spec::Spec;
 use super::threads::{Cause, Fill, Head, State, Thread};
 use crate::caches::hierarchy::Eviction;
@@ -45,9 +46,8 @@ pub struct Simulation {
     pub(super) design: Box<dyn Plug>,
     pub(super) machine: Machine,
     pub(super) threads: Vec<Thread>,
-    /// Per thread, when its next instruction issues; [`NEVER`] while it cannot. Kept apart from the
-    /// threads because it is scanned at every turn.
-    pub(super) ready_at: Vec<Cycle>,
+    /// Kept apart from the threads because they are looked at between any two actions.
+    pub(super) ready: ReadyTimes,
     pub(super) fills: slab::Slab<Fill>,
     pub(super) mshrs_max: u32,
     pub(super) mshrs_used: Vec<u32>,
@@ -106,7 +106,7 @@ impl Simulation {
             design,
             machine,
             threads,
-            ready_at: vec![0; spec.threads as usize],
+            ready: ReadyTimes::new(spec.threads as usize),
             fills: slab::Slab::new(),
             misread: None,
             mshrs_max: core.mshrs,
@@ -250,7 +250,7 @@ impl Simulation {
                 self.look_at_control()?;
             }
             let event_at = self.machine.memory.shared.events.next_at();
-            let (first, thread_at, second) = self.earliest_threads();
+            let Earliest { thread, at: thread_at, next_at } = self.ready.earliest();
             if thread_at == NEVER {
                 if self.threads.iter().all(|t| t.state == State::Finished) {
                     return Ok(true);
@@ -264,27 +264,13 @@ impl Simulation {
             }
             if thread_at < event_at {
                 self.fruitless_timers = 0;
-                actions += self.run_thread(first, second.min(limit.saturating_add(1)), observer)?;
+                actions +=
+                    self.run_thread(thread, next_at.min(limit.saturating_add(1)), observer)?;
             } else {
                 self.handle_event();
                 observer.after_action(self);
             }
         }
-    }
-
-    /// The thread with the earliest next instruction, when that is, and when the next after it comes.
-    #[inline]
-    pub(super) fn earliest_threads(&self) -> (usize, Cycle, Cycle) {
-        let (mut first, mut first_at, mut second_at) = (0, NEVER, NEVER);
-        for (thread, &at) in self.ready_at.iter().enumerate() {
-            if at < first_at {
-                second_at = first_at;
-                (first, first_at) = (thread, at);
-            } else if at < second_at {
-                second_at = at;
-            }
-        }
-        (first, first_at, second_at)
     }
 
     /// Runs one thread while nothing else is earlier; returns how many operations that were.
@@ -303,7 +289,7 @@ impl Simulation {
             self.settle(observer)?;
             let t = &self.threads[thread];
             let at = if t.state == State::Ready { t.pipeline.time } else { NEVER };
-            self.ready_at[thread] = at;
+            self.ready.set(thread, at);
             if self.woken
                 || at >= until
                 || self.machine.memory.shared.events.next_at() <= at
@@ -449,7 +435,7 @@ impl Simulation {
         let from = t.pipeline.time.max(now);
         t.pipeline.wait_until(from + cycles);
         if t.state == State::Ready {
-            self.ready_at[thread] = t.pipeline.time;
+            self.ready.set(thread, t.pipeline.time);
             self.woken = true;
         }
         let c = self.machine.count();
