@@ -1,0 +1,258 @@
+//! The on-PM write-combining buffer of a channel.
+
+use graven_base::codecs::Codings;
+use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_base::time::Cycle;
+
+use super::LINES_PER_MEDIA_LINE;
+use super::bank::Bank;
+use super::line_index::LineIndex;
+use super::programming::programmed;
+use super::timing::{EnergyModel, Timing};
+use crate::media::{Effort, PmCells, overlay};
+use crate::request::{Place, Write, WriteClass};
+use crate::stats::Stats;
+
+/// One 256 B line of the on-PM buffer.
+#[derive(Clone, Debug)]
+struct BufferLine {
+    /// Number of the media line (address / 256).
+    media_line: u64,
+    masks: [WordMask; LINES_PER_MEDIA_LINE],
+    data: [LineData; LINES_PER_MEDIA_LINE],
+    codings: [Codings; LINES_PER_MEDIA_LINE],
+    class: WriteClass,
+    place: Place,
+    /// What is being programmed, if a spill is under way.
+    spilling: Option<Spill>,
+    /// Words written since the spill began.
+    again: [WordMask; LINES_PER_MEDIA_LINE],
+}
+
+/// A line that is being spilled.
+#[derive(Clone, Debug)]
+struct Spill {
+    masks: [WordMask; LINES_PER_MEDIA_LINE],
+    data: [LineData; LINES_PER_MEDIA_LINE],
+    class: WriteClass,
+    effort: Effort,
+}
+
+/// What the scheduler looks at, apart from the data, so that it fits into few lines of the host's cache.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    bank: u32,
+    /// Occupied, and no spill is under way.
+    waits: bool,
+    last_use: u64,
+}
+
+/// The on-PM write-combining buffer of one channel.
+#[derive(Clone, Debug)]
+pub struct PmBuffer {
+    lines: Vec<Option<BufferLine>>,
+    slots: Vec<Slot>,
+    /// Media line numbers by slot.
+    index: LineIndex,
+    occupied: usize,
+    /// Lines that are being spilled.
+    spilling: usize,
+    /// Per bank, the lines that are not.
+    waiting: Vec<u32>,
+    clean_target: usize,
+    clock: u64,
+}
+
+impl PmBuffer {
+    /// A buffer of `lines` lines that starts to spill above `spill_percent` of them, before `banks` banks.
+    pub fn new(lines: u32, spill_percent: u32, banks: usize) -> Self {
+        let n = lines as usize;
+        Self {
+            lines: vec![None; n],
+            slots: vec![Slot { bank: 0, waits: false, last_use: 0 }; n],
+            index: LineIndex::of_empty_places(n),
+            occupied: 0,
+            spilling: 0,
+            waiting: vec![0; banks],
+            clean_target: (n * spill_percent as usize / 100).min(n - 1),
+            clock: 0,
+        }
+    }
+
+    #[inline]
+    fn find(&self, line: LineAddr) -> Option<usize> {
+        let media_line = line.0 / LINES_PER_MEDIA_LINE as u64;
+        self.index.position(media_line)
+    }
+
+    /// Whether the media line of a line has a slot: then a write to it is taken even when all are taken.
+    pub fn holds(&self, line: LineAddr) -> bool {
+        self.find(line).is_some()
+    }
+
+    /// Whether every slot is taken.
+    pub fn is_full(&self) -> bool {
+        self.occupied == self.lines.len()
+    }
+
+    /// Takes a write, which is durable from then on.
+    pub fn write(&mut self, write: &Write, place: Place, energy: &EnergyModel, stats: &mut Stats) {
+        let Write { line, mask, class, .. } = *write;
+        stats.write_energy.add_bits(energy.row_write, u64::from(mask.count_ones()) * 64);
+        self.clock += 1;
+        let part = line.0 as usize % LINES_PER_MEDIA_LINE;
+        let slot = match self.find(line) {
+            Some(slot) => {
+                stats.counters.pm_buffer_write_hits += 1;
+                slot
+            }
+            None => {
+                let slot = self.index.empty_position();
+                let slot = slot.expect("a full buffer is given what it holds");
+                let media_line = line.0 / LINES_PER_MEDIA_LINE as u64;
+                self.occupied += 1;
+                self.waiting[place.bank as usize] += 1;
+                self.slots[slot] = Slot { bank: place.bank, waits: true, last_use: 0 };
+                self.index.set(slot, media_line);
+                self.lines[slot] = Some(BufferLine {
+                    media_line,
+                    masks: [0; LINES_PER_MEDIA_LINE],
+                    data: [[0; WORDS_PER_LINE]; LINES_PER_MEDIA_LINE],
+                    codings: [Codings::FPC; LINES_PER_MEDIA_LINE],
+                    class,
+                    place,
+                    spilling: None,
+                    again: [0; LINES_PER_MEDIA_LINE],
+                });
+                slot
+            }
+        };
+        let entry = self.lines[slot].as_mut().expect("an indexed slot is occupied");
+        overlay(&mut entry.data[part], &write.data, mask);
+        entry.codings[part].overlay(&write.codings, mask);
+        entry.masks[part] |= mask;
+        self.slots[slot].last_use = self.clock;
+        if entry.spilling.is_some() && entry.again.iter().all(|&m| m == 0) {
+            entry.class = class;
+        } else {
+            entry.class = entry.class.min(class);
+        }
+        if entry.spilling.is_some() {
+            entry.again[part] |= mask;
+        }
+    }
+
+    /// Lays the buffered words of a line over `content`; returns which words the buffer had.
+    pub fn overlay(&self, line: LineAddr, content: &mut LineData) -> WordMask {
+        let Some(slot) = self.find(line) else { return 0 };
+        let entry = self.lines[slot].as_ref().expect("an indexed slot is occupied");
+        let part = line.0 as usize % LINES_PER_MEDIA_LINE;
+        overlay(content, &entry.data[part], entry.masks[part]);
+        entry.masks[part]
+    }
+
+    /// Which words of a line the buffer has.
+    pub fn mask(&self, line: LineAddr) -> WordMask {
+        self.find(line).map_or(0, |slot| {
+            let entry = self.lines[slot].as_ref().expect("an indexed slot is occupied");
+            entry.masks[line.0 as usize % LINES_PER_MEDIA_LINE]
+        })
+    }
+
+    /// Starts to spill the least recently written line whose bank is free, if the buffer holds more
+    /// than it should. `avoid(bank)`: a read waits for that bank. Returns the slot and when it is done.
+    pub fn spill(
+        &mut self,
+        now: Cycle,
+        banks: &mut [Bank],
+        avoid: impl Fn(u32) -> bool,
+        (media, cells): (&Image, &mut PmCells),
+        (timing, energy): (&Timing, &EnergyModel),
+        stats: &mut Stats,
+    ) -> Option<(u32, Cycle)> {
+        if !self.has_too_much() {
+            return None;
+        }
+        let urgent = self.is_full();
+        let may = |bank: u32| banks[bank as usize].free_at <= now && (urgent || !avoid(bank));
+        let some = |(bank, &lines): (usize, &u32)| lines > 0 && may(bank as u32);
+        if !self.waiting.iter().enumerate().any(some) {
+            return None;
+        }
+        let (slot, _) = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.waits && may(s.bank))
+            .min_by_key(|(_, s)| s.last_use)?;
+        self.slots[slot].waits = false;
+        self.waiting[self.slots[slot].bank as usize] -= 1;
+        self.spilling += 1;
+        let entry = self.lines[slot].as_mut().expect("a waiting slot is occupied");
+        let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
+        let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
+        // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
+        let written = (0..LINES_PER_MEDIA_LINE).filter(|&i| entry.masks[i] != 0);
+        let program = |i: usize| {
+            let line = LineAddr(first.0 + i as u64);
+            cells.program(media, line, entry.masks[i], &entry.data[i], &entry.codings[i])
+        };
+        let effort = written.map(program).fold(Effort::default(), Effort::and);
+        let (masks, data, class) = (entry.masks, entry.data, entry.class);
+        entry.spilling = Some(Spill { masks, data, class, effort });
+        stats.counters.pm_buffer_spills += 1;
+        let bank = &mut banks[entry.place.bank as usize];
+        if partial {
+            stats.counters.pm_buffer_read_modify_writes += 1;
+            bank.count_fetch(entry.place.row, energy, stats);
+        }
+        let done = bank.write(entry.place.row, now, partial, effort.latency, timing);
+        Some((slot as u32, done))
+    }
+
+    /// When a bank that a spill waits for becomes free: the earliest, if the buffer has too much.
+    pub fn spill_wake(&self, banks: &[Bank]) -> Option<Cycle> {
+        if !self.has_too_much() {
+            return None;
+        }
+        let waited_for = banks.iter().zip(&self.waiting).filter(|(_, lines)| **lines > 0);
+        waited_for.map(|(bank, _)| bank.free_at).min()
+    }
+
+    /// Whether more lines wait than may stay.
+    fn has_too_much(&self) -> bool {
+        self.occupied - self.spilling > self.clean_target
+    }
+
+    /// A spill has reached the cells: updates the media and frees the line, unless it was written
+    /// again meanwhile. Returns the number of the media line.
+    pub fn spill_done(&mut self, slot: u32, media: &mut Image, stats: &mut Stats) -> u64 {
+        let entry = self.lines[slot as usize].as_mut().expect("a spilling slot is occupied");
+        let media_line = entry.media_line;
+        let first = media_line * LINES_PER_MEDIA_LINE as u64;
+        let Spill { masks, data, class, effort } = entry.spilling.take().expect("it was under way");
+        programmed(media, LineAddr(first), (&masks, &data), class, &effort, stats);
+        self.spilling -= 1;
+        if entry.again.iter().all(|&m| m == 0) {
+            self.lines[slot as usize] = None;
+            self.index.set(slot as usize, LineIndex::EMPTY);
+            self.occupied -= 1;
+        } else {
+            entry.masks = std::mem::take(&mut entry.again);
+            let slot = &mut self.slots[slot as usize];
+            slot.waits = true;
+            self.waiting[slot.bank as usize] += 1;
+        }
+        media_line
+    }
+
+    /// Everything in the buffer, in a fixed order: what a power failure finds there.
+    pub fn contents(&self) -> impl Iterator<Item = (LineAddr, WordMask, &LineData)> {
+        self.lines.iter().flatten().flat_map(|entry| {
+            (0..LINES_PER_MEDIA_LINE).filter(|&i| entry.masks[i] != 0).map(|i| {
+                let line = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64 + i as u64);
+                (line, entry.masks[i], &entry.data[i])
+            })
+        })
+    }
+}

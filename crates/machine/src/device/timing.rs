@@ -1,0 +1,70 @@
+//! How long the accesses of a device take, and what they cost.
+
+use graven_base::stats::Energy;
+use graven_base::time::{Cycle, cycles};
+
+use crate::config::{CoreConfig, DramConfig, PmConfig};
+
+/// Timing of a memory device, in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Reading from an open row.
+    pub row_hit: Cycle,
+    /// Reading with the row closed.
+    pub read: Cycle,
+    /// Closing another row first.
+    pub precharge: Cycle,
+    /// Write recovery of volatile cells; those of PM have the latency of their programming.
+    pub write: Cycle,
+    /// The data bus, per line.
+    pub burst: Cycle,
+    /// An access to the on-PM buffer.
+    pub buffer: Cycle,
+}
+
+impl Timing {
+    /// Of the PM.
+    pub fn pm(pm: &PmConfig, core: &CoreConfig) -> Timing {
+        let t = |ns| cycles(ns, core.frequency_mhz);
+        Timing {
+            row_hit: t(pm.row_hit_ns),
+            read: t(pm.read_ns),
+            precharge: t(pm.precharge_ns),
+            write: 0,
+            burst: t(pm.burst_ns).max(1),
+            buffer: t(pm.buffer_ns),
+        }
+    }
+
+    /// Of the DRAM.
+    pub fn dram(dram: &DramConfig, core: &CoreConfig) -> Timing {
+        let t = |ns| cycles(ns, core.frequency_mhz);
+        Timing {
+            row_hit: t(dram.row_hit_ns),
+            read: t(dram.read_ns),
+            precharge: t(dram.precharge_ns),
+            write: t(dram.write_ns),
+            burst: t(dram.burst_ns).max(1),
+            buffer: 0,
+        }
+    }
+}
+
+/// Energy per bit of each kind of access.
+#[derive(Clone, Copy, Debug)]
+pub struct EnergyModel {
+    pub(super) row_read: Energy,
+    pub(super) row_write: Energy,
+    pub(super) array_read: Energy,
+}
+
+impl EnergyModel {
+    /// The configured energies.
+    pub fn new(pm: &PmConfig) -> Self {
+        Self {
+            row_read: Energy::per_bit(pm.row_read_pj_per_bit),
+            row_write: Energy::per_bit(pm.row_write_pj_per_bit),
+            array_read: Energy::per_bit(pm.array_read_pj_per_bit),
+        }
+    }
+}
