@@ -37,9 +37,9 @@ test: install ## What every edit runs: all designs, workloads and commands; 8 mi
 	$(CARGO_TEST) --release
 	$(PYTEST) -m "not long" python/tests
 
-test-all: test ## The longer tests too, and all again with checks of overflow; 30 minutes on two cores
+test-all: test ## The longer tests too, and simulations with checks of overflow; 35 minutes on two cores
 	$(CARGO_TEST) --release --tests -- --ignored
-	$(CARGO_TEST)
+	cargo test --locked --package graven --tests
 	$(PYTEST) --numprocesses 0 -m long python/tests
 	$(PYTEST) tests/recorded
 	$(MAKE) examples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 from conftest import HERE, _command
@@ -33,6 +34,14 @@ def test_a_notebook_was_run_and_speaks_of_no_machine(name):
     assert counts == list(range(1, len(cells) + 1))
     assert "/home/" not in text
     assert "/work/" not in text
+
+
+@pytest.mark.parametrize("name", ["proteus", "skip-list"])
+def test_the_lock_file_of_a_crate_is_current(name):
+    """It lists the crates of this checkout, too, whose dependencies change."""
+    command = ["cargo", "metadata", "--locked", "--format-version", "1"]
+    done = subprocess.run(command, cwd=EXAMPLES / name, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("kind", "name"), [("design", "proteus"), ("workload", "skip-list")])
