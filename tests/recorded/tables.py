@@ -111,7 +111,7 @@ BUSY: dict[str, Settings] = {
     "silo": {"silo.log_buffer_entries": "8", "silo.log_bytes_per_thread": "16 KB"},
     "software_log": {"software_log.log_bytes_per_thread": "16 KB"},
 }
-"""With which designs of a section do all that they do, early: logs wrap around, work accumulates."""
+"""With which designs of a section do all that they do, early: logs wrap, work accumulates."""
 
 CONTENDED: Settings = {"workload.sharing": "shared", "workload.distribution": "zipf"}
 """So that threads meet each other."""
