@@ -71,7 +71,7 @@ format: install ## Format all sources
 	$(BIN)/ruff check --fix .
 
 bench: ## Measure the simulator's speed
-	cargo bench --locked --workspace
+	cargo bench --locked --package graven-benches
 
 campaigns: install ## What takes hours: mutants, full sizes of all papers, the adversary; each goes on where it was
 	$(BIN)/python -m tests.campaigns.kills
