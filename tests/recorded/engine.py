@@ -57,12 +57,12 @@ def run_campaign(spec: Json) -> Json:
 
 
 def adversary_campaign(spec: Json) -> Json:
-    """Judges schedules of the adversary."""
+    """Crashes schedules of the adversary."""
     return _run(_engine.Campaign("adversary", json.dumps(spec)))
 
 
 def litmus_campaign(spec: Json) -> Json:
-    """Judges a litmus program."""
+    """Runs a litmus program and crashes it."""
     return _run(_engine.Campaign("litmus", json.dumps(spec)))
 
 
