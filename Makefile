@@ -15,7 +15,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
-.PHONY: help install dev demo test test-all test-rust test-python examples recorded browser lint format bench campaigns soak clean
+.PHONY: help install dev demo prepare test test-all examples recorded browser lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
@@ -32,6 +32,9 @@ dev: $(REQUIREMENTS) ## Build it for development: seconds from an edit to a run,
 
 demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html
+
+prepare: ## Compile the tests of `make test`, and run nothing
+	$(CARGO_TEST) --release --no-run --quiet
 
 test: install ## What every edit runs: all designs, workloads and commands; 8 minutes on two cores
 	$(CARGO_TEST) --release
