@@ -141,11 +141,10 @@ pub fn spec(
     threads: u32,
     transactions: u64,
 ) -> Spec {
-    let mut spec = registry()
-        .spec(config.clone(), design, "array", Some(threads.into()), Some(transactions), 1)
-        .unwrap_or_else(|e| panic!("{e}"));
-    spec.workload = workload;
-    spec
+    let design = registry().find_design(design).unwrap_or_else(|e| panic!("{e}"));
+    let config = design.configured(config.clone());
+    Spec::checked(config, design, workload, Some(threads.into()), transactions, 1)
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A simulation, ready to run.

@@ -17,10 +17,9 @@ use std::cell::RefCell;
 
 use graven_base::config::{Config, ConfigError};
 use graven_base::memory::{Addr, Image};
-use graven_machine::config::validate;
 use graven_machine::design::DesignInfo;
 use graven_machine::program::{Disturbance, Op, Program, Ptr};
-use graven_machine::sim::{CrashOptions, Simulation, Spec};
+use graven_machine::sim::{Simulation, Spec};
 use graven_machine::workload::{BrokenInvariant, Workload, WorkloadInfo};
 
 thread_local! {
@@ -71,11 +70,8 @@ pub fn simulation(
     threads: &[&[Op]],
 ) -> Result<Simulation, ConfigError> {
     let config = design.configured(config.clone());
-    validate(&config)?;
+    let spec = Spec::checked(config, design, &SCRIPT, Some(threads.len() as u64), 1, 0)?;
     OPERATIONS.set(threads.iter().map(|ops| ops.to_vec()).collect());
-    let (workload, threads, crash_options) =
-        (&SCRIPT, threads.len() as u32, CrashOptions::default());
-    let spec = Spec { config, design, workload, threads, transactions: 1, seed: 0, crash_options };
     Simulation::new(&spec)
 }
 
