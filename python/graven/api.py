@@ -16,11 +16,12 @@ from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.campaign import CampaignResult, CrashCampaign, CrashJob, Program, Shares, run_programs
 from graven.catalogue import catalogue
-from graven.comparison import Comparison, metrics_of
+from graven.comparison import Comparison
 from graven.costs import Cost, derive
 from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, matrix
 from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
+from graven.recovery import is_asked, shown, with_recovery
 from graven.reports import AdversaryReport, CrashReport, LitmusReport
 from graven.schedules import AdversaryCampaign, AdversaryRequest
 from graven.selection import Choice
@@ -50,6 +51,7 @@ def run(
     threads: int | None = None,
     transactions: int | None = None,
     seed: int = 1,
+    recovery: int | None = None,
     request_trace: str | PathLike[str] | None = None,
     bank_loads: str | PathLike[str] | None = None,
     settings: Mapping[str, object] | None = None,
@@ -64,6 +66,9 @@ def run(
         threads: Program threads; the machine's cores if not given.
         transactions: Transactions over all threads; 10,000 if not given.
         seed: Seed of everything random.
+        recovery: Power failures, evenly spaced over the run; the recovery after each is timed
+            (statistics `recovery_*`). The keys `recovery.at_cycle` and `recovery.at_percent` place
+            a single one.
         request_trace: A file for the memory requests of the run, in NVMain's format.
         bank_loads: A file for the mean load of every PM bank, interval by interval, as CSV.
         settings: Configuration by `SECTION.KEY`.
@@ -74,7 +79,7 @@ def run(
         SimulationError: the run failed, for example a load that returned stale data.
     """
     trace, loads = (None if path is None else fspath(path) for path in (request_trace, bank_loads))
-    pairs = tuple(setting_texts(settings, overrides).items())
+    pairs = tuple(with_recovery(setting_texts(settings, overrides), recovery).items())
     where = Machine.find(machine)
     job = Job(design, workload, where, threads, transactions, seed, pairs, trace, loads)
     result = Experiment.prepare([job]).run(workers=1)
@@ -91,6 +96,7 @@ def compare(
     transactions: int | None = None,
     seed: int = 1,
     vary: Variations = None,
+    recovery: int | None = None,
     metrics: Names = None,
     jobs: int | None = None,
     observe: Observer | None = None,
@@ -111,6 +117,8 @@ def compare(
         transactions: Transactions over all threads of one simulation; 10,000 if neither is given.
         seed: Seed of everything random.
         vary: Several values of configuration keys; all their combinations are compared.
+        recovery: Power failures, evenly spaced over each run, after which recovery is timed; the
+            time is one of the default metrics then.
         metrics: Names of the statistics that designs are compared by.
         jobs: Simulations at a time; the host's cores if not given.
         observe: Called with the progress several times a second.
@@ -123,7 +131,8 @@ def compare(
         Interrupted: Ctrl-C; its `comparison` holds the simulations that had finished.
     """
     counts = (threads,) if isinstance(threads, int) else threads
-    found, texts = Machine.find(machine), setting_texts(settings, overrides)
+    found = Machine.find(machine)
+    texts = with_recovery(setting_texts(settings, overrides), recovery)
     choice = choose(
         designs,
         workloads,
@@ -134,7 +143,8 @@ def compare(
         transactions=transactions,
         metrics=metrics,
     )
-    shown = metrics_of(choice.metrics)
+    varied = [item.key for item in choice.vary]
+    metrics_shown = shown(choice.metrics, asked=is_asked(texts, varied, found))
     plan = matrix(
         choice.designs,
         choice.workloads,
@@ -146,7 +156,7 @@ def compare(
         vary=choice.vary,
     )
     result = Experiment.prepare(plan).run(workers=jobs, observe=observe)
-    comparison = Comparison(result.records, choice.baseline, shown)
+    comparison = Comparison(result.records, choice.baseline, metrics_shown)
     _raise_unless_whole(result, comparison)
     return comparison
 

@@ -9,7 +9,7 @@ import pytest
 from graven import ConfigError
 from graven.catalogue import Parameter
 from graven.papers import files, measures, plan, rules, verdicts
-from graven.papers.reproduction import Reproduction, Results
+from graven.papers.reproduction import Reproduction, Results, Tried
 from graven.records import Record
 
 EXPERIMENTS = """
@@ -17,7 +17,21 @@ title = "A paper"
 machine = "silo"
 
 [open]
-"pm.write_ns" = { values = ["300"], why = "no table says" }
+"pm.buffer_ns" = { values = ["20.0"], why = "no table says" }
+
+[questions.time]
+asks = "How long does a write take?"
+default = "150 ns"
+quote = "150 ns"
+where = "Table II"
+
+[readings.other]
+question = "time"
+what = "300 ns"
+quote = "300 ns"
+where = "§5"
+set = { "pm.write_ns" = 300 }
+experiments = ["one"]
 
 [[experiment]]
 id = "one"
@@ -42,7 +56,6 @@ designs = ["base", "fwb", "silo"]
 workloads = ["hash"]
 threads = [8]
 transactions = 100
-open = []
 """
 
 THROUGHPUT = {
@@ -51,7 +64,7 @@ THROUGHPUT = {
     ("two", "hash"): {"base": 1.0, "fwb": 2.0, "silo": 8.0},
 }
 FASTER = {("one", "array"): {"base": 1.0, "fwb": 3.0, "silo": 12.0}}
-"""With the other value of what is open."""
+"""Under the reading."""
 
 
 def records(study, numbers):
@@ -67,14 +80,15 @@ def records(study, numbers):
 def assessed(answer, value="1.0"):
     claim = f'[[claim]]\nid = "silo-x"\nwhere = "x"\nsays = "x"\nvalue = {value}\nanswer = {answer}'
     paper = files.parse("silo", EXPERIMENTS, claim)
-    found = {
-        name: Results(study, {plan.AS_ASSUMED: records(name, THROUGHPUT)}, 0)
-        for name, study in paper.studies.items()
-    }
-    other = {**found["one"].records, "other": records("one", {**THROUGHPUT, **FASTER})}
-    found["one"] = Results(paper.studies["one"], other, 0)
-    wanted = plan.Wanted(paper, quick=False)
-    return verdicts.verdicts(Reproduction(wanted, found))[0]
+    wanted = plan.Wanted(paper, quick=False, readings="all")
+    numbers = {plan.DEFAULT: THROUGHPUT, "other": {**THROUGHPUT, **FASTER}}
+    found = {}
+    for item in wanted.alternatives():
+        of_study = found.setdefault(item.study.id, (item.study, item.jobs, {}))
+        made = records(item.study.id, numbers[item.name])
+        of_study[2][item.name] = Tried(item.kind, made, (), item.changed, item.metrics)
+    results = {name: Results(*one) for name, one in found.items()}
+    return verdicts.verdicts(Reproduction(wanted, results))[0]
 
 
 PART_OF_NONE = '[[experiment.part]]\nworkloads = ["hash"]'
@@ -137,6 +151,7 @@ def test_several_parts_are_as_good_as_the_worst():
         '"two things"',
     )
     assert found.verdict == rules.CONTRADICTED
+    assert found.tried_text == "no reading bears on it"
     assert found.ours.startswith("eight: 8.00 × (met within 10%); order: base")
     assert found.ratio is None
     assert len(found.claim.measures) == 3
@@ -165,18 +180,18 @@ def test_keys_of_one_workload_come_before_those_of_all():
     paper = files.parse("silo", EXPERIMENTS, "")
     jobs = {
         (item.name, job.workload): dict(job.settings)
-        for item in plan.Wanted(paper, quick=False).alternatives()
+        for item in plan.Wanted(paper, quick=False, readings="all").alternatives()
         for job in item.jobs
     }
-    assert jobs[plan.AS_ASSUMED, "array"] == {"workload.footprint_bytes": "16 MB"}
+    assert jobs[plan.DEFAULT, "array"] == {"workload.footprint_bytes": "16 MB"}
     small = {"workload.footprint_bytes": "1 MB", "workload.element_bytes": "8 B"}
-    assert jobs[plan.AS_ASSUMED, "btree"] == small
-    assert jobs["pm.write_ns = 300", "btree"] == small | {"pm.write_ns": "300"}
+    assert jobs[plan.DEFAULT, "btree"] == small
+    assert jobs["other", "btree"] == small | {"pm.write_ns": "300"}
     quick = plan.Wanted(paper, quick=True).alternatives()
     assert all(not job.settings for job in quick[0].jobs)
 
 
-def test_what_is_open_in_one_design_is_tried_with_that_design(monkeypatch):
+def test_a_key_of_one_design_is_read_by_that_design_alone(monkeypatch):
     known = plan.catalogue()
     own = Parameter("pm.write_ns", "", "ns", "", "150")
     designs = tuple(
@@ -185,9 +200,11 @@ def test_what_is_open_in_one_design_is_tried_with_that_design(monkeypatch):
     )
     monkeypatch.setattr(plan, "catalogue", lambda: dataclasses.replace(known, designs=designs))
     paper = files.parse("silo", EXPERIMENTS, "")
-    tried = next(a for a in plan.Wanted(paper, quick=False).alternatives() if "=" in a.name)
+    default, tried = plan.alternatives(paper, paper.studies["one"])
     found = {job.design: dict(job.settings).get("pm.write_ns") for job in tried.jobs}
     assert found == {"base": None, "fwb": "300", "silo": None}
+    assert {job.design for job in tried.changed} == {"fwb"}
+    assert len(set(tried.jobs) - set(default.jobs)) == 2 * 3, "two workloads, three seeds"
 
 
 def test_a_part_may_have_fewer_transactions():
@@ -208,6 +225,7 @@ def test_what_is_not_met_and_has_no_reason_is_named():
     bad = assessed(f'{{ experiment = "one", {THE}, order = ["silo", "base"] }}')
     good = assessed(f'{{ experiment = "one", {THE}, order = ["base", "silo"] }}')
     assert (bad.verdict, good.verdict) == (rules.CONTRADICTED, rules.MET)
+    assert (bad.tried_text, bad.interval) == ("1 of 1 readings tried", "holds in 0 of 1 others")
     explained = dataclasses.replace(bad, why="The stand-in knows no better.")
     assert verdicts.unexplained([bad, good, explained]) == [bad]
 

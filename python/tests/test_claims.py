@@ -7,12 +7,14 @@ or is about something else.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import documents
+from conftest import ENVIRONMENT, documents
 
 from graven.papers.measures import same
 
@@ -79,7 +81,7 @@ def test_what_is_contradicted_has_what_is_so_and_why():
 
 @pytest.mark.parametrize(("_paper", "claim"), _answered_by("test"))
 def test_the_tests_exist_and_name_the_claim(_paper, claim):
-    assert set(claim["answer"]) <= {"test", "verdict", "ours"}
+    assert set(claim["answer"]) <= {"test", "verdict", "ours", "about"}
     assert claim["answer"]["test"], "which"
     for name in claim["answer"]["test"]:
         file, function = name.split("::")
@@ -158,3 +160,52 @@ def test_a_test_is_told_from_what_is_none():
     text = "#[test]\nfn one() {}\nfn two() {}\n    #[test]\n    /// `b`\n    fn three(x: u8) {}\n"
     tests = [name for name in ("one", "two", "three", "four") if _is_test(text, name)]
     assert tests == ["one", "three"]
+
+
+def _readings(paper):
+    text = (ROOT / "papers" / paper / "experiments.toml").read_text(encoding="utf-8")
+    found = tomllib.loads(text)
+    return found.get("questions", {}), found.get("readings", {})
+
+
+@pytest.mark.parametrize("paper", NUMBERS)
+def test_a_reading_quotes_a_sentence_that_is_not_the_default_ones(paper):
+    questions, readings = _readings(paper)
+    assert readings
+    for name, reading in readings.items():
+        assert len(reading["quote"]) > 10, name
+        assert re.match(r"§[IV]+|Table |Algorithm |Fig\. ", reading["where"]), name
+        question = questions[reading["question"]]
+        assert question["asks"].endswith("?"), name
+        assert question.get("quote") != reading["quote"], name
+
+
+ALTERNATIVES = """
+from graven.papers.files import papers
+from graven.papers.plan import EVERYTHING, Wanted
+for name, paper in papers().items():
+    for quick in (False, True):
+        bears = set()
+        for item in Wanted(paper, quick, readings=EVERYTHING).alternatives():
+            for job in {(j.design, j.workload): j for j in item.jobs}.values():
+                job.simulation()
+            if item.changed or item.metrics:
+                bears.add(item.name)
+        if not quick:
+            idle = [reading for reading in paper.readings if reading not in bears]
+            assert not idle, f"{name}: what the machine has already, or no experiment's: {idle}"
+"""
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("real_engine")
+def test_the_engine_takes_what_readings_and_open_keys_set(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", ALTERNATIVES],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -142,7 +142,18 @@ def test_memory_names_the_line_that_it_cannot_read(graven, tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    ["compare", "run", "crash", "litmus", "list", "memory", "reproduce", "cost", "trace"],
+    [
+        "compare",
+        "run",
+        "crash",
+        "litmus",
+        "list",
+        "memory",
+        "reproduce",
+        "explain",
+        "cost",
+        "trace",
+    ],
 )
 def test_every_command_has_help_with_examples(graven, command):
     done = graven(command, "--help")

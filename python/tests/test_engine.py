@@ -270,3 +270,43 @@ def test_cost_is_derived_from_the_parameters(real):
     done = real("cost", "silo", "--set", "l2.bytes=384 KB")
     assert done.returncode == 2
     assert "l2.bytes" in done.stderr
+
+
+RECOVERY = ("recovery_ms", "recovery_ms_max", "recovery_bytes_read", "recovery_bytes_written")
+
+
+def test_recovery_is_timed_if_it_is_asked_for(real):
+    run = ("run", "--design", "base", "--workload", "array", *QUICK, "--format", "json")
+    [plain] = documents(real(*run).stdout)
+    [timed] = documents(real(*run, "--recovery", "3").stdout)
+    assert not any(name.startswith("recovery_") for name in plain["stats"])
+    assert timed["stats"]["recovery_failures"] == 3
+    assert all(timed["stats"][name] > 0 for name in RECOVERY)
+    assert timed["stats"]["recovery_ms"] <= timed["stats"]["recovery_ms_max"]
+    # The run itself is the same, and so is a recovery after one failure of one's own choice.
+    assert {**timed["stats"], **plain["stats"]} == timed["stats"]
+    half = documents(real(*run, "--recovery", "1").stdout)
+    at = documents(real(*run, "--set", "recovery.at_percent=50").stdout)
+    assert half[0]["stats"]["recovery_ms"] == at[0]["stats"]["recovery_ms"]
+
+
+def test_a_comparison_has_a_column_for_recovery(real):
+    compare = ("compare", *PAIR, *QUICK, "--no-report")
+    assert "Recovery time" not in real(*compare).stdout
+    assert "Recovery time" in real(*compare, "--recovery", "2").stdout
+    missing = real(*compare, "--metrics", "recovery_ms")
+    assert missing.returncode == 2
+    assert "`recovery_ms` is there only if recovery is timed" in missing.stderr
+    twice = real(*compare, "--recovery", "2", "--set", "recovery.at_cycle=100")
+    assert twice.returncode == 2
+    assert "recovery.at_cycle = 100 is set" in twice.stderr
+
+
+def test_a_replay_of_a_trace_times_the_same_recovery(real):
+    run = ("--design", "fwb", "--workload", "array", *QUICK, "--set", "recovery.points=2")
+    recorded = real("trace", "record", "t.gvt", *run, "--format", "json")
+    assert recorded.returncode == 0, recorded.stderr
+    [first] = documents(recorded.stdout)
+    [again] = documents(real("trace", "replay", "t.gvt", "--format", "json").stdout)
+    assert first["stats"] == again["stats"]
+    assert first["stats"]["recovery_ms"] > 0

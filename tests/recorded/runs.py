@@ -1,7 +1,7 @@
 """The runs that are recorded, by group.
 
 A run is what `kinds.perform` takes, under an id that no other run has. The list follows from the
-tables, from the sabotages that the engine's catalogue names, and from the programs in `litmus/`.
+tables, from the mutants that the engine's catalogue names, and from the programs in `litmus/`.
 A check does not come here: it takes the specs as they were recorded.
 """
 
@@ -262,7 +262,7 @@ def _crash(
         "transactions": transactions,
         "seed": 1,
         "set": settings,
-        "sabotage": None,
+        "mutant": None,
         "every": 1,
         "torn_every": 1,
         "in_flight_every": 4,
@@ -270,14 +270,14 @@ def _crash(
         "recovery_depth": 2,
         "structures_every": 64,
         "garbage": False,
-        "convictions": 1,
+        "violations": 1,
         **more,
     }
 
 
 def _crashes() -> Iterator[Run]:
-    """Every design crashed everywhere on several workloads, also with two of its sabotages."""
-    sabotages = _sabotages()
+    """Every design crashed everywhere on several workloads, also with two of its mutants."""
+    mutants = _mutants()
     for design in DESIGNS:
         fits = {**_fit(design), "pm.log_region_bytes": "4 MB"}
         busy = {**fits, **_busy(design)}
@@ -305,7 +305,7 @@ def _crashes() -> Iterator[Run]:
                 threads=2,
                 recovery_depth=3,
                 structures_every=8,
-                convictions=2,
+                violations=2,
             ),
             "sps": _crash(
                 design,
@@ -326,14 +326,14 @@ def _crashes() -> Iterator[Run]:
         }
         for workload, spec in specs.items():
             yield Run(_name("crashes", design, workload), "run-campaign", spec)
-        for sabotage in sabotages.get(design, [])[:2]:
-            spec = {**specs["hash"], "sabotage": sabotage}
-            yield Run(_name("crashes", design, "hash", sabotage), "run-campaign", spec)
+        for mutant in mutants.get(design, [])[:2]:
+            spec = {**specs["hash"], "mutant": mutant}
+            yield Run(_name("crashes", design, "hash", mutant), "run-campaign", spec)
 
 
-def _sabotages() -> dict[str, list[str]]:
+def _mutants() -> dict[str, list[str]]:
     return {
-        design["name"]: [sabotage["name"] for sabotage in design["sabotages"]]
+        design["name"]: [mutant["name"] for mutant in design["mutants"]]
         for design in engine.catalogue()["designs"]
     }
 
@@ -342,10 +342,10 @@ def _adversary_spec(design: str, seeds: int, **more: Json) -> Json:
     return {
         "design": design,
         "set": [],
-        "sabotage": None,
+        "mutant": None,
         "first_seed": 1,
         "seeds": seeds,
-        "convictions": 1,
+        "violations": 1,
         **more,
     }
 
@@ -354,19 +354,19 @@ def _adversary() -> Iterator[Run]:
     """Every design against the adversary, as it draws, and on one machine with other seeds."""
     for design in DESIGNS:
         for first in (1, 201):
-            spec = _adversary_spec(design, 200, first_seed=first, convictions=3)
+            spec = _adversary_spec(design, 200, first_seed=first, violations=3)
             yield Run(_name("adversary", design, f"drawn-{first}"), "adversary-campaign", spec)
         fixed = [["controller.adr", "false"], ["core.model", "out-of-order"]]
         spec = _adversary_spec(design, 60, first_seed=100_001, set=fixed)
         yield Run(_name("adversary", design, "fixed"), "adversary-campaign", spec)
 
 
-def _sabotaged() -> Iterator[Run]:
-    """Every sabotage of every design against the adversary."""
-    for design, sabotages in _sabotages().items():
-        for sabotage in sabotages:
-            spec = _adversary_spec(design, 40, sabotage=sabotage)
-            yield Run(_name("sabotages", design, sabotage), "adversary-campaign", spec)
+def _with_mutants() -> Iterator[Run]:
+    """Every mutant of every design against the adversary."""
+    for design, mutants in _mutants().items():
+        for mutant in mutants:
+            spec = _adversary_spec(design, 40, mutant=mutant)
+            yield Run(_name("mutants", design, mutant), "adversary-campaign", spec)
 
 
 def _litmus(programs: Path = LITMUS) -> Iterator[Run]:
@@ -385,7 +385,7 @@ def _litmus(programs: Path = LITMUS) -> Iterator[Run]:
         "unknown-step": (f"{head}A = 1\n\nthread\n  jump A\n", []),
         "unknown-design": (program, ["nothing"]),
         "unknown-key": (program.replace("A = 1", "set pm.nothing = 1\nA = 1", 1), ["silo"]),
-        "unknown-sabotage": (program.replace("A = 1", "sabotage nothing\nA = 1", 1), ["silo"]),
+        "unknown-mutant": (program.replace("A = 1", "mutant nothing\nA = 1", 1), ["silo"]),
     }
     for name, (text, designs) in texts.items():
         spec = {"file": "given.litmus", "text": text, "designs": designs}
@@ -523,10 +523,10 @@ def _others() -> Iterator[Run]:
     }
     for name, spec in {**sensible, **wrong}.items():
         yield Run(_name("others", name), "simulation", spec)
-    unknown = _adversary_spec("silo", 1, sabotage="nothing")
-    yield Run("others/unknown-sabotage", "adversary-campaign", unknown)
-    free = _adversary_spec("ideal", 1, sabotage="nothing")
-    yield Run("others/no-sabotages", "adversary-campaign", free)
+    unknown = _adversary_spec("silo", 1, mutant="nothing")
+    yield Run("others/unknown-mutant", "adversary-campaign", unknown)
+    free = _adversary_spec("ideal", 1, mutant="nothing")
+    yield Run("others/no-mutants", "adversary-campaign", free)
     spec = {"design": "silo", "machine": None, "set": [["silo.nothing", "1"]]}
     yield Run("others/cost-unknown-key", "cost", spec)
 
@@ -543,5 +543,5 @@ GROUPS: dict[str, Callable[[], Iterator[Run]]] = {
     "keys": _keys,
     "crashes": _crashes,
     "adversary": _adversary,
-    "sabotages": _sabotaged,
+    "mutants": _with_mutants,
 }

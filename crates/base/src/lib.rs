@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `memory` | addresses, words, lines, byte images |
 //! | `surviving` | the bytes that a power failure leaves, and what recovery writes to them |
+//! | `recovery_steps` | what each thread of a recovery does, step by step |
 //! | `time`, `ids`, `thread_set` | cycles; numbers of threads and transactions; sets of threads |
 //! | `config` | typed sections of parameters, each declared once |
 //! | `stats` | declarations of statistics, distributions, energies |
@@ -17,6 +18,7 @@ pub mod control;
 pub mod cost;
 pub mod ids;
 pub mod memory;
+pub mod recovery_steps;
 pub mod stats;
 pub mod surviving;
 pub mod thread_set;

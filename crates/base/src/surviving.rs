@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask, words_in};
+use crate::recovery_steps::{RecoverySteps, ThreadSteps};
+
+pub use crate::recovery_steps::Work;
 
 /// One word that was written: what it held before and holds now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +19,11 @@ pub struct Written {
 }
 
 /// What a [`Reader`] did.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Used {
     words_read: u64,
     out_of_bounds: Option<Addr>,
+    steps: Option<ThreadSteps>,
 }
 
 /// The bytes that survived, for one of several threads that read them.
@@ -36,6 +40,9 @@ impl Reader<'_> {
     pub fn load(&mut self, addr: Addr) -> u64 {
         self.used.words_read += 1;
         if is_word(addr, self.end) {
+            if let Some(steps) = &mut self.used.steps {
+                steps.load(addr);
+            }
             return self.image.load(addr);
         }
         self.used.out_of_bounds.get_or_insert(addr);
@@ -47,10 +54,48 @@ impl Reader<'_> {
         std::array::from_fn(|word| self.load(line.word(word)))
     }
 
+    /// Addresses come from the newest load from now on ([`SurvivingImage::follow`]).
+    #[inline]
+    pub fn follow(&mut self) {
+        if let Some(steps) = &mut self.used.steps {
+            steps.follow();
+        }
+    }
+
+    /// Addresses are known from now on ([`SurvivingImage::addresses_known`]).
+    #[inline]
+    pub fn addresses_known(&mut self) {
+        if let Some(steps) = &mut self.used.steps {
+            steps.addresses_known();
+        }
+    }
+
+    /// The thread computes ([`SurvivingImage::work`]).
+    #[inline]
+    pub fn work(&mut self, kind: Work, count: u64) {
+        if let Some(steps) = &mut self.used.steps {
+            steps.work(kind, count);
+        }
+    }
+
+    /// Whether steps are kept.
+    pub fn keeps_steps(&self) -> bool {
+        self.used.steps.is_some()
+    }
+
     /// What it did.
-    pub fn used(&self) -> Used {
+    pub fn used(self) -> Used {
         self.used
     }
+}
+
+/// Where a thread of so many begins with its batch: each at another share of it, with a line, so that threads do not go
+/// through the banks in step.
+fn begin(batch: &[(Addr, u64)], thread: usize, threads: usize) -> usize {
+    let at = batch.len() * thread / threads;
+    let before = at.checked_sub(1).map(|before| batch[before].0.line());
+    let same_line = batch[at..].iter().take_while(|(addr, _)| Some(addr.line()) == before);
+    at + same_line.count()
 }
 
 /// Whether an address is that of a word of a PM that ends there (0: nowhere).
@@ -77,6 +122,10 @@ pub struct SurvivingImage {
     out_of_bounds: Option<Addr>,
     /// What is to be said of the writes, each before the write of this number; if it is wanted.
     notes: Option<Vec<(usize, String)>>,
+    /// What recovery does, if it is wanted.
+    steps: Option<Box<RecoverySteps>>,
+    /// Stores go past the caches.
+    bypassing: bool,
 }
 
 impl SurvivingImage {
@@ -113,7 +162,13 @@ impl SurvivingImage {
     #[inline]
     pub fn load(&mut self, addr: Addr) -> u64 {
         self.words_read += 1;
-        if self.is_word(addr) { self.image.load(addr) } else { 0 }
+        if !self.is_word(addr) {
+            return 0;
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.main().load(addr);
+        }
+        self.image.load(addr)
     }
 
     /// The words of a line.
@@ -140,6 +195,9 @@ impl SurvivingImage {
             *left -= 1;
         }
         self.words_written += 1;
+        if let Some(steps) = &mut self.steps {
+            steps.main().store(addr, new, self.bypassing);
+        }
         let old = self.image.store(addr, new);
         if !self.forgets {
             self.journal.push(Written { addr, old, new });
@@ -183,23 +241,104 @@ impl SurvivingImage {
 
     /// For a thread that reads beside others; its accesses are to be reported to [`SurvivingImage::account`].
     pub fn reader(&self) -> Reader<'_> {
-        Reader { image: &self.image, end: self.end, used: Used::default() }
+        let steps = self.steps.as_ref().map(|_| ThreadSteps::default());
+        Reader { image: &self.image, end: self.end, used: Used { steps, ..Used::default() } }
     }
 
-    /// Counts what a reader did.
-    pub fn account(&mut self, used: Used) {
+    /// Counts what a reader did on a thread of this number; 0 is the one that recovery began on. What threads do at the
+    /// same time is put between two barriers ([`SurvivingImage::barrier`]).
+    pub fn account(&mut self, thread: usize, used: Used) {
         self.words_read += used.words_read;
         self.out_of_bounds = self.out_of_bounds.or(used.out_of_bounds);
+        if let (Some(steps), Some(more)) = (&mut self.steps, used.steps) {
+            steps.append(thread, more);
+        }
     }
 
-    /// Writes words on as many threads as there are batches. Each batch is in the order of its addresses, and
-    /// batch `i` of `n` has those of part `i` ([`Image::part_of`]).
+    /// Keeps what recovery does from now on, step by step, for [`SurvivingImage::take_steps`]. It has no influence on
+    /// what is read and written.
+    pub fn keep_steps(&mut self) {
+        self.steps = Some(Box::default());
+    }
+
+    /// The steps of each thread since [`SurvivingImage::keep_steps`], which ends with this; none if it was not called.
+    pub fn take_steps(&mut self) -> Vec<ThreadSteps> {
+        self.steps.take().map(|steps| steps.into_threads()).unwrap_or_default()
+    }
+
+    /// Whether steps are kept.
+    pub fn keeps_steps(&self) -> bool {
+        self.steps.is_some()
+    }
+
+    /// The addresses of what is loaded from now on come from what the newest load has read: the machine waits for it.
+    #[inline]
+    pub fn follow(&mut self) {
+        if let Some(steps) = &mut self.steps {
+            steps.main().follow();
+        }
+    }
+
+    /// Addresses are known without a load from now on, as they are at first: loads overlap as far as the core lets them.
+    #[inline]
+    pub fn addresses_known(&mut self) {
+        if let Some(steps) = &mut self.steps {
+            steps.main().addresses_known();
+        }
+    }
+
+    /// Recovery computes: so many operations of a kind.
+    #[inline]
+    pub fn work(&mut self, kind: Work, count: u64) {
+        if let Some(steps) = &mut self.steps {
+            steps.main().work(kind, count);
+        }
+    }
+
+    /// Recovery sorts so many items: ⌈log2 n⌉ comparisons for each.
+    pub fn work_of_sort(&mut self, items: usize) {
+        let items = items as u64;
+        self.work(Work::Comparison, items * u64::from(items.next_power_of_two().trailing_zeros()));
+    }
+
+    /// What was stored is durable before anything that is stored later (a fence).
+    #[inline]
+    pub fn fence(&mut self) {
+        if let Some(steps) = &mut self.steps {
+            steps.main().fence();
+        }
+    }
+
+    /// Stores go past the caches from now on, or do so no more. Words of lines that are loaded never do.
+    pub fn bypass_caches(&mut self, bypassing: bool) {
+        self.bypassing = bypassing;
+    }
+
+    /// All threads of the recovery wait for each other.
+    pub fn barrier(&mut self) {
+        if let Some(steps) = &mut self.steps {
+            steps.barrier();
+        }
+    }
+
+    /// Writes words on as many threads as there are batches, each of which has its words durable at its end. Where steps are
+    /// kept, each thread begins at another share of its batch. Each batch is
+    /// in the order of its addresses, and batch `i` of `n` has those of part `i` ([`Image::part_of`]).
     pub fn store_parallel(&mut self, batches: &[Vec<(Addr, u64)>]) {
         let mut words = batches.iter().flatten();
         let all_are_words = words.all(|&(addr, _)| self.is_word(addr));
         if batches.len() <= 1 || self.power.is_some() || !all_are_words {
             batches.iter().flatten().for_each(|&(addr, value)| self.store(addr, value));
             return;
+        }
+        if let Some(steps) = &mut self.steps {
+            for (number, batch) in batches.iter().enumerate() {
+                let thread = steps.thread(number);
+                let (later, first) = batch.split_at(begin(batch, number, batches.len()));
+                let words = first.iter().chain(later);
+                words.for_each(|&(addr, value)| thread.store(addr, value, self.bypassing));
+                thread.fence();
+            }
         }
         let old = self.image.store_parallel(batches);
         for (batch, old) in batches.iter().zip(old) {
@@ -290,6 +429,33 @@ impl SurvivingImage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recovery_steps::Step;
+
+    #[test]
+    fn steps_are_those_of_words_that_exist_while_power_lasts() {
+        let mut surviving = SurvivingImage::default();
+        surviving.set_end(Addr(64));
+        surviving.store(Addr(0), 1);
+        surviving.keep_steps();
+        surviving.load(Addr(8));
+        surviving.load(Addr(64));
+        surviving.set_power(Some(1));
+        surviving.bypass_caches(true);
+        surviving.store(Addr(16), 5);
+        surviving.store(Addr(24), 6);
+        surviving.store(Addr(72), 7);
+        surviving.work_of_sort(5);
+        let [thread] = &surviving.take_steps()[..] else { panic!("one thread") };
+        assert_eq!(
+            thread.steps(),
+            [
+                Step::Loads { start: Addr(8), words: 1, origin: 0 },
+                Step::Store { addr: Addr(16), value: 5, bypassing: true },
+                Step::Work { kind: Work::Comparison, count: 15 },
+            ]
+        );
+        assert!(!surviving.keeps_steps() && surviving.take_steps().is_empty());
+    }
 
     #[test]
     fn bytes_at_any_alignment() {
@@ -326,8 +492,24 @@ mod tests {
         let mut reader = several.reader();
         assert_eq!(reader.load_line(LineAddr(0)), [0; 8]);
         let used = reader.used();
-        several.account(used);
+        several.account(0, used);
         assert_eq!(several.words_read(), 8);
+    }
+
+    #[test]
+    fn threads_begin_at_different_shares_of_their_batches_and_at_lines() {
+        let chunk = 256 << 10;
+        let batch = |thread: u64| (0..16).map(|w| (Addr(thread * chunk + w * 8), w)).collect();
+        let mut surviving = SurvivingImage::default();
+        surviving.keep_steps();
+        surviving.store_parallel(&[batch(0), batch(1), batch(2)]);
+        let first = |steps: &ThreadSteps| match steps.steps()[0] {
+            Step::Store { addr, .. } => addr.0 % chunk,
+            _ => panic!("threads store"),
+        };
+        let threads = surviving.take_steps();
+        assert_eq!(threads.iter().map(first).collect::<Vec<_>>(), [0, 64, 0]);
+        assert!(threads.iter().all(|steps| steps.steps().len() == 17));
     }
 
     #[test]

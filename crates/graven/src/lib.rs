@@ -15,14 +15,15 @@ mod presets;
 pub mod script;
 
 pub use graven_base::{
-    VERSION, choice, codecs, control, counters, ids, memory, section, surviving, time,
+    VERSION, choice, codecs, control, counters, ids, memory, recovery_steps, section, surviving,
+    time,
 };
 pub use graven_designs as designs;
 pub use graven_lab as lab;
 pub use graven_machine::registry::{Alias, Preset, Registry};
 pub use graven_machine::{
     caches, clock, controller, cores, cover_points, design, device, machine, media, mutants,
-    program, quantities, registry, request, sim, trace_event, workload,
+    program, quantities, recovery, registry, request, sim, trace_event, workload,
 };
 pub use graven_trace as trace;
 pub use graven_workloads as workloads;

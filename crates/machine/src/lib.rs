@@ -14,6 +14,7 @@
 //! | `clock` | what happens later |
 //! | `machine` | all of it, and the handle through which designs act |
 //! | `sim` | a simulation: threads of a workload on the machine, under one design |
+//! | `recovery` | recovery in simulated time: its steps as programs on the machine |
 //! | `trace_event` | trace events: what happened in a run, for timelines |
 
 pub mod caches;
@@ -27,6 +28,7 @@ pub mod machine;
 pub mod media;
 pub mod program;
 pub mod quantities;
+pub mod recovery;
 pub mod registry;
 pub mod request;
 pub mod sim;

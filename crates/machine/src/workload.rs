@@ -37,6 +37,8 @@ choice! {
         Record = "record",
         /// Text.
         String = "string",
+        /// The same words in every element and every version (MorLog §VI-C of SPS: "the array entries are initialized with the same value").
+        Equal = "equal",
     }
 }
 
@@ -63,6 +65,8 @@ section! {
         remove_percent: u32 = 0, 0..=100, "%";
         /// Elementary operations per transaction.
         operations_per_transaction: u32 = 1, 1..=10_000, "operations";
+        /// Times by which programs execute more instructions between their accesses to memory; those of designs in software stay as they are.
+        compute_scale: f64 = 1.0, 0.01..=1000.0, "";
     }
 }
 

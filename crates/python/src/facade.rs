@@ -6,6 +6,7 @@ use std::io::BufReader;
 
 use graven::config::{Config, validate};
 use graven::cost::Sheet;
+use graven::recovery;
 use graven::sim::{Simulation, Spec};
 use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{Reader, TraceError};
@@ -128,7 +129,10 @@ impl Task for SimulationTask {
         if let Some(recording) = recording {
             recording.finish()?;
         }
-        Ok(simulation.record(digest).to_string())
+        let mut record = simulation.record(digest);
+        let again = || Simulation::new(&self.spec).map_err(Failure::from);
+        recovery::add_to_record(&mut record, &simulation, again, &simulation.control())?;
+        Ok(record.to_string())
     }
 }
 

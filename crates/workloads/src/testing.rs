@@ -168,6 +168,7 @@ fn variants(base: &WorkloadConfig) -> Vec<WorkloadConfig> {
             (8, 8, Distribution::Zipf, ElementKind::Record),
             (64, 64, Distribution::Uniform, ElementKind::Record),
             (256, 256, Distribution::Uniform, ElementKind::String),
+            (128, 128, Distribution::Uniform, ElementKind::Equal),
             (1000, 1000, Distribution::Zipf, ElementKind::Record),
             (1000, 64, Distribution::Uniform, ElementKind::String),
         ] {

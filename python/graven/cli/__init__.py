@@ -18,6 +18,7 @@ from graven.api import Interrupted
 from graven.cli.compare import compare
 from graven.cli.cost import cost
 from graven.cli.crash import crash
+from graven.cli.explain import explain
 from graven.cli.listing import list_
 from graven.cli.litmus import litmus
 from graven.cli.memory import memory
@@ -41,6 +42,7 @@ Examples:
   graven run --design silo --workload btree   one simulation, every statistic
   graven crash --design silo                  power fails everywhere; is every guarantee kept?
   graven reproduce silo --quick               Silo's figures and claims, in minutes
+  graven explain silo-throughput-vs-fwb       what moves one of these claims
   graven cost silo                            its hardware, derived and beside its paper's table
   graven list designs                         what there is to compare
   graven new design my-log                    a crate with a design of your own
@@ -58,6 +60,7 @@ def cli() -> None:
 
 cli.add_command(compare)
 cli.add_command(reproduce)
+cli.add_command(explain)
 cli.add_command(run)
 cli.add_command(crash)
 cli.add_command(litmus)

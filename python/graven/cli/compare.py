@@ -13,10 +13,11 @@ from graven.api import choose, failures_text
 from graven.cli import options
 from graven.cli.tables import print_comparison
 from graven.cli.terminal import complain, note, person_console, refusing, results_console
-from graven.comparison import Comparison, Normalised, metrics_of
+from graven.comparison import Comparison, Normalised
 from graven.experiment import Experiment, Result, matrix
 from graven.machine import Machine
 from graven.progress import Display
+from graven.recovery import is_asked, shown, with_recovery
 
 DEFAULT_REPORT = Path("report.html")
 
@@ -24,7 +25,8 @@ HELP = """Compare designs on workloads, several simulations at a time.
 
 Without options: the designs and the five micro workloads of Silo's paper on the `silo` machine.
 Prints throughput, media writes, bytes written per transaction, mean transaction latency and write
-energy relative to the baseline, and writes report.html, which opens without a network.
+energy relative to the baseline, and writes report.html, which opens without a network. With
+--recovery also the time of recovery after a power failure.
 
 A machine's file may say what is compared on it: designs, workloads, threads, transactions,
 baseline, what is varied, and the statistics that designs are compared by. An option takes the place
@@ -39,6 +41,7 @@ Examples:
   graven compare --vary workload.element_bytes="64 B,4 KB" --vary pm.write_ns=150,300
   graven compare --machine fwb --set pm.write_ns=300 --report slow.html
   graven compare --designs base,silo --metrics throughput_tx_per_s,ipc,pm_energy_pj
+  graven compare --designs base,fwb,lsm,hoop --workloads hash --recovery 4
   graven compare --machine mine.toml --format csv > mine.csv
   graven compare --format json | jq '.[].stats.cycles'
 
@@ -72,6 +75,7 @@ once; what had finished is printed and written all the same, and the exit code i
 @options.seed
 @options.settings
 @options.vary
+@options.recovery
 @click.option(
     "--baseline",
     metavar="DESIGN",
@@ -116,6 +120,7 @@ def compare(
     seed: int,
     settings: dict[str, str],
     vary: dict[str, list[str]] | None,
+    recovery: int | None,
     baseline: str | None,
     metrics: str | None,
     out: Path | None,
@@ -126,6 +131,7 @@ def compare(
 ) -> int:
     """Checks everything, simulates, prints, writes."""
     found = Machine.find(machine)
+    settings = with_recovery(settings, recovery)
     choice = choose(
         designs,
         workloads,
@@ -136,7 +142,8 @@ def compare(
         transactions=transactions,
         metrics=metrics,
     )
-    shown = metrics_of(choice.metrics)
+    varied = [item.key for item in choice.vary]
+    metrics_shown = shown(choice.metrics, asked=is_asked(settings, varied, found))
     if baseline is not None and baseline not in choice.designs:
         compared = ", ".join(choice.designs)
         raise click.UsageError(
@@ -163,7 +170,7 @@ def compare(
 
     with Display(person_console()) as display:
         result = experiment.run(workers=jobs, observe=display)
-    comparison = Comparison(result.records, metrics=shown)
+    comparison = Comparison(result.records, metrics=metrics_shown)
     baseline = baseline or choice.baseline
     if baseline is not None and result.records and baseline not in comparison.designs:
         note(f"no result of the baseline {baseline}; another design takes its place")

@@ -53,6 +53,18 @@ def _settings(
     return found
 
 
+def recovery(command: F) -> F:
+    """`--recovery`."""
+    return click.option(
+        "--recovery",
+        type=click.IntRange(1, 1000),
+        metavar="N",
+        help="Power fails N times, evenly spaced over a run; the recovery after each is timed on "
+        "the machine (recovery_ms and others). It doubles the time that a run takes here. "
+        "recovery.at_cycle and recovery.at_percent, with --set, place a single failure.",
+    )(command)
+
+
 def vary(command: F) -> F:
     """`--vary`."""
     return click.option(

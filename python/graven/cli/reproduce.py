@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
+from rich.table import Table
 from rich.text import Text
 
 from graven import output
 from graven.api import failures_text
+from graven.campaign import CrashJob
 from graven.catalogue import catalogue
 from graven.cli import options
+from graven.cli.claims import print_claims, print_counts
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, person_console, refusing, results_console
-from graven.experiment import host_cores
+from graven.experiment import Job, host_cores
 from graven.figures import ratio, scaled
 from graven.papers.data import Paper
 from graven.papers.drawn import Drawn, Point, drawn
 from graven.papers.files import paper, papers
 from graven.papers.laboratory import findings
-from graven.papers.plan import Wanted, jobs_of
-from graven.papers.reproduction import Reproduction, collect, missing, run
-from graven.papers.rules import VERDICTS
+from graven.papers.plan import READINGS, Wanted, jobs_of
+from graven.papers.reproduction import Reproduction, collect, missing, needed, run
 from graven.papers.store import Store
-from graven.papers.verdicts import Verdict, tally, to_csv, to_json, unexplained, verdicts
+from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
 from graven.progress import Display
 
 DEFAULT_FOLDER = Path("graven-results") / "reproduce"
@@ -34,12 +36,18 @@ HELP = """Reproduce what the papers measured: figures, tables, and every claim.
 
 PAPER is one of silo, morlog, fwb, hoop, lalea, or all; FIGURE one of its figures or tables
 (--list shows them). Runs the simulations, several at a time, draws each figure as the paper does
-with the paper's numbers beside ours, and gives a verdict on every claim. Where a paper leaves a
-parameter open, figures show the interval over the values that are as sensible as the assumed one.
+with the paper's numbers beside ours, and gives a verdict on every claim.
+
+Where a paper's text allows more than one reading, experiments have the default one; --readings
+authors adds the combination that the paper's methodology describes, --readings all each reading
+alone, too. Figures show the interval over what was tried, and a claim that is met under a reading
+only says so. Nothing runs again that does not depend on what a reading sets. `graven explain CLAIM`
+shows what moves one claim.
 
 Results are kept in FOLDER as they come, under the digest of what was simulated: after an interrupt,
 the same command goes on where it was, and figures that share simulations share results. Sizes are
-the papers'; --quick is for minutes, and says less.
+the papers', with three seeds for every number; --quick is for minutes, has one seed, and says
+less.
 
 \b
 Examples:
@@ -48,6 +56,7 @@ Examples:
   graven reproduce silo                        Silo's figures, at the paper's sizes
   graven reproduce silo fig12 --quick          one figure, in the terminal, too
   graven reproduce --claims --quick            the table of claims: paper's value, ours, verdict
+  graven reproduce all --quick --readings all  the same under every reading, within the hour
   graven reproduce morlog --claims --format csv > morlog.csv
 
 Writes FOLDER/quick or FOLDER/full: PAPER.html, its figures as SVG and PNG in PAPER/, and
@@ -60,6 +69,13 @@ interrupt.
 @click.argument("paper_name", metavar="PAPER|all", required=False)
 @click.argument("figures", metavar="[FIGURE...]", nargs=-1)
 @click.option("--quick", is_flag=True, help="Smaller sizes: minutes instead of an hour or two.")
+@click.option(
+    "--readings",
+    type=click.Choice(READINGS),
+    default=READINGS[0],
+    show_default=True,
+    help="Readings of the papers' texts to try beside the default ones.",
+)
 @click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
 @click.option(
@@ -88,6 +104,7 @@ def reproduce(
     paper_name: str | None,
     figures: tuple[str, ...],
     quick: bool,
+    readings: str,
     claims: bool,
     listed: bool,
     stored: bool,
@@ -97,7 +114,7 @@ def reproduce(
 ) -> int:
     """Checks everything, simulates what is not stored, writes and prints."""
     chosen = _papers(paper_name, need=not (claims or listed))
-    wanted = [_wanted(item, figures, quick=quick) for item in chosen]
+    wanted = [_wanted(item, figures, quick=quick, readings=readings) for item in chosen]
     if listed:
         return _list(wanted)
     if form != "table" and not claims:
@@ -109,12 +126,14 @@ def reproduce(
 
     status = 0
     if not stored:
-        status = _run(wanted, store, jobs)
+        status = simulate(needed(wanted), store, jobs)
     found = [collect(item, store) for item in wanted]
     assessed = [verdicts(item) for item in found]
     if not claims:
         _write(found, assessed, store, folder, jobs or host_cores())
     _print(found, assessed, claims=claims, figures=bool(figures), form=form)
+    if form == "table" and quick:
+        note("quick sizes: one seed, so that nothing is known of the spread")
     return status
 
 
@@ -124,12 +143,12 @@ def _papers(name: str | None, *, need: bool) -> list[Paper]:
     return list(papers().values()) if name in (None, "all") else [paper(name)]
 
 
-def _wanted(item: Paper, figures: Sequence[str], *, quick: bool) -> Wanted:
+def _wanted(item: Paper, figures: Sequence[str], *, quick: bool, readings: str) -> Wanted:
     unknown = [name for name in figures if name not in item.figures]
     if unknown:
         known = ", ".join(item.figures)
         raise click.UsageError(f"{item.name} has no figure `{unknown[0]}`; it has {known}")
-    return Wanted(item, quick, tuple(dict.fromkeys(figures)) or None)
+    return Wanted(item, quick, tuple(dict.fromkeys(figures)) or None, readings)
 
 
 def _list(wanted: Sequence[Wanted]) -> int:
@@ -140,7 +159,7 @@ def _list(wanted: Sequence[Wanted]) -> int:
         for column in ("figure", "paper", "what it shows", "simulations"):
             table.add_column(column, justify="right" if column == "simulations" else "left")
         for figure in item.paper.figures.values():
-            one = Wanted(item.paper, item.quick, (figure.id,))
+            one = Wanted(item.paper, item.quick, (figure.id,), item.readings)
             count = len(jobs_of(one.alternatives()))
             table.add_row(figure.id, figure.where, Text(figure.title), f"{count:,}")
         console.print(table)
@@ -148,19 +167,32 @@ def _list(wanted: Sequence[Wanted]) -> int:
             f"{len(jobs_of(item.alternatives())):,} simulations in all, "
             f"{len(item.paper.claims)} claims"
         )
+        if item.paper.readings:
+            console.print(_readings(item.paper))
     return 0
+
+
+def _readings(of: Paper) -> Table:
+    table = plain_table()
+    for column in ("reading", "where", "what it says", "sets"):
+        table.add_column(column, overflow="fold")
+    for reading in of.readings.values():
+        what = f"{reading.what}{' (its authors had it)' if reading.authors else ''}"
+        table.add_row(reading.name, reading.where, Text(what), Text(reading.changes))
+    return table
 
 
 def _check(wanted: Sequence[Wanted], store: Store, out: Path, folder: Path) -> None:
     """Refuses now what could not be written later."""
     out.mkdir(parents=True, exist_ok=True)
-    needed = missing(wanted, store) * output.BYTES_PER_RECORD
-    output.check([folder / "claims.csv"], needed + output.BYTES_PER_REPORT, make=folder)
+    room = missing(wanted, store) * output.BYTES_PER_RECORD
+    output.check([folder / "claims.csv"], room + output.BYTES_PER_REPORT, make=folder)
 
 
-def _run(wanted: Sequence[Wanted], store: Store, jobs: int | None) -> int:
+def simulate(everything: Mapping[str, Job | CrashJob], store: Store, workers: int | None) -> int:
+    """Runs what is not stored, with a display; returns the exit code."""
     with Display(person_console()) as display:
-        ran = run(wanted, store, workers=jobs, observe=display)
+        ran = run(everything, store, workers=workers, observe=display)
     if ran.stored:
         note(f"{ran.stored:,} of {ran.stored + ran.new:,} results were there already")
     for failure in ran.failures:
@@ -212,13 +244,14 @@ def _print(
         table = [verdict for of_paper in assessed for verdict in of_paper]
         sys.stdout.write(to_json(table) if form == "json" else to_csv(table))
         return
+    names = [item.wanted.paper.name for item in found]
     for item, verdict in zip(found, assessed, strict=True):
         if figures:
             for name in item.wanted.figures or ():
                 _print_figure(drawn(item.wanted.paper.figures[name], item))
         if claims:
-            _print_claims(item, verdict)
-    _print_tally(found, assessed)
+            print_claims(item.wanted.paper.title, verdict)
+    print_counts(dict(zip(names, assessed, strict=True)))
     missing = [item.claim.id for verdict in assessed for item in unexplained(verdict)]
     if missing:
         note(f"not met, without a reason in claims.toml: {', '.join(missing)}")
@@ -241,8 +274,8 @@ def _print_figure(item: Drawn) -> None:
             cells = [_cell(point, relative=figure.relative or figure.first) for point in points]
             table.add_row(marked(design, unsafe), *cells)
         console.print(table)
-    if item.open:
-        console.print(f"[low to high]: over {'; '.join(item.open)}", markup=False)
+    if item.over:
+        console.print(f"[low to high]: over {item.over}", markup=False)
     if any(p.printed is not None for panel in item.panels for r in panel.rows.values() for p in r):
         console.print("(paper …): what the paper prints")
     if item.missing:
@@ -259,57 +292,3 @@ def _cell(point: Point, *, relative: bool) -> str:
     if point.printed is not None:
         text += f" (paper {show(point.printed)})"
     return text
-
-
-_STYLES = {
-    "met": "green",
-    "met within 10%": "green",
-    "met within 25%": "green",
-    "direction only": "yellow",
-    "contradicted": "red",
-}
-
-
-def _print_claims(item: Reproduction, assessed: Sequence[Verdict]) -> None:
-    console = results_console()
-    console.print(Text(item.wanted.paper.title, style="bold"))
-    table = plain_table()
-    for column in (
-        "claim",
-        "where",
-        "paper",
-        "ours",
-        "ratio",
-        "verdict",
-        "why, or what answers it",
-    ):
-        table.add_column(column, justify="right" if column == "ratio" else "left", overflow="fold")
-    for verdict in assessed:
-        ours = verdict.ours + (f"\n[{verdict.interval}]" if verdict.interval else "")
-        table.add_row(
-            Text(verdict.claim.id),
-            Text(verdict.claim.where),
-            Text(verdict.paper),
-            Text(ours),
-            "" if verdict.ratio is None else ratio(verdict.ratio),
-            Text(verdict.verdict, style=_STYLES.get(verdict.verdict, "dim")),
-            Text(verdict.why or verdict.how),
-        )
-    console.print(table)
-
-
-def _print_tally(found: Sequence[Reproduction], assessed: Sequence[Sequence[Verdict]]) -> None:
-    table = plain_table()
-    table.add_column("paper")
-    for name in VERDICTS:
-        table.add_column(name, justify="right")
-    table.add_column("claims", justify="right")
-    for item, verdict in zip(found, assessed, strict=True):
-        counts = tally(verdict)
-        cells = [str(counts.get(name, 0)) for name in VERDICTS]
-        table.add_row(item.wanted.paper.name, *cells, str(len(verdict)))
-    if len(found) > 1:
-        counts = tally([verdict for of_paper in assessed for verdict in of_paper])
-        cells = [str(counts.get(name, 0)) for name in VERDICTS]
-        table.add_row("all", *cells, str(sum(map(len, assessed))))
-    results_console().print(table)

@@ -16,6 +16,7 @@ from graven.experiment import Experiment, Job, Result
 from graven.machine import Machine
 from graven.progress import Display
 from graven.records import Record
+from graven.recovery import with_recovery
 
 TRACE_ROOM = 64 << 20
 """Room to ask for before a run that writes its requests; the trace may well take more."""
@@ -27,6 +28,8 @@ Examples:
   graven run --design silo --workload btree
   graven run --design fwb --workload hash --threads 4 --set workload.element_bytes="1 KB"
   graven run --design silo --workload queue --format json
+  graven run --design hoop --workload hash --machine hoop --recovery 4
+  graven run --design fwb --workload hash --set recovery.at_percent=90
   graven run --design base --workload array --request-trace requests.nvt
   graven run --design lalea --workload hash --machine lalea --bank-loads banks.csv
 """
@@ -34,6 +37,7 @@ Examples:
 
 @click.command(help=HELP, short_help="Simulate one design on one workload; every statistic.")
 @options.one_run
+@options.recovery
 @click.option(
     "--request-trace",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -63,6 +67,7 @@ def run(
     transactions: int | None,
     seed: int,
     settings: dict[str, str],
+    recovery: int | None,
     request_trace: Path | None,
     bank_loads: Path | None,
     form: str,
@@ -79,7 +84,7 @@ def run(
         threads,
         transactions,
         seed,
-        tuple(settings.items()),
+        tuple(with_recovery(settings, recovery).items()),
         None if request_trace is None else str(partial[request_trace]),
         None if bank_loads is None else str(partial[bank_loads]),
     )

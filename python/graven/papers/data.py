@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from graven.papers.parts import Part
+from graven.papers.readings import Question, Reading
 from graven.selection import Variation
 
 Printed: TypeAlias = "int | float | str | list[Any] | None"
@@ -23,15 +24,18 @@ FORMS = ("times", "gain", "reduction", "percent", "value", "cases")
 SHAPES = ("rises", "falls", "flat", "peaks", "saturates")
 BOUNDS = ("at most", "at least", "about")
 KINDS = ("bars", "lines", "table")
+ABOUT = ("mechanism", "parameters")
+SEEDS = 3
+"""Seeds of an experiment at its full size, unless it says otherwise; quick sizes have one."""
 
 
 @dataclass(frozen=True)
 class OpenKey:
-    """A parameter that a paper leaves open, and the values that are as sensible as the assumed one.
+    """A parameter that no sentence of a paper decides: a sensitivity, which decides no verdict.
 
     Attributes:
         key: SECTION.KEY.
-        values: Other values, as `--set` takes them.
+        values: Other values than the assumed one, as `--set` takes them.
         why: What makes them sensible.
     """
 
@@ -54,7 +58,9 @@ class Study:
         baseline: The design that figures are relative to.
         settings: Keys that are set, for all simulations alike.
         vary: Keys whose values are combined with each other.
-        open: Keys left open, whose other values are tried one at a time.
+        open: Keys left open, whose other values `graven explain` tries one at a time.
+        seeds: How many seeds each simulation runs with: 1 to that number.
+        readings: Readings that are tried; `None` for all that bear on it.
         quick: What takes the place of the above when there are minutes only.
         parts: Workloads whose keys have values of their own.
     """
@@ -69,12 +75,14 @@ class Study:
     settings: tuple[tuple[str, str], ...]
     vary: tuple[Variation, ...]
     open: tuple[str, ...]
+    seeds: int = SEEDS
+    readings: tuple[str, ...] | None = None
     quick: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()
 
     def sized(self, *, quick: bool) -> Study:
         """The experiment at its full size, or at the one that takes minutes."""
-        own = replace(self, **self.quick) if quick else self
+        own = replace(self, **{"seeds": 1, **self.quick}) if quick else self
         return replace(own, parts=tuple(p.sized(own.workloads, quick=quick) for p in self.parts))
 
 
@@ -194,11 +202,15 @@ class AllAnswer:
 
 @dataclass(frozen=True)
 class TestAnswer:
-    """Tests that hold what is found; `ours` and `verdict` where that is not what is printed."""
+    """Tests that hold what is found; `ours` and `verdict` where that is not what is printed.
+
+    `about` says whether they are about a mechanism, or about parameters and arithmetic.
+    """
 
     tests: tuple[str, ...]
     verdict: str
     ours: str | None
+    about: str = "mechanism"
 
 
 @dataclass(frozen=True)
@@ -283,7 +295,9 @@ class Paper:
         title: Its title and venue.
         machine: The preset that its experiments run on.
         assumed: What was assumed, in sentences.
-        open: Parameters that it leaves open.
+        open: Parameters that it leaves open, and no sentence decides.
+        questions: What its text allows more than one reading of, by name.
+        readings: The readings beside the default ones, by name.
         studies: Its experiments, by id.
         figures: Its figures, by id.
         claims: Its claims.
@@ -294,6 +308,8 @@ class Paper:
     machine: str
     assumed: tuple[str, ...]
     open: Mapping[str, OpenKey]
+    questions: Mapping[str, Question]
+    readings: Mapping[str, Reading]
     studies: Mapping[str, Study]
     figures: Mapping[str, Figure]
     claims: tuple[Claim, ...]

@@ -9,10 +9,13 @@ from typing import Any
 
 from graven.comparison import MEAN
 from graven.figures import caption, exact
+from graven.papers.answers import View
 from graven.papers.data import Claim, Figure, Measure, NumberAnswer, Study
-from graven.papers.measures import coordinates, matching, measured, same
-from graven.papers.plan import AS_ASSUMED
+from graven.papers.measures import coordinates, matching, same
+from graven.papers.needs import needs
+from graven.papers.plan import DEFAULT
 from graven.papers.reproduction import Reproduction, Results
+from graven.papers.samples import Sample
 from graven.records import Value
 
 THREADS, WORKLOAD = "threads", "workload"
@@ -23,8 +26,8 @@ class Point:
     """A number of a figure.
 
     Attributes:
-        value: As assumed; `None` if a result is missing.
-        low: The least over what the paper leaves open.
+        value: By default, the mean over the seeds; `None` if a result is missing.
+        low: The least over the seeds by default and the means under the readings that were tried.
         high: The greatest.
         printed: What the paper prints for it, if it prints a number.
         claim: The claim that says so.
@@ -68,7 +71,7 @@ class Drawn:
         study: The experiment, sized.
         panels: Its parts.
         axis: What the columns are: `workload`, `threads` or a varied key.
-        open: What was left open, and is in the intervals.
+        readings: The alternatives that are in the intervals, beside the seeds.
         missing: Simulations without a result.
     """
 
@@ -76,8 +79,14 @@ class Drawn:
     study: Study
     panels: tuple[Panel, ...]
     axis: str
-    open: tuple[str, ...]
+    readings: tuple[str, ...]
     missing: int
+
+    @property
+    def over(self) -> str:
+        """What the intervals are over, in words; empty if there are none."""
+        seeds = (f"{self.study.seeds} seeds",) if self.study.seeds > 1 else ()
+        return "; ".join((*seeds, *self.readings))
 
 
 def drawn(figure: Figure, found: Reproduction) -> Drawn:
@@ -88,7 +97,7 @@ def drawn(figure: Figure, found: Reproduction) -> Drawn:
     places = _places(figure, results)
     panels = [_panel(figure, results, place, printed) for place in places]
     panels = [panel for panel in panels if panel.columns]
-    others = tuple(name for name in results.records if name != AS_ASSUMED)
+    others = tuple(name for name in results.tried if name != DEFAULT)
     return Drawn(figure, results.study, tuple(panels), axis, others, results.missing)
 
 
@@ -104,13 +113,13 @@ def _is_about(claim: Claim, figure: Figure) -> bool:
 
 def _places(figure: Figure, results: Results) -> list[dict[str, Value]]:
     """The coordinates of each panel: what the figure says, and whatever else has several values."""
-    if not results.assumed:
+    if not results.default.records:
         return []
     study = results.study
     axes = [THREADS, *(item.key for item in study.vary)]
     if figure.kind == "lines" and WORKLOAD in figure.panels:
         axes.insert(0, WORKLOAD)
-    values = {axis: coordinates(results.assumed, axis) for axis in axes if axis != figure.x}
+    values = {axis: coordinates(results.default.records, axis) for axis in axes if axis != figure.x}
     several = [axis for axis in values if len(values[axis]) > 1 or axis == WORKLOAD]
     order = [a for a in figure.panels if a in several]
     order += [a for a in several if a not in order]
@@ -133,7 +142,7 @@ def _panel(
 ) -> Panel:
     axis = figure.x or WORKLOAD
     # Workloads apart may have no results with the panel's values.
-    columns: list[Value] = list(coordinates(matching(results.assumed, place), axis))
+    columns: list[Value] = list(coordinates(matching(results.default.records, place), axis))
     if axis == WORKLOAD and len(columns) > 1:
         columns.append(MEAN)
     rows = {
@@ -174,10 +183,19 @@ def _measure(
 
 
 def _point(measure: Measure, results: Results) -> Point:
-    values = {name: measured(measure, records) for name, records in results.records.items()}
-    known = [value for value in values.values() if value is not None]
-    low, high = (min(known), max(known)) if known else (None, None)
-    return Point(values[AS_ASSUMED], low, high)
+    default = _value(measure, results, DEFAULT)
+    if default is None:
+        return Point(None, None, None)
+    others = [_value(measure, results, name) for name in results.tried if name != DEFAULT]
+    known = [*default.values, *(other.mean for other in others if other is not None)]
+    return Point(default.mean, min(known), max(known))
+
+
+def _value(measure: Measure, results: Results, name: str) -> Sample | None:
+    """The number under one alternative; `None` if a simulation has no result."""
+    if any(needs(measure, job) for job in results.tried[name].missing):
+        return None
+    return View({results.study.id: results}, name).number(measure)
 
 
 def _with_printed(

@@ -18,10 +18,12 @@ from typing import Any
 from graven import _engine
 from graven._engine import ConfigError
 from graven.papers.data import (
+    ABOUT,
     BOUNDS,
     FORMS,
     KINDS,
     MEANS,
+    SEEDS,
     SHAPES,
     SHARES,
     AllAnswer,
@@ -42,7 +44,9 @@ from graven.papers.data import (
     TrendAnswer,
     as_number,
 )
+from graven.papers.measures import expression
 from graven.papers.parts import parts, settings, variations
+from graven.papers.readings import Reading, named, questions, readings
 from graven.papers.toml import Table
 
 FOLDER_VARIABLE = "GRAVEN_PAPERS"
@@ -92,8 +96,11 @@ def parse(name: str, experiments: str, claims: str) -> Paper:
         ConfigError: they are not as agreed; the message says where.
     """
     text = _file(experiments, f"papers/{name}/experiments.toml")
-    opened = {key: _open_key(key, table) for key, table in _named(text.table("open"))}
-    studies = _by_id(text.tables("experiment"), lambda table: _study(table, opened))
+    opened = {key: _open_key(key, table) for key, table in named(text.table("open"))}
+    asked = questions(text.table("questions"))
+    known = readings(text.table("readings"), asked)
+    studies = _by_id(text.tables("experiment"), lambda table: _study(table, opened, known))
+    _check_readings(name, known, studies)
     figures = _by_id(text.tables("figure"), lambda table: _figure(table, studies))
     found = Paper(
         name=name,
@@ -101,6 +108,8 @@ def parse(name: str, experiments: str, claims: str) -> Paper:
         machine=text.text("machine"),
         assumed=text.texts("assumed") or (),
         open=opened,
+        questions=asked,
+        readings=known,
         studies=studies,
         figures=figures,
         claims=(),
@@ -119,10 +128,25 @@ def _file(text: str, name: str) -> Table:
         raise ConfigError(f"{name}: {error}") from None
 
 
-def _named(table: Table | None) -> list[tuple[str, Table]]:
-    if table is None:
-        return []
-    return [(key, Table(value, f"{table.where}, {key}")) for key, value in table.items()]
+def _check_readings(
+    paper_name: str, known: Mapping[str, Reading], studies: Mapping[str, Study]
+) -> None:
+    """Refuses readings of experiments that are not there, or that fix one of their keys."""
+    for reading in known.values():
+        where = f"papers/{paper_name}/experiments.toml, readings, {reading.name}"
+        for old, new in reading.metrics.items():
+            expression(old)
+            expression(new)
+        for name in reading.studies or ():
+            if name not in studies:
+                raise ConfigError(
+                    f"{where}: `experiments`: unknown experiment `{name}`; "
+                    f"known are {', '.join(studies)}"
+                )
+            study = studies[name]
+            fixed = {key for key, _ in study.settings} | {one.key for one in study.vary}
+            for key in sorted(reading.keys & fixed):
+                raise ConfigError(f"{where}: the experiment `{name}` sets or varies `{key}`")
 
 
 def _by_id(tables: Sequence[Table], read: Any) -> dict[str, Any]:  # noqa: ANN401 - any kind
@@ -151,7 +175,18 @@ def _opened(table: Table, known: Mapping[str, OpenKey]) -> tuple[str, ...] | Non
     return tuple(value)
 
 
-def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
+def _tried(table: Table, known: Mapping[str, Reading]) -> tuple[str, ...] | None:
+    value = table.any("readings")
+    if value is None:
+        return None
+    if not isinstance(value, list) or any(name not in known for name in value):
+        raise table.refusal("readings", f"a list of names out of [readings]: {', '.join(known)}")
+    return tuple(value)
+
+
+def _study(
+    table: Table, known: Mapping[str, OpenKey], readings_known: Mapping[str, Reading]
+) -> Study:
     designs, workloads = table.texts("designs"), table.texts("workloads")
     transactions = table.count("transactions")
     if designs is None or workloads is None or transactions is None:
@@ -169,14 +204,21 @@ def _study(table: Table, known: Mapping[str, OpenKey]) -> Study:
         settings=settings(table),
         vary=vary,
         open=tuple(known) if opened is None else opened,
+        seeds=table.count("seeds") or SEEDS,
+        readings=_tried(table, readings_known),
         parts=parts(table, workloads, vary),
     )
     if study.baseline not in designs:
         raise table.refusal("baseline", f"one of {', '.join(designs)}")
-    return replace(study, quick=_quick(table.table("quick"), study, known))
+    return replace(study, quick=_quick(table.table("quick"), study, known, readings_known))
 
 
-def _quick(table: Table | None, study: Study, known: Mapping[str, OpenKey]) -> dict[str, Any]:
+def _quick(
+    table: Table | None,
+    study: Study,
+    known: Mapping[str, OpenKey],
+    readings_known: Mapping[str, Reading],
+) -> dict[str, Any]:
     if table is None:
         return {}
     found: dict[str, Any] = {
@@ -187,6 +229,8 @@ def _quick(table: Table | None, study: Study, known: Mapping[str, OpenKey]) -> d
         "settings": settings(table) if table.has("set") else None,
         "vary": variations(table),
         "open": _opened(table, known),
+        "seeds": table.count("seeds"),
+        "readings": _tried(table, readings_known),
     }
     table.end()
     for key in ("designs", "workloads", "threads"):
@@ -264,7 +308,8 @@ def _claim(table: Table, known: Paper) -> Claim:
 def _answer(table: Table, printed: Printed, known: Paper) -> Answer:
     if table.has("test"):
         verdict = table.choice("verdict", ("met", "contradicted"), "met")
-        return TestAnswer(table.texts("test") or (), verdict, table.optional_text("ours"))
+        about = table.choice("about", ABOUT, ABOUT[0])
+        return TestAnswer(table.texts("test") or (), verdict, table.optional_text("ours"), about)
     if table.has("cost"):
         return CostAnswer(table.text("cost"))
     if table.has("machine"):

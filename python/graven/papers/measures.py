@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from graven.catalogue import catalogue
 from graven.comparison import geometric_mean
 from graven.figures import exact
 from graven.papers.data import SHARES, Measure
+from graven.papers.samples import Sample
 from graven.records import Record, Value
 
 _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
@@ -110,17 +112,76 @@ def coordinates(records: Sequence[Record], axis: str) -> list[Value]:
     return list(dict.fromkeys(coordinate(record, axis) for record in records))
 
 
-def measured(measure: Measure, *experiments: Sequence[Record]) -> float | None:
-    """The number over the results of one or several experiments; `None` if one is missing."""
-    found = [cell for records in experiments for cell in cells(measure, records)]
-    return mean(found, measure.mean)
+def sample(measure: Measure, *experiments: Sequence[Record]) -> Sample | None:
+    """The number over the results of one or several experiments, one value for each seed.
+
+    `None` if a result is missing. A share of cases is one number, over the seeds' means of each.
+    """
+    seeds = sorted({record.seed for records in experiments for record in records})
+    if measure.mean in SHARES:
+        return _share(measure, experiments, seeds)
+    values = []
+    for seed in seeds:
+        of_seed = [[r for r in records if r.seed == seed] for records in experiments]
+        value = mean([v for records in of_seed for _, v in cells(measure, records)], measure.mean)
+        if value is None:
+            return None
+        values.append(value)
+    return Sample(tuple(values)) if values else None
 
 
-def cells(measure: Measure, records: Sequence[Record]) -> list[float | None]:
-    """The numbers that a mean is taken of."""
+def _share(
+    measure: Measure, experiments: Sequence[Sequence[Record]], seeds: Sequence[int]
+) -> Sample | None:
+    """How many of the ratios are above 1, or below it; those within the spread are neither."""
+    cases: dict[tuple[Value, ...], list[float]] = {}
+    for number, records in enumerate(experiments):
+        for seed in seeds:
+            for record, value in cells(measure, [r for r in records if r.seed == seed]):
+                if value is None:
+                    return None
+                place = (number, record.design, record.workload, record.threads)
+                cases.setdefault((*place, *record.varied.values()), []).append(value)
+    sides = [Sample(tuple(values)).against(1.0) for values in cases.values()]
+    if not sides:
+        return None
+    right = sides.count(1 if measure.mean == "above" else -1)
+    return Sample((right / len(sides),), tied=sides.count(0) / len(sides))
+
+
+def by_workload(measure: Measure, *experiments: Sequence[Record]) -> dict[str, float]:
+    """The number of each workload alone, over all seeds; those with nothing missing."""
+    found: dict[str, list[float | None]] = {}
+    for records in experiments:
+        for seed in sorted({record.seed for record in records}):
+            for record, value in cells(measure, [r for r in records if r.seed == seed]):
+                found.setdefault(record.workload, []).append(value)
+    kind = measure.mean if measure.mean in ("geometric", "arithmetic") else "arithmetic"
+    means = {workload: mean(values, kind) for workload, values in found.items()}
+    return {workload: value for workload, value in means.items() if value is not None}
+
+
+def cells(measure: Measure, records: Sequence[Record]) -> list[tuple[Record, float | None]]:
+    """The results that a mean is taken of, of one seed, with the number of each."""
     metric = expression(measure.metric)
-    own = matching(records, {**measure.at, "design": measure.of})
-    return [_cell(metric, measure, record, records) for record in own]
+    near = _near(measure, records)
+    own = matching(near, {**measure.at, "design": measure.of})
+    return [(record, _cell(metric, measure, record, near)) for record in own]
+
+
+def _near(measure: Measure, records: Sequence[Record]) -> Sequence[Record]:
+    """The results of the designs that a measure is of, or is divided by."""
+    over = measure.over.get("design", ())
+    designs = {*measure.of, *([over] if isinstance(over, str) else over)}
+    return [record for record in records if record.design in designs]
+
+
+def renamed(measure: Measure, metrics: Mapping[str, str]) -> Measure:
+    """The same measure of other statistics."""
+    if not metrics:
+        return measure
+    pattern = re.compile(r"\b(" + "|".join(map(re.escape, metrics)) + r")\b")
+    return replace(measure, metric=pattern.sub(lambda m: metrics[m[1]], measure.metric))
 
 
 def _best(records: Sequence[Record]) -> Record:
@@ -166,11 +227,12 @@ def mean(values: Sequence[float | None], kind: str) -> float | None:
 
 def series(
     measure: Measure, along: str, records: Sequence[Record]
-) -> list[tuple[Value, float | None]]:
+) -> list[tuple[Value, Sample | None]]:
     """The number at each value of an axis, in the order of the experiment."""
-    own = matching(records, {**measure.at, "design": measure.of})
+    near = _near(measure, records)
+    own = matching(near, {**measure.at, "design": measure.of})
     return [
-        (value, measured(replace(measure, at={**measure.at, along: value}), records))
+        (value, sample(replace(measure, at={**measure.at, along: value}), near))
         for value in coordinates(own, along)
     ]
 

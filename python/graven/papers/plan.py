@@ -1,37 +1,65 @@
-"""From experiments to simulations.
+"""From experiments to simulations: sizes, seeds, and the alternatives that are tried.
 
-What a paper leaves open is tried with each of its other sensible values, one at a time: an
-experiment is as many matrices of simulations, of which the first is as assumed.
+An experiment is a matrix of simulations under each alternative: the default; each reading of the
+paper's text that bears on it, alone; the readings that its authors had, together; and, where the
+sensitivity of a claim is asked for, each other value of what no sentence decides. Simulations that
+do not depend on what an alternative sets are the default's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from graven.catalogue import catalogue
 from graven.experiment import Job, matrix
 from graven.machine import Machine
 from graven.papers.data import Measure, Paper, Study
-from graven.papers.parts import Part
+from graven.papers.parts import Part, text
+from graven.papers.readings import Reading
 
-AS_ASSUMED = "as assumed"
-"""The alternative in which nothing is but as the machine's file has it."""
+DEFAULT = "default"
+"""The alternative in which every question has its default choice."""
+
+AUTHORS = "as its authors had it"
+"""The alternative with all readings that belong to the methodology that a paper describes."""
+
+BY_DEFAULT, READING, COMBINATION, OPEN = "default", "reading", "combination", "open key"
+"""Kinds of alternatives."""
+
+READINGS = ("none", "authors", "all")
+"""Which readings are tried: none, the authors' combination, or each alone and the combination."""
+
+EVERYTHING = "everything"
+"""All readings, and the other values of open keys."""
+
+_TRIED = {
+    "none": (BY_DEFAULT,),
+    "authors": (BY_DEFAULT, COMBINATION),
+    "all": (BY_DEFAULT, READING, COMBINATION),
+    EVERYTHING: (BY_DEFAULT, READING, COMBINATION, OPEN),
+}
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """An experiment with one value of what is left open.
+    """An experiment under one alternative.
 
     Attributes:
         study: The experiment, sized.
-        name: `as assumed`, or the value.
+        name: `default`, a reading, the authors' combination, or a value of an open key.
+        kind: Which of these.
         jobs: Its simulations.
+        changed: The default's simulations whose place others take.
+        metrics: Statistics that take the place of others.
     """
 
     study: Study
     name: str
+    kind: str
     jobs: tuple[Job, ...]
+    changed: frozenset[Job] = frozenset()
+    metrics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,11 +70,13 @@ class Wanted:
         paper: The paper.
         quick: Whether sizes are for minutes.
         figures: Names of figures; `None` for all, and for all claims.
+        readings: Which readings are tried, one of `READINGS`, or `EVERYTHING`.
     """
 
     paper: Paper
     quick: bool
     figures: tuple[str, ...] | None = None
+    readings: str = READINGS[0]
 
     @property
     def studies(self) -> list[Study]:
@@ -57,9 +87,22 @@ class Wanted:
             names = list(dict.fromkeys(self.paper.figures[name].study for name in self.figures))
         return [self.paper.studies[name].sized(quick=self.quick) for name in names]
 
+    def known(self) -> list[Alternative]:
+        """The default and all readings, whether they are tried or not."""
+        opened = self.readings == EVERYTHING
+        return [
+            found
+            for study in self.studies
+            for found in alternatives(self.paper, study, opened=opened)
+        ]
+
+    def tries(self, alternative: Alternative) -> bool:
+        """Whether an alternative is among those that are wanted."""
+        return alternative.kind in _TRIED[self.readings]
+
     def alternatives(self) -> list[Alternative]:
-        """All matrices of simulations."""
-        return [found for study in self.studies for found in _alternatives(self.paper, study)]
+        """All matrices of simulations that are wanted."""
+        return [found for found in self.known() if self.tries(found)]
 
     def covers(self, measures: Iterable[Measure]) -> bool:
         """Whether these can be distinguished from the experiments that this needs."""
@@ -67,52 +110,140 @@ class Wanted:
         return all(name in names for measure in measures for name in measure.studies)
 
 
-def _alternatives(paper: Paper, study: Study) -> list[Alternative]:
-    fixed = {key for key, _ in study.settings} | {item.key for item in study.vary}
-    machine = catalogue().machine(paper.machine)
-    others = [
-        (f"{key} = {value}", key, value)
-        for key in study.open
-        if key not in fixed
-        for value in paper.open[key].values
-        if value != str(machine.value(key))
-    ]
-    return [
-        Alternative(study, AS_ASSUMED, _jobs(paper, study, study.designs, {})),
-        *(Alternative(study, name, _with(paper, study, key, value)) for name, key, value in others),
-    ]
+def alternatives(paper: Paper, study: Study, *, opened: bool = False) -> list[Alternative]:
+    """An experiment by default, under its readings, and if `opened` with values of open keys."""
+    default = _default(paper, study)
+    bearing = [reading for reading in paper.readings.values() if _bears_on(reading, study)]
+    found = [Alternative(study, DEFAULT, BY_DEFAULT, tuple(job for job, _ in default))]
+    found += [_under(paper, study, default, one.name, READING, [one]) for one in bearing]
+    theirs = [reading for reading in bearing if reading.authors]
+    if theirs:
+        found.append(_under(paper, study, default, AUTHORS, COMBINATION, theirs))
+    if opened:
+        found += [
+            _under(paper, study, default, name, OPEN, [reading])
+            for name, reading in _open_values(paper, study)
+        ]
+    return found
 
 
-def _with(paper: Paper, study: Study, key: str, value: str) -> tuple[Job, ...]:
-    """Simulations with another value; those of designs that it is none of stay as assumed."""
-    own = {design.name for design in catalogue().designs if key in design.keys}
-    concerned = [d for d in study.designs if not own or own.intersection(catalogue().members(d))]
-    others = [design for design in study.designs if design not in concerned]
-    return (
-        *_jobs(paper, study, concerned, {key: value}),
-        *_jobs(paper, study, others, {}),
-    )
+def _bears_on(reading: Reading, study: Study) -> bool:
+    """Whether a reading is of an experiment, which fixes none of its keys."""
+    if study.readings is not None and reading.name not in study.readings:
+        return False
+    if reading.studies is not None and study.id not in reading.studies:
+        return False
+    return not reading.keys.intersection(_fixed(study))
 
 
-def _jobs(
-    paper: Paper, study: Study, designs: Sequence[str], extra: Mapping[str, str]
-) -> tuple[Job, ...]:
+def _fixed(study: Study) -> set[str]:
+    return {key for key, _ in study.settings} | {item.key for item in study.vary}
+
+
+def _open_values(paper: Paper, study: Study) -> list[tuple[str, Reading]]:
+    """Each other value of a key that no sentence decides, as if it were a reading."""
+    found = []
+    for key in study.open:
+        if key in _fixed(study):
+            continue
+        for value in paper.open[key].values:
+            name = f"{key} = {value}"
+            pairs = ((key, value),)
+            why = paper.open[key].why
+            found.append(
+                (name, Reading(name, "", why, "", "", pairs, {}, None, None, False, False))
+            )
+    return found
+
+
+Planned = Sequence[tuple[Job, Part]]
+"""Simulations, each with the part of its experiment that it is of."""
+
+
+def _default(paper: Paper, study: Study) -> Planned:
     apart = [name for part in study.parts for name in part.workloads]
     common = tuple(name for name in study.workloads if name not in apart)
     groups = [Part(common, None, None, (), ()), *study.parts]
-    return tuple(
-        job
+    return [
+        (job, part)
+        for seed in range(1, study.seeds + 1)
         for part in groups
         for job in matrix(
-            designs,
+            study.designs,
             part.workloads,
             Machine(paper.machine),
             threads=part.threads or study.threads,
             transactions=part.transactions or study.transactions,
-            settings=dict(study.settings) | dict(extra) | dict(part.settings),
+            seed=seed,
+            settings=dict(study.settings) | dict(part.settings),
             vary=part.varied(study.vary),
         )
-    )
+    ]
+
+
+def _under(
+    paper: Paper,
+    study: Study,
+    default: Planned,
+    name: str,
+    kind: str,
+    readings: Sequence[Reading],
+) -> Alternative:
+    """The same simulations with what some readings set."""
+    owners = {key: _owners(key) for reading in readings for key in reading.keys}
+    jobs = []
+    for job, part in default:
+        fixed = {key for key, _ in part.settings} | {key for key, _, _ in job.varied}
+        now = dict(job.settings)
+        extra = {
+            key: value
+            for reading in readings
+            if reading.workloads is None or job.workload in reading.workloads
+            for key, value in reading.settings
+            if key not in fixed
+            and (not owners[key] or owners[key].intersection((job.design, job.workload)))
+            and not _same(value, _value(key, job, paper.machine))
+        }
+        jobs.append(replace(job, settings=tuple((now | extra).items())) if extra else job)
+    metrics = {old: new for reading in readings for old, new in reading.metrics.items()}
+    pairs = zip(default, jobs, strict=True)
+    changed = frozenset(before for (before, _), after in pairs if before is not after)
+    return Alternative(study, name, kind, tuple(jobs), changed, metrics)
+
+
+def _value(key: str, job: Job, machine: str) -> str | None:
+    """What a key has in a simulation, whoever says so; `None` if that is not known."""
+    if key in dict(job.settings):
+        return dict(job.settings)[key]
+    known = catalogue()
+    named = known.design(job.design).settings
+    of_design = [one.partition("=")[2] for one in named if one.partition("=")[0] == key]
+    of_machine = known.machine(machine).value(key)
+    if of_machine is not None:
+        return None if of_design else text(of_machine)
+    if of_design:
+        return of_design[0]
+    own = known.design(job.design).parameters
+    sections = (parameter for section in known.sections for parameter in section.parameters)
+    return next((p.default for p in (*own, *sections) if p.key == key), None)
+
+
+def _same(left: str, right: str | None) -> bool:
+    """Whether two values of a key are one."""
+    if right is None:
+        return False
+    left, right = left.strip('"'), right.strip('"')
+    try:
+        return left == right or float(left) == float(right)
+    except ValueError:
+        return False
+
+
+def _owners(key: str) -> set[str]:
+    """The designs and workloads that a key is of; it concerns no other. Empty for the machine's."""
+    known = catalogue()
+    workloads = {w.name for w in known.workloads if any(p.key == key for p in w.parameters)}
+    return workloads | {design.name for design in known.designs if key in design.keys}
 
 
 def jobs_of(alternatives: Sequence[Alternative]) -> list[Job]:

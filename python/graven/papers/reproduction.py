@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from graven.campaign import CrashJob
 from graven.experiment import (
@@ -18,9 +18,28 @@ from graven.experiment import (
 )
 from graven.papers.data import Study
 from graven.papers.laboratory import crash_jobs
-from graven.papers.plan import AS_ASSUMED, Alternative, Wanted, jobs_of
+from graven.papers.plan import BY_DEFAULT, DEFAULT, Alternative, Wanted, jobs_of
 from graven.papers.store import Store, Stored, digest
 from graven.records import Record
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The results of an experiment under one alternative.
+
+    Attributes:
+        kind: Which kind of alternative it is, as in `plan`.
+        records: Its records.
+        missing: Its simulations that have no result.
+        changed: The default's simulations whose place others take.
+        metrics: Statistics that take the place of others.
+    """
+
+    kind: str
+    records: Sequence[Record]
+    missing: Sequence[Job] = ()
+    changed: frozenset[Job] = frozenset()
+    metrics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -29,18 +48,25 @@ class Results:
 
     Attributes:
         study: The experiment, sized.
-        records: Its records by alternative, the first as assumed.
-        missing: How many simulations have no result.
+        jobs: Its simulations by default.
+        tried: Its results by alternative, the default first.
+        untried: What its readings would change that were not asked for, by name.
     """
 
     study: Study
-    records: Mapping[str, Sequence[Record]]
-    missing: int
+    jobs: Sequence[Job]
+    tried: Mapping[str, Tried]
+    untried: Mapping[str, Alternative] = field(default_factory=dict)
 
     @property
-    def assumed(self) -> Sequence[Record]:
-        """The records with everything as assumed."""
-        return self.records[AS_ASSUMED]
+    def default(self) -> Tried:
+        """What came out by default."""
+        return self.tried[DEFAULT]
+
+    @property
+    def missing(self) -> int:
+        """How many simulations have no result."""
+        return len({job for item in self.tried.values() for job in item.missing})
 
 
 @dataclass(frozen=True)
@@ -78,7 +104,11 @@ def needed(wanted: Sequence[Wanted]) -> dict[str, Job | CrashJob]:
     simulations = jobs_of([found for item in wanted for found in item.alternatives()])
     crashed = [job for item in wanted if item.figures is None for job in crash_jobs(item.paper)]
     # A violation takes as long as its program takes to be minimised: not the last.
-    jobs: list[Job | CrashJob] = [*crashed, *simulations]
+    return by_digest([*crashed, *simulations])
+
+
+def by_digest(jobs: Iterable[Job | CrashJob]) -> dict[str, Job | CrashJob]:
+    """Simulations and runs that are crashed, by digest."""
     return {digest(job): job for job in jobs}
 
 
@@ -88,7 +118,7 @@ def missing(wanted: Sequence[Wanted], store: Store) -> int:
 
 
 def run(
-    wanted: Sequence[Wanted],
+    everything: Mapping[str, Job | CrashJob],
     store: Store,
     *,
     workers: int | None = None,
@@ -99,7 +129,6 @@ def run(
     Raises:
         ConfigError: the engine refuses something; nothing has run.
     """
-    everything = needed(wanted)
     left = {name: job for name, job in everything.items() if store.get(name) is None}
     stored = len(everything) - len(left)
     tasks = [(_label(job), Stored(_task(job), store, name)) for name, job in left.items()]
@@ -119,19 +148,36 @@ def _task(job: Job | CrashJob) -> Task:
 
 def collect(wanted: Wanted, store: Store) -> Reproduction:
     """What is stored of it."""
-    found: dict[str, dict[str, Sequence[Record]]] = {}
-    missed: dict[str, int] = {}
-    studies: dict[str, Study] = {}
-    for item in wanted.alternatives():
-        records, lacking = _records(item, store)
-        studies[item.study.id] = item.study
-        found.setdefault(item.study.id, {})[item.name] = records
-        missed[item.study.id] = missed.get(item.study.id, 0) + lacking
-    results = {name: Results(studies[name], found[name], missed[name]) for name in studies}
+    return gather(wanted, wanted.known(), store)
+
+
+def gather(wanted: Wanted, known: Sequence[Alternative], store: Store) -> Reproduction:
+    """What is stored of some alternatives; of those that are not wanted, what they would change."""
+    records: dict[Job, Record | None] = {}
+    tried: dict[str, dict[str, Tried]] = {}
+    untried: dict[str, dict[str, Alternative]] = {}
+    defaults: dict[str, Alternative] = {}
+    for item in known:
+        name = item.study.id
+        if item.kind == BY_DEFAULT:
+            defaults[name] = item
+        if wanted.tries(item):
+            tried.setdefault(name, {})[item.name] = _tried(item, store, records)
+        else:
+            untried.setdefault(name, {})[item.name] = item
+    results = {
+        name: Results(item.study, item.jobs, tried[name], untried.get(name, {}))
+        for name, item in defaults.items()
+    }
     return Reproduction(wanted, results)
 
 
-def _records(item: Alternative, store: Store) -> tuple[tuple[Record, ...], int]:
-    texts = [(job, store.get(digest(job))) for job in item.jobs]
-    there = [(job, record_of(job, text)) for job, text in texts if text is not None]
-    return best_of_aliases(there), len(texts) - len(there)
+def _tried(item: Alternative, store: Store, known: dict[Job, Record | None]) -> Tried:
+    for job in item.jobs:
+        if job not in known:
+            text = store.get(digest(job))
+            known[job] = None if text is None else record_of(job, text)
+    found = [(job, known[job]) for job in item.jobs]
+    there = [(job, record) for job, record in found if record is not None]
+    lacking = tuple(job for job, record in found if record is None)
+    return Tried(item.kind, best_of_aliases(there), lacking, item.changed, item.metrics)

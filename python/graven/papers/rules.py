@@ -1,52 +1,108 @@
-"""When a number, an order or a trend is as a paper says.
+"""When a number, an order or a trend is as a paper says, and what readings make of it.
 
 A number is met within 10 or 25 % of what the paper prints; beyond that it may still lie on the same
 side of 1, which is the direction. So may a gain of which less than half came out, or more than
-twice as much, however near to 1 both are.
+twice as much, however near to 1 both are. A difference below the spread over the seeds decides
+nothing.
+
+What holds under one alternative is an outcome; the verdict on a claim is made of its outcomes by
+default, under each reading alone, and under the combination that the authors had.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graven.papers.data import NumberAnswer, TrendAnswer
+from graven.papers.samples import Sample, compare, widest
 from graven.records import Value
 
 MET = "met"
 MET_10 = "met within 10%"
 MET_25 = "met within 25%"
+DEPENDS = "depends on a reading"
 DIRECTION = "direction only"
+DIRECTION_DEPENDS = "direction under a reading"
+UNDECIDED = "undecided"
+BY_DEFAULT = "contradicted by default"
 CONTRADICTED = "contradicted"
 NOT_SIMULATED = "not simulated"
 NOT_RUN = "no result"
 
-VERDICTS = (MET, MET_10, MET_25, DIRECTION, CONTRADICTED, NOT_SIMULATED, NOT_RUN)
+OUTCOMES = (MET, MET_10, MET_25, DIRECTION, UNDECIDED, CONTRADICTED, NOT_SIMULATED, NOT_RUN)
+"""Every outcome under one alternative, best first."""
+
+VERDICTS = (
+    MET,
+    MET_10,
+    MET_25,
+    DEPENDS,
+    DIRECTION,
+    DIRECTION_DEPENDS,
+    UNDECIDED,
+    BY_DEFAULT,
+    CONTRADICTED,
+    NOT_SIMULATED,
+    NOT_RUN,
+)
 """Every verdict, best first."""
 
-UNMET = (DIRECTION, CONTRADICTED, NOT_SIMULATED)
+AGREES = (MET, MET_10, MET_25)
+"""Outcomes within 25 %."""
+
+UNMET = (DIRECTION, DIRECTION_DEPENDS, CONTRADICTED, NOT_SIMULATED)
 """Verdicts that need a reason."""
 
 
-def number_verdict(answer: NumberAnswer, ours: float) -> str:
+def combined(default: str, others: Mapping[str, str], untried: int) -> tuple[str, tuple[str, ...]]:
+    """The verdict on a claim, and the names of what decides it, best first.
+
+    Args:
+        default: The outcome by default.
+        others: Outcomes under what was tried beside it, by name.
+        untried: How many readings that bear on the claim were not tried.
+    """
+    if default in (*AGREES, NOT_SIMULATED, NOT_RUN):
+        return default, ()
+    for better, verdict in ((AGREES, DEPENDS), ((DIRECTION,), DIRECTION_DEPENDS)):
+        if default in better:
+            return default, ()
+        deciding = [name for name, outcome in others.items() if outcome in better]
+        if deciding:
+            deciding.sort(key=lambda name: OUTCOMES.index(others[name]))
+            return verdict, tuple(deciding)
+    if UNDECIDED in (default, *others.values()):
+        return UNDECIDED, ()
+    return (BY_DEFAULT if untried else CONTRADICTED), ()
+
+
+def number_verdict(answer: NumberAnswer, ours: Sample) -> str:
     """How far a number agrees with the printed one."""
-    if answer.form == "cases" and ours == answer.expect:
+    value = ours.mean
+    if answer.form == "cases" and value == answer.expect:
         return MET
-    if answer.bound == "at most" and ours <= answer.expect:
+    if answer.bound == "at most" and value <= answer.expect:
         return MET
-    if answer.bound == "at least" and ours >= answer.expect:
+    if answer.bound == "at least" and value >= answer.expect:
         return MET
-    away = _away(answer, ours)
+    away = _away(answer, value)
     if away <= 0.10:
         return MET_10
     if away <= 0.25:
         return MET_25
     if answer.form == "cases":
-        return DIRECTION if ours > 0.5 else CONTRADICTED
-    directed = bool(answer.measure.over) and answer.bound == "about"
-    if directed and (ours - 1.0) * (answer.expect - 1.0) > 0.0:
-        return DIRECTION
+        undecided = UNDECIDED if value + ours.tied > 0.5 else CONTRADICTED
+        return DIRECTION if value > 0.5 else undecided
+    if ours.spread > 0.0 and ours.against(answer.expect) == 0:
+        return UNDECIDED
+    if answer.measure.over and answer.bound == "about":
+        side = ours.against(1.0)
+        if side == 0 and ours.spread > 0.0:
+            return UNDECIDED
+        if side * (answer.expect - 1.0) > 0.0:
+            return DIRECTION
     return CONTRADICTED
 
 
@@ -61,36 +117,62 @@ def _away(answer: NumberAnswer, ours: float) -> float:
     return abs(ours / answer.expect - 1.0)
 
 
-def order_verdict(numbers: Sequence[float]) -> str:
-    """Whether numbers ascend, most of them do, or neither."""
-    if all(a < b for a, b in itertools.pairwise(numbers)):
+def order_verdict(numbers: Sequence[Sample]) -> str:
+    """Whether numbers ascend, most of them do, or neither.
+
+    Numbers that differ by less than the spread are neither in order nor out of it.
+    """
+    if all(compare(b, a) > 0 for a, b in itertools.pairwise(numbers)):
         return MET
-    # Not each below the next, but the first below the last, and most of all pairs in order.
-    pairs = [(a, b) for n, a in enumerate(numbers) for b in numbers[n + 1 :]]
-    right = sum(a < b for a, b in pairs)
-    if len(numbers) > 2 and numbers[0] < numbers[-1] and 2 * right > len(pairs):
+    # Not each below the next, but the first below the last, and more pairs in order than not.
+    pairs = [compare(b, a) for n, a in enumerate(numbers) for b in numbers[n + 1 :]]
+    right, wrong = pairs.count(1), pairs.count(-1)
+    ends = compare(numbers[-1], numbers[0])
+    if len(numbers) > 2 and ends > 0 and right > wrong:
         return DIRECTION
-    return CONTRADICTED
+    return UNDECIDED if wrong == 0 else CONTRADICTED
 
 
-def shape_verdict(answer: TrendAnswer, places: Sequence[Value], values: Sequence[float]) -> str:
+def shape_verdict(answer: TrendAnswer, places: Sequence[Value], values: Sequence[Sample]) -> str:
     """Whether a series has the shape that a paper says, its ends only, or another."""
-    steps = list(itertools.pairwise(values))
+    means = [value.mean for value in values]
     slack = 1.0 + answer.within
+    spread = widest(values)
     if answer.shape == "flat":
-        return MET if max(values) <= min(values) * slack else CONTRADICTED
+        if max(means) <= min(means) * slack:
+            return MET
+        return UNDECIDED if max(means) - min(means) <= spread else CONTRADICTED
     if answer.shape == "peaks":
-        best = max(range(len(values)), key=lambda n: values[n])
-        inside = 0 < best < len(values) - 1
-        if answer.between is None or not inside:
-            return MET if inside else CONTRADICTED
-        place = float(str(places[best]).split()[0])
-        return MET if answer.between[0] <= place <= answer.between[1] else DIRECTION
+        return _peak(answer, places, values)
+    ends = compare(values[-1], values[0])
     if answer.shape == "saturates":
-        rises = values[-1] > values[0] * slack
-        flat = values[-1] <= values[-2] * slack
-        return MET if rises and flat else DIRECTION if rises else CONTRADICTED
-    up = answer.shape == "rises"
-    right = values[-1] > values[0] if up else values[-1] < values[0]
-    steady = all(b * slack >= a if up else b <= a * slack for a, b in steps)
-    return MET if right and steady else DIRECTION if right else CONTRADICTED
+        rises = means[-1] > means[0] * slack and ends > 0
+        flat = means[-1] <= means[-2] * slack or compare(values[-1], values[-2]) == 0
+        if not rises:
+            return UNDECIDED if ends == 0 and spread > 0.0 else CONTRADICTED
+        return MET if flat else DIRECTION
+    way = 1 if answer.shape == "rises" else -1
+    if ends == 0 and spread > 0.0:
+        return UNDECIDED
+    if ends != way:
+        return CONTRADICTED
+    steady = all(
+        (b.mean * slack >= a.mean if way > 0 else b.mean <= a.mean * slack) or compare(b, a) == 0
+        for a, b in itertools.pairwise(values)
+    )
+    return MET if steady else DIRECTION
+
+
+def _peak(answer: TrendAnswer, places: Sequence[Value], values: Sequence[Sample]) -> str:
+    best = max(range(len(values)), key=lambda n: values[n].mean)
+    if not 0 < best < len(values) - 1:
+        # An inner point that lies within the spread of the highest end may be the peak.
+        inner = values[1:-1]
+        ties = any(compare(value, values[best]) == 0 and widest(values) > 0.0 for value in inner)
+        return UNDECIDED if ties else CONTRADICTED
+    if any(compare(values[best], values[end]) <= 0 for end in (0, -1)):
+        return UNDECIDED
+    if answer.between is None:
+        return MET
+    place = float(str(places[best]).split()[0])
+    return MET if answer.between[0] <= place <= answer.between[1] else DIRECTION

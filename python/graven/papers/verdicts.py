@@ -1,49 +1,47 @@
-"""Each claim beside what came out, and how far they agree.
-
-The verdict is of the results as assumed; over the values of what the paper leaves open there is an
-interval.
-"""
+"""Each claim beside what came out: by default, as its authors had it, and under every reading."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from graven.catalogue import catalogue
 from graven.figures import ratio
+from graven.papers.answers import Measured, Outcome, View, outcome, shown
 from graven.papers.costs import cost_of
+from graven.papers.counts import MEASURED, MECHANISMS, NOTHING, PARAMETERS
 from graven.papers.data import (
-    AllAnswer,
     Claim,
     CostAnswer,
     MachineAnswer,
-    Measure,
     NoAnswer,
     NumberAnswer,
     OrderAnswer,
     Printed,
     TestAnswer,
-    TrendAnswer,
-    as_printed,
 )
-from graven.papers.measures import describe, measured, same, series
-from graven.papers.plan import AS_ASSUMED
+from graven.papers.measures import describe, same
+from graven.papers.needs import bearing
+from graven.papers.plan import AUTHORS, DEFAULT
 from graven.papers.reproduction import Reproduction
 from graven.papers.rules import (
+    AGREES,
     CONTRADICTED,
+    DIRECTION_DEPENDS,
     MET,
     NOT_RUN,
     NOT_SIMULATED,
+    OUTCOMES,
     UNMET,
-    VERDICTS,
-    number_verdict,
-    order_verdict,
-    shape_verdict,
+    combined,
 )
 from graven.records import Value, json_text
+
+NAMED = 3
+"""How many of the missing simulations a verdict names."""
 
 
 @dataclass(frozen=True)
@@ -52,42 +50,177 @@ class Verdict:
 
     Attributes:
         claim: The claim.
+        kind: Its class, one of `counts.CLASSES`.
         paper: What the paper prints, as a person reads it.
-        ours: What came out.
-        interval: Between which values it lies over what is left open; empty if it is one value.
-        ratio: What came out over what is printed, where both are numbers.
-        verdict: One of `VERDICTS`.
+        outcomes: What came out by alternative, the default first; of a claim that nothing is
+            simulated for, the default only.
+        readings: The readings that bear on it, whether they were tried or not.
+        bears: Whether the authors' combination differs from the default for it.
+        verdict: One of `rules.VERDICTS`.
+        decides: The alternatives that decide it, if the default does not, best first.
         how: What answers it: a test, an item of cost, a key, an experiment.
         why: Why it is not met.
-        value: What came out, where it is a number that is compared with a printed one.
-        spread: Between which values that lies over what is left open, if over several.
     """
 
     claim: Claim
+    kind: str
     paper: str
-    ours: str
-    interval: str
-    ratio: float | None
+    outcomes: Mapping[str, Outcome]
     verdict: str
     how: str
     why: str
-    value: float | None = None
-    spread: tuple[float, float] | None = None
+    readings: tuple[str, ...] = ()
+    bears: bool = False
+    decides: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def default(self) -> Outcome:
+        """What came out by default."""
+        return self.outcomes[DEFAULT]
+
+    @property
+    def ours(self) -> str:
+        """The same, for a person."""
+        return self.default.ours
+
+    @property
+    def text(self) -> str:
+        """The verdict with the reading that it depends on."""
+        if not self.decides:
+            return self.verdict
+        under = "direction under" if self.verdict == DIRECTION_DEPENDS else "depends on"
+        return f"{under} {self.decides[0]}"
+
+    @property
+    def authors(self) -> Outcome | None:
+        """What came out as the authors had it; `None` if it was not tried."""
+        return self.outcomes.get(AUTHORS, None if self.bears else self.default)
+
+    @property
+    def best(self) -> Outcome:
+        """The best of what came out."""
+        ran = [item for item in self.outcomes.values() if item.verdict != NOT_RUN]
+        return min(ran or [self.default], key=lambda item: OUTCOMES.index(item.verdict))
+
+    @property
+    def tried(self) -> int:
+        """How many readings were tried, each alone."""
+        return sum(
+            name in self.outcomes and self.outcomes[name].verdict != NOT_RUN
+            for name in self.readings
+        )
+
+    @property
+    def value(self) -> float | None:
+        """What came out by default, where it is a number that is compared with a printed one."""
+        return self._value(self.default)
+
+    def _value(self, found: Outcome) -> float | None:
+        if not isinstance(self.claim.answer, NumberAnswer):
+            return None
+        return next((number.mean for number in found.numbers.values()), None)
+
+    @property
+    def ratio(self) -> float | None:
+        """What came out over what is printed, where both are numbers."""
+        answer = self.claim.answer
+        if self.value is None or not isinstance(answer, NumberAnswer) or not answer.expect:
+            return None
+        return self.value / answer.expect
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Between which values a number lies over all that was tried, if over several."""
+        known = [v for item in self.outcomes.values() if (v := self._value(item)) is not None]
+        return (min(known), max(known)) if len(known) > 1 else None
+
+    @property
+    def interval(self) -> str:
+        """The same, for a person; of orders and trends, in how many alternatives they hold."""
+        answer = self.claim.answer
+        if isinstance(answer, NumberAnswer):
+            if self.range is None:
+                return ""
+            low, high = (shown(end, answer.form) for end in self.range)
+            if answer.form == "reduction":
+                low, high = high, low
+            return "" if low == high else f"{low} to {high}"
+        others = [v for name, v in self.outcomes.items() if name != DEFAULT]
+        judged = [item for item in others if item.verdict != NOT_RUN]
+        holds = sum(item.verdict in AGREES for item in judged)
+        return f"holds in {holds} of {len(judged)} others" if judged else ""
+
+    @property
+    def authors_text(self) -> str:
+        """What came out as the authors had it, for a person."""
+        if self.kind != MEASURED:
+            return ""
+        if not self.bears:
+            return "as by default"
+        found = self.authors
+        if found is None or found.verdict == NOT_RUN:
+            return "not tried"
+        return f"{found.ours} ({found.verdict})"
+
+    @property
+    def tried_text(self) -> str:
+        """How many readings were tried."""
+        if self.kind != MEASURED:
+            return ""
+        if not self.readings:
+            return "no reading bears on it"
+        return f"{self.tried} of {len(self.readings)} readings tried"
+
+    @property
+    def note(self) -> str:
+        """Why it is so: what is missing, the reading that decides, or why it is not met."""
+        if self.verdict == NOT_RUN and self.default.missing:
+            return missing_text(self.default.missing)
+        if self.decides:
+            return self.reasons.get(self.decides[0], "")
+        # Why a figure was not met says nothing where it is.
+        return "" if self.kind == MEASURED and self.verdict in AGREES else self.why
+
+    @property
+    def mark(self) -> str:
+        """That the mean rests on single workloads, and what all of them are; or nothing."""
+        if not self.default.rests_on:
+            return ""
+        each = ", ".join(f"{name} {ratio(v)}" for name, v in self.default.workloads.items())
+        return f"rests on {', '.join(self.default.rests_on)}: {each}"
 
     def row(self) -> dict[str, Value]:
         """As one flat row."""
+        workloads = self.default.workloads
         return {
             "claim": self.claim.id,
             "where": self.claim.where,
             "says": self.claim.says,
+            "class": self.kind,
             "paper": self.paper,
-            "ours": self.ours,
-            "interval": self.interval,
+            "default": self.ours,
+            "default_verdict": self.default.verdict,
+            "authors": self.authors_text,
+            "range": self.interval,
             "ratio": None if self.ratio is None else round(self.ratio, 4),
-            "verdict": self.verdict,
+            "verdict": self.text,
+            "decides": "; ".join(self.decides),
+            "readings_tried": self.tried if self.kind == MEASURED else None,
+            "readings": len(self.readings) if self.kind == MEASURED else None,
+            "rests_on": ", ".join(self.default.rests_on),
+            "workloads": ", ".join(f"{name} {ratio(value)}" for name, value in workloads.items()),
+            "missing": len(self.default.missing),
             "how": self.how,
-            "why": self.why,
+            "why": self.note,
         }
+
+
+def missing_text(missing: Sequence[str]) -> str:
+    """How much is missing, and the first of it by name."""
+    more = len(missing) - NAMED
+    rest = f", and {more:,} more" if more > 0 else ""
+    return f"missing: {'; '.join(missing[:NAMED])}{rest}"
 
 
 def verdicts(found: Reproduction) -> list[Verdict]:
@@ -98,49 +231,65 @@ def verdicts(found: Reproduction) -> list[Verdict]:
         for claim in wanted.paper.claims
         if wanted.figures is None or (claim.measures and wanted.covers(claim.measures))
     ]
-    return [_verdict(claim, found) for claim in chosen]
+    return [assess(claim, found) for claim in chosen]
 
 
-def _verdict(claim: Claim, found: Reproduction) -> Verdict:
+def assess(claim: Claim, found: Reproduction) -> Verdict:
+    """One claim."""
     match claim.answer:
-        case NumberAnswer():
-            return _number(claim, claim.answer, found)
-        case OrderAnswer():
-            return _order(claim, claim.answer, found)
-        case TrendAnswer():
-            return _trend(claim, claim.answer, found)
-        case AllAnswer(names=names, answers=answers):
-            parts = [_verdict(replace(claim, answer=one), found) for one in answers]
-            return _worst(claim, names, parts)
-        case TestAnswer(tests=tests, verdict=verdict, ours=ours):
+        case TestAnswer(tests=tests, verdict=verdict, ours=ours, about=about):
             said = ours or ("as printed" if verdict == MET else "")
-            return _plain(claim, said, verdict, "test: " + ", ".join(map(_test_name, tests)))
+            kind = PARAMETERS if about == "parameters" else MECHANISMS
+            return _plain(claim, kind, said, verdict, "test: " + ", ".join(map(_test_name, tests)))
         case CostAnswer(design=design):
             return _cost(claim, design)
         case MachineAnswer(values=values):
             return _machine(claim, values, found.wanted.paper.machine)
         case NoAnswer(why=why):
-            return Verdict(claim, printed(claim), "", "", None, NOT_SIMULATED, "", why)
+            return _plain(claim, NOTHING, "", NOT_SIMULATED, "", why)
+        case _:
+            return _measured(claim, claim.answer, found)
 
 
-def _worst(claim: Claim, names: Sequence[str], parts: Sequence[Verdict]) -> Verdict:
-    """The verdict of a claim that needs several: the worst, with what came out of each."""
-
-    def together(texts: Iterable[str]) -> str:
-        named = zip(names, texts, strict=True)
-        all_of_them = (f"{name}: {text}" if name and text else text for name, text in named)
-        return "; ".join(dict.fromkeys(text for text in all_of_them if text))
-
-    ours = (f"{part.ours} ({part.verdict})" if part.ours else "" for part in parts)
-    return replace(
-        max(parts, key=lambda part: VERDICTS.index(part.verdict)),
-        claim=claim,
-        paper=printed(claim) or together(part.paper for part in parts),
-        ours=together(ours),
-        interval=together(part.interval for part in parts),
-        ratio=None,
-        how="; ".join(dict.fromkeys(part.how for part in parts)),
+def _measured(claim: Claim, answer: Measured, found: Reproduction) -> Verdict:
+    results = {name: found.results[name] for m in claim.measures for name in m.studies}
+    bear = bearing(claim.measures, results)
+    tried = {name for item in results.values() for name in item.tried}
+    outcomes = {
+        name: outcome(answer, View(results, name))
+        for name in (DEFAULT, *(name for name in bear if name in tried))
+    }
+    known = found.wanted.paper.readings
+    readings = tuple(name for name in bear if name in known)
+    judged = {
+        name: item.verdict
+        for name, item in outcomes.items()
+        if name != DEFAULT and item.verdict != NOT_RUN and (name in known or name == AUTHORS)
+    }
+    untried = sum(name not in judged for name in readings)
+    verdict, decides = combined(outcomes[DEFAULT].verdict, judged, untried)
+    reasons = {name: f"{name}: {known[name].what} ({known[name].where})" for name in readings}
+    theirs = [name for name in readings if known[name].authors]
+    reasons[AUTHORS] = f"{AUTHORS}: {', '.join(theirs)}"
+    return Verdict(
+        claim,
+        MEASURED,
+        _printed_or_order(claim),
+        outcomes,
+        verdict,
+        describe(claim.measures[0]),
+        claim.why or "",
+        readings,
+        AUTHORS in bear,
+        decides,
+        reasons,
     )
+
+
+def _printed_or_order(claim: Claim) -> str:
+    if isinstance(claim.answer, OrderAnswer):
+        return " < ".join(claim.answer.names)
+    return printed(claim)
 
 
 def printed(claim: Claim) -> str:
@@ -160,18 +309,24 @@ def _test_name(test: str) -> str:
     return f"{name} ({file})"
 
 
-def _plain(claim: Claim, ours: str, verdict: str, how: str) -> Verdict:
-    return Verdict(claim, printed(claim), ours, "", None, verdict, how, claim.why or "")
+def _plain(
+    claim: Claim, kind: str, ours: str, verdict: str, how: str, why: str | None = None
+) -> Verdict:
+    """A claim that nothing is simulated for."""
+    came = {DEFAULT: Outcome(verdict, ours)}
+    said = (claim.why or "") if why is None else why
+    return Verdict(claim, kind, printed(claim), came, verdict, how, said)
 
 
 def _cost(claim: Claim, design: str) -> Verdict:
     how = f"graven cost {design}"
     item = cost_of(design, claim.id, claim.value)
     if item is None:
-        return _plain(claim, "", NOT_RUN, how)
+        return _plain(claim, PARAMETERS, "", NOT_RUN, how)
     verdict = {True: MET, False: CONTRADICTED, None: NOT_SIMULATED}[item.agrees]
+    kind = NOTHING if item.agrees is None else PARAMETERS
     why = claim.why or ("" if item.agrees else item.note)
-    return Verdict(claim, printed(claim), item.ours, "", None, verdict, how, why)
+    return _plain(claim, kind, item.ours, verdict, how, why)
 
 
 def _machine(claim: Claim, values: Mapping[str, Any], machine: str) -> Verdict:
@@ -179,118 +334,13 @@ def _machine(claim: Claim, values: Mapping[str, Any], machine: str) -> Verdict:
     there = {key: preset.value(key) for key in values}
     met = all(same(there[key], value) for key, value in values.items())
     ours = ", ".join(f"{key} = {value}" for key, value in there.items())
-    return _plain(claim, ours, MET if met else CONTRADICTED, f"papers/{machine}/machine.toml")
+    how = f"papers/{machine}/machine.toml"
+    return _plain(claim, PARAMETERS, ours, MET if met else CONTRADICTED, how)
 
 
-def _value(measure: Measure, found: Reproduction, alternative: str = AS_ASSUMED) -> float | None:
-    """The number in one alternative; an experiment that lacks it stays as assumed."""
-    results = [found.results[name] for name in measure.studies]
-    return measured(measure, *(item.records.get(alternative, item.assumed) for item in results))
-
-
-def _alternatives(measures: Sequence[Measure], found: Reproduction) -> list[str]:
-    """Those of all experiments that are needed, but for what is as assumed."""
-    studies = dict.fromkeys(name for measure in measures for name in measure.studies)
-    names = dict.fromkeys(name for study in studies for name in found.results[study].records)
-    return [name for name in names if name != AS_ASSUMED]
-
-
-def _number(claim: Claim, answer: NumberAnswer, found: Reproduction) -> Verdict:
-    ours = _value(answer.measure, found)
-    others = [
-        _value(answer.measure, found, name) for name in _alternatives([answer.measure], found)
-    ]
-    known = [value for value in (ours, *others) if value is not None]
-    how = describe(answer.measure)
-    if ours is None:
-        return _plain(claim, "", NOT_RUN, how)
-    relative = ours / answer.expect if answer.expect else None
-    return Verdict(
-        claim,
-        printed(claim),
-        _shown(ours, answer.form),
-        _interval(known, answer.form),
-        relative,
-        number_verdict(answer, ours),
-        how,
-        claim.why or "",
-        ours,
-        (min(known), max(known)) if len(known) > 1 else None,
-    )
-
-
-def _shown(number: float, form: str) -> str:
-    if form == "cases":
-        return f"in {100.0 * number:.0f} % of all cases"
-    value = as_printed(number, form)
-    if form in ("gain", "reduction", "percent"):
-        return f"{round(value, 1) + 0.0:.1f} %"
-    return f"{ratio(value)} ×" if form == "times" else f"{value:,.4g}"
-
-
-def _interval(known: Sequence[float], form: str) -> str:
-    if len(known) < 2:
-        return ""
-    low, high = _shown(min(known), form), _shown(max(known), form)
-    if form == "reduction":
-        low, high = high, low
-    return "" if low == high else f"{low} to {high}"
-
-
-def _order(claim: Claim, answer: OrderAnswer, found: Reproduction) -> Verdict:
-    numbers = [_value(measure, found) for measure in answer.measures]
-    how = describe(answer.measures[0])
-    known = [number for number in numbers if number is not None]
-    if len(known) < len(numbers):
-        return _plain(claim, "", NOT_RUN, how)
-    ours = " < ".join(
-        f"{name} {ratio(number)}" for number, name in sorted(zip(known, answer.names, strict=True))
-    )
-    return Verdict(
-        claim,
-        " < ".join(answer.names),
-        ours,
-        _order_elsewhere(answer, found),
-        None,
-        order_verdict(known),
-        how,
-        claim.why or "",
-    )
-
-
-def _order_elsewhere(answer: OrderAnswer, found: Reproduction) -> str:
-    """In how many of the other alternatives the order holds."""
-    holding = 0
-    counted = 0
-    for name in _alternatives(answer.measures, found):
-        numbers = [_value(measure, found, name) for measure in answer.measures]
-        known = [number for number in numbers if number is not None]
-        if len(known) == len(numbers):
-            counted += 1
-            holding += order_verdict(known) == MET
-    return f"holds in {holding} of {counted} others" if counted else ""
-
-
-def _trend(claim: Claim, answer: TrendAnswer, found: Reproduction) -> Verdict:
-    points = series(answer.measure, answer.along, found.results[answer.measure.studies[0]].assumed)
-    how = f"{describe(answer.measure)}, along {answer.along}"
-    values = [value for _, value in points if value is not None]
-    if len(values) < len(points) or len(values) < 2:
-        return _plain(claim, "", NOT_RUN, how)
-    ours = ", ".join(f"{place}: {ratio(value)}" for place, value in points)
-    places = [place for place, _ in points]
-    verdict = shape_verdict(answer, places, values)
-    return Verdict(claim, printed(claim), ours, "", None, verdict, how, claim.why or "")
-
-
-def unexplained(found: Sequence[Verdict]) -> list[Verdict]:
-    """Claims that are not met, and for which no reason is given."""
+def unexplained(found: Iterable[Verdict]) -> list[Verdict]:
+    """Claims that are met under no reading, and for which no reason is given."""
     return [verdict for verdict in found if verdict.verdict in UNMET and not verdict.why]
-
-
-def tally(found: Sequence[Verdict]) -> dict[str, int]:
-    """How many claims have which verdict, best first."""
-    return {name: n for name in VERDICTS if (n := sum(v.verdict == name for v in found))}
 
 
 def to_csv(found: Sequence[Verdict]) -> str:

@@ -18,14 +18,16 @@ from graven.catalogue import catalogue
 from graven.comparison import Comparison, metrics_of
 from graven.figures import MISSING, exact, ratio, scaled
 from graven.machine import Machine
-from graven.papers.data import Claim, Figure, NumberAnswer, OpenKey
+from graven.papers.counts import CLASSES, by_class, share, tally, three_counts
+from graven.papers.data import Claim, Figure, NumberAnswer, OpenKey, Paper
 from graven.papers.drawn import Drawn, Panel, Point, drawn
 from graven.papers.laboratory import Finding, command
 from graven.papers.measures import brief
 from graven.papers.plan import Wanted
+from graven.papers.readings import Question, Reading
 from graven.papers.reproduction import Reproduction
-from graven.papers.rules import VERDICTS
-from graven.papers.verdicts import Verdict, tally
+from graven.papers.rules import OUTCOMES, VERDICTS
+from graven.papers.verdicts import Verdict
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.page import Part, part_of, template, text
 from graven.report.pairs import Pair, PairChart
@@ -77,7 +79,7 @@ class FigureView:
     lines: bool
     printed: bool
     beside: Drawing | None
-    open: Sequence[str]
+    over: str
     missing: int
     claims: Sequence[Verdict]
     command: str
@@ -164,9 +166,9 @@ def pair_chart(figure: Figure, assessed: Sequence[Verdict]) -> PairChart | None:
             continue
         if ours is None or not answer.measure.over or answer.form == "cases":
             continue
-        if min(ours, answer.expect, *(verdict.spread or ())) > 0.0:
+        if min(ours, answer.expect, *(verdict.range or ())) > 0.0:
             label = brief(answer.measure)
-            pairs[label, answer.expect] = Pair(label, answer.expect, ours, verdict.spread)
+            pairs[label, answer.expect] = Pair(label, answer.expect, ours, verdict.range)
     if not pairs:
         return None
     description = f"{figure.where}, {figure.title}: numbers that the paper prints, and ours"
@@ -191,14 +193,23 @@ def render(
             unsafe=unsafe,
             figures=views,
             tally=tally(assessed),
-            verdicts=[(name, _class_of(name)) for name in VERDICTS],
-            claims=[(verdict, _class_of(verdict.verdict)) for verdict in assessed],
+            classes=by_class(assessed),
+            counts=three_counts(assessed),
+            outcomes=OUTCOMES,
+            share=share,
+            readings=_readings_view(paper),
+            verdicts=VERDICTS,
+            claims=[
+                (kind, [verdict for verdict in assessed if verdict.kind == kind])
+                for kind in CLASSES
+            ],
             class_of=_class_of,
             ratio=ratio,
             parts=_main_parts(found),
             kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in KINDS],
             markers=marker_signs,
             open=[_open_view(item, paper.machine) for item in paper.open.values()],
+            tries=found.wanted.readings,
             machine=_machine_values(paper.machine),
             laboratory=laboratory,
             summaries={design.name: design.summary for design in catalogue().designs},
@@ -217,8 +228,17 @@ def _class_of(verdict: str) -> str:
 
 
 def _command(wanted: Wanted, figure: str | None) -> str:
-    parts = ["graven reproduce", wanted.paper.name, figure, "--quick" if wanted.quick else None]
+    readings = f"--readings {wanted.readings}" if wanted.readings != "none" else None
+    quick = "--quick" if wanted.quick else None
+    parts = ["graven reproduce", wanted.paper.name, figure, quick, readings]
     return " ".join(part for part in parts if part)
+
+
+def _readings_view(paper: Paper) -> list[tuple[Question, list[Reading]]]:
+    return [
+        (question, [one for one in paper.readings.values() if one.question == question.name])
+        for question in paper.questions.values()
+    ]
 
 
 def _open_view(item: OpenKey, machine: str) -> tuple[str, str, str, str]:
@@ -244,7 +264,7 @@ def _machine_values(machine: str) -> list[tuple[str, str, str, str]]:
 def _main_parts(found: Reproduction) -> list[Part]:
     """Write traffic by kind, energy and latency of the paper's first experiment."""
     study = next(iter(found.results.values()))
-    records = study.assumed
+    records = study.default.records
     if not records:
         return []
     comparison = Comparison(tuple(records), metrics=metrics_of(TRAFFIC))
@@ -282,7 +302,7 @@ def _figure_view(item: Drawn, wanted: Wanted, assessed: Sequence[Verdict]) -> Fi
         lines=lines,
         printed=any(point.printed is not None for point in points),
         beside=None if beside is None else Drawing(Markup(beside.wide()), Markup(beside.narrow())),
-        open=item.open if any(point.spread for point in points) else (),
+        over=item.over if any(point.spread for point in points) else "",
         missing=item.missing,
         claims=[verdict for verdict in assessed if _is_of(verdict.claim, figure)],
         command=_command(wanted, figure.id),
@@ -329,7 +349,8 @@ def _sizes(item: Drawn, wanted: Wanted) -> str:
         if part.transactions
     )
     transactions = f"{item.study.transactions:,} transactions{fewer}"
-    return f"{quick}{transactions}, {threads} thread{plural}{settings}."
+    seeds = "one seed" if item.study.seeds == 1 else f"means over {item.study.seeds} seeds"
+    return f"{quick}{transactions}, {threads} thread{plural}, {seeds}{settings}."
 
 
 def _charts(item: Drawn) -> list[BarChart | LineChart]:
@@ -406,12 +427,20 @@ def write_index(
     found: Sequence[Reproduction], assessed: Mapping[str, Sequence[Verdict]], folder: Path
 ) -> Path:
     """Writes the page that leads to the papers' reports."""
-    papers = [(item.wanted.paper, tally(assessed[item.wanted.paper.name])) for item in found]
+    titles = {item.wanted.paper.name: item.wanted.paper.title for item in found}
+    of_all = [verdict for of_paper in assessed.values() for verdict in of_paper]
+    groups = [(f"{name}.html", titles[name], assessed[name]) for name in titles]
     content = template("index.html").render(
         style=Markup(text("page.css") + text("paper.css")),
-        papers=papers,
-        verdicts=[(name, _class_of(name)) for name in VERDICTS],
+        papers=[
+            (link, title, by_class(verdicts), three_counts(verdicts))
+            for link, title, verdicts in [*groups, ("", "all papers", of_all)]
+        ],
+        verdicts=VERDICTS,
+        outcomes=OUTCOMES,
+        share=share,
         quick=found[0].wanted.quick,
+        tries=found[0].wanted.readings,
         version=_engine.__version__,
         build=_engine.build(),
     )

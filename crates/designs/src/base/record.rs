@@ -2,7 +2,7 @@
 
 use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants, Store};
 
 use super::{BaseConfig, Mutant};
@@ -127,6 +127,7 @@ impl Area {
     pub fn read(&self, image: &mut SurvivingImage, number: u64) -> Option<Record> {
         let slot = self.slot(number);
         let head = image.load(slot);
+        image.work(Work::Record, 1);
         if head & KIND_MASK == 0 {
             return None;
         }

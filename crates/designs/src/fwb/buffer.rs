@@ -5,35 +5,68 @@
 //! are there. The oldest leaves earlier when the buffer is full, or when somebody waits for it (a strict
 //! commit). While the write queue has no place it stays. Without a buffer (N = 0), a latch of one entry
 //! takes its place, in which nothing is coalesced.
+//!
+//! An entry is a word's, or, where records are those of lines (§III-E, step 6), all of a line's that its
+//! transaction has stored since the entry came. Its words stand together, and count for one entry.
 
 use std::collections::VecDeque;
 
 use super::Mutant;
+use super::slots::Layout;
 use crate::packed_log::{Kind, Record, dirty_bytes};
 use graven_base::ids::Tx;
-use graven_base::memory::LineAddr;
+use graven_base::memory::{LineAddr, WORDS_PER_LINE};
 use graven_base::time::Cycle;
 use graven_machine::design::{Mutants, Store};
 
-/// A record on its way to the log.
+/// A word's record, or a commit record, on its way to the log.
 #[derive(Clone, Copy, Debug)]
 struct Buffered {
     record: Record,
     tx: Tx,
+    /// The number of its entry: words of one have the same.
+    entry: u64,
+    /// When that came.
     entered: Cycle,
+}
+
+/// What may leave together: as many places of the log as there are in a log line, or in a group.
+#[derive(Clone, Copy, Debug)]
+pub struct Together {
+    /// Places that are left of the line at hand, one at least.
+    pub rest: u64,
+    /// Places of a line.
+    pub per_line: u64,
+}
+
+/// Records that have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Words and commit records.
+    pub records: usize,
+    /// Lines of the log that they take.
+    pub lines: u64,
 }
 
 /// The buffer.
 #[derive(Debug)]
 pub struct LogBuffer {
     fifo: VecDeque<Buffered>,
+    /// Entries of it, at most `capacity`.
+    entries: usize,
+    /// Places of the log that they need.
+    places: u64,
     capacity: usize,
     residence: Cycle,
+    /// Where the log is in slots: how many slots a record takes.
+    layout: Option<Layout>,
     /// Whether entries have dirty flags: the bytes in which their words differ.
     dirty_flags: bool,
-    /// Records that ever entered.
+    /// Words' and commit records that ever entered.
     entered: u64,
-    /// The first so many of them leave as soon as they can.
+    /// Entries that ever did.
+    entries_entered: u64,
+    /// The first so many records leave as soon as they can.
     in_a_hurry: u64,
     /// When the next may leave.
     next_leave: Cycle,
@@ -42,22 +75,45 @@ pub struct LogBuffer {
 
 impl LogBuffer {
     /// An empty buffer of so many entries.
-    pub fn new(entries: u32, dirty_flags: bool, mutants: Mutants<Mutant>) -> Self {
+    pub fn new(
+        entries: u32,
+        dirty_flags: bool,
+        layout: Option<Layout>,
+        mutants: Mutants<Mutant>,
+    ) -> Self {
         let capacity = entries.max(1) as usize;
+        let words = if layout.is_some_and(|l| l.is_by_line()) { WORDS_PER_LINE } else { 1 };
         Self {
-            fifo: VecDeque::with_capacity(capacity),
+            fifo: VecDeque::with_capacity(capacity * words),
+            entries: 0,
+            places: 0,
             capacity,
             residence: entries.into(),
+            layout,
             dirty_flags,
             entered: 0,
+            entries_entered: 0,
             in_a_hurry: 0,
             next_leave: 0,
             mutants,
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.fifo.len()
+    /// Entries that are here.
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// Places of the log that what is here needs; of packed groups, one for each.
+    #[inline]
+    pub fn places(&self) -> u64 {
+        self.places
+    }
+
+    /// Places of an entry of so many words; a commit record has none.
+    #[inline]
+    pub fn places_of(&self, words: usize) -> u64 {
+        self.layout.map_or(1, |layout| layout.slots_of(words))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -65,7 +121,7 @@ impl LogBuffer {
     }
 
     pub fn is_full(&self) -> bool {
-        self.fifo.len() >= self.capacity
+        self.entries >= self.capacity
     }
 
     /// Puts a store into the entry that the same transaction already has here for the word: the undo
@@ -94,14 +150,45 @@ impl LogBuffer {
         true
     }
 
-    /// Appends a record.
+    /// The entry of a store's line that the store's transaction has here, where lines have records: behind which record its
+    /// last word is, and how many places more the log must have for one more.
+    pub fn entry_of_line(&self, store: &Store) -> Option<(usize, u64)> {
+        if self.residence == 0 || !self.layout?.is_by_line() {
+            return None;
+        }
+        let line = store.addr.line();
+        let is_of_line = |e: &Buffered| {
+            e.record.kind == Kind::UndoRedo && e.tx == store.tx && e.record.addr.line() == line
+        };
+        let last = self.fifo.iter().rposition(is_of_line)?;
+        let entry = self.fifo[last].entry;
+        let words = self.fifo.range(..=last).rev().take_while(|e| e.entry == entry).count();
+        Some((last, self.places_of(words + 1) - self.places_of(words)))
+    }
+
+    /// Puts a store's word into the entry whose last word is there, and which has no record of it.
+    pub fn join(&mut self, (last, places): (usize, u64), store: &Store) {
+        let before = self.fifo[last];
+        let record = Record { addr: store.addr, undo: store.old, redo: store.new, ..before.record };
+        let left = self.entered - self.fifo.len() as u64;
+        self.in_a_hurry += u64::from(left + (last as u64) < self.in_a_hurry);
+        self.entered += 1;
+        self.places += places;
+        self.fifo.insert(last + 1, Buffered { record, ..before });
+    }
+
+    /// Appends a record: an entry of a word, or a commit record.
     pub fn push(&mut self, mut record: Record, tx: Tx, now: Cycle) {
         assert!(!self.is_full(), "the caller looks for room first");
         if self.dirty_flags && record.kind == Kind::UndoRedo {
             record.dirty = dirty_bytes(record.undo, record.redo);
         }
+        let entry = self.entries_entered;
         self.entered += 1;
-        self.fifo.push_back(Buffered { record, tx, entered: now });
+        self.entries_entered += 1;
+        self.entries += 1;
+        self.places += self.places_of(usize::from(record.kind == Kind::UndoRedo));
+        self.fifo.push_back(Buffered { record, tx, entry, entered: now });
     }
 
     /// Lets everything that is here now leave as soon as it can.
@@ -130,19 +217,46 @@ impl LogBuffer {
         self.fifo.iter().rposition(of_line).map_or(0, |last| last + 1)
     }
 
-    /// Takes out the oldest records, at most so many, and returns how many. Those that say something go to
-    /// `into`: an entry without a dirty byte does not, for its word is as it was before.
-    pub fn take(&mut self, at_most: usize, now: Cycle, into: &mut Vec<Record>) -> usize {
-        self.next_leave = self.next_leave.max(now + 1);
-        let count = at_most.min(self.fifo.len());
-        let taken = self.fifo.drain(..count).map(|e| e.record);
-        into.extend(taken.filter(|record| record.dirty != 0));
-        count
+    /// Takes out the oldest entry, and those behind it that share the log line in which it ends. Records that say
+    /// something go to `into`: one of a word without a dirty byte does not, for its word is as it was before. A
+    /// write leaves per cycle.
+    pub fn take(&mut self, together: Together, now: Cycle, into: &mut Vec<Record>) -> Taken {
+        let Together { rest, per_line } = together;
+        let (mut end, mut lines, mut records) = (rest, 1, 0);
+        let mut places = 0;
+        while let Some((words, more)) = self.next_entry() {
+            if records == 0 && more > end {
+                lines += (more - rest).div_ceil(per_line);
+                end = rest + (lines - 1) * per_line;
+            }
+            if places + more > end {
+                break;
+            }
+            (places, records) = (places + more, records + words);
+            self.entries -= 1;
+            self.places -= more;
+            let taken = self.fifo.drain(..words).map(|e| e.record);
+            into.extend(taken.filter(|record| record.dirty != 0));
+        }
+        self.next_leave = self.next_leave.max(now + lines);
+        Taken { records, lines }
+    }
+
+    /// Records of the oldest entry, and places that it needs.
+    fn next_entry(&self) -> Option<(usize, u64)> {
+        let oldest = self.fifo.front()?;
+        if oldest.record.kind == Kind::Commit {
+            return Some((1, self.places_of(0)));
+        }
+        let words = self.fifo.iter().take_while(|e| e.entry == oldest.entry).count();
+        Some((words, self.places_of(words)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::FwbConfig;
+    use super::super::record::RecordFormat;
     use super::*;
     use graven_base::memory::Addr;
     use graven_machine::design::MutantSet;
@@ -154,13 +268,72 @@ mod tests {
     }
 
     fn buffer(entries: u32) -> LogBuffer {
-        LogBuffer::new(entries, false, Mutants::of(MutantSet::NONE))
+        LogBuffer::new(entries, false, None, Mutants::of(MutantSet::NONE))
     }
 
-    fn take(buffer: &mut LogBuffer, at_most: usize, now: Cycle) -> Vec<Record> {
+    /// Up to so many of one place each.
+    fn group(rest: u64) -> Together {
+        Together { rest, per_line: rest }
+    }
+
+    fn take(buffer: &mut LogBuffer, at_most: u64, now: Cycle) -> Vec<Record> {
         let mut taken = Vec::new();
-        buffer.take(at_most, now, &mut taken);
+        buffer.take(group(at_most), now, &mut taken);
         taken
+    }
+
+    /// A buffer for records of lines, in slots of 32 B.
+    fn by_line() -> LogBuffer {
+        let fwb = FwbConfig { record_format: RecordFormat::Line, ..FwbConfig::default() };
+        LogBuffer::new(15, false, Some(Layout::of(&fwb)), Mutants::of(MutantSet::NONE))
+    }
+
+    fn store(addr: u64, old: u64, new: u64) -> Store {
+        Store { tx: TX, core: 0, addr: Addr(addr), old, new }
+    }
+
+    /// FWB §III-E, step 6.
+    #[test]
+    fn words_of_a_line_join_its_entry() {
+        let mut buffer = by_line();
+        buffer.push(entry(64, 1, 2), TX, 100);
+        buffer.push(entry(128, 1, 2), TX, 101);
+        assert_eq!((buffer.entries(), buffer.places()), (2, 2));
+        let other = Tx { thread: 1, ..TX };
+        assert_eq!(buffer.entry_of_line(&Store { tx: other, ..store(72, 0, 0) }), None);
+        for (addr, places, more) in [(80, 3, 1), (72, 3, 0), (88, 4, 1)] {
+            let store = store(addr, 1, 2);
+            let at = buffer.entry_of_line(&store).expect("its line is here");
+            assert_eq!(at.1, more, "{addr}");
+            buffer.join(at, &store);
+            assert_eq!((buffer.entries(), buffer.places()), (2, places), "{addr}");
+        }
+        assert!(buffer.merge(&store(80, 2, 9)), "a word that is here is merged");
+        assert_eq!(buffer.due(), Some(115), "as old as its first word");
+        assert_eq!(buffer.ahead_of_line(LineAddr(1)), 4);
+        // Four words are 80 B, three slots: one is left of the first log line, two are the next.
+        let mut taken = Vec::new();
+        let sent = buffer.take(Together { rest: 1, per_line: 2 }, 115, &mut taken);
+        assert_eq!(sent, Taken { records: 4, lines: 2 });
+        assert_eq!(taken, [entry(64, 1, 2), entry(80, 1, 9), entry(72, 1, 2), entry(88, 1, 2)]);
+        assert_eq!((buffer.entries(), buffer.places()), (1, 1));
+        assert_eq!(buffer.due(), Some(117), "a write per cycle");
+    }
+
+    #[test]
+    fn what_joins_a_hurried_entry_hurries() {
+        let mut buffer = by_line();
+        buffer.push(entry(64, 1, 2), TX, 100);
+        buffer.hurry();
+        buffer.push(entry(128, 1, 2), TX, 100);
+        let store = store(72, 1, 2);
+        let at = buffer.entry_of_line(&store).expect("its line is here");
+        buffer.join(at, &store);
+        let mut taken = Vec::new();
+        assert_eq!(buffer.due(), Some(0));
+        let sent = buffer.take(Together { rest: 2, per_line: 2 }, 101, &mut taken);
+        assert_eq!(sent.records, 2, "its record fills the log line");
+        assert_eq!(buffer.due(), Some(115), "the other does not hurry");
     }
 
     #[test]
@@ -217,7 +390,7 @@ mod tests {
 
     #[test]
     fn flags_follow_merges_and_an_entry_without_a_dirty_byte_says_nothing() {
-        let mut buffer = LogBuffer::new(15, true, Mutants::of(MutantSet::NONE));
+        let mut buffer = LogBuffer::new(15, true, None, Mutants::of(MutantSet::NONE));
         let store = |addr, new| Store { tx: TX, core: 0, addr: Addr(addr), old: 0, new };
         buffer.push(entry(64, 1, 2), TX, 0);
         buffer.push(entry(72, 1, 2), TX, 0);
@@ -225,7 +398,7 @@ mod tests {
         buffer.push(commit, TX, 0);
         assert!(buffer.merge(&store(64, 0x0003_0000)) && buffer.merge(&store(72, 1)));
         let mut taken = Vec::new();
-        assert_eq!(buffer.take(4, 0, &mut taken), 3);
+        assert_eq!(buffer.take(group(4), 0, &mut taken).records, 3);
         assert_eq!(taken, [Record { dirty: 0b101, ..entry(64, 1, 0x0003_0000) }, commit]);
     }
 

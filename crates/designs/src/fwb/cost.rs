@@ -1,6 +1,6 @@
 //! What FWB costs (§IV-E, Table I): registers, the log buffer, a bit for each line of the caches.
 
-use super::log::lines;
+use super::log::{is_packed, lines};
 use super::record::{LogValues, SHORT_ID_BITS};
 use super::{FwbConfig, WriteBack};
 use crate::{force_write_back, packed_log};
@@ -82,7 +82,7 @@ fn log_buffer(config: &Config) -> Item {
         let what = "SRAM: entries on their way to PM";
         Item::new("log-buffer", what, Place::Controller, bytes, Unit::Bytes)
     };
-    if config.get::<FwbConfig>().log_packing {
+    if is_packed(config) {
         return buffer(entries * packed_log::entry_bits(2) / 8);
     }
     buffer(entries * line())

@@ -1,10 +1,12 @@
 //! The end of the log, at which records are appended, and how much of it may be written.
 //!
-//! A record in the log buffer is counted for one place. In slots it gets just that, so its number is known
-//! when it enters the buffer. A packed group takes up to four records that leave the buffer together, and
-//! which one it is turns out when they are sent: until then there is a lower bound, and each record may need
-//! a group of its own.
+//! A record in the log buffer is counted for the places that it needs. In slots it gets just these; a word's record has
+//! one, so its number is known when it enters the buffer. Where lines have records, those before it in the buffer
+//! may still grow, and a packed group takes up to four records that leave the buffer together: which place it is turns
+//! out when they are sent. Until then there is a lower bound, at which a record begins; and each record may need a
+//! group of its own.
 
+use super::buffer::Together;
 use super::event::Event;
 use super::log::Log;
 use super::protocol::{Port, Write};
@@ -32,6 +34,8 @@ enum Appender {
 pub struct Sent {
     /// Place of the first.
     pub first: u64,
+    /// The place behind them.
+    pub next: u64,
     /// Once this place among ordered writes is reached, all of them are durable.
     pub order: WriteOrder,
 }
@@ -72,23 +76,30 @@ impl LogEnd {
     #[inline]
     pub fn place_behind(&self, buffered: usize) -> u64 {
         match &self.appender {
-            Appender::Slots(_, next) => next + buffered as u64,
+            Appender::Slots(slots, next) if !slots.layout.is_by_line() => next + buffered as u64,
+            Appender::Slots(_, next) => *next,
             Appender::Packed(packer) => packer.tail(),
         }
     }
 
-    /// Places that may be written and that the records in the buffer do not need.
+    /// Places that may be written and that the records in the buffer, which need so many, do not.
     #[inline]
-    pub fn free(&self, buffered: usize) -> u64 {
-        let taken = self.next() - self.head + buffered as u64;
+    pub fn free(&self, buffered: u64) -> u64 {
+        let taken = self.next() - self.head + buffered;
         self.log().places().saturating_sub(taken)
     }
 
-    /// How many records may be sent together now.
-    pub fn together(&self) -> usize {
+    /// What may be sent together now.
+    pub fn together(&self) -> Together {
         match &self.appender {
-            Appender::Slots(slots, next) => slots.rest_of_line(*next),
-            Appender::Packed(_) => RECORDS_PER_GROUP,
+            Appender::Slots(slots, next) => Together {
+                rest: slots.rest_of_line(*next),
+                per_line: slots.layout.slots_per_line(),
+            },
+            Appender::Packed(_) => {
+                let group = RECORDS_PER_GROUP as u64;
+                Together { rest: group, per_line: group }
+            }
         }
     }
 
@@ -100,20 +111,21 @@ impl LogEnd {
         }
     }
 
-    /// Sends records together: at least one, at most [`LogEnd::together`].
+    /// Sends records together: at least one, at most what [`LogEnd::together`] says.
     pub fn send(&mut self, port: &mut Port<'_>, records: &[Record]) -> Sent {
         match &mut self.appender {
             Appender::Slots(slots, next) => {
-                let first = *next;
-                *next += records.len() as u64;
-                let order = port.order();
-                let write = slots.write(first, records).ordered(order);
-                port.write_reported(write, Write::Records(order), port.bypass_cycles());
-                Sent { first, order }
+                let (first, mut order) = (*next, WriteOrder::NONE);
+                *next = slots.write(first, records, |write| {
+                    order = port.order();
+                    let write = write.ordered(order);
+                    port.write_reported(write, Write::Records(order), port.bypass_cycles());
+                });
+                Sent { first, next: *next, order }
             }
             Appender::Packed(packer) => {
-                let sent = packer.send(port, records, Write::Records);
-                Sent { first: sent.group, order: sent.order }
+                let sent = packer.send(port, records, WriteOrder::NONE, Write::Records);
+                Sent { first: sent.group, next: packer.tail(), order: sent.order }
             }
         }
     }

@@ -17,6 +17,8 @@ counters! {
         log_entries: Count, "entries";
         /// Stores merged into a log entry that was still buffered.
         log_entries_merged: Count, "entries";
+        /// Words that a log record of their line took in while it was in the log buffer.
+        log_words_joined: Count, "words";
         /// Stores for which the design made no entry, and entries that it dropped, because the word did not change.
         log_entries_ignored: Count, "entries";
         /// Log entries sent before their time because their line left the caches.
@@ -39,6 +41,7 @@ cover_points! {
     RoomBySending = "room-by-sending", "records left the buffer together, and so made room for who waited for it";
     BufferFull = "buffer-full", "a record found the log buffer full";
     Merged = "merged", "a store was merged into an entry in the buffer";
+    Joined = "joined", "a store's word joined the entry of its line in the buffer";
     CommitSharesWrite = "commit-shares-write", "a commit record left together with an entry";
     GroupFilled = "group-filled", "more than two records left together, into one packed group";
     EntryDropped = "entry-dropped", "an entry left whose word had got its old value again";
@@ -59,6 +62,8 @@ pub enum Event {
     Ignored { new: u64 },
     /// A store was merged into an entry in the buffer.
     Merged { addr: Addr, new: u64 },
+    /// A store's word joined the entry of its line in the buffer.
+    Joined { addr: Addr, undo: u64, redo: u64 },
     /// A record found the buffer full.
     BufferFull,
     /// A record entered the buffer, which holds so many now.
@@ -128,6 +133,11 @@ impl DesignEvent for Event {
                 to.count().log_entries_merged += 1;
                 to.cover(Cover::Merged);
                 to.explain(|| format!("a store of {new:#x} is merged into the entry of {addr}"));
+            }
+            Event::Joined { addr, undo, redo } => {
+                to.count().log_words_joined += 1;
+                to.cover(Cover::Joined);
+                to.explain(|| format!("joins its line's entry: {addr}: {undo:#x} -> {redo:#x}"));
             }
             Event::BufferFull => to.cover(Cover::BufferFull),
             Event::Entered { record, occupied } => {

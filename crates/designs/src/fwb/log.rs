@@ -1,14 +1,15 @@
 //! The circular log in either format: a slot for each record, or blocks that several records share
 //! ([`crate::packed_log`]).
 //!
-//! A record lies in a *place*: a slot, or a group of blocks. Places are numbered from 0 over all passes, and
+//! A record begins with a *place*: a slot, or a group of blocks. Places are numbered from 0 over all passes, and
 //! whatever the design keeps of the log (head, cuts, the first record of a transaction) is a place.
 
-use super::slots::Slots;
+use super::record::LogValues;
+use super::slots::{self, Layout, Slots};
 use super::{FwbConfig, Mutant};
 use crate::force_write_back::log_bytes_for;
 use crate::packed_log;
-use crate::packed_log::{Faults, Record};
+use crate::packed_log::{Faults, Format, Record};
 use graven_base::config::{Config, Size};
 use graven_base::memory::{Addr, LINE_BYTES};
 use graven_base::surviving::SurvivingImage;
@@ -36,7 +37,7 @@ pub struct Remains {
 
 impl Log {
     pub fn of(context: &DesignContext) -> Log {
-        if !context.config.get::<FwbConfig>().log_packing {
+        if !is_packed(&context.config) {
             return Log::Slots(Slots::of(context, lines(&context.config)));
         }
         let mutants = context.mutants();
@@ -48,7 +49,21 @@ impl Log {
             holes_are_skipped: mutants.has(Mutant::HolesAreSkipped),
             both_differential: false,
         };
-        Log::Packed(packed_log::Log::new(context.log_start, bytes(&context.config), faults))
+        let bytes = bytes(&context.config);
+        Log::Packed(packed_log::Log::new(context.log_start, bytes, Format::Packed, faults))
+    }
+
+    /// What is in its slots, if it has any.
+    pub fn layout(&self) -> Option<Layout> {
+        match self {
+            Log::Slots(slots) => Some(slots.layout),
+            Log::Packed(_) => None,
+        }
+    }
+
+    /// Places of a record of so many words of a line; of a commit record, of none.
+    pub fn places_of(&self, words: usize) -> u64 {
+        self.layout().map_or(1, |layout| layout.slots_of(words))
     }
 
     /// How many places it has.
@@ -63,6 +78,7 @@ impl Log {
     /// The same, in words.
     pub fn capacity(&self) -> String {
         match self {
+            Log::Slots(slots) if slots.layout.is_by_line() => format!("{} slots", slots.count),
             Log::Slots(slots) => format!("{} records", slots.count),
             Log::Packed(log) => format!("{} groups of records", log.groups),
         }
@@ -89,8 +105,7 @@ impl Log {
         match self {
             Log::Slots(slots) => {
                 let head = image.load(slots.head());
-                let (records, examined) = slots.scan(image, head);
-                let end = records.last().map_or(head, |(number, _)| number + 1);
+                let slots::Scan { records, end, examined } = slots.scan(image, head);
                 Remains { records, end, examined }
             }
             Log::Packed(log) => {
@@ -109,6 +124,11 @@ impl Log {
         }
         image.store(self.head(), end);
     }
+}
+
+/// Whether the log is packed: if the machine's logs are. Records of one value lie in slots on every machine.
+pub fn is_packed(config: &Config) -> bool {
+    Format::of(config) == Format::Packed && config.get::<FwbConfig>().log_values == LogValues::Both
 }
 
 /// Size of the log where neither it nor the scan interval is configured (§IV-C: 64 K entries, 4 MB).

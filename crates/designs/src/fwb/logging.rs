@@ -26,11 +26,14 @@ impl Fwb {
             port.emit(Event::Merged { addr, new });
             return Stall::None;
         }
+        if let Some(entry) = self.buffer.entry_of_line(store) {
+            return self.join(port, store, entry);
+        }
         let thread = tx.thread as usize;
         let is_first = self.running[thread].is_none();
         let reserves = !self.has(Mutant::NothingReserved);
         let reserved = if reserves { self.reserved + u64::from(is_first) } else { 0 };
-        if self.free_places() < 1 + reserved {
+        if self.free_places() < self.buffer.places_of(1) + reserved {
             return self.wait_for_space(port, tx.thread);
         }
         if !self.has_place(port, tx.thread) {
@@ -43,6 +46,18 @@ impl Fwb {
             self.reserved += 1;
         }
         self.drain(port);
+        Stall::None
+    }
+
+    /// A store's word joins its line's entry, which then may need another place (§III-E, step 6).
+    fn join(&mut self, port: &mut Port<'_>, store: &Store, entry: (usize, u64)) -> Stall {
+        let (_, places) = entry;
+        let reserved = if self.has(Mutant::NothingReserved) { 0 } else { self.reserved };
+        if places > 0 && self.free_places() < places + reserved {
+            return self.wait_for_space(port, store.tx.thread);
+        }
+        self.buffer.join(entry, store);
+        port.emit(Event::Joined { addr: store.addr, undo: store.old, redo: store.new });
         Stall::None
     }
 
@@ -80,11 +95,11 @@ impl Fwb {
     /// Puts a transaction's record into the buffer. Returns its place in the log, or one before that.
     fn append(&mut self, port: &mut Port<'_>, record: Record, tx: Tx) -> u64 {
         assert!(self.free_places() > 0 || self.mutants.any(), "there was room");
-        let place = self.end.place_behind(self.buffer.len());
+        let place = self.end.place_behind(self.buffer.entries());
         let id = tx.number as u16 & self.id_mask;
         let record = Record { thread: tx.thread as u8, tx: id, ..record };
         self.buffer.push(record, tx, port.now());
-        port.emit(Event::Entered { record, occupied: self.buffer.len() });
+        port.emit(Event::Entered { record, occupied: self.buffer.entries() });
         place
     }
 
@@ -124,7 +139,7 @@ impl Fwb {
     fn send_oldest(&mut self, port: &mut Port<'_>) -> usize {
         let free = self.free_places();
         let mut batch = std::mem::take(&mut self.batch);
-        let left = self.buffer.take(self.end.together(), port.now(), &mut batch);
+        let left = self.buffer.take(self.end.together(), port.now(), &mut batch).records;
         if batch.len() < left {
             port.emit(Event::Dropped { entries: left - batch.len() });
         }
@@ -145,6 +160,7 @@ impl Fwb {
 
     /// Records that left the buffer together go to the end of the log.
     fn send(&mut self, port: &mut Port<'_>, batch: &[Record]) {
+        let places = self.end.log().places();
         let sent = self.end.send(port, batch);
         self.last_order = sent.order;
         let commits = batch.iter().filter(|r| r.kind == Kind::Commit).count();
@@ -155,7 +171,7 @@ impl Fwb {
             commits,
             place: sent.first,
             order: sent.order,
-            wraps: sent.first > 0 && sent.first.is_multiple_of(self.end.log().places()),
+            wraps: sent.first > 0 && (sent.first - 1) / places < (sent.next - 1) / places,
         });
     }
 

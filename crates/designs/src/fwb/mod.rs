@@ -9,8 +9,9 @@
 //! | `buffer` | the volatile log buffer | §IV-C |
 //! | `end` | the end of the log: appending, and room | §III-A |
 //! | `log` | the circular log in either format | §III-A, §IV-A |
-//! | `slots` | a slot for each record | §III-A, §IV-A |
-//! | `record` | the bits of a record | §III-A |
+//! | `slots` | records in slots | §III-A, §IV-A |
+//! | `record` | the bits of a word's record | §III-A |
+//! | `line_record` | the bits of a line's record | §III-E |
 //! | `scan` | force write-back (FWB, shared with others: `force_write_back`) and truncation | §III-C, §IV-D, Fig. 5 |
 //! | `clwb` | written lines forced home by instructions, and truncation (`hwl`) | §VI, Fig. 1(c) |
 //! | `room` | a log that is full | §II-C, §IV-A |
@@ -23,9 +24,31 @@
 //! scan of all tags writes back what has been dirty for two scans, so that the log can be truncated.
 //!
 //! **On the image.** The log region begins with a header line, whose word 0 is the head pointer: the
-//! number of the oldest live record (records are numbered from 0; number / slots is the pass, number mod
-//! slots the slot). It takes one of the places: 64 K slots of 64 B are 4 MB, of which 65,535 hold
-//! records. A slot holds a record of four words, and in slots of 64 B four words of zero:
+//! number of the slot with which the oldest live record begins (slots are numbered from 0; number / slots is the pass,
+//! number mod slots the place). It takes one of the places: 64 K slots of 64 B are 4 MB, of which 65,535 hold
+//! records.
+//!
+//! **Records** (`record_format`). §III-A: "log records maintain undo and redo information of a single update (e.g., store A1)",
+//! and have ids, address and torn bit each. §III-E: an update is that of "an L1 cache line (e.g., from old value A1 to a new
+//! value A'1)", and "the log buffer coalesces the log updates of any writes to the same cache line" (step 6). So a record is
+//! one of a line by default: the words that its transaction stores to while it is in the log buffer, under one
+//! header. (§IV-E agrees: "the size of the log buffer varies based on the size of the cache line".) It takes as many
+//! slots as it needs; i counts its words, n of them, from the lowest address on:
+//!
+//! | word | bits | content |
+//! |---|---|---|
+//! | 0 | 0-15 | transaction id: the low `transaction_id_bits` of its number |
+//! | 0 | 16-23 | thread id |
+//! | 0 | 24-25 | kind: 1 entry, 2 commit (n = 0); 0: no record |
+//! | 0 | 26 + 2 i, 27 + 2 i | bit 63 of the undo word, of the redo word |
+//! | 1 | 0-47 | home address of the line |
+//! | 1 | 48-55 | which words of it |
+//! | 2 + 2 i | 0-62 | undo: the old word |
+//! | 3 + 2 i | 0-62 | redo: the new word |
+//! | all words of its slots | 63 | torn bit of the slot: 1 in even passes over the log, 0 in odd ones |
+//!
+//! With `record_format = "word"` each word has a record of its own, of four words in a slot, and in slots of 64 B four words
+//! of zero behind it. That is how those who compare with FWB pack its log:
 //!
 //! | word | bits | content |
 //! |---|---|---|
@@ -61,7 +84,7 @@
 //! of each transaction (module `clwb`); or not at all but by eviction, and then nothing says when a record may be
 //! overwritten: slots are used again in their turn.
 //!
-//! With `log_packing` the log has `packed_log`'s groups instead (the tables are there; of its records,
+//! Where the machine's logs are packed (`pm.log_packing`) the log has `packed_log`'s groups instead (the tables are there; of its records,
 //! *undo+redo* and *commit* occur), and the head pointer is the number of a group. What leaves the buffer takes along
 //! up to three records behind it, which share its group. Which group that is turns out when they leave, so what
 //! is kept of a record in the buffer is the group that is next when it enters, a lower bound, and each one in
@@ -102,8 +125,8 @@
 //!
 //! **Left open by the paper**, and decided here:
 //! - Slots are of 32 B, as those who compare with FWB pack them, or of 64 B for the paper's own
-//!   figures. Two records that share a log line are sent in one write if both are in the buffer.
-//! - Stores merge per word, and within one transaction only.
+//!   figures. Records that share a log line are sent in one write if all are in the buffer.
+//! - Stores merge, and words of a line join, within one transaction only.
 //! - Each open transaction has a place (slot or group) reserved for its commit record. If the log is full, stores and new
 //!   transactions wait, and scans follow each other until there is room. A transaction that owns the oldest
 //!   record and needs yet another ends the run with an error; `log_grow` is not modelled.
@@ -112,8 +135,9 @@
 //! - The paper gives the cost of scans (3.6 %, §VI-A), not what it is made of. By default a scan disturbs nobody;
 //!   `scan_port` and `scan_tags_per_cycle` have accesses wait for it.
 //!
-//! **Left out**: record headers
-//! per object (§III-E, step 1a): every record carries its own. Stores outside transactions are not
+//! **Left out**: a header that the lines of an object share (§III-E, step 1a): every line's record has its own, which
+//! §III-A's fields of "log records" and "a torn bit per log entry" ask for. Sharing it would save at most 16 B of the 144
+//! of a whole line. Stores outside transactions are not
 //! logged, so a program must not mix both kinds on one word.
 
 mod buffer;
@@ -121,6 +145,7 @@ mod clwb;
 mod cost;
 mod end;
 mod event;
+mod line_record;
 mod log;
 mod logging;
 mod protocol;
@@ -142,7 +167,8 @@ use graven_machine::mutants;
 use event::{COVER_POINTS, Counters};
 use log::Log;
 use protocol::Fwb;
-use record::LogValues;
+use record::{LogValues, RecordFormat};
+use slots::Layout;
 pub use variants::{CRADE, HW_RLOG, HW_ULOG, HWL, SLDE, UNSAFE};
 
 choice! {
@@ -162,7 +188,9 @@ section! {
     pub struct FwbConfig("fwb") {
         /// Size of the circular log, its header line included; it lies at the start of the log region. 0: what the scan interval and the write bandwidth ask for (4 MB on FWB's machine), at most the log region.
         log_bytes: Size = Size(0), Size(0)..=Size::gb(64), "B";
-        /// Size of a record's slot: 32 packs two into a line, 64 is the paper's own; 16 is enough for a record of one value.
+        /// What shares a record: the words of a line that meet in the log buffer, or each has its own. (Records of one value are those of words; packed ones, too.)
+        record_format: RecordFormat = RecordFormat::Line, (), "";
+        /// Size of a slot, of which a record takes as many as it needs: 32 is a word's record, 64 is the paper's own; 16 is enough for a word's record of one value.
         slot_bytes: u32 = 32, 16..=64, "B";
         /// What a record holds: the old and the new word, or one of them, which is not crash-safe (and only in slots).
         log_values: LogValues = LogValues::Both, (), "";
@@ -170,9 +198,7 @@ section! {
         write_back: WriteBack = WriteBack::Scan, (), "";
         /// With `clwb` instructions: how much of the log is in use when its head is moved, unless somebody waits for room before.
         truncation_percent: u32 = 50, 0..=90, "%";
-        /// Packs metadata and words of several records into blocks of their own (ReDU's log packing), as MorLog's comparison has it; `slot_bytes` has no effect then.
-        log_packing: bool = false, (), "";
-        /// Keeps a dirty flag with every entry, as SLDE needs; entries without a changed byte are dropped. Only with `log_packing`.
+        /// Keeps a dirty flag with every entry, as SLDE needs; entries without a changed byte are dropped. Only where logs are packed (`pm.log_packing`).
         dirty_flags: bool = false, (), "";
         /// Entries of the volatile log buffer; 0: none. At most the cycles of a way through the caches.
         log_buffer_entries: u32 = 15, 0..=256, "entries";
@@ -191,6 +217,12 @@ section! {
     }
 }
 
+/// Records and slots that an adversary draws.
+const RECORDS: &[&str] = &["line+32", "line+16", "line+64", "word+32", "word+64"];
+
+/// Packing and dirty flags that an adversary draws.
+const PACKING: &[&str] = &["with-codec+false", "never+false", "always+false", "always+true"];
+
 /// The design's entry in the registry.
 pub const INFO: DesignInfo = DesignInfo {
     name: "fwb",
@@ -206,10 +238,10 @@ pub const INFO: DesignInfo = DesignInfo {
     cover_points: COVER_POINTS,
     stress: &[
         ("fwb.log_bytes", &["2 KB", "3 KB", "4 KB", "6 KB", "16 KB", "64 KB"]),
-        ("fwb.slot_bytes", &["32", "64"]),
+        ("fwb.record_format+fwb.slot_bytes", RECORDS),
         ("fwb.log_buffer_entries", &["0", "1", "4", "15"]),
         ("fwb.instant_commit", &["false", "true"]),
-        ("fwb.log_packing+fwb.dirty_flags", &["false+false", "true+false", "true+true"]),
+        ("pm.log_packing+fwb.dirty_flags", PACKING),
         ("pm.codec", &["none", "crade", "slde"]),
         ("pm.cells", &["uniform", "tlc-rram"]),
         ("fwb.scan_interval_cycles", &["0", "200", "2000", "50000"]),
@@ -328,38 +360,38 @@ fn guarantee(config: &Config) -> Guarantee {
     }
 }
 
-/// Fewest places per thread for which a log is worth its name: an entry and a commit record each for
-/// a transaction and the next.
-const PLACES_PER_THREAD_MIN: u64 = 4;
+/// Transactions of a thread for which a log must have places to be worth its name, an entry of a word and a commit record
+/// each: one and the next.
+const TRANSACTIONS_MIN: u64 = 2;
 
 /// Refuses a configuration that the design cannot work in.
 fn check(context: &DesignContext) -> Result<(), ConfigError> {
     let (config, fwb) = (&context.config, context.config.get::<FwbConfig>());
     if !fwb.slot_bytes.is_power_of_two()
-        || u64::from(fwb.slot_bytes) < fwb.log_values.record_bytes()
+        || u64::from(fwb.slot_bytes) < Layout::of(fwb).slot_bytes_min()
     {
-        let why = "a slot has 32 or 64 bytes, or 16 for a record of one value".into();
-        return Err(config.inconsistent(&["fwb.slot_bytes", "fwb.log_values"], why));
-    }
-    if fwb.log_packing && fwb.log_values != LogValues::Both {
-        let why = "records of one value lie in slots".into();
-        return Err(config.inconsistent(&["fwb.log_packing", "fwb.log_values"], why));
+        let why = "a slot has 32 or 64 bytes, or 16 for records of lines and of one value".into();
+        let keys = ["fwb.slot_bytes", "fwb.record_format", "fwb.log_values"];
+        return Err(config.inconsistent(&keys, why));
     }
     if log::bytes(config) > context.log_bytes() {
         let region = Size(context.log_bytes());
         let why = format!("fwb.log_bytes must fit into pm.log_region_bytes = {region}");
         return Err(config.inconsistent(&["fwb.log_bytes", "pm.log_region_bytes"], why));
     }
-    if fwb.dirty_flags && !fwb.log_packing {
+    if fwb.dirty_flags && !log::is_packed(config) {
         let why =
-            "slots have no room for dirty flags; records have with fwb.log_packing = true".into();
-        return Err(config.inconsistent(&["fwb.dirty_flags", "fwb.log_packing"], why));
+            "slots have no room for dirty flags; records have with pm.log_packing = always".into();
+        return Err(config.inconsistent(&["fwb.dirty_flags", "pm.log_packing"], why));
     }
-    let (log, needed) = (Log::of(context), PLACES_PER_THREAD_MIN * u64::from(context.threads));
+    let log = Log::of(context);
+    let transaction = log.places_of(1) + log.places_of(0);
+    let needed = TRANSACTIONS_MIN * transaction * u64::from(context.threads);
     if log.places() < needed {
         let (threads, capacity) = (context.threads, log.capacity());
         let why = format!("the log holds {capacity}; {threads} threads need at least {needed}");
-        let format = if fwb.log_packing { "fwb.log_packing" } else { "fwb.slot_bytes" };
+        let packed = log::is_packed(config);
+        let format = if packed { "pm.log_packing" } else { "fwb.slot_bytes" };
         return Err(config.inconsistent(&["fwb.log_bytes", format], why));
     }
     let bound = traversal_cycles(config);

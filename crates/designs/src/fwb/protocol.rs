@@ -105,9 +105,11 @@ impl Fwb {
             LogValues::Both => fwb.transaction_id_bits,
             _ => fwb.transaction_id_bits.min(record::SHORT_ID_BITS),
         };
+        let log = Log::of(context);
+        let (entries, layout) = (fwb.log_buffer_entries, log.layout());
         Fwb {
-            buffer: LogBuffer::new(fwb.log_buffer_entries, fwb.dirty_flags, mutants),
-            end: LogEnd::new(Log::of(context), config.get::<PmConfig>().codec.has_dldc()),
+            buffer: LogBuffer::new(entries, fwb.dirty_flags, layout, mutants),
+            end: LogEnd::new(log, config.get::<PmConfig>().codec.has_dldc()),
             dirty_flags: fwb.dirty_flags,
             strict: !fwb.instant_commit && !mutants.has(Mutant::CommitDoesNotWait),
             ordered: fwb.log_buffer_entries <= traversal_cycles(config)

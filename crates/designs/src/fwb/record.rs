@@ -18,7 +18,19 @@ choice! {
     }
 }
 
-/// Words of the longest record.
+choice! {
+    /// What shares a record, where records hold both values and lie in slots.
+    pub enum RecordFormat {
+        /// Each word has a record of its own: "log records maintain undo and redo information of a single update (e.g.,
+        /// store A1)" (§III-A), as words (§I: "update the log with word-size values").
+        Word = "word",
+        /// All words of a line that a transaction stores to while the record is in the log buffer: "The log buffer coalesces
+        /// the log updates of any writes to the same cache line" (§III-E, step 6).
+        Line = "line",
+    }
+}
+
+/// Words of the longest record of a word.
 pub const RECORD_WORDS_MAX: usize = 4;
 
 /// Bits of a transaction's id in a record of one value.

@@ -26,7 +26,7 @@ use super::log::{Log, Remains};
 use super::record::LogValues;
 use super::{FwbConfig, Mutant};
 use crate::packed_log::{Kind, Record};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 pub fn recover(
@@ -60,6 +60,8 @@ pub fn recover(
     if values == LogValues::Redo {
         undo.clear();
     }
+    // Step 3: "The generated writes bypass the caches and go directly to NVRAM."
+    image.bypass_caches(true);
     for record in redo {
         image.store(record.addr, record.redo);
         report.words_redone += 1;
@@ -71,6 +73,8 @@ pub fn recover(
         image.store(record.addr, record.undo);
         report.words_undone += 1;
     }
+    image.bypass_caches(false);
+    image.fence();
     log.empty(image, end);
     report
 }
@@ -91,6 +95,8 @@ fn split<'a>(
             committed_ids.insert((record.thread, record.tx));
         }
     }
+    // Of each record its thread's last commit is looked up.
+    image.work(Work::Table, records.len() as u64);
     let (mut redo, mut undo) = (Vec::new(), Vec::new());
     for (i, record) in of(Kind::UndoRedo) {
         let is_committed = if mutants.has(Mutant::WholeMeansCommitted) {

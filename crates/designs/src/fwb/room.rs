@@ -18,7 +18,7 @@ impl Fwb {
             return self.end.log().places();
         }
         let needs_none = self.has(Mutant::BufferNeedsNoRoom);
-        self.end.free(if needs_none { 0 } else { self.buffer.len() })
+        self.end.free(if needs_none { 0 } else { self.buffer.places() })
     }
 
     /// The thread waits until the head moves, which scans or ends of transactions bring about, or records in the buffer turn out to

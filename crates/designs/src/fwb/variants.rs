@@ -8,7 +8,7 @@
 //! MorLog's (ISCA 2020, §VI-A) all pack their logs, have ends that wait until they are durable, and scan every three
 //! million cycles.
 
-use super::{INFO, cost};
+use super::{INFO, PACKING, RECORDS, cost};
 use graven_machine::design::DesignInfo;
 
 const OWN_PAPER: &str = "FWB (HPCA'18) §VI";
@@ -23,11 +23,11 @@ pub const HWL: DesignInfo = DesignInfo {
     settings: &[("fwb.write_back", "clwb"), ("fwb.log_values", "both")],
     stress: &[
         ("fwb.log_bytes", &["2 KB", "3 KB", "4 KB", "6 KB", "16 KB", "64 KB"]),
-        ("fwb.slot_bytes", &["32", "64"]),
+        ("fwb.record_format+fwb.slot_bytes", RECORDS),
         ("fwb.truncation_percent", &["0", "10", "50", "90"]),
         ("fwb.log_buffer_entries", &["0", "1", "4", "15"]),
         ("fwb.instant_commit", &["false", "true"]),
-        ("fwb.log_packing+fwb.dirty_flags", &["false+false", "true+false", "true+true"]),
+        ("pm.log_packing+fwb.dirty_flags", PACKING),
         ("fwb.transaction_id_bits", &["2", "8", "16"]),
     ],
     ..INFO
@@ -50,7 +50,6 @@ pub const HW_RLOG: DesignInfo = DesignInfo {
         ("fwb.log_values", "redo"),
         ("fwb.write_back", "none"),
         ("fwb.slot_bytes", "16"),
-        ("fwb.log_packing", "false"),
         ("fwb.dirty_flags", "false"),
         ("fwb.instant_commit", "true"),
     ],
@@ -68,7 +67,6 @@ pub const HW_ULOG: DesignInfo = DesignInfo {
         ("fwb.log_values", "undo"),
         ("fwb.write_back", "none"),
         ("fwb.slot_bytes", "16"),
-        ("fwb.log_packing", "false"),
         ("fwb.dirty_flags", "false"),
         ("fwb.instant_commit", "true"),
     ],
@@ -92,7 +90,6 @@ pub const CRADE: DesignInfo = DesignInfo {
     paper: PAPER,
     default: false,
     settings: &[
-        ("fwb.log_packing", "true"),
         ("fwb.dirty_flags", "false"),
         ("fwb.log_buffer_entries", "16"),
         ("fwb.instant_commit", "false"),
@@ -111,7 +108,6 @@ pub const UNSAFE: DesignInfo = DesignInfo {
     paper: PAPER,
     default: false,
     settings: &[
-        ("fwb.log_packing", "true"),
         ("fwb.dirty_flags", "false"),
         ("fwb.log_buffer_entries", "48"),
         ("fwb.allow_unsafe_buffer", "true"),
@@ -136,7 +132,6 @@ pub const SLDE: DesignInfo = DesignInfo {
     paper: PAPER,
     default: false,
     settings: &[
-        ("fwb.log_packing", "true"),
         ("fwb.dirty_flags", "true"),
         ("fwb.log_buffer_entries", "16"),
         ("fwb.instant_commit", "false"),

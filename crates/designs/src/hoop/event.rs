@@ -22,6 +22,8 @@ counters! {
         slices_written: Count, "slices";
         /// Words packed into them.
         slice_words: Count, "words";
+        /// Words that went from a full slice into the next one, so that their line stays in one.
+        slice_words_moved: Count, "words";
         /// Largest number of lines in a design's eviction buffer.
         eviction_buffer_max: Gauge, "lines";
     }
@@ -29,6 +31,7 @@ counters! {
 }
 
 cover_points! {
+    LineMoved = "line-moved", "words of a line went from a full slice into the next one";
     BufferFull = "buffer-full", "a store waited because its slices were on their way";
     MappingFull = "mapping-full", "a store waited for an entry of the mapping table";
     ClosedEarly = "closed-early", "the block in use was closed so that it could be collected";
@@ -56,6 +59,8 @@ pub enum Event {
     WordReplaced,
     /// A word took a place in the open slice; the mapping tables have so many entries now.
     WordPacked { entries: usize },
+    /// So many words of a line go from a full slice into the next one.
+    LineMoves { line: LineAddr, words: usize },
     /// A store finds no room in the OOP data buffer.
     BufferFull,
     /// A store finds no entry in the mapping table.
@@ -112,6 +117,11 @@ impl DesignEvent for Event {
             Event::WordPacked { entries } => {
                 let max = &mut to.count().collection.mapping_entries_max;
                 *max = (*max).max(entries as u64);
+            }
+            Event::LineMoves { line, words } => {
+                to.count().slice_words_moved += words as u64;
+                to.cover(Cover::LineMoved);
+                to.explain(|| format!("{words} words of {line} go into the next slice"));
             }
             Event::BufferFull => to.cover(Cover::BufferFull),
             Event::MappingFull => to.cover(Cover::MappingFull),

@@ -2,8 +2,8 @@
 
 use super::{HoopConfig, SliceOrder};
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
-use graven_machine::config::ControllerConfig;
 use graven_machine::design::DesignContext;
+use graven_machine::request::Mapping;
 
 /// Bytes of a memory slice (§III-D).
 pub const SLICE_BYTES: u64 = 128;
@@ -238,8 +238,8 @@ pub struct Geometry {
     pub block_slices: u32,
     /// Of these, address memory slices; they follow the header.
     pub address_slices: u32,
-    /// Consecutive slices that are not used one after the other, but in rounds over all such groups.
-    page_slices: u32,
+    /// Slices that lie together in a bank: they are not used one after the other, but in rounds over all such units.
+    unit_slices: u32,
 }
 
 impl Geometry {
@@ -248,12 +248,13 @@ impl Geometry {
         let config = context.config.get::<HoopConfig>();
         let share = context.log_bytes() / u64::from(config.controllers) / SLICE_BYTES * SLICE_BYTES;
         let start = context.log_start.plus(u64::from(controller) * share);
-        let page = context.config.get::<ControllerConfig>().page_bytes.0 / SLICE_BYTES;
-        let page_slices = match config.slice_order {
+        let unit = Mapping::of(&context.config).unit_bytes / SLICE_BYTES;
+        let unit_slices = match config.slice_order {
             SliceOrder::Sequential => u32::MAX,
-            SliceOrder::RoundRobin => page as u32,
+            // A unit that is no larger than a slice: the next slice lies in another bank as it is.
+            SliceOrder::RoundRobin => (unit as u32).max(1),
         };
-        Geometry { page_slices, ..Geometry::within(start, share, config.block_bytes.0) }
+        Geometry { unit_slices, ..Geometry::within(start, share, config.block_bytes.0) }
     }
 
     /// As many blocks as fit; slices are used as they lie.
@@ -270,7 +271,7 @@ impl Geometry {
             blocks: blocks as u32,
             block_slices: slices as u32,
             address_slices: address_slices as u32,
-            page_slices: u32::MAX,
+            unit_slices: u32::MAX,
         }
     }
 
@@ -333,9 +334,9 @@ impl Geometry {
 
     /// The data memory slice of a block that is the `nth` to be used.
     pub fn data_slice(&self, block: u32, nth: u32) -> SliceNumber {
-        let pages = self.data_slices() / self.page_slices;
-        let at = if nth < pages * self.page_slices {
-            nth % pages * self.page_slices + nth / pages
+        let units = self.data_slices() / self.unit_slices;
+        let at = if nth < units * self.unit_slices {
+            nth % units * self.unit_slices + nth / units
         } else {
             nth
         };
@@ -440,7 +441,7 @@ mod tests {
     #[test]
     fn in_rounds_each_slice_of_a_block_is_used_once() {
         let mut geometry = Geometry::within(Addr(0), 64 << 10, 16 << 10);
-        geometry.page_slices = 32;
+        geometry.unit_slices = 32;
         let slices: Vec<u32> =
             (0..geometry.data_slices()).map(|n| geometry.data_slice(1, n)).collect();
         let first = geometry.first_data_slice(1);
@@ -448,6 +449,46 @@ mod tests {
         let mut sorted = slices.clone();
         sorted.sort_unstable();
         assert!(sorted.iter().copied().eq(first..first + geometry.data_slices()));
+    }
+
+    /// Class of bug: an order of use that follows the size of a page where lines are interleaved.
+    #[test]
+    fn consecutive_slices_begin_in_different_banks() {
+        let settings = [
+            ("page", "4096", "0", "1"),
+            ("page", "2048", "0", "1"),
+            ("page", "4096", "64", "4"),
+            ("line", "4096", "0", "1"),
+            ("line", "4096", "64", "1"),
+            ("line", "4096", "0", "4"),
+            ("line", "4096", "64", "4"),
+        ];
+        for (interleave, page_bytes, buffer_lines, channels) in settings {
+            let mut config = crate::testing::defaults();
+            for (key, value) in [
+                ("controller.interleave", interleave),
+                ("controller.page_bytes", page_bytes),
+                ("controller.channels", channels),
+                ("pm.buffer_lines", buffer_lines),
+            ] {
+                config.set(key, value).expect("a value that is allowed");
+            }
+            let mapping = Mapping::of(&config);
+            let context = DesignContext::new(config, 1, Addr(1 << 30), Addr(2 << 30));
+            let geometry = Geometry::of(&context, 0);
+            let bank = |nth| {
+                let [first, _] = geometry.slice_lines(geometry.data_slice(1, nth));
+                let place = mapping.place(first);
+                (place.channel, place.bank)
+            };
+            let slices = geometry.data_slices();
+            let equal = (1..slices).filter(|&nth| bank(nth - 1) == bank(nth)).count();
+            assert!(
+                equal <= slices as usize / 50,
+                "{interleave}, {page_bytes} B, {buffer_lines} lines, {channels} channels: \
+                 {equal} of {slices} slices begin in the bank of the one before"
+            );
+        }
     }
 
     #[test]

@@ -138,7 +138,8 @@ use graven_machine::mutants;
 choice! {
     /// In which order the slices of a block are used.
     pub enum SliceOrder {
-        /// In rounds over its pages (`controller.page_bytes`), so that consecutive slices lie in different banks.
+        /// In rounds over the units of the interleaving (a page, or a line), so that consecutive slices begin in
+        /// different banks.
         RoundRobin = "round-robin",
         /// As they lie.
         Sequential = "sequential",
@@ -164,6 +165,8 @@ section! {
         mapping_table_bytes: Size = Size::mb(2), Size(128)..=Size::gb(1), "B";
         /// Eviction buffer of all controllers together (§III-C); a line takes 72 B.
         eviction_buffer_bytes: Size = Size::kb(128), Size(72)..=Size::gb(1), "B";
+        /// Whether words of a line that are in a full slice go along into the next one when the transaction stores to another word of the line (§III-C: "pack them in the same memory slice"); if not, they stay.
+        line_in_one_slice: bool = true, (), "";
         /// Time of a read that the eviction buffer or the OOP data buffer serves, once it has reached the controller.
         buffer_read_cycles: u32 = 1, 0..=1000, "cycles";
         /// Time to unpack the words of a line from the slices that hold them (§III-G: "a few cycles").
@@ -258,6 +261,7 @@ pub const INFO: DesignInfo = DesignInfo {
     cover_points: COVER_POINTS,
     stress: &[
         ("hoop.oop_buffer_bytes", &["256 B", "384 B"]),
+        ("hoop.line_in_one_slice", &["true", "false"]),
         ("hoop.mapping_table_bytes", &["512 B", "1 KB", "2 KB"]),
         ("hoop.eviction_buffer_bytes", &["72 B", "144 B", "1 KB"]),
         (

@@ -1,4 +1,7 @@
 //! The OOP data buffer (§III-C): words of a transaction are packed into memory slices.
+//!
+//! A line's words that are in a full slice when the next of them comes go along into the next slice: as long as a slice
+//! is in the buffer, its lines are whole in it. Words of slices that have left stay there.
 
 use super::Mutant;
 use super::collect::Reason;
@@ -114,9 +117,11 @@ impl Hoop {
             return Stall::None;
         }
         let buffer = &self.threads[thread].buffers[controller];
-        let open = buffer.open.as_ref().filter(|open| open.words.len() < SLICE_WORDS);
-        let is_mapped = open.is_some_and(|o| o.words.iter().any(|(addr, _)| addr.line() == line));
-        let needs_slice = open.is_none();
+        let is_of_line = |held: &Held| held.words.iter().any(|(addr, _)| addr.line() == line);
+        let needs_slice = buffer.open.as_ref().is_none_or(|o| o.words.len() == SLICE_WORDS);
+        // The line's words in a full slice go along into the next one, and so does their entry.
+        let moves = needs_slice && self.config.line_in_one_slice;
+        let is_mapped = buffer.open.as_ref().is_some_and(is_of_line) && (!needs_slice || moves);
         // A full slice that leaves keeps its place as long as it is on its way.
         if needs_slice && !buffer.has_room() {
             port.emit(Event::BufferFull);
@@ -126,7 +131,7 @@ impl Hoop {
             port.emit(Event::MappingFull);
             return self.wait_for_collection(port, controller, thread, Reason::MappingFull);
         }
-        if needs_slice && !self.open_slice(port, thread, controller) {
+        if needs_slice && !self.open_slice(port, thread, controller, moves.then_some(line)) {
             return self.wait_for_collection(port, controller, thread, Reason::RegionFull);
         }
         self.append(port, thread, controller, store);
@@ -153,19 +158,37 @@ impl Hoop {
         port.emit(Event::WordPacked { entries });
     }
 
-    /// Gives the thread's transaction a slice for its next words; the one before it, full, leaves. Returns
-    /// whether the region had one.
-    fn open_slice(&mut self, port: &mut Port<'_>, thread: usize, controller: usize) -> bool {
+    /// Gives the thread's transaction a slice for its next words; the one before it, full, leaves, but for words of a
+    /// line that are to be together with the next ones (§III-C: "As for multiple updates in the same cache line happened in
+    /// a transaction, HOOP will pack them in the same memory slice"). Returns whether the region had one.
+    fn open_slice(
+        &mut self,
+        port: &mut Port<'_>,
+        thread: usize,
+        controller: usize,
+        moves: Option<LineAddr>,
+    ) -> bool {
         let before = self.threads[thread].buffers[controller].open.as_ref().map(|o| o.number);
-        let Controller { region, .. } = &mut self.controllers[controller];
+        let Controller { region, mapping, .. } = &mut self.controllers[controller];
         let Some(number) = region.allocate(port, before) else { return false };
+        let mut words = Vec::with_capacity(SLICE_WORDS);
         if let Some(before) = before {
             let distance = region.geometry.distance(before, number);
+            if let Some(line) = moves {
+                let open = &mut self.threads[thread].buffers[controller].open;
+                let open = open.as_mut().expect("it has a number");
+                words.extend(open.words.extract_if(.., |(addr, _)| addr.line() == line));
+                let mask = words.iter().fold(0, |mask, (addr, _)| mask | addr.word_mask());
+                if mask != 0 {
+                    mapping.insert(line, number, mask);
+                    port.emit(Event::LineMoves { line, words: words.len() });
+                }
+            }
             self.send_slice(port, thread, controller, distance as i32);
         }
         let buffer = &mut self.threads[thread].buffers[controller];
         buffer.first.get_or_insert(number);
-        buffer.open = Some(Held { number, words: Vec::with_capacity(SLICE_WORDS) });
+        buffer.open = Some(Held { number, words });
         true
     }
 

@@ -20,7 +20,7 @@ use super::layout::{
 };
 use super::{HoopConfig, Mutant};
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
-use graven_base::surviving::{Reader, SurvivingImage};
+use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Fewer records than this are not worth another thread.
@@ -53,6 +53,7 @@ pub struct Work {
 struct Found {
     record: Record,
     at: Addr,
+    /// The transaction, where anybody asks for it.
     tx: u32,
     /// Commits since the region's oldest block was opened.
     commit: u64,
@@ -139,24 +140,33 @@ pub fn recover_measured(
     if early {
         clear(context, image, &surveys);
     }
+    image.work_of_sort(found.len());
     let order = |f: &Found| match context.mutants().has(Mutant::ReplayedByTransaction) {
         true => f.tx.into(),
         false => f.commit,
     };
     found.sort_by_key(order);
-    let threads = threads.min(found.len() / RECORDS_PER_THREAD + 1);
+    let threads = worthwhile(image, threads, found.len() / RECORDS_PER_THREAD + 1);
     let batches = newest(image, &surveys, &found, threads, &mut work);
     image.note(|| format!("recovery: {} words of {} records go home", work.words, work.records));
     image.store_parallel(&batches);
+    image.fence();
+    image.barrier();
     if !context.mutants().has(Mutant::DecisionNotNoted) {
         for (at, record) in unaccepted {
             image.store(at, Record { committed: true, ..record }.word());
         }
+        image.fence();
     }
     if !early {
         clear(context, image, &surveys);
     }
     work
+}
+
+/// How many of the threads have enough to do for a thread of the host. The machine that executes recovery has them all.
+fn worthwhile(image: &SurvivingImage, threads: usize, enough: usize) -> usize {
+    if image.keeps_steps() { threads } else { threads.min(enough) }
 }
 
 /// Deals items round robin to threads, which each do something with theirs; the results, in the order of threads.
@@ -168,6 +178,7 @@ fn deal<T: Send, R: Send>(
 ) -> Vec<R> {
     let mut hands: Vec<Vec<T>> = (0..threads).map(|_| Vec::new()).collect();
     items.into_iter().enumerate().for_each(|(i, item)| hands[i % threads].push(item));
+    image.barrier();
     let run = |hand| {
         let mut reader = image.reader();
         (each(&mut reader, hand), reader.used())
@@ -183,10 +194,11 @@ fn deal<T: Send, R: Send>(
         })
     };
     let mut out = Vec::with_capacity(threads);
-    for (result, used) in results {
-        image.account(used);
+    for (thread, (result, used)) in results.into_iter().enumerate() {
+        image.account(thread, used);
         out.push(result);
     }
+    image.barrier();
     out
 }
 
@@ -226,18 +238,22 @@ fn survey(
     work.record_bytes +=
         with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
     let stale = context.mutants().has(Mutant::StaleRecordsTaken);
-    let enough = threads.min(with_records.len() * geometry.records() as usize / 4096 + 1);
+    let needs_tx = context.config.get::<HoopConfig>().controllers > 1
+        || context.mutants().has(Mutant::ReplayedByTransaction);
+    let enough = with_records.len() * geometry.records() as usize / 4096 + 1;
+    let enough = worthwhile(image, threads, enough);
     let all = deal(image, with_records, enough, |reader, blocks| {
         let mut found = Vec::new();
         for (number, opened) in blocks {
             for at in (0..geometry.records()).map(|place| geometry.record(number, place)) {
-                let Some(record) = Record::parse(reader.load(at)) else { continue };
+                let word = reader.load(at);
+                reader.work(Computation::Record, 1);
+                let Some(record) = Record::parse(word) else { continue };
                 let outside = u64::from(record.start) >= geometry.slices();
                 if outside || (record.sequence.since(opened).is_none() && !stale) {
                     continue;
                 }
-                let [_, metadata] = geometry.slice_lines(record.start);
-                let tx = reader.load(metadata.word(5)) as u32;
+                let tx = if needs_tx { transaction_of(reader, &geometry, &record) } else { 0 };
                 let commit = record.sequence.since(oldest).unwrap_or(0);
                 found.push(Found { record, at, tx, commit, region });
             }
@@ -250,6 +266,16 @@ fn survey(
     let next = latest.filter(|l| written == 0 || l.since(next).is_some()).unwrap_or(next);
     let blocks = blocks.iter().map(|&(number, opened, _)| (number, opened)).collect();
     (Survey { geometry, blocks, next }, found)
+}
+
+/// The transaction of a record, which is in its first slice: several controllers agree on it.
+fn transaction_of(reader: &mut Reader<'_>, geometry: &Geometry, record: &Record) -> u32 {
+    let [_, metadata] = geometry.slice_lines(record.start);
+    // Which slice is in the record.
+    reader.follow();
+    let tx = reader.load(metadata.word(5)) as u32;
+    reader.addresses_known();
+    tx
 }
 
 /// Keeps the records of committed transactions; returns those that did not say so by themselves.
@@ -288,6 +314,8 @@ fn newest(
         for (commit, f) in records {
             read_chain(reader, &surveys[f.region].geometry, &f.record, &mut chain);
             slices += chain.len() as u64;
+            let words = chain.iter().map(|slice| slice.words.len() as u64).sum();
+            reader.work(Computation::Table, words);
             for slice in chain.drain(..).rev() {
                 for (home, word) in slice.words {
                     let part = &mut newest[Image::part_of(home, threads)];
@@ -304,7 +332,10 @@ fn newest(
         work.slices += slices;
         parts.iter_mut().zip(newest).for_each(|(part, known)| part.push(known));
     }
-    let batches = deal(image, parts, threads, |_, part| {
+    let batches = deal(image, parts, threads, |reader, part| {
+        if reader.keeps_steps() {
+            reader.work(Computation::Table, part.iter().map(versions).sum());
+        }
         part.into_iter().map(merge).next().expect("a part for each thread")
     });
     work.words = batches.iter().map(|b| b.len() as u64).sum();
@@ -321,8 +352,12 @@ fn read_chain(
     chain: &mut Vec<Slice>,
 ) {
     let mut number = record.start;
+    reader.addresses_known();
     while (chain.len() as u64) < geometry.slices() {
         let lines = geometry.slice_lines(number).map(|line| reader.load_line(line));
+        reader.work(Computation::Record, 1);
+        // The next slice is in this one.
+        reader.follow();
         let Some(slice) = Slice::parse(&lines[0], &lines[1]) else { return };
         if slice.first != chain.is_empty() || chain.first().is_some_and(|f| f.tx != slice.tx) {
             return;
@@ -334,6 +369,12 @@ fn read_chain(
         }
         number = geometry.next(number, next);
     }
+}
+
+/// Words of which threads know a version.
+fn versions(known: &Newest) -> u64 {
+    let pieces = known.iter().flat_map(FxHashMap::values);
+    pieces.map(|piece| piece.0.iter().filter(|version| version.commit > 0).count() as u64).sum()
 }
 
 /// One part of the home region, as the threads know it: of each word the version with the latest commit.
@@ -365,6 +406,7 @@ fn clear(context: &DesignContext, image: &mut SurvivingImage, surveys: &[Survey]
         let next = survey.next.bits();
         if image.load(survey.geometry.sequence()) != next {
             image.store(survey.geometry.sequence(), next);
+            image.fence();
         }
         let mut blocks: Vec<u32> = survey.blocks.iter().map(|&(number, _)| number).collect();
         if context.mutants().has(Mutant::ClearedNewestFirst) {
@@ -372,6 +414,7 @@ fn clear(context: &DesignContext, image: &mut SurvivingImage, surveys: &[Survey]
         }
         for number in blocks {
             image.store(survey.geometry.index(number), 0);
+            image.fence();
         }
     }
 }

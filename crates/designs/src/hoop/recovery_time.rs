@@ -43,7 +43,7 @@ mod tests {
         assert!((ns - (10_000.0 * 62.8 + 640.0 + 150.0)).abs() < 1e-6, "{ns}");
     }
 
-    /// Claims `hoop-recovery-linear-bandwidth`, `hoop-recovery-threads`.
+    /// The shape of HOOP Fig. 11.
     #[test]
     fn bandwidth_counts_when_threads_fill_it_and_threads_until_then() {
         let with = |threads, gb_per_s| recovery_ns(&WORK, threads, gb_per_s, 50.0, 150.0);

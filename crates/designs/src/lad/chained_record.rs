@@ -15,7 +15,7 @@
 use super::Mutant;
 use crate::lalea::{ENTRIES, LaleaConfig, Links, Regions, line_at};
 use graven_base::memory::{LineAddr, LineData, WordMask};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// The word of the first line that is no block's.
@@ -69,9 +69,13 @@ pub(super) fn recover(
     let headers = context.config.get::<LaleaConfig>().fh_entries as usize * regions.banks();
     for (thread, &lr) in registers.iter().enumerate() {
         let (mut next, mut left) = (line_at(lr), headers);
+        image.addresses_known();
         while next != LineAddr(0) && left > 0 {
             let first = image.load_line(next);
             let links = Links::parse(image.load_line(regions.second_line(next)));
+            image.work(Work::Record, 1);
+            // The addresses of blocks and of the next header are in these links.
+            image.follow();
             report.records_scanned += 1;
             for Entry { home, mut words, block } in parse(first, &links) {
                 if context.mutants().has(Mutant::WholeLinesUndone) {

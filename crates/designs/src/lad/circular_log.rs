@@ -23,7 +23,7 @@ use crate::torn;
 use graven_base::config::ConfigError;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
 use graven_machine::request::{Write, WriteClass};
 
@@ -204,6 +204,7 @@ fn read_header(
 ) -> Option<Header> {
     let [head, home] = header_at(slot);
     let head = image.load(head);
+    image.work(Work::Record, 1);
     if head & KIND_MASK != KIND_UNDO {
         return None;
     }

@@ -78,7 +78,15 @@ impl<L: UndoLog> Lad<L> {
         }
         self.threads[t].writes.clear();
         self.count_places(port);
-        port.set_timer(port.now() + port.bypass_cycles(), Timer::Acknowledgement { thread: t });
+        self.acknowledge_if_drained(port, t);
+    }
+
+    /// Sends the acknowledgement of a commit, unless lines are still to reach NVM and it waits for them.
+    fn acknowledge_if_drained(&mut self, port: &mut Port<'_, L>, t: usize) {
+        if self.threads[t].draining == 0 {
+            let at = port.now() + port.bypass_cycles();
+            port.set_timer(at, Timer::Acknowledgement { thread: t });
+        }
     }
 
     /// The thread's commit register says that its transaction has committed.
@@ -115,16 +123,17 @@ impl<L: UndoLog> Lad<L> {
             self.gathered.remove(line);
             self.sharing_place_of(line).for_each(|d| d.room = Room::Younger);
         }
-        self.drain(port, Draining { line, mask, data, room });
+        self.drain(port, Draining { line, mask, data, room, committed_by: t });
     }
 
     // ---- drain ---------------------------------------------------------------------------------
 
     /// Committed words go to PM as ordinary data; their place is free when they are durable.
     fn drain(&mut self, port: &mut Port<'_, L>, version: Draining) {
-        let Draining { line, mask, data, .. } = version;
+        let Draining { line, mask, data, committed_by, .. } = version;
         let awaited = !self.mutants.has(Mutant::PlaceFreedAtSending);
         if awaited {
+            self.threads[committed_by].draining += u32::from(self.config.commit_waits_for_nvm);
             self.draining.push(version);
         }
         port.emit(Event::Drains { line, words: mask });
@@ -142,8 +151,12 @@ impl<L: UndoLog> Lad<L> {
         } else {
             versions.next()
         };
-        self.draining.remove(at.expect("a drain ends once"));
+        let version = self.draining.remove(at.expect("a drain ends once"));
         self.count_places(port);
         self.place_waiting(port);
+        if self.config.commit_waits_for_nvm {
+            self.threads[version.committed_by].draining -= 1;
+            self.acknowledge_if_drained(port, version.committed_by);
+        }
     }
 }

@@ -109,6 +109,8 @@ section! {
         recent_lines: u32 = 4, 1..=64, "lines";
         /// Whether a line that finds no place waits if a committed one is about to leave; it is logged otherwise.
         wait_for_place: bool = true, (), "";
+        /// Whether a transaction's end waits until its lines are durable in PM: "caches the updates from a transaction in the memory controller until they are committed to NVM" (HOOP §IV-A). If not, the pool is persistent, and the commit message is enough ("the Commit phase only sends messages", Silo §VI-A).
+        commit_waits_for_nvm: bool = false, (), "";
         /// What is logged when the pool overflows.
         overflow_log: OverflowLog = OverflowLog::Lines, (), "";
         /// Circular area of each thread for undo records, of 128 B per line.
@@ -202,6 +204,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("lad.proactive_flush", &["true", "false"]),
         ("lad.recent_lines", &["1", "2", "4"]),
         ("lad.wait_for_place", &["true", "false"]),
+        ("lad.commit_waits_for_nvm", &["false", "true"]),
         ("lad.overflow_log", &["lines", "transaction"]),
         ("lad.log_bytes_per_thread", &["2 KB", "4 KB"]),
         ("lad.load_aware_log", &["false", "true"]),

@@ -70,6 +70,8 @@ pub(super) struct Draining {
     pub(super) mask: WordMask,
     pub(super) data: LineData,
     pub(super) room: Room,
+    /// The thread whose commit it belongs to.
+    pub(super) committed_by: usize,
 }
 
 /// Whose place a draining line takes.

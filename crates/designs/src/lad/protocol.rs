@@ -39,6 +39,8 @@ pub(super) struct Thread {
     pub(super) underway: u32,
     /// When the core knows that the last of them was received.
     pub(super) received: Cycle,
+    /// Lines of the transaction that was just committed that are not durable, where its end waits for them.
+    pub(super) draining: u32,
     /// Every line of the transaction is logged.
     pub(super) logs_all: bool,
 }
@@ -96,6 +98,7 @@ impl<L: UndoLog> Lad<L> {
             tx: 0,
             underway: 0,
             received: 0,
+            draining: 0,
             logs_all: false,
         };
         Ok(Lad {

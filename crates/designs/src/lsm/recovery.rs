@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Mutant;
 use super::log::{Log, Logged};
 use graven_base::memory::Addr;
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Writes the newest version of each word home that committed transactions at or behind the head have written, and
@@ -23,15 +23,26 @@ pub(super) fn recover(
     };
     let mut found: Vec<Logged> = Vec::new();
     for segment in 0..log.segments {
-        let read = |line, word| image.load(log.line(segment, line).word(word));
+        let read = |line, word| {
+            // Where a commit record lies depends on the length of the one before.
+            match (line, word) {
+                (0, 0) => image.addresses_known(),
+                (_, 0) => image.follow(),
+                _ => {}
+            }
+            image.load(log.line(segment, line).word(word))
+        };
         let (transactions, _) = log.read_segment(head, read, |logged| found.push(logged));
+        image.work(Work::Record, 1 + transactions);
         report.records_scanned += 1 + transactions;
     }
     let Some(last) = found.iter().map(|logged| logged.sequence).max() else { return report };
     // The sort is stable: words of one transaction stay in their order.
     if !context.mutants().has(Mutant::RecoveryByPlace) {
+        image.work_of_sort(found.len());
         found.sort_by_key(|logged| logged.sequence);
     }
+    image.work(Work::Table, found.len() as u64);
     let newest: BTreeMap<Addr, u64> = found.iter().map(|l| (l.home, l.value)).collect();
     if context.mutants().has(Mutant::RecoveryMovesHeadFirst) {
         image.store(log.head(), last + 1);
@@ -41,6 +52,7 @@ pub(super) fn recover(
         image.store(home, value);
         report.words_redone += 1;
     }
+    image.fence();
     image.store(log.head(), last + 1);
     report
 }

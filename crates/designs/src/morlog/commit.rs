@@ -39,17 +39,29 @@ pub struct Ended {
 impl Morlog {
     // ---- strict --------------------------------------------------------------------------------
 
-    /// Strict: looks for the transaction's words in the L1, which takes time.
+    /// Strict: looks for the transaction's words in the L1, which takes as long as the reading of §III-B in force says.
     pub fn begin_commit(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         if self.running[tx.thread as usize].is_none() {
             return Stall::None;
+        }
+        if self.walk_cycles == 0 {
+            return if self.flush(port, tx.thread) { Stall::UntilReleased } else { Stall::None };
         }
         port.set_timer(port.now() + self.walk_cycles, Timer::WalkEnds(tx.thread));
         Stall::UntilReleased
     }
 
-    /// All its words have been found: they go to the log, with its entries in both buffers.
+    /// A walk through the L1 is over.
     pub fn end_walk(&mut self, port: &mut Port<'_>, thread: ThreadId) {
+        if !self.flush(port, thread) {
+            port.release(thread);
+        }
+    }
+
+    /// All words of a thread's transaction have been found: they go to the log, with its entries in both buffers and the
+    /// commit record behind them, in the same blocks as far as these have room. Returns whether the end waits until
+    /// they are durable.
+    fn flush(&mut self, port: &mut Port<'_>, thread: ThreadId) -> bool {
         let running = self.running[thread as usize].take().expect("its end waits for this");
         let tx = running.tx;
         self.pack_undo_redo(self.undo_redo.ahead_of(tx));
@@ -68,10 +80,8 @@ impl Morlog {
         self.pack_commit(tx, number, 0);
         self.fill_block();
         self.send_batches(port);
-        if !waits {
-            port.release(thread);
-        }
         self.retire(port);
+        waits
     }
 
     /// The redo data that only the L1 has goes into the batch at hand, and the states of the transaction's lines are

@@ -12,10 +12,7 @@ use super::event::Event;
 use super::line_state::{Line, Owner, State};
 use super::protocol::{InFlight, Morlog, Port, Running, Timer, Write};
 use super::table::Holder;
-use crate::packed_log::{Kind, RECORDS_PER_GROUP, Record, dirty_bytes};
-
-/// Entries that leave a buffer together: as many as a metadata block holds.
-const TOGETHER: usize = RECORDS_PER_GROUP;
+use crate::packed_log::{Kind, Record, dirty_bytes};
 
 impl Morlog {
     // ---- stores (Fig. 8) -----------------------------------------------------------------------
@@ -221,7 +218,7 @@ impl Morlog {
                 // A place becomes free by some event, so it is enough to look after the next one.
                 return self.drain_by(port, port.next_change());
             }
-            self.send_undo_redo(port, TOGETHER);
+            self.send_undo_redo(port, self.logs.together());
         }
     }
 
@@ -253,11 +250,11 @@ impl Morlog {
         }
     }
 
-    /// The batch at hand takes along the undo+redo entries behind it that its last metadata block has room for.
+    /// The batch at hand takes along the undo+redo entries behind it that its last metadata block, or line, has room for.
     /// (With several logs they could be of another.)
     pub fn fill_block(&mut self) {
         if let [batch] = &self.batches[..] {
-            let room = batch.len().next_multiple_of(TOGETHER) - batch.len();
+            let room = self.logs.ends[0].packer.room_behind(batch.len());
             self.pack_undo_redo(room.min(self.undo_redo.len()));
         }
     }
@@ -344,10 +341,19 @@ impl Morlog {
     /// Sends a batch to a log. Commits, and transactions with late redo data, learn what they have to wait for.
     fn send_batch(&mut self, port: &mut Port<'_>, log: usize, batch: &[Record]) -> WriteOrder {
         let head = self.logs.ends[log].head;
+        let ordered = self.delay_persistence
+            && self.logs.ends.len() > 1
+            && !self.mutants.has(Mutant::RecordsPassCommits);
         let packer = &mut self.logs.ends[log].packer;
-        let sent = packer.send(port, batch, |_| Write::Log);
+        let after = self.last_commit;
+        let sent = packer.send(port, batch, after, |_| Write::Log);
+        // With delay-persistence and several logs, no record passes a commit record that was sent before it.
+        if ordered && batch.iter().any(|r| r.kind == Kind::Commit) {
+            self.last_commit = sent.order;
+        }
         assert!(packer.tail() - head <= packer.log().groups, "room was kept");
-        if sent.group > 0 && sent.group.is_multiple_of(packer.log().groups) {
+        let groups = packer.log().groups;
+        if sent.group > 0 && (sent.group - 1) / groups < (packer.tail() - 1) / groups {
             port.emit(Event::LogWrapped);
         }
         for &record in batch {
@@ -374,7 +380,7 @@ impl Morlog {
         }
         port.emit(Event::RedoBufferFull);
         let mut taken = std::mem::take(&mut self.taken);
-        self.redo.take_oldest(TOGETHER, &mut taken);
+        self.redo.take_oldest(self.logs.together(), &mut taken);
         self.send_redo(port, &mut taken);
         self.taken = taken;
     }

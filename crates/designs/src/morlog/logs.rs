@@ -9,7 +9,7 @@
 
 use super::{LogType, MorlogConfig, Mutant};
 use crate::force_write_back::log_bytes_for;
-use crate::packed_log::{Faults, GROUP_BYTES, Log, Packer};
+use crate::packed_log::{Faults, Format, Log, Packer};
 use graven_base::config::{Config, ConfigError, Size};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, MEDIA_LINE_BYTES, WORD_BYTES};
@@ -63,12 +63,15 @@ fn faults(context: &DesignContext) -> Faults {
 impl Places {
     pub fn of(context: &DesignContext) -> Places {
         let (start, bytes) = (context.log_start, bytes(&context.config));
+        let format = Format::of(&context.config);
         let logs = match context.config.get::<MorlogConfig>().log_type {
-            LogType::Centralised => vec![Log::new(start, bytes, faults(context))],
+            LogType::Centralised => vec![Log::new(start, bytes, format, faults(context))],
             LogType::PerThread => {
                 let share = per_thread(bytes, context);
-                let area =
-                    |thread| Log::new(context.thread_area(thread, share), share, faults(context));
+                let area = |thread| {
+                    let start = context.thread_area(thread, share);
+                    Log::new(start, share, format, faults(context))
+                };
                 (0..context.threads).map(area).collect()
             }
         };
@@ -100,8 +103,9 @@ pub fn check(context: &DesignContext) -> Result<(), ConfigError> {
     let threads_per_log = u64::from(context.threads) / places.logs.len() as u64;
     let (needed, groups) = (GROUPS_PER_THREAD_MIN * threads_per_log, places.logs[0].groups);
     if groups < needed {
+        let bytes = places.logs[0].format.group_bytes();
         let why = format!(
-            "a log holds {groups} groups of {GROUP_BYTES} B for {threads_per_log} threads, which need at least {needed}"
+            "a log holds {groups} groups of {bytes} B for {threads_per_log} threads, which need at least {needed}"
         );
         return Err(config.inconsistent(&["morlog.log_bytes", "morlog.log_type"], why));
     }
@@ -152,6 +156,15 @@ impl Logs {
         let slde = context.config.get::<PmConfig>().codec.has_dldc();
         let ends = places.logs.into_iter().map(|log| LogEnd::new(log, slde)).collect();
         Logs { ends, horizon: places.horizon, commits: 0 }
+    }
+
+    /// Entries that leave a buffer together: as many as fill a block, or what is left of a line.
+    #[inline]
+    pub fn together(&self) -> usize {
+        match &self.ends[..] {
+            [end] => end.packer.together(),
+            ends => ends[0].packer.log().format.together(),
+        }
     }
 
     /// Which log a thread's records go to.

@@ -20,7 +20,8 @@
 //! The first store to a word in a transaction makes an undo+redo entry, which goes to the log soon (*eager
 //! undo*); stores after that leave their value in the L1, and a redo entry is made when the line leaves
 //! it or the transaction ends (*lazy redo*). So only the oldest undo and the newest redo data is logged.
-//! The log is `packed_log`'s; with `pm.codec = "slde"` its words are encoded selectively.
+//! The log is `packed_log`'s, packed or in slots as `pm.log_packing` says for every such log of the machine; with
+//! `pm.codec = "slde"` its words are encoded selectively.
 //!
 //! **Word states** (Fig. 8). Clean → Dirty: a store, which makes an undo+redo entry. Dirty → Dirty: a store that
 //! finds the entry in the buffer and is merged into it (undo stays, redo is replaced). Dirty → URLog: the
@@ -42,10 +43,13 @@
 //! | states belong to the transaction with the line's ids (§III-B) | the end of a strict transaction clears them, and so does a thread whose ids wrap around | `states-outlive-ids` |
 //!
 //! **Left open by the paper**, and decided here:
-//! - An end in strict mode walks the L1's tags for ULog words, `walk_sets_per_cycle` at a time, and flushes
-//!   with them the entries of the transaction in both buffers (and those before it in the undo+redo buffer,
-//!   which is a FIFO). Its acknowledgement waits until its commit record and all before it are durable.
-//! - What leaves a buffer takes along up to three entries behind it: those fill the metadata block.
+//! - "When the transaction commits, the log data in the two buffers and the L1 caches are persisted" (§III-B): an end in
+//!   strict mode flushes the ULog words of the L1 and the entries of the transaction in both buffers (and those before
+//!   it in the undo+redo buffer, which is a FIFO), with the commit record behind them in the same batch. Its
+//!   acknowledgement waits until its commit record and all before it are durable. The text names no cost of finding the
+//!   words, so there is none; with `walk_sets_per_cycle` the end walks the L1's tags first.
+//! - What leaves a buffer takes along up to three entries behind it: those fill the metadata block; in slots one, which
+//!   fills the line.
 //! - Undo before steal is enforced as in `fwb`: a line's write waits for the undo+redo records of its stores, and
 //!   entries of the line in the buffer are sent with it. A larger N than the caches' latency needs
 //!   `allow_unsafe_buffer` and gets no order at all.
@@ -120,8 +124,8 @@ section! {
         delay_persistence: bool = false, (), "";
         /// Keeps a dirty flag with every entry and L1 word, as SLDE needs; entries without a changed byte are dropped.
         dirty_flags: bool = false, (), "";
-        /// Sets of the L1 that a transaction's end looks through per cycle, for words whose redo data is to be logged.
-        walk_sets_per_cycle: u32 = 1, 1..=1024, "sets/cycle";
+        /// Sets of the L1 that a strict end looks through per cycle, for words whose redo data is to be logged; 0: it knows them without a walk, as §III-B names no cost of it.
+        walk_sets_per_cycle: u32 = 0, 0..=1024, "sets/cycle";
         /// Lines of the DRAM region that keeps non-temporal stores until their transactions have committed; 0: there is none, and they go through the caches.
         dram_lines: u32 = 64, 0..=65_536, "lines";
         /// From the beginning of one scan of the caches to that of the next; 0: derived from log size and write bandwidth.
@@ -155,6 +159,7 @@ pub const INFO: DesignInfo = DesignInfo {
         ("morlog.delay_persistence", &["false", "true"]),
         ("morlog.dirty_flags", &["false", "true"]),
         ("pm.codec", &["none", "crade", "slde", "slde"]),
+        ("pm.log_packing", &["with-codec", "always"]),
         ("pm.cells", &["uniform", "tlc-rram"]),
         ("morlog.scan_interval_cycles", &["0", "200", "2000", "50000"]),
         ("morlog.transaction_id_bits", &["2", "8", "16"]),

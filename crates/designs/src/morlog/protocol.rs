@@ -93,6 +93,7 @@ pub struct Morlog {
     pub dirty_flags: bool,
     /// Whether data waits for its undo data; not with an unsafe buffer.
     pub ordered: bool,
+    /// Of a strict end's walk through the L1; 0: there is none.
     pub walk_cycles: Cycle,
     pub states: LineStates,
     pub undo_redo: UndoRedoBuffer,
@@ -105,6 +106,8 @@ pub struct Morlog {
     pub in_flight: VecDeque<InFlight>,
     /// Order of the last undo+redo records sent.
     pub last_undo: WriteOrder,
+    /// Order of the last commit record sent, where others wait for it.
+    pub last_commit: WriteOrder,
     /// When the timer of the undo+redo buffer fires.
     pub drain_at: Cycle,
     pub parking: Parking,
@@ -129,6 +132,11 @@ pub struct Morlog {
     pub taken: Vec<Redo>,
     /// Entries dropped since the last batch because no byte had changed.
     pub silent_dropped: u64,
+}
+
+/// What a walk through an L1 of so many sets takes, so many in a cycle; 0 of them: there is none.
+fn walk_cycles(sets: u64, sets_per_cycle: u64) -> Cycle {
+    if sets_per_cycle == 0 { 0 } else { sets.div_ceil(sets_per_cycle) }
 }
 
 impl Morlog {
@@ -158,7 +166,7 @@ impl Morlog {
             delay_persistence: morlog.delay_persistence,
             dirty_flags: morlog.dirty_flags,
             ordered: morlog.undo_redo_entries < traversal_cycles(config),
-            walk_cycles: (states.sets() as u64).div_ceil(morlog.walk_sets_per_cycle.into()),
+            walk_cycles: walk_cycles(states.sets() as u64, morlog.walk_sets_per_cycle.into()),
             states,
             undo_redo: UndoRedoBuffer::new(morlog.undo_redo_entries),
             redo: RedoBuffer::new(morlog.redo_entries),
@@ -168,6 +176,7 @@ impl Morlog {
             ended: VecDeque::new(),
             in_flight: VecDeque::new(),
             last_undo: WriteOrder::NONE,
+            last_commit: WriteOrder::NONE,
             drain_at: NEVER,
             parking: Parking::new(morlog.dram_lines, config),
             waiting_for_buffer: Vec::new(),

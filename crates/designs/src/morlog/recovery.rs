@@ -17,7 +17,7 @@ use super::logs::Places;
 use super::{MorlogConfig, Mutant};
 use crate::packed_log::{Kind, Record, bytes_of};
 use graven_base::memory::{Addr, words_in};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
 
 /// Makes empty logs of whatever the region holds.
@@ -55,6 +55,7 @@ pub fn recover(
     let move_heads = |image: &mut SurvivingImage| {
         if several && report.records_scanned > 0 {
             image.store(places.void, 1);
+            image.fence();
         }
         for (log, scan) in places.logs.iter().zip(&scans) {
             if image.load(log.head()) != scan.end {
@@ -62,6 +63,7 @@ pub fn recover(
                 image.store(log.head(), scan.end);
             }
         }
+        image.fence();
         if several && (is_void || report.records_scanned > 0) {
             image.store(places.void, 0);
         }
@@ -80,7 +82,10 @@ pub fn recover(
         }
         collect(several, scan.records.iter().map(|&(_, record)| record), &mut transactions);
     }
+    // Each record is entered with its transaction.
+    image.work(Work::Table, report.records_scanned);
     if !mutants.has(Mutant::RedoByThread) {
+        image.work_of_sort(transactions.len());
         transactions.sort_by_key(|t| t.commit.map_or(u64::MAX, |(number, _)| number));
     }
     let delayed = context.config.get::<MorlogConfig>().delay_persistence;
@@ -94,6 +99,8 @@ pub fn recover(
         }
         lay(&transaction.records, &mut redo, image);
     }
+    // §III-E: "the same steps as the prior undo+redo hardware logging", FWB's, whose writes bypass the caches.
+    image.bypass_caches(true);
     for (addr, value) in redo {
         image.store(addr, value);
         report.words_redone += 1;
@@ -109,6 +116,8 @@ pub fn recover(
         image.store(record.addr, value);
         report.words_undone += 1;
     }
+    image.bypass_caches(false);
+    image.fence();
     if !mutants.has(Mutant::RecoveryMovesHeadFirst) {
         move_heads(image);
     }
@@ -202,6 +211,7 @@ fn whole(
 
 /// Lays a transaction's redo data over that of those before it.
 fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, image: &mut SurvivingImage) {
+    image.work(Work::Table, records.len() as u64);
     for record in records {
         match record.kind {
             Kind::UndoRedo => _ = redo.insert(record.addr, record.redo),

@@ -5,7 +5,7 @@ use crate::torn;
 use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants};
 
 /// One line of data, one of metadata.
@@ -118,6 +118,7 @@ impl Area {
     pub(super) fn read(&self, image: &mut SurvivingImage, slot: u64) -> Option<Metadata> {
         let line = self.metadata(slot);
         let mut words = [image.load(line.word(0)), 0, 0, 0];
+        image.work(Work::Record, 1);
         if words[0] & KIND_MASK == 0 {
             return None;
         }

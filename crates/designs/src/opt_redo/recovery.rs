@@ -36,6 +36,7 @@ pub(super) fn recover(
         report.records_scanned += Area::of(context, thread).slots;
     }
     if !context.mutants().has(Mutant::ReplayedThreadByThread) {
+        surviving.work_of_sort(commits.len());
         commits.sort_unstable_by_key(|commit| commit.sequence);
     }
     for Commit { sequence, thread, number, updates } in commits {

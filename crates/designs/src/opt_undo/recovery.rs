@@ -5,7 +5,7 @@ use super::record::{Area, ENTRIES_MAX, Header};
 use crate::torn;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Clears the headers, so that the first headers written there are distinguishable from earlier content.
@@ -35,6 +35,7 @@ pub(super) fn recover(
             .filter(|(_, h)| h.is_of(uncommitted) || context.mutants().has(Mutant::CommittedUndone))
             .collect();
         if !context.mutants().has(Mutant::NewestByPlace) {
+            image.work_of_sort(records.len());
             records.sort_by_key(|(_, header)| header.index);
         }
         let mut entries: Vec<(u64, usize)> = (0..records.len() as u64)
@@ -60,6 +61,7 @@ fn read_header(
     at: LineAddr,
 ) -> Option<Header> {
     let mut line = image.load_line(at);
+    image.work(Work::Record, 1);
     if context.mutants().has(Mutant::TornBitsIgnored) {
         line = torn::as_the_first(line);
     }

@@ -3,7 +3,7 @@
 use super::Mutant;
 use super::layout::{JournalEntry, Layout, home_of};
 use graven_base::memory::{LineAddr, WORD_BYTES, WordMask};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Clears header, journal and table.
@@ -23,6 +23,7 @@ fn read_entry(
 ) -> Option<JournalEntry> {
     let at = layout.journal_entry(number);
     let words = [image.load(at), image.load(at.plus(WORD_BYTES))];
+    image.work(Work::Record, 1);
     let entry = if context.mutants().has(Mutant::TornBitsIgnored) {
         JournalEntry::parse_untorn(words)
     } else {
@@ -45,6 +46,7 @@ pub(super) fn recover(
     if context.mutants().has(Mutant::TableNotRead) {
         bitmaps.fill(0);
     }
+    image.work(Work::Record, layout.pages.into());
     replay(context, &layout, image, &mut bitmaps);
     report.records_scanned = layout.entries + u64::from(layout.pages);
     for (slot, &bitmap) in (0..layout.pages).zip(&bitmaps) {

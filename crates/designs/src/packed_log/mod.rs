@@ -1,11 +1,13 @@
 //! A circular log with log packing (ReDU's, as MorLog §II-C and §IV-B take it over): what entries say about
 //! themselves goes into metadata blocks, the words that they hold into data blocks, 64 B each, so that an
-//! encoder can distinguish the two and a write carries several entries. FWB and MorLog share it.
+//! encoder can distinguish the two and a write carries several entries. FWB and MorLog share it. Where there is no
+//! encoder (`pm.log_packing`), MorLog's records lie in it whole, a slot each, as FWB's do in slots of its own.
 //!
 //! | file | what |
 //! |---|---|
 //! | `mod` | where the log lies |
 //! | `record` | records and their bits |
+//! | `slot` | records in slots and their bits |
 //! | `send` | records into blocks, blocks into writes |
 //! | `read` | records from the bytes that survived |
 //! | `event` | what is counted of records that are coded |
@@ -36,6 +38,10 @@
 //! encoding type flag. Places, counts and the last two flags are ours. An undo+redo record has two words of data,
 //! undo first; a redo record one; the others none.
 //!
+//! **Slots.** A group is then a slot of 32 B: a record's two metadata words, its undo word and its redo word, each with the
+//! torn bit. Bits 39 and 40 of metadata word 1 are the words' bits 63. Slots of a batch that share a line are one write.
+//! It waits for what the design says, not for other writes of the log.
+//!
 //! **Encoding** (MorLog §IV). Where the memory modules know DLDC, the words of a record are coded by it if that is
 //! shorter, and then only their dirty bytes are there when they are read back. Of an undo+redo record at most
 //! one word is, so that both can be had whole; the clean bytes of a lone redo word must come from what it
@@ -50,6 +56,7 @@ mod event;
 mod read;
 mod record;
 mod send;
+mod slot;
 #[cfg(test)]
 mod tests;
 
@@ -61,13 +68,47 @@ pub use send::Packer;
 
 use crate::torn;
 use crate::torn::TORN;
+use graven_base::config::Config;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
+use graven_machine::config::PmConfig;
 
-/// Bytes of a group: a metadata block and a data block.
-pub const GROUP_BYTES: u64 = 2 * LINE_BYTES;
+/// Bytes of a packed group: a metadata block and a data block.
+const PACKED_GROUP_BYTES: u64 = 2 * LINE_BYTES;
 /// Records of a metadata block.
 pub const RECORDS_PER_GROUP: usize = 4;
+
+/// How records lie in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// In groups of a metadata block and a data block.
+    Packed,
+    /// In a slot each, which is a group by itself.
+    Slots,
+}
+
+impl Format {
+    /// That of a machine's logs.
+    pub fn of(config: &Config) -> Format {
+        if config.get::<PmConfig>().packs_logs() { Format::Packed } else { Format::Slots }
+    }
+
+    /// Bytes of a group.
+    pub const fn group_bytes(self) -> u64 {
+        match self {
+            Format::Packed => PACKED_GROUP_BYTES,
+            Format::Slots => slot::SLOT_BYTES,
+        }
+    }
+
+    /// Records that fill a block of metadata, or a line.
+    pub const fn together(self) -> usize {
+        match self {
+            Format::Packed => RECORDS_PER_GROUP,
+            Format::Slots => (LINE_BYTES / slot::SLOT_BYTES) as usize,
+        }
+    }
+}
 /// Metadata words of a record.
 const METADATA_WORDS: usize = 2;
 /// Words of a data block.
@@ -96,13 +137,16 @@ pub struct Log {
     start: Addr,
     /// Groups that it holds.
     pub groups: u64,
+    /// How records lie in it.
+    pub format: Format,
     faults: Faults,
 }
 
 impl Log {
     /// The log that fits into so many bytes, its header line included.
-    pub fn new(start: Addr, bytes: u64, faults: Faults) -> Log {
-        Log { start, groups: bytes.saturating_sub(LINE_BYTES) / GROUP_BYTES, faults }
+    pub fn new(start: Addr, bytes: u64, format: Format, faults: Faults) -> Log {
+        let groups = bytes.saturating_sub(LINE_BYTES) / format.group_bytes();
+        Log { start, groups, format, faults }
     }
 
     /// Where the number of the first group that matters is kept.
@@ -110,9 +154,9 @@ impl Log {
         self.start
     }
 
-    /// The metadata block of a group; its data block follows.
+    /// Where a group begins: a slot, or its metadata block; its data block follows.
     fn metadata(&self, group: u64) -> Addr {
-        self.start.plus(LINE_BYTES + group % self.groups * GROUP_BYTES)
+        self.start.plus(LINE_BYTES + group % self.groups * self.format.group_bytes())
     }
 
     fn data(&self, group: u64) -> Addr {
@@ -125,15 +169,19 @@ impl Log {
         if even { TORN } else { 0 }
     }
 
-    /// Makes an empty log of whatever the region holds: the head is 0, and no metadata block has a word
+    /// Makes an empty log of whatever the region holds: the head is 0, and no metadata block or slot has a word
     /// that could belong to the first pass, so that nothing there completes a torn record.
     pub fn create(&self, image: &mut SurvivingImage) {
         image.store(self.head(), 0);
         if self.faults.not_cleared {
             return;
         }
+        let words = match self.format {
+            Format::Packed => WORDS_PER_BLOCK,
+            Format::Slots => slot::SLOT_WORDS as u64,
+        };
         for group in 0..self.groups {
-            for word in 0..WORDS_PER_BLOCK {
+            for word in 0..words {
                 let addr = self.metadata(group).plus(word * WORD_BYTES);
                 if image.load(addr) & TORN != 0 {
                     image.store(addr, 0);

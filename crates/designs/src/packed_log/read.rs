@@ -1,12 +1,13 @@
 //! Records from the bytes that survived.
 
 use super::record::Metadata;
-use super::{Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PER_BLOCK};
+use super::slot;
+use super::{Format, Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PER_BLOCK};
 use crate::torn;
 use graven_base::codecs::Coding;
 use graven_base::codecs::slde::{pair_of_flag, redo_of_flag};
 use graven_base::memory::{Addr, WORD_BYTES};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 
 /// What a log holds.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +63,7 @@ impl Log {
         let word = image.load(at);
         if word & TORN == self.torn(group) {
             image.store(at, word ^ TORN);
+            image.fence();
         }
     }
 
@@ -74,6 +76,11 @@ impl Log {
         next_word: &mut u64,
         records: &mut Vec<(u64, Record)>,
     ) -> bool {
+        if self.format == Format::Slots {
+            let record = self.read_slot(image, group);
+            records.extend(record.map(|record| (group, record)));
+            return record.is_some();
+        }
         let mut count = 1;
         for place in 0..RECORDS_PER_GROUP {
             if place >= count {
@@ -109,6 +116,16 @@ impl Log {
         true
     }
 
+    /// The record of a slot, if it is whole.
+    fn read_slot(&self, image: &mut SurvivingImage, group: u64) -> Option<Record> {
+        let at = self.metadata(group);
+        let mut words = std::array::from_fn(|word| image.load(at.plus(word as u64 * WORD_BYTES)));
+        if self.faults.one_torn_bit {
+            words = torn::as_the_first(words);
+        }
+        slot::parse(words, self.torn(group) == TORN)
+    }
+
     fn data_word(&self, word: u64) -> Addr {
         self.data(word / WORDS_PER_BLOCK).plus(word % WORDS_PER_BLOCK * WORD_BYTES)
     }
@@ -121,6 +138,7 @@ impl Log {
     ) -> Option<Metadata> {
         let at = self.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
         let mut words = [image.load(at), image.load(at.plus(WORD_BYTES))];
+        image.work(Work::Record, 1);
         if self.faults.one_torn_bit {
             words = torn::as_the_first(words);
         }
@@ -133,7 +151,7 @@ mod tests {
     use super::super::{Faults, LINE_BYTES};
     use super::*;
 
-    const LOG_BYTES: u64 = LINE_BYTES + 4 * super::super::GROUP_BYTES;
+    const LOG_BYTES: u64 = LINE_BYTES + 4 * Format::Packed.group_bytes();
 
     /// Writes a block of commit records.
     fn write_block(log: &Log, image: &mut SurvivingImage, group: u64, count: usize) {
@@ -151,7 +169,7 @@ mod tests {
     /// must not find later, when the head has moved behind the torn block.
     #[test]
     fn a_whole_block_behind_a_torn_one_is_never_read() {
-        let log = Log::new(Addr(4096), LOG_BYTES, Faults::default());
+        let log = Log::new(Addr(4096), LOG_BYTES, Format::Packed, Faults::default());
         let mut image = SurvivingImage::default();
         log.create(&mut image);
         write_block(&log, &mut image, 0, 4);
@@ -167,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_a_hole_already_is_not_written() {
-        let log = Log::new(Addr(4096), LOG_BYTES, Faults::default());
+        let log = Log::new(Addr(4096), LOG_BYTES, Format::Packed, Faults::default());
         let mut image = SurvivingImage::default();
         log.create(&mut image);
         (0..4).for_each(|group| write_block(&log, &mut image, group, 4));

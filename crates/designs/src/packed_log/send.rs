@@ -3,10 +3,11 @@
 use super::event::Event;
 use super::read::bytes_of;
 use super::record::Metadata;
-use super::{Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record};
+use super::slot::{self, SLOT_BYTES, SLOT_WORDS};
+use super::{Format, Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN};
 use graven_base::codecs::slde::{pair_flag, redo_flag};
 use graven_base::codecs::{Coding, Codings, choose, choose_pair, kept};
-use graven_base::memory::{Addr, LineData, WORDS_PER_LINE};
+use graven_base::memory::{Addr, LINE_BYTES, LineData, WORDS_PER_LINE};
 use graven_machine::design::{Design, Port};
 use graven_machine::request::{Write, WriteClass, WriteOrder};
 
@@ -50,24 +51,54 @@ impl Packer {
     /// Whether the controllers have room for the blocks of one more group.
     pub fn has_room<D: Design>(&self, port: &Port<'_, D>) -> bool {
         let room = |at: Addr| port.has_room_for_write(at.line());
-        room(self.log.metadata(self.tail)) && room(self.log.data(self.tail))
+        room(self.log.metadata(self.tail))
+            && (self.log.format == Format::Slots || room(self.log.data(self.tail)))
     }
 
-    /// Sends a batch. `report`: the value that the design receives for each of its writes when that is durable, from
+    /// Records that the first block of the next batch, or the rest of the line in which it begins, has room for.
+    pub fn together(&self) -> usize {
+        match self.log.format {
+            Format::Packed => RECORDS_PER_GROUP,
+            Format::Slots => self.rest_of_line(self.tail),
+        }
+    }
+
+    /// Records that the last block, or line, of a batch of so many has room for behind them.
+    pub fn room_behind(&self, records: usize) -> usize {
+        let first = self.together();
+        let behind = records.saturating_sub(first).next_multiple_of(self.log.format.together());
+        if records == 0 { 0 } else { first + behind - records }
+    }
+
+    /// Slots from one on that share its line.
+    fn rest_of_line(&self, slot: u64) -> usize {
+        ((LINE_BYTES - self.log.metadata(slot).0 % LINE_BYTES) / SLOT_BYTES) as usize
+    }
+
+    /// Sends a batch, none of whose records is durable before `after` is. (Packed ones that have words wait for everything
+    /// that was sent before them anyway, as their metadata waits for their words.) `report`: the value that the design receives for each of its writes when that is durable, from
     /// its order.
     pub fn send<D: Design>(
         &mut self,
         port: &mut Port<'_, D>,
         records: &[Record],
+        after: WriteOrder,
         report: impl Fn(WriteOrder) -> D::Write,
     ) -> Sent
     where
         D::Event: From<Event>,
     {
         assert!(!records.is_empty());
+        if self.log.format == Format::Slots {
+            return self.send_slots(port, records, after, report);
+        }
         let group = self.tail;
         let data = self.send_data(port, records, &report);
-        let after = if self.log.faults.metadata_first { WriteOrder::NONE } else { data };
+        let after = match data {
+            _ if self.log.faults.metadata_first => WriteOrder::NONE,
+            WriteOrder::NONE => after,
+            data => data,
+        };
         let mut order = WriteOrder::NONE;
         for block in self.metadata.chunks(RECORDS_PER_GROUP) {
             let torn = self.log.torn(self.tail);
@@ -80,6 +111,34 @@ impl Packer {
             let write = Write::line(WriteClass::Metadata, at, line).ordered(order).after(after);
             port.write_reported(write, report(order), port.bypass_cycles());
             self.tail += 1;
+        }
+        Sent { group, order }
+    }
+
+    /// Sends a batch into slots: those that share a line in one write.
+    fn send_slots<D: Design>(
+        &mut self,
+        port: &mut Port<'_, D>,
+        records: &[Record],
+        after: WriteOrder,
+        report: impl Fn(WriteOrder) -> D::Write,
+    ) -> Sent {
+        let (group, mut order, mut left) = (self.tail, WriteOrder::NONE, records);
+        while !left.is_empty() {
+            let (now, later) = left.split_at(self.rest_of_line(self.tail).min(left.len()));
+            let at = self.log.metadata(self.tail);
+            let mut words = [0; WORDS_PER_LINE];
+            for (record, slot) in now.iter().zip(words.chunks_mut(SLOT_WORDS)) {
+                let torn = self.log.torn(self.tail) == TORN;
+                slot.copy_from_slice(&slot::words_of(record, torn));
+                self.tail += 1;
+            }
+            let has_words = now.iter().any(|record| Record::data_words(record.kind) > 0);
+            let class = if has_words { WriteClass::Log } else { WriteClass::Metadata };
+            order = port.order();
+            let write = Write::words(class, at, &words[..now.len() * SLOT_WORDS]).ordered(order);
+            port.write_reported(write.after(after), report(order), port.bypass_cycles());
+            left = later;
         }
         Sent { group, order }
     }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::record::Metadata;
 use super::{
-    Counters, Event, Faults, GROUP_BYTES, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of,
+    Counters, Event, Faults, Format, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of,
     dirty_bytes,
 };
 use graven_base::memory::{Addr, Image};
@@ -50,7 +50,7 @@ fn sender(log: Log, slde: bool) -> Plugged<Sender> {
 /// Sends a batch; returns its first group and the next.
 fn send(sender: &mut Plugged<Sender>, m: &mut Machine, batch: &[Record]) -> (u64, u64) {
     let (sender, mut port) = sender.parts(m);
-    let sent = sender.0.send(&mut port, batch, |order| order);
+    let sent = sender.0.send(&mut port, batch, WriteOrder::NONE, |order| order);
     (sent.group, sender.0.tail())
 }
 
@@ -68,7 +68,11 @@ fn durable(m: &mut Machine) -> SurvivingImage {
 }
 
 fn log(groups: u64) -> Log {
-    Log::new(START, 64 + groups * GROUP_BYTES, Faults::default())
+    log_in(Format::Packed, groups)
+}
+
+fn log_in(format: Format, groups: u64) -> Log {
+    Log::new(START, 64 + groups * format.group_bytes(), format, Faults::default())
 }
 
 fn any_record() -> impl Strategy<Value = Record> {
@@ -138,6 +142,28 @@ fn a_batch_is_packed() {
     }
 }
 
+/// Two records share a line. A batch begins where the last one has ended.
+#[test]
+fn a_batch_lies_in_slots() {
+    let entry =
+        |i: u64| Record { kind: Kind::UndoRedo, addr: Addr(i * 8), undo: i, ..Record::BLANK };
+    let commit = Record { kind: Kind::Commit, ..Record::BLANK };
+    let mut m = machine("none");
+    let mut sender = sender(log_in(Format::Slots, 8), false);
+    let packer = &sender.parts(&mut m).0.0;
+    assert_eq!([0, 1, 2, 3, 4].map(|n| packer.room_behind(n)), [0, 1, 0, 1, 0]);
+    assert_eq!(send(&mut sender, &mut m, &[entry(1), entry(2), entry(3)]), (0, 3));
+    let packer = &sender.parts(&mut m).0.0;
+    assert_eq!((packer.together(), [1, 2, 3].map(|n| packer.room_behind(n))), (1, [0, 1, 0]));
+    assert_eq!(send(&mut sender, &mut m, &[commit]), (3, 4));
+    m.memory.run_until_idle();
+    let c = &m.memory.shared.stats.counters;
+    let sent = (c.controller_write_requests_metadata, c.controller_write_requests_log);
+    assert_eq!(sent, (1, 2), "a commit record has no words");
+    let records = log_in(Format::Slots, 8).scan(&mut durable(&mut m)).records;
+    assert_eq!(records, [(0, entry(1)), (1, entry(2)), (2, entry(3)), (3, commit)]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -148,8 +174,11 @@ proptest! {
         batches in proptest::collection::vec(proptest::collection::vec(any_record(), 1..14), 1..12),
         slde: bool,
         garbage: Option<u64>,
+        packed: bool,
     ) {
-        let log = log(9);
+        // As many words of metadata and data for either.
+        let (format, groups) = if packed { (Format::Packed, 9) } else { (Format::Slots, 36) };
+        let (log, slde) = (log_in(format, groups), slde && packed);
         let mut m = machine(if slde { "slde" } else { "none" });
         if let Some(seed) = garbage {
             let mut region = SurvivingImage::new(std::mem::take(&mut m.memory.shared.media));
@@ -160,10 +189,10 @@ proptest! {
         let (mut sender, mut tail) = (sender(log, slde), 0);
         let mut sent: Vec<(u64, Record)> = Vec::new();
         for batch in &batches {
-            let needed = batch.len().div_ceil(4) as u64;
+            let needed = if packed { batch.len().div_ceil(4) } else { batch.len() } as u64;
             // The oldest batches make room, whole.
             let mut head = sent.first().map_or(tail, |(group, _)| *group);
-            while tail + needed > head + 9 {
+            while tail + needed > head + groups {
                 let first = sent[0].0;
                 sent.retain(|(group, _)| *group != first);
                 head = sent.first().map_or(tail, |(group, _)| *group);
@@ -192,8 +221,9 @@ proptest! {
         batch in proptest::collection::vec(any_record(), 1..20),
         accepted in 0usize..16,
         torn: u8,
+        packed: bool,
     ) {
-        let log = log(9);
+        let log = log_in(if packed { Format::Packed } else { Format::Slots }, 36);
         let mut m = machine("none");
         m.memory.shared.durability.writes = Some(Vec::new());
         send(&mut sender(log, false), &mut m, &batch);

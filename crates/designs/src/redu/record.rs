@@ -7,7 +7,7 @@ use crate::torn;
 use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WordMask};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants};
 
 /// Bytes of a record in the log area of a thread: a header, and its entries after it.
@@ -121,6 +121,7 @@ impl Area {
     /// Reads the header in a slot, whatever its record's number.
     pub(super) fn read(&self, image: &mut SurvivingImage, slot: u64) -> Option<Header> {
         let line = self.header(slot);
+        image.work(Work::Record, 1);
         let mut words = [0; ENTRIES + 1];
         // The word that says whether there is one comes first.
         for word in (0..words.len()).rev() {

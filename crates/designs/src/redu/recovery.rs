@@ -5,7 +5,7 @@ use super::{Mutant, ReduConfig};
 use crate::lalea::{ENTRIES, Links, Lr, Regions};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WordMask};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// A record of a committed transaction.
@@ -42,6 +42,7 @@ pub(super) fn recover(
         search_areas(context, registers[0], image, &mut report)
     };
     if !context.mutants().has(Mutant::RedoneThreadByThread) {
+        image.work_of_sort(committed.len());
         committed.sort_by_key(|transaction| transaction.sequence);
     }
     if context.mutants().has(Mutant::RedoneNewestFirst) {
@@ -114,6 +115,7 @@ fn follow_registers(
         if context.mutants().has(Mutant::OlderNotFollowed) {
             count = count.min(1);
         }
+        image.addresses_known();
         for _ in 0..count {
             let (records, before) = follow_transaction(context, &regions, at, image);
             report.records_scanned += records.len() as u64;
@@ -122,6 +124,7 @@ fn follow_registers(
             at = before;
         }
     }
+    image.addresses_known();
     committed
 }
 
@@ -136,6 +139,9 @@ fn follow_transaction(
     while at != LineAddr(0) && records.len() < RECORDS_MAX {
         let Some(header) = Header::parse(image.load_line(at)) else { break };
         let links = Links::parse(image.load_line(regions.second_line(at)));
+        image.work(Work::Record, 1);
+        // The next header's address is in these links.
+        image.follow();
         records.push(Found { header, entries: links.entries });
         at = links.next;
         if header.last || context.mutants().has(Mutant::NextNotFollowed) {

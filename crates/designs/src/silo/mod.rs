@@ -75,6 +75,8 @@ section! {
         overflow_batch_entries: u32 = 0, 0..=14, "entries";
         /// Log area of each thread, for records of overflow and power failure; a transaction must fit.
         log_bytes_per_thread: Size = Size::kb(256), Size(1024)..=Size::gb(1), "B";
+        /// Lines of an on-PM buffer that belongs to Silo (§VI-A: "Our proposed Silo: … The writes are coalesced in the on-PM buffer"), on machines whose own (`pm.buffer_lines`) has fewer; 0: the machine's.
+        pm_buffer_lines: u32 = 0, 0..=65_536, "lines of 256 B";
     }
 }
 
@@ -85,6 +87,7 @@ pub const INFO: DesignInfo = DesignInfo {
     paper: "Silo, HPCA'23, §III",
     guarantee: |_| Guarantee::Durable,
     section: Some(|| Box::new(SiloConfig::default())),
+    pm_buffer_lines: |config| config.get::<SiloConfig>().pm_buffer_lines,
     build: |context| Ok(plug(Silo::new(context)?).into()),
     recover,
     mutants: Mutant::NAMED,

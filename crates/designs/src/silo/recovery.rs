@@ -3,7 +3,7 @@
 use super::Mutant;
 use super::log_area::{Area, TUPLE, read_media_line};
 use graven_base::memory::Addr;
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
@@ -21,6 +21,9 @@ pub fn recover(
         records.clear();
         (head..tail).for_each(|number| read_media_line(area.line(number), image, &mut records));
         report.records_scanned += records.len() as u64;
+        image.work(Work::Record, records.len() as u64);
+        // The tuple of each record's transaction is looked for.
+        image.work(Work::Table, records.len() as u64);
         for record in &records {
             image.note(|| format!("log area {thread}: {}", record.describe()));
         }

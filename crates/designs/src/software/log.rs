@@ -5,7 +5,7 @@ use crate::torn;
 use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
-use graven_base::surviving::SurvivingImage;
+use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{Code, DesignContext};
 use graven_machine::request::WriteClass;
 
@@ -112,6 +112,7 @@ impl Area {
         for number in head..head.saturating_add(self.slots) {
             let slot = self.slot(number);
             let mut words = [slot, slot.plus(WORD_BYTES)].map(|word| image.load(word));
+            image.work(Work::Record, 1);
             if self.faults.torn_bit_in_first_word_only {
                 words = torn::as_the_first(words);
             }

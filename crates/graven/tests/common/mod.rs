@@ -72,14 +72,18 @@ pub fn with_each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
-/// A preset with settings.
+/// A preset with settings. Unless they say otherwise writes are issued whenever no read waits, so that what a test looks
+/// for in PM is there when memory is idle, and a bank is held for as long as a read takes.
 pub fn preset(name: &str, settings: &[(&str, &str)]) -> Config {
     let mut config = registry().machine(name).expect("the preset loads");
-    for (key, value) in settings {
+    for (key, value) in [&SIMPLE[..], settings].concat() {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
     config
 }
+
+const SIMPLE: [(&str, &str); 2] =
+    [("controller.scheduler", "reads-first"), ("pm.column_ns", "10000")];
 
 /// Databases as small as the structures of small footprints.
 pub const SMALL_DATABASES: [(&str, &str); 7] = [

@@ -57,6 +57,35 @@ fn variants() -> Vec<(&'static str, Config)> {
         ),
         ("no buffer", tiny_config(&[("pm.buffer_lines", "0")])),
         (
+            "one queue, rows written back",
+            tiny_config(&[
+                ("controller.scheduler", "frfcfs"),
+                ("controller.write_queue_entries", "6"),
+                ("pm.row_writes", "write-back"),
+                ("pm.buffer_lines", "0"),
+            ]),
+        ),
+        (
+            "no ADR, rows by their table",
+            tiny_config(&[
+                ("controller.adr", "false"),
+                ("controller.scheduler", "frfcfs-wqf"),
+                ("controller.row_hit_limit", "4"),
+                ("pm.row_writes", "hit-or-conflict"),
+                ("pm.buffer_lines", "0"),
+            ]),
+        ),
+        (
+            "drains alone, rows opened first",
+            tiny_config(&[
+                ("controller.scheduler", "frfcfs-wqf"),
+                ("controller.write_queue_entries", "8"),
+                ("controller.short_bursts", "true"),
+                ("controller.data_bus", "at-transfer"),
+                ("pm.row_writes", "activate"),
+            ]),
+        ),
+        (
             "four channels",
             tiny_config(&[
                 ("controller.channels", "4"),
@@ -98,7 +127,7 @@ fn safe_designs_recover_to_a_committed_state_at_any_cycle() {
         for (name, config) in variants() {
             for seed in 0..2 {
                 let mut simulation = simulation(&config, design.name, &CELLS, 4, 60, seed);
-                let (crashes, broken) = crash_often(&mut simulation, seed, 1500);
+                let (crashes, broken) = crash_often(&mut simulation, seed, 1000);
                 assert!(crashes > 20, "{} on {name}: only {crashes} crashes", design.name);
                 assert!(
                     broken.is_empty(),

@@ -155,9 +155,9 @@ fn a_small_log_wraps_and_is_truncated_without_losing_anything() {
 
 /// A packed log, a packed log with flags, and one whose words are coded by them.
 const PACKED: [&[(&str, &str)]; 3] = [
-    &[("fwb.log_packing", "true")],
-    &[("fwb.log_packing", "true"), ("fwb.dirty_flags", "true")],
-    &[("fwb.log_packing", "true"), ("fwb.dirty_flags", "true"), ("pm.codec", "slde")],
+    &[("pm.log_packing", "always")],
+    &[("pm.log_packing", "always"), ("fwb.dirty_flags", "true")],
+    &[("pm.log_packing", "always"), ("fwb.dirty_flags", "true"), ("pm.codec", "slde")],
 ];
 
 #[test]
@@ -194,8 +194,8 @@ fn a_full_log_makes_stores_wait_and_loses_nothing() {
         let c = must_survive(name, &tiny_config(&[full.as_slice(), &settings].concat()));
         assert!(c["log_overflows"] > 3, "{name}: {}", c["log_overflows"]);
         assert!(c["stall_log_cycles"] > 0 && c["scans"] >= c["log_overflows"], "{name}");
-        // 255 groups: some of it is only kept for records that then share a group.
-        let packed = [("fwb.log_bytes", "32 KB"), ("fwb.log_packing", "true")];
+        // 319 groups: some of it is only kept for records that then share a group.
+        let packed = [("fwb.log_bytes", "40 KB"), ("pm.log_packing", "always")];
         let settings = [full.as_slice(), &settings, &packed].concat();
         let c = must_survive(name, &tiny_config(&settings));
         assert!(
@@ -209,12 +209,14 @@ fn a_full_log_makes_stores_wait_and_loses_nothing() {
 #[test]
 fn a_transaction_that_the_log_cannot_hold_ends_the_run() {
     // 31 records: a transaction of 70 stores does not fit.
-    let config = tiny_config(&[("fwb.log_bytes", "1 KB")]);
-    let error = simulation(&config, &CELLS, 400, 1).run().expect_err("it cannot fit");
-    let SimError::Design { design: "fwb", why } = &error else { panic!("{error}") };
-    assert!(why.contains("30 records") && why.contains("fwb.log_bytes"), "{why}");
+    for (format, capacity) in [("word", "30 records"), ("line", "30 slots")] {
+        let config = tiny_config(&[("fwb.log_bytes", "1 KB"), ("fwb.record_format", format)]);
+        let error = simulation(&config, &CELLS, 400, 1).run().expect_err("it cannot fit");
+        let SimError::Design { design: "fwb", why } = &error else { panic!("{error}") };
+        assert!(why.contains(capacity) && why.contains("fwb.log_bytes"), "{why}");
+    }
     // 18 groups: 72 records at most.
-    let config = tiny_config(&[("fwb.log_bytes", "2400"), ("fwb.log_packing", "true")]);
+    let config = tiny_config(&[("fwb.log_bytes", "2400"), ("pm.log_packing", "always")]);
     let error = simulation(&config, &CELLS, 400, 1).run().expect_err("it cannot fit");
     let SimError::Design { design: "fwb", why } = &error else { panic!("{error}") };
     assert!(why.contains("18 groups") && why.contains("fwb.log_bytes"), "{why}");
@@ -251,9 +253,9 @@ fn configurations_that_cannot_work_are_refused() {
         assert!(why.contains(word), "{why}");
     }
     let why = refusal(&tiny_config(&[("fwb.dirty_flags", "true")]), "fwb");
-    assert!(why.contains("fwb.dirty_flags") && why.contains("fwb.log_packing"), "{why}");
+    assert!(why.contains("fwb.dirty_flags") && why.contains("pm.log_packing"), "{why}");
     let why =
-        refusal(&tiny_config(&[("fwb.log_bytes", "2 KB"), ("fwb.log_packing", "true")]), "fwb");
+        refusal(&tiny_config(&[("fwb.log_bytes", "2 KB"), ("pm.log_packing", "always")]), "fwb");
     assert!(why.contains("15 groups"), "{why}");
 }
 
@@ -306,8 +308,9 @@ fn it_runs_on_its_own_machine() {
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
     let c = &simulation.counts();
     assert_eq!(c["committed_transactions"], 2000);
-    assert_eq!(c["log_entries"] + c["log_entries_merged"], c["transactional_stores"]);
-    assert!(c["log_buffer_max"] <= 15);
+    let entries = c["log_entries"] + c["log_words_joined"] + c["log_entries_merged"];
+    assert_eq!(entries, c["transactional_stores"]);
+    assert!(c["log_words_joined"] > 0 && c["log_buffer_max"] <= 15);
     assert_eq!(c["log_overflows"], 0);
 }
 
@@ -603,22 +606,32 @@ const DERIVED: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=0 controller.a
 const GARBAGE: &str = "fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 garbage=1";
 const INSTANT: &str = "fwb.log_bytes=8KB fwb.instant_commit=true";
 const FEW_IDS: &str = "fwb.log_bytes=8KB fwb.transaction_id_bits=2";
+// A record for each word.
+const WORDS: &str = "fwb.record_format=word fwb.log_bytes=8KB fwb.scan_interval_cycles=2000";
+const WORDS_GARBAGE: &str =
+    "fwb.record_format=word fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 garbage=1";
+const WORDS_FULL: &str =
+    "fwb.record_format=word fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000";
+// Slots of 16 B, of which a commit record needs one and a word's record two, in a log that is full.
+const HALVES_FULL: &str = "fwb.slot_bytes=16 fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000";
 // Packed: 127 groups, …
-const GROUPS: &str = "fwb.log_packing=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000";
+const GROUPS: &str = "pm.log_packing=always fwb.log_bytes=16320 fwb.scan_interval_cycles=2000";
 const GROUPS_NO_ADR: &str =
-    "fwb.log_packing=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 controller.adr=false";
-const GROUPS_DELAYS: &str = "fwb.log_packing=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 controller.adr=false adversary=1";
+    "pm.log_packing=always fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 controller.adr=false";
+const GROUPS_DELAYS: &str = "pm.log_packing=always fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 controller.adr=false adversary=1";
 const GROUPS_GARBAGE: &str =
-    "fwb.log_packing=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 garbage=1";
+    "pm.log_packing=always fwb.log_bytes=16320 fwb.scan_interval_cycles=2000 garbage=1";
 // … truncated only when they are full, …
 const GROUPS_FULL: &str =
-    "fwb.log_packing=true fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 garbage=2";
-const GROUPS_FULL_DELAYS: &str = "fwb.log_packing=true fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
+    "pm.log_packing=always fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 garbage=2";
+const GROUPS_NEARLY_FULL: &str =
+    "pm.log_packing=always fwb.log_bytes=13KB fwb.scan_interval_cycles=1000000 garbage=2";
+const GROUPS_FULL_DELAYS: &str = "pm.log_packing=always fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
 // … and with dirty flags.
 const FLAGS: &str =
-    "fwb.log_packing=true fwb.dirty_flags=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000";
+    "pm.log_packing=always fwb.dirty_flags=true fwb.log_bytes=16320 fwb.scan_interval_cycles=2000";
 const SLDE: &str =
-    "fwb.log_packing=true fwb.dirty_flags=true pm.codec=slde fwb.log_bytes=16320 wide=true";
+    "pm.log_packing=always fwb.dirty_flags=true pm.codec=slde fwb.log_bytes=16320 wide=true";
 
 // Lines are written back by instructions, and the log is truncated behind every transaction, …
 const CLWB: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB";
@@ -634,12 +647,12 @@ const KILLED: &[(&str, &str, u64)] = &[
     ("data-does-not-wait", NO_ADR, 1000),
     ("log-goes-round", DERIVED, 1000),
     ("commit-does-not-wait", SMALL, 10),
-    ("log-not-cleared", GARBAGE, 10),
-    ("entries-stay", NO_ADR, 1000),
+    ("log-not-cleared", GARBAGE, 100),
+    ("entries-stay", NO_ADR, 5000),
     ("merge-takes-undo", SMALL, 10),
     ("merges-across-transactions", INSTANT, 100),
     ("commit-waits-for-itself", CHANNELS, 250),
-    ("nothing-reserved", FULL, 1000),
+    ("nothing-reserved", FULL, 5000),
     ("torn-bit-stays", SMALL, 500),
     ("one-torn-bit", SMALL, 250),
     ("one-scan-is-enough", SMALL, 100),
@@ -665,12 +678,23 @@ const KILLED: &[(&str, &str, u64)] = &[
     ("clwb-after-end", CLWB_DELAYS, 1000),
 ];
 
+/// Those that concern the format of records: with a record for each word, and with slots of which a word needs two.
+const KILLED_WORD: &[(&str, &str, u64)] = &[
+    ("log-not-cleared", WORDS_GARBAGE, 10),
+    ("nothing-reserved", WORDS_FULL, 1000),
+    ("torn-bit-stays", HALVES_FULL, 5000),
+    ("torn-bit-stays", WORDS, 500),
+    ("one-torn-bit", WORDS, 250),
+    ("holes-are-skipped", WORDS, 500),
+    ("buffer-needs-no-room", WORDS_FULL, 1000),
+];
+
 /// Those that concern a truncation behind instructions, too.
 const KILLED_CLWB: &[(&str, &str, u64)] = &[
     ("data-does-not-wait", CLWB_DELAYS, 1000),
     ("entries-stay", CLWB_DELAYS, 1000),
     ("head-passes-running", CLWB, 1000),
-    ("head-passes-ending", CLWB_DELAYS, 5000),
+    ("head-passes-ending", CLWB_DELAYS, 10_000),
     ("head-does-not-wait", CLWB_DELAYS, 1000),
     ("head-ignores-evictions", CLWB_EVICTED, 1000),
     ("slots-free-early", CLWB_FULL, 5000),
@@ -686,11 +710,11 @@ const KILLED_PACKED: &[(&str, &str, u64)] = &[
     ("one-torn-bit", GROUPS_GARBAGE, 2500),
     ("one-scan-is-enough", GROUPS, 500),
     ("head-passes-running", GROUPS, 500),
-    ("head-passes-ending", GROUPS_DELAYS, 500),
+    ("head-passes-ending", GROUPS_DELAYS, 2500),
     ("slots-free-early", GROUPS_FULL_DELAYS, 2500),
     ("holes-are-skipped", GROUPS_DELAYS, 500),
     ("recovery-moves-head-first", GROUPS, 500),
-    ("buffer-needs-no-room", GROUPS_FULL, 2000),
+    ("buffer-needs-no-room", GROUPS_NEARLY_FULL, 2000),
     ("merge-takes-undo", FLAGS, 100),
 ];
 
@@ -714,7 +738,7 @@ fn every_mutant_is_killed() {
     let declared: Vec<&str> = entry.mutants.iter().map(|s| s.name).collect();
     assert_eq!(tried, declared, "each has its campaign");
     let mut late = Vec::new();
-    let all = KILLED.iter().chain(KILLED_PACKED).chain(KILLED_CLWB);
+    let all = KILLED.iter().chain(KILLED_WORD).chain(KILLED_PACKED).chain(KILLED_CLWB);
     for &(name, settings, points_max) in all {
         let mutant = entry.mutant(name).expect("it was just compared");
         let points = points_to_violation("fwb", mutant, settings);
@@ -729,7 +753,7 @@ fn every_mutant_is_killed() {
 fn without_a_mutant_the_same_campaigns_find_no_violation_and_reach_every_cover_point() {
     let cover_points = find("fwb").expect("registered").cover_points;
     let mut reached = vec![0; cover_points.len()];
-    let rows = KILLED.iter().chain(KILLED_PACKED).chain(KILLED_CLWB);
+    let rows = KILLED.iter().chain(KILLED_WORD).chain(KILLED_PACKED).chain(KILLED_CLWB);
     let settings: BTreeSet<&str> = rows.map(|&(_, settings, _)| settings).collect();
     for settings in settings {
         for seed in SEEDS {
@@ -754,10 +778,12 @@ fn a_log_is_created_in_a_region_of_unknown_content() {
             either(0, "controller.channels=1", "controller.channels=4 controller.interleave=line");
         let adr = either(1, "true", "false");
         let slot_bytes = either(2, "32", "64");
+        let format = either(3, "line", "word");
         let delays = format!("adversary={garbage}");
         let delays = either(3, "", &delays);
         let settings = format!(
-            "fwb.log_bytes=16KB fwb.slot_bytes={slot_bytes} controller.adr={adr} {channels} \
+            "fwb.log_bytes=16KB fwb.slot_bytes={slot_bytes} fwb.record_format={format} \
+             controller.adr={adr} {channels} \
              garbage={garbage} {delays}"
         );
         let outcome = exhaust("fwb", MutantSet::NONE, &settings, garbage);
@@ -818,7 +844,9 @@ impl Workload for OneSet {
 #[test]
 fn the_longer_way_of_data_is_no_order() {
     let mut config = registry().machine("fwb").expect("the preset loads");
-    config.set("fwb.slot_bytes", "64").expect("a valid size");
+    for (key, value) in [("fwb.slot_bytes", "64"), ("fwb.record_format", "word")] {
+        config.set(key, value).expect("a valid setting");
+    }
     let design = find("fwb").expect("registered");
     let run = |mutants| {
         let crash_options = CrashOptions { mutants, ..CrashOptions::default() };

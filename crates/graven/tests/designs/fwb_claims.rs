@@ -10,6 +10,7 @@
 
 use crate::common::find;
 use crate::common::registry;
+use crate::common::script::{load, script_on, settle, transaction};
 use crate::common::statistics;
 use std::collections::BTreeSet;
 
@@ -116,17 +117,24 @@ fn the_baselines_are_what_the_paper_says_they_are() {
 #[test]
 fn records_of_one_value_are_refused_where_they_have_no_layout() {
     let with = |settings: &[(&str, &str)]| tiny_config(settings);
-    let why = refusal(&with(&[("fwb.slot_bytes", "16")]), "fwb");
-    assert!(why.contains("16 for a record of one value"), "{why}");
-    let packed = with(&[("fwb.log_values", "redo"), ("fwb.log_packing", "true")]);
-    assert!(refusal(&packed, "fwb").contains("lie in slots"));
+    let why = refusal(&with(&[("fwb.slot_bytes", "16"), ("fwb.record_format", "word")]), "fwb");
+    assert!(why.contains("16 for records of lines and of one value"), "{why}");
+    // Where logs are packed, those of one value are not.
+    for packing in ["always", "never"] {
+        let config = with(&[("fwb.log_values", "redo"), ("pm.log_packing", packing)]);
+        let mut run = simulation(&config, "fwb", &CELLS, 1, 20, 1);
+        run.run().unwrap_or_else(|e| panic!("{packing}: {e}"));
+        let metadata = run.counts()["controller_write_requests_metadata"];
+        assert!(metadata <= 20, "{packing}: blocks of metadata");
+    }
 }
 
 /// Half the bytes of a record of both values, and as many records.
 #[test]
 fn records_of_one_value_are_half_as_long() {
     let written = |design| {
-        let mut run = simulation(&tiny_config(&[]), design, &CELLS, 4, 200, 3);
+        let config = tiny_config(&[("fwb.record_format", "word")]);
+        let mut run = simulation(&config, design, &CELLS, 4, 200, 3);
         let digest = run.run().unwrap_or_else(|e| panic!("{e}"));
         let c = run.counts();
         assert_eq!(
@@ -145,6 +153,26 @@ fn records_of_one_value_are_half_as_long() {
         // Nobody waits for the last ones, which are in the buffer when the last thread has ended.
         assert!((15.9..=16.0).contains(&bytes), "{design}: {bytes}");
     }
+}
+
+/// §III-E, step 6: "The log buffer coalesces the log updates of any writes to the same cache line". A line of eight words
+/// has a header of 16 B and 128 B of old and new words, against eight records of 32 B; a commit record is a slot.
+#[test]
+fn words_of_a_line_share_a_header() {
+    let line: Vec<(u64, u64)> = (0..8).map(|word| (4096 + 8 * word, word + 1)).collect();
+    let program = [vec![load(4096)], transaction(&line), vec![settle()]].concat();
+    let logged = |format: &str, slot_bytes: &str| {
+        let settings = [("fwb.record_format", format), ("fwb.slot_bytes", slot_bytes)];
+        let mut run = script_on(&tiny_config(&settings), "fwb", &[&program]);
+        run.run().unwrap_or_else(|e| panic!("{e}"));
+        let c = run.counts();
+        (c["log_entries"], c["log_words_joined"], c["log_bytes_written"])
+    };
+    assert_eq!(logged("word", "32"), (8, 0, 8 * 32 + 32));
+    assert_eq!(logged("line", "16"), (1, 7, 144 + 16));
+    // 144 B are five slots of 32 B, and three of 64 B.
+    assert_eq!(logged("line", "32"), (1, 7, 160 + 32));
+    assert_eq!(logged("line", "64"), (1, 7, 192 + 64));
 }
 
 // ---- orders ----------------------------------------------------------------------------------
@@ -193,10 +221,14 @@ impl Workload for Ascending {
 
 const LOG_BYTES: u64 = 64 << 10;
 
-/// Runs it, and returns what happened, where the log begins, and the simulation.
+/// Runs it with a record for each word, and returns what happened, where the log begins, and the simulation.
 fn ascending(design: &str, settings: &[(&str, &str)]) -> (Vec<TraceEvent>, Addr, Simulation) {
-    let log = ("fwb.log_bytes", "64 KB");
-    let config = tiny_config(&[&[log, ("fwb.scan_interval_cycles", "2000")], settings].concat());
+    let log = [
+        ("fwb.log_bytes", "64 KB"),
+        ("fwb.scan_interval_cycles", "2000"),
+        ("fwb.record_format", "word"),
+    ];
+    let config = tiny_config(&[&log, settings].concat());
     let mut run = simulation(&config, design, &ASCENDING, 4, 200, 1);
     graven::lab::checker::attach(&mut run);
     run.keep_trace();
@@ -387,10 +419,12 @@ fn scans_keep_accesses_waiting_as_far_as_they_are_told_to() {
             ("fwb.scan_port", port),
             ("fwb.scan_tags_per_cycle", tags),
             ("fwb.scan_interval_cycles", "300000"),
+            // Which rows are open depends on when the lines come; here time is to depend on the waits alone.
+            ("pm.row_writes", "program"),
         ] {
             config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
         }
-        let mut simulation = simulation(&config, "fwb", &CELLS, 4, 2400, 1);
+        let mut simulation = simulation(&config, "fwb", &CELLS, 4, 4000, 1);
         let digest = simulation.run().unwrap_or_else(|e| panic!("{e}"));
         (digest, simulation.counts())
     };

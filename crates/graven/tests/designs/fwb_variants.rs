@@ -178,7 +178,7 @@ fn the_buffer_of_fwb_unsafe_is_too_large_on_every_machine() {
         assert_eq!(design.guarantee_in(&config), Guarantee::None, "{}", preset.name);
     }
     let mut config = registry().machine("morlog").expect("the preset loads");
-    for setting in [("fwb.log_buffer_entries", "48"), ("fwb.log_packing", "true")] {
+    for setting in [("fwb.log_buffer_entries", "48"), ("pm.log_packing", "always")] {
         config.set(setting.0, setting.1).expect("a valid setting");
     }
     let spec =
@@ -197,8 +197,8 @@ fn they_are_what_the_paper_says_unless_told_otherwise() {
     };
     let expected = [("crade", "false", "16"), ("crade", "false", "48"), ("slde", "true", "16")];
     for (design, (codec, flags, entries)) in VARIANTS.into_iter().zip(expected) {
-        assert_eq!(of(design, "fwb.log_packing"), "true");
-        assert_eq!(of(design, "pm.codec"), codec, "{design}");
+        assert_eq!(of(design, "pm.log_packing"), "with-codec", "{design}");
+        assert_eq!(of(design, "pm.codec"), codec, "{design}: packed");
         assert_eq!(of(design, "fwb.dirty_flags"), flags, "{design}");
         assert_eq!(of(design, "fwb.log_buffer_entries"), entries, "{design}");
         assert_eq!(of(design, "fwb.scan_interval_cycles"), "3000000", "{design}");

@@ -86,6 +86,24 @@ fn words_of_a_line_share_a_slice_and_a_word_is_in_it_once() {
     assert_eq!((c["fills"], c["fill_reads"]), (3, 2 + 3));
 }
 
+/// §III-C: "As for multiple updates in the same cache line happened in a transaction, HOOP will pack them in the same memory
+/// slice", also if it is full when one of them comes.
+#[test]
+fn a_line_does_not_straddle_a_full_slice_and_the_next_one() {
+    // Words of seven lines, and a second of the first line, fill a slice; then comes a third.
+    let words = (0..7).map(|line| word(line, 0)).chain([word(0, 1), word(0, 2)]);
+    let again = [settle(), evict(word(0, 0)), load(word(0, 2))];
+    let ops = in_turn(&[&transaction(&stores(words)), &again]);
+    let run = |setting| {
+        let c = counted(&[("hoop.line_in_one_slice", setting)], &[&ops]);
+        let written = (c["slices_written"], c["slice_words"], c["slice_words_moved"]);
+        (written, c["mapping_entries_max"], c["fill_reads"])
+    };
+    // Seven misses of the stores; home, and the two lines of each slice with words of the line.
+    assert_eq!(run("true"), ((2, 9, 2), 7, 7 + 3));
+    assert_eq!(run("false"), ((2, 9, 0), 8, 7 + 5));
+}
+
 /// Claims `hoop-mapping-insert`, `hoop-load-path`, `hoop-unpack-overhead`.
 #[test]
 fn an_evicted_line_is_not_written_and_is_read_from_home_and_slices_in_parallel() {
@@ -326,6 +344,26 @@ const CRAMPED: Campaign = Campaign {
     runs: 8,
 };
 
+/// The same with words of a line in several slices of the buffer.
+const STRADDLING: Campaign = Campaign {
+    settings: &[
+        ("l1.bytes", "512 B"),
+        ("l2.bytes", "1 KB"),
+        ("llc.bytes", "2 KB"),
+        ("controller.write_queue_entries", "4"),
+        ("pm.buffer_lines", "2"),
+        ("pm.log_region_bytes", "12 KB"),
+        ("hoop.block_bytes", "1 KB"),
+        ("hoop.mapping_table_bytes", "4 KB"),
+        ("hoop.eviction_buffer_bytes", "288 B"),
+        ("hoop.gc_period_us", "1"),
+        ("pm.row_hit_ns", "50"),
+        ("hoop.oop_buffer_bytes", "256 B"),
+        ("hoop.line_in_one_slice", "false"),
+    ],
+    ..CRAMPED
+};
+
 const CONTROLLERS: Campaign = Campaign {
     settings: &[
         ("llc.bytes", "2 KB"),
@@ -364,7 +402,7 @@ const CHURNING: Campaign = Campaign {
 fn no_crash_point_breaks_a_promise_and_every_cover_point_is_reached() {
     let design = find("hoop").expect("registered");
     let mut cover_points = vec![0; design.cover_points.len()];
-    for campaign in [CRAMPED, CONTROLLERS, CHURNING] {
+    for campaign in [CRAMPED, STRADDLING, CONTROLLERS, CHURNING] {
         let Found { violation, tally, cover_points: reached } =
             campaign.examine(design, MutantSet::NONE);
         assert_eq!(violation.map(|c| c.what), None);

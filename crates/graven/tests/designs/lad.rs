@@ -6,11 +6,14 @@
 
 use crate::common::campaign::{Campaign, demand, demand_of_programs};
 use crate::common::registry;
+use crate::common::script::{load, script_on, transaction};
 use crate::common::shared_lines::{LINES, SHARED_LINES, THREADS};
 use crate::common::sweep::sweep;
 use crate::common::{CELLS, simulation, tiny_config};
 use crate::common::{Statistics, statistics};
-use graven::config::{Config, ControllerConfig, L1Config, L2Config, LlcConfig};
+use graven::config::{
+    Config, ControllerConfig, CoreConfig, L1Config, L2Config, LlcConfig, PmConfig,
+};
 use graven::design::MutantSet;
 use graven::sim::{SimError, Simulation};
 use rand::{RngExt, SeedableRng};
@@ -383,4 +386,29 @@ fn a_log_region_too_small_for_all_threads_is_refused() {
     let Err(error) = Simulation::new(&spec) else { panic!("4 x 2 MB do not fit into 4 MB") };
     assert!(error.to_string().contains("pm.log_region_bytes"), "{error}");
     assert!(registry().find_design("lad").expect("registered").is_safe(&hostile(&[])));
+}
+
+/// HOOP §IV-A, where a commit waits for NVM: without ADR and buffer for the programming of its line, with ADR for
+/// nothing, as a write is accepted at once.
+#[test]
+fn a_commit_waits_for_nvm_only_if_asked_to() {
+    let program = [vec![load(4096)], transaction(&[(4096, 1)])].concat();
+    let cycles = |adr: &str, waits: &str| {
+        let settings = [
+            ("controller.adr", adr),
+            ("pm.buffer_lines", "0"),
+            ("lad.commit_waits_for_nvm", waits),
+        ];
+        let config = tiny_config(&settings);
+        let (core, pm) = (config.get::<CoreConfig>(), config.get::<PmConfig>());
+        let write = (pm.write_ns * f64::from(core.frequency_mhz) / 1000.0).ceil() as u64;
+        let mut run = script_on(&config, "lad", &[&program]);
+        run.run().unwrap_or_else(|e| panic!("{e}"));
+        (run.stats().core_cycles[0], write)
+    };
+    let (with_adr, _) = cycles("true", "false");
+    assert_eq!(cycles("true", "true").0, with_adr);
+    let (without, write) = cycles("false", "false");
+    assert_eq!(without, with_adr, "the pool is persistent");
+    assert_eq!(cycles("false", "true").0 - without, write);
 }

@@ -19,6 +19,7 @@ mod morlog_claims;
 mod opt_redo;
 mod opt_undo;
 mod osp;
+mod recovery_times;
 mod redu;
 mod silo_claims;
 mod software;

@@ -17,7 +17,7 @@ use graven::ids::{ThreadId, Tx};
 use graven::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES};
 use graven::request::{self, WriteClass, WriteOrder};
 use graven::stats::CounterSet;
-use graven::surviving::SurvivingImage;
+use graven::surviving::{SurvivingImage, Work};
 use graven::{counters, cover_points, mutants};
 
 /// The design's entry in the registry.
@@ -256,6 +256,7 @@ fn recover(
         let committed = surviving.load(area);
         for slot in (0..SLOTS).map(|index| slot(area, index)) {
             let [number, addr, old] = [0, 1, 2].map(|i| surviving.load(slot.plus(i * WORD_BYTES)));
+            surviving.work(Work::Record, 1);
             if number > committed {
                 surviving.store(Addr(addr), old);
                 report.words_undone += 1;

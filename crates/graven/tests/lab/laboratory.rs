@@ -380,8 +380,16 @@ impl Observer for Followed {
 
 #[test]
 fn the_durable_bytes_that_are_followed_are_those_of_queues_buffers_and_cells() {
-    for (adr, lines) in [("true", "2"), ("true", "0"), ("false", "2"), ("false", "0")] {
-        let settings = [("controller.adr", adr), ("pm.buffer_lines", lines)];
+    let rules = ["program", "activate", "hit-or-conflict", "write-back"];
+    let schedulers = ["reads-first", "frfcfs", "frfcfs-wqf"];
+    let machines = [("true", "2"), ("true", "0"), ("false", "2"), ("false", "0")];
+    for (i, (adr, lines)) in machines.into_iter().cycle().take(12).enumerate() {
+        let settings = [
+            ("controller.adr", adr),
+            ("pm.buffer_lines", lines),
+            ("pm.row_writes", rules[(i + i / 4) % 4]),
+            ("controller.scheduler", schedulers[i / 4]),
+        ];
         // Neither has batteries of its own.
         for design in ["base", "fwb"] {
             let mut simulation = simulation(&tiny_config(&settings), design, &CELLS, 4, 100, 1);

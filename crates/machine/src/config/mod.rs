@@ -6,8 +6,9 @@ mod validate;
 use graven_base::config::Section;
 
 pub use sections::{
-    CellKind, ControllerConfig, CoreConfig, CoreModel, DramConfig, Interleave, L1Config, L2Config,
-    LlcConfig, PmConfig, TlcConfig, traversal_cycles,
+    CellKind, ControllerConfig, CoreConfig, CoreModel, DataBusHeld, DramConfig, Interleave,
+    L1Config, L2Config, LlcConfig, LogAreas, LogPacking, PmConfig, RowWrites, SchedulerKind,
+    TlcConfig, traversal_cycles,
 };
 pub use validate::validate;
 

@@ -24,6 +24,16 @@ choice! {
     }
 }
 
+choice! {
+    /// How long a request holds the data bus of its channel.
+    pub enum DataBusHeld {
+        /// For its burst from its issue on, whenever its line moves; the next request is issued when the bus is free.
+        AtIssue = "at-issue",
+        /// While its line moves; a request is issued in every cycle, so that rows are opened meanwhile.
+        AtTransfer = "at-transfer",
+    }
+}
+
 section! {
     /// Processor cores.
     pub struct CoreConfig("core") {
@@ -86,6 +96,18 @@ section! {
     }
 }
 
+choice! {
+    /// Which request a controller issues next. Of those whose bank is free, one whose row is open goes first, then the oldest.
+    pub enum SchedulerKind {
+        /// Reads before writes; writes when no read waits, and from the high watermark down to the low one.
+        ReadsFirst = "reads-first",
+        /// One queue of `write_queue_entries` for reads and writes alike (NVMain's FRFCFS).
+        FrFcfs = "frfcfs",
+        /// Only reads up to the high watermark, then only writes down to the low one; no write is accepted meanwhile (NVMain's FRFCFS-WQF).
+        FrFcfsWqf = "frfcfs-wqf",
+    }
+}
+
 section! {
     /// Memory controllers of the persistent memory, one per channel.
     pub struct ControllerConfig("controller") {
@@ -95,6 +117,10 @@ section! {
         read_queue_entries: u32 = 64, 1..=1024, "requests";
         /// Writes that one channel holds (its write pending queue).
         write_queue_entries: u32 = 64, 1..=1024, "requests";
+        /// Which request is issued next.
+        scheduler: SchedulerKind = SchedulerKind::ReadsFirst, (), "";
+        /// Accesses to an open row after which a request for another row of the bank goes first; 0: any number (NVMain: 4).
+        row_hit_limit: u32 = 0, 0..=1_000_000, "accesses";
         /// Occupancy of the write queue at which writes are drained ahead of reads.
         drain_high_percent: u32 = 80, 1..=100, "%";
         /// Occupancy at which draining stops, below the high one.
@@ -107,6 +133,10 @@ section! {
         interleave: Interleave = Interleave::Page, (), "";
         /// Unit of page interleaving.
         page_bytes: Size = Size::kb(4), Size::kb(1)..=Size::mb(2), "B";
+        /// Whether a write occupies the data bus only for the words that it writes; if not, for a line.
+        short_bursts: bool = false, (), "";
+        /// How long a request holds the data bus (of DRAM, too).
+        data_bus: DataBusHeld = DataBusHeld::AtIssue, (), "";
         /// Time for a message between a core's L1 and the controller when it bypasses the caches.
         bypass_cycles: u32 = 8, 0..=1000, "cycles";
     }
@@ -119,6 +149,54 @@ choice! {
         Uniform = "uniform",
         /// Triple-level RRAM: three bits each, every state has its own latency and energy.
         TlcRram = "tlc-rram",
+    }
+}
+
+choice! {
+    /// What a write does to the row buffer of its bank.
+    pub enum RowWrites {
+        /// It programs the cells, which takes `write_ns` whatever row is open; its row is open afterwards.
+        Program = "program",
+        /// It programs the cells; a row that is not open is opened first, as NVMain does when rows are written through.
+        Activate = "activate",
+        /// It changes the row buffer alone: `row_hit_ns` if its row is open, `write_ns` if not. The cells are programmed when another row is opened, in the time of that access (FWB Table II).
+        HitOrConflict = "hit-or-conflict",
+        /// It changes the row buffer alone, after its row has been opened; the cells are programmed before another row is opened (Lee et al., ISCA 2009).
+        WriteBack = "write-back",
+    }
+}
+
+impl RowWrites {
+    /// Whether what is written stays in the row buffer until another row is opened.
+    pub fn stay_in_row(self) -> bool {
+        matches!(self, RowWrites::HitOrConflict | RowWrites::WriteBack)
+    }
+}
+
+choice! {
+    /// Where logs of word-sized entries are packed: what entries say about themselves in blocks of its own, their words in
+    /// others (log packing, MorLog §II-C). One rule for every design with such a log.
+    pub enum LogPacking {
+        /// Where the memory modules have a codec, which has to tell words from metadata: "the data are either log metadata
+        /// or log data, since metadata and data are separated after log packing" (MorLog §IV-B). Elsewhere records lie in
+        /// slots, whole, as FWB §III-A and MorLog §III-B (Fig. 7) describe them.
+        WithCodec = "with-codec",
+        /// On every machine.
+        Always = "always",
+        /// On none.
+        Never = "never",
+    }
+}
+
+choice! {
+    /// In which banks the threads' log areas begin, under every design that has an area for each thread.
+    pub enum LogAreas {
+        /// In different banks: a page lies between one area and the next, so that threads that log in step write to
+        /// different banks.
+        Staggered = "staggered",
+        /// All in one: "all prior designs prefer to allocate a well-known contiguous PM space for log entries", and
+        /// "sequentially allocate free memory blocks in Bank0 to log requests L1, L2, and L3" (LALEA §III-A, Fig. 2a).
+        OneBank = "one-bank",
     }
 }
 
@@ -135,12 +213,16 @@ section! {
         row_bytes: Size = Size::kb(2), Size(256)..=Size::kb(64), "B";
         /// Reading a line that is in the row buffer.
         row_hit_ns: f64 = 15.0, 0.1..=10_000.0, "ns";
+        /// From one read of an open row to the next in the same bank; where it is longer than `row_hit_ns`, that.
+        column_ns: f64 = 5.0, 0.1..=10_000.0, "ns";
         /// Reading a line when its bank's row buffer is closed.
         read_ns: f64 = 50.0, 0.1..=10_000.0, "ns";
         /// Closing an open row before another can be read; what a conflict adds to `read_ns`.
         precharge_ns: f64 = 0.0, 0.0..=10_000.0, "ns";
         /// Programming one media line; the bank is busy meanwhile.
         write_ns: f64 = 150.0, 0.1..=100_000.0, "ns";
+        /// What a write does to the row buffer of its bank.
+        row_writes: RowWrites = RowWrites::Program, (), "";
         /// Occupancy of the data bus by one 64 B line.
         burst_ns: f64 = 5.0, 0.1..=1000.0, "ns";
         /// Lines of 256 B in the on-PM write-combining buffer; 0: none, writes go to the media as 64 B lines.
@@ -153,7 +235,7 @@ section! {
         row_read_pj_per_bit: f64 = 0.93, 0.0..=10_000.0, "pJ/bit";
         /// Energy of writing one bit into the row buffer or the on-PM buffer.
         row_write_pj_per_bit: f64 = 1.02, 0.0..=10_000.0, "pJ/bit";
-        /// Energy of reading one bit from the cells.
+        /// Energy of reading one bit from the cells; opening a row reads all of its bits.
         array_read_pj_per_bit: f64 = 2.47, 0.0..=10_000.0, "pJ/bit";
         /// Energy of programming one bit of the cells (only changed bits are programmed).
         array_write_pj_per_bit: f64 = 16.82, 0.0..=10_000.0, "pJ/bit";
@@ -167,6 +249,21 @@ section! {
         expansion: bool = true, (), "";
         /// Bytes at the top of the PM that designs keep their logs in.
         log_region_bytes: Size = Size::mb(64), Size::kb(4)..=Size::gb(512), "B";
+        /// Where logs of word-sized entries have metadata and words in blocks of their own, whichever design writes them: with a codec, always, or never. Elsewhere their records lie in slots.
+        log_packing: LogPacking = LogPacking::WithCodec, (), "";
+        /// Where the log areas of threads begin, under designs that have one for each: in different banks, or all in the same.
+        log_areas: LogAreas = LogAreas::Staggered, (), "";
+    }
+}
+
+impl PmConfig {
+    /// Whether logs of word-sized entries are packed on this machine.
+    pub fn packs_logs(&self) -> bool {
+        match self.log_packing {
+            LogPacking::WithCodec => self.codec.compresses(),
+            LogPacking::Always => true,
+            LogPacking::Never => false,
+        }
     }
 }
 

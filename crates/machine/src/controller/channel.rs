@@ -3,19 +3,18 @@
 //! One request is issued per burst time, which is how the data bus limits throughput. Which one is the
 //! [scheduler](super::scheduler)'s business; when a write is durable that of [`durability`](super::durability).
 
-use graven_base::memory::{Image, LineAddr, LineData, WordMask};
+use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::time::{Cycle, NEVER};
 
 use super::accounts::Accounts;
+use super::data_bus::DataBus;
 use super::read_queue::{QueuedRead, ReadQueue, serves};
-use super::scheduler::{Choice, FrFcfs, Scheduler, View};
+use super::scheduler::{Choice, Drain, Scheduler, View};
 use super::shared::{Notice, Shared};
 use super::write_queue::{WaitingWrite, WriteQueue};
 use crate::clock::Event;
-use crate::device::{
-    Bank, EnergyModel, LINES_PER_MEDIA_LINE, PmBuffer, Timing, finish_direct_write,
-    start_direct_write,
-};
+use crate::config::{DataBusHeld, SchedulerKind};
+use crate::device::{BankSpec, Banks, Block, LINES_PER_MEDIA_LINE, PmBuffer};
 use crate::media::{Effort, overlay};
 use crate::request::{Mapping, Read, ReadPurpose, Write};
 
@@ -26,20 +25,26 @@ pub struct ChannelSpec {
     pub number: u32,
     /// PM, or volatile DRAM.
     pub persistent: bool,
-    /// Device timing.
-    pub timing: Timing,
-    /// Device energy.
-    pub energy: EnergyModel,
+    /// Its banks.
+    pub banks: BankSpec,
+    /// Whether a write occupies the data bus only for the words that it writes.
+    pub short_bursts: bool,
     /// Where lines lie.
     pub mapping: Mapping,
     /// Capacity of the read queue.
     pub read_queue: usize,
     /// Capacity of the write queue.
     pub write_queue: usize,
+    /// Which request goes next.
+    pub scheduler: SchedulerKind,
+    /// Accesses to an open row after which requests for other rows go first; 0: any number.
+    pub row_hit_limit: u32,
     /// Occupancy at which draining begins.
     pub drain_high: usize,
     /// Occupancy at which it ends, below the high one.
     pub drain_low: usize,
+    /// How long a request holds the data bus.
+    pub data_bus: DataBusHeld,
     /// Lines of the on-PM buffer; 0: none.
     pub buffer_lines: u32,
     /// Share of them that may stay dirty.
@@ -57,30 +62,30 @@ pub struct Channel {
     load_of_bank: Vec<u32>,
     /// Reads that have been issued.
     in_service: slab::Slab<QueuedRead>,
-    bus_free_at: Cycle,
+    bus: DataBus,
     next_wake: Cycle,
-    banks: Vec<Bank>,
+    banks: Banks,
     /// What the unbuffered writes under way program, by their slots: at most one for each bank.
-    efforts: Vec<(u32, Effort)>,
+    efforts: Vec<(u32, Option<Effort>)>,
     buffer: Option<PmBuffer>,
 }
 
 impl Channel {
     /// An idle channel.
     pub fn new(spec: ChannelSpec) -> Self {
-        let banks = spec.mapping.banks as usize;
+        let banks = spec.banks.banks;
         let buffer = (spec.buffer_lines > 0)
             .then(|| PmBuffer::new(spec.buffer_lines, spec.buffer_spill_percent, banks));
         Self {
             accounts: Accounts::new(spec.persistent, spec.number as usize * banks),
             reads: ReadQueue::new(spec.read_queue, banks),
             writes: WriteQueue::new(spec.write_queue, banks),
-            scheduler: Scheduler::FrFcfs(FrFcfs::new(spec.drain_high, spec.drain_low)),
+            scheduler: Scheduler::new(spec.scheduler, Drain::new(spec.drain_high, spec.drain_low)),
             load_of_bank: vec![0; banks],
             in_service: slab::Slab::new(),
-            bus_free_at: 0,
+            bus: DataBus::new(spec.data_bus),
             next_wake: NEVER,
-            banks: vec![Bank::default(); banks],
+            banks: Banks::new(spec.banks),
             efforts: Vec::with_capacity(banks),
             buffer,
             spec,
@@ -92,12 +97,18 @@ impl Channel {
     /// Whether the write queue has a place. (Writes that wait outside nevertheless wait for ordered ones,
     /// and others pass them.)
     pub fn has_room_for_write(&self) -> bool {
-        self.writes.has_room()
+        self.writes.has_room() && self.shared_queue_has_room() && self.scheduler.accepts_writes()
+    }
+
+    /// Whether there is room where reads and writes share a queue.
+    fn shared_queue_has_room(&self) -> bool {
+        self.spec.scheduler != SchedulerKind::FrFcfs
+            || self.reads.len() + self.writes.len() < self.spec.write_queue
     }
 
     /// Whether a read would find a place in the queue.
     pub fn has_room_for_read(&self) -> bool {
-        self.reads.has_room()
+        self.reads.has_room() && self.shared_queue_has_room()
     }
 
     /// Writes waiting outside a full queue.
@@ -135,9 +146,10 @@ impl Channel {
             && self.writes.waiting_len() == 0
     }
 
-    /// The newest content of a line below the caches: cells, on-PM buffer, queues.
+    /// The newest content of a line below the caches: cells, row buffers, on-PM buffer, queues.
     pub fn content(&self, line: LineAddr, media: &Image) -> LineData {
         let mut content = media.load_line(line);
+        self.banks.overlay(self.spec.mapping.place(line).bank, line, &mut content);
         if let Some(buffer) = &self.buffer {
             buffer.overlay(line, &mut content);
         }
@@ -148,12 +160,13 @@ impl Channel {
         content
     }
 
-    /// What survives a power failure beside the cells, to be laid over them in this order: the
+    /// What survives a power failure beside the cells, to be laid over them in this order: the row buffers, the
     /// on-PM buffer, and with ADR the write queue.
     pub fn surviving(&self, adr: bool) -> Vec<(LineAddr, WordMask, LineData)> {
-        let buffered = self.buffer.iter().flat_map(PmBuffer::contents).map(|(l, m, d)| (l, m, *d));
+        let buffered = self.buffer.iter().flat_map(PmBuffer::contents);
+        let device = self.banks.contents().chain(buffered).map(|(l, m, d)| (l, m, *d));
         let queued = self.writes.writes().filter(|_| adr).map(|w| (w.line, w.mask, w.data));
-        buffered.chain(queued).collect()
+        device.chain(queued).collect()
     }
 
     /// Writes that are not durable yet, those of one line in their order: what waits outside the queue,
@@ -175,10 +188,18 @@ impl Channel {
             queued.forwarded = true;
             let slot = self.in_service.insert(queued) as u32;
             shared.events.push(shared.now + 1, Event::ReadDone(self.tag(slot)));
-        } else if self.reads.has_room() {
+        } else if self.has_room_for_read() {
             self.enqueue_read(queued, shared);
         } else {
             self.reads.wait(queued);
+        }
+    }
+
+    /// Takes in waiting reads as far as there is room, oldest first.
+    fn admit_reads(&mut self, shared: &mut Shared) {
+        while self.reads.has_place() && self.shared_queue_has_room() {
+            let Some(next) = self.reads.take_waiting() else { break };
+            self.enqueue_read(next, shared);
         }
     }
 
@@ -225,7 +246,9 @@ impl Channel {
     }
 
     fn has_place_for(&self, queued: &WaitingWrite, shared: &Shared) -> bool {
-        self.writes.has_room() || self.mergeable(queued.write.line, shared).is_some()
+        self.has_room_for_write()
+            || self.scheduler.accepts_writes()
+                && self.mergeable(queued.write.line, shared).is_some()
     }
 
     /// An accepted write of the same line that has not been given to a bank. (In PM without ADR each
@@ -235,6 +258,21 @@ impl Channel {
             return None;
         }
         self.writes.newest_unissued(line)
+    }
+
+    /// A write has left the queue: takes in what waits for a place.
+    fn refill(&mut self, shared: &mut Shared) {
+        if self.spec.scheduler == SchedulerKind::FrFcfs {
+            let read = self.reads.waiting().next().map(|queued| queued.read.arrived);
+            let write = self.writes.waiting().next().map(|queued| queued.write.arrived);
+            if read.is_some_and(|read| write.is_none_or(|write| read <= write)) {
+                self.admit_reads(shared);
+            }
+            self.admit(shared);
+            self.admit_reads(shared);
+        } else {
+            self.admit(shared);
+        }
     }
 
     /// Takes in waiting writes as far as there is room, oldest first. While there is room, those that stay wait for
@@ -286,7 +324,7 @@ impl Channel {
     // ---- scheduling ----------------------------------------------------------------------------
 
     fn wake_at(&mut self, at: Cycle, shared: &mut Shared) {
-        let at = at.max(self.bus_free_at).max(shared.now);
+        let at = at.max(self.bus.free_at()).max(shared.now);
         if at < self.next_wake {
             self.next_wake = at;
             shared.events.push(at, Event::Channel(self.spec.number));
@@ -306,10 +344,17 @@ impl Channel {
             return;
         }
         self.next_wake = NEVER;
-        let drains = self.scheduler.drains();
+        let (drains, accepted) = (self.scheduler.drains(), self.scheduler.accepts_writes());
         let Channel { reads, writes, banks, buffer, scheduler, .. } = self;
-        let (now, adr, buffer) = (shared.now, shared.durability.adr, buffer.as_ref());
-        let view = View { now, reads, writes, banks, buffer, adr };
+        let view = View {
+            now: shared.now,
+            reads,
+            writes,
+            banks: banks.all(),
+            buffer: buffer.as_ref(),
+            adr: shared.durability.adr,
+            row_hit_limit: self.spec.row_hit_limit,
+        };
         let choice = scheduler.choose(&view, &mut shared.adversary);
         self.accounts.drains(self.scheduler.drains() - drains, &mut shared.stats);
         if let Some(choice) = choice {
@@ -318,22 +363,53 @@ impl Channel {
                 Choice::Write(index) if self.buffer.is_some() => self.move_to_buffer(index, shared),
                 Choice::Write(index) => self.start_write(index, shared),
             }
-            self.bus_free_at = shared.now + self.spec.timing.burst;
+        }
+        self.scheduler.issued(self.writes.len());
+        if !accepted && self.scheduler.accepts_writes() {
+            self.admit(shared);
         }
         self.start_spills(shared);
         self.schedule_next(shared);
     }
 
+    /// The programs have ended: nothing stays in the queues.
+    pub fn end(&mut self, shared: &mut Shared) {
+        self.scheduler.end();
+        self.poke(shared);
+    }
+
+    /// Cycles for which a queued write occupies the data bus.
+    fn burst_of_write(&self, index: usize) -> Cycle {
+        let burst = self.spec.banks.timing.burst;
+        if !self.spec.short_bursts {
+            return burst;
+        }
+        let mask = self.writes.write(&self.writes.places()[index]).mask;
+        (burst * Cycle::from(mask.count_ones())).div_ceil(WORDS_PER_LINE as Cycle)
+    }
+
+    /// What the policy is shown.
+    fn view<'a>(&'a self, shared: &Shared) -> View<'a> {
+        View {
+            now: shared.now,
+            reads: &self.reads,
+            writes: &self.writes,
+            banks: self.banks.all(),
+            buffer: self.buffer.as_ref(),
+            adr: shared.durability.adr,
+            row_hit_limit: self.spec.row_hit_limit,
+        }
+    }
+
     /// The next time at which anything could be issued, or the on-PM buffer can spill.
     fn schedule_next(&mut self, shared: &mut Shared) {
-        let Channel { reads, writes, banks, buffer, .. } = &*self;
-        let (now, adr, buffer) = (shared.now, shared.durability.adr, buffer.as_ref());
-        let mut at = self.scheduler.next_at(&View { now, reads, writes, banks, buffer, adr });
-        if let Some(spill) = buffer.and_then(|b| b.spill_wake(banks)) {
-            at = at.min(spill.max(now + 1));
+        let mut at = self.scheduler.next_at(&self.view(shared));
+        let next = shared.now + 1;
+        if let Some(spill) = self.buffer.as_ref().and_then(|b| b.spill_wake(&self.banks)) {
+            at = at.min(spill.max(next));
         }
         if at != NEVER {
-            self.wake_at(at.max(now + 1), shared);
+            self.wake_at(at.max(next), shared);
         }
     }
 
@@ -341,51 +417,60 @@ impl Channel {
 
     fn issue_read(&mut self, index: usize, shared: &mut Shared) {
         let queued = self.reads.take(index);
-        let timing = self.spec.timing;
+        let timing = self.spec.banks.timing;
         let data_at = if queued.buffered {
             shared.stats.counters.pm_buffer_read_hits += 1;
-            shared.now + timing.buffer
+            shared.now + self.bus.issue_to_buffer(shared.now, timing.burst) + timing.buffer
         } else {
-            let bank = &mut self.banks[queued.place.bank as usize];
-            let row = queued.place.row;
-            if self.spec.persistent {
-                bank.read(row, shared.now, &timing, &self.spec.energy, &mut shared.stats)
+            let data_at = if self.spec.persistent {
+                self.banks.read(queued.place, shared.now, &mut shared.media())
             } else {
-                bank.read_volatile(row, shared.now, &timing)
-            }
+                self.banks.read_volatile(queued.place, shared.now)
+            };
+            let open_at = data_at - timing.row_hit;
+            let wait = self.bus.issue(shared.now, open_at, timing.burst);
+            self.banks.wait(queued.place.bank, wait);
+            data_at + wait
         };
         let slot = self.in_service.insert(queued) as u32;
         shared.events.push(data_at + timing.burst, Event::ReadDone(self.tag(slot)));
-        if let Some(next) = self.reads.take_waiting() {
-            self.enqueue_read(next, shared);
+        if self.spec.scheduler == SchedulerKind::FrFcfs {
+            self.refill(shared);
+        } else {
+            self.admit_reads(shared);
         }
     }
 
     fn move_to_buffer(&mut self, index: usize, shared: &mut Shared) {
+        self.bus.issue_to_buffer(shared.now, self.burst_of_write(index));
         let (write, place) = self.take_write(index, shared);
         let buffer = self.buffer.as_mut().expect("the caller saw a buffer");
-        buffer.write(&write, place, &self.spec.energy, &mut shared.stats);
+        buffer.write(&write, place, self.banks.energy(), &mut shared.stats);
         self.buffer_changed(write.line.0 / LINES_PER_MEDIA_LINE as u64);
         if !shared.durability.adr {
             shared.durable(&write);
         }
-        self.admit(shared);
+        self.refill(shared);
     }
 
     fn start_write(&mut self, index: usize, shared: &mut Shared) {
+        let burst = self.burst_of_write(index);
         let issued = self.writes.issue(index);
-        let bank = &mut self.banks[issued.bank as usize];
-        let timing = &self.spec.timing;
-        let done = if self.spec.persistent {
-            let write = self.writes.write(&issued);
-            let cells = (&shared.media, &mut shared.cells);
-            let (done, effort) =
-                start_direct_write(bank, issued.row, shared.now, write, cells, timing);
-            self.efforts.push((issued.slot, effort));
-            done
+        let (channel, bank, row) = (self.spec.number, issued.bank, issued.row);
+        let place = crate::request::Place { channel, bank, row };
+        let (open_at, done) = if self.spec.persistent {
+            let block = Block::of(self.writes.write(&issued));
+            let now = shared.now;
+            let begun = self.banks.begin_write(place, now, &block, false, &mut shared.media());
+            self.efforts.push((issued.slot, begun.effort));
+            (begun.row_open_at, begun.done)
         } else {
-            bank.write_volatile(issued.row, shared.now, timing)
+            let done = self.banks.write_volatile(place, shared.now);
+            (done - self.spec.banks.timing.write, done)
         };
+        let wait = self.bus.issue(shared.now, open_at, burst);
+        self.banks.wait(bank, wait);
+        let done = done + wait;
         shared.events.push(done, Event::WriteDone(self.tag(issued.slot)));
     }
 
@@ -394,18 +479,17 @@ impl Channel {
         let index =
             self.writes.index_of(slot).expect("an issued write stays queued until it is done");
         assert!(self.writes.places()[index].issued, "only an issued write is finished");
-        let (write, _) = self.take_write(index, shared);
+        let (write, place) = self.take_write(index, shared);
         if self.spec.persistent {
-            let of_slot = |&(of, _): &(u32, Effort)| of == slot;
+            let of_slot = |&(of, _): &(u32, Option<Effort>)| of == slot;
             let at = self.efforts.iter().position(of_slot).expect("it was started");
             let (_, effort) = self.efforts.swap_remove(at);
-            let (media, stats) = (&mut shared.media, &mut shared.stats);
-            finish_direct_write(media, &write, &effort, &self.spec.energy, stats);
+            self.banks.finish_write(place.bank, &Block::of(&write), effort, &mut shared.media());
             if !shared.durability.adr {
                 shared.durable(&write);
             }
         }
-        self.admit(shared);
+        self.refill(shared);
         self.wake_at(shared.now, shared);
     }
 
@@ -420,14 +504,11 @@ impl Channel {
     fn start_spills(&mut self, shared: &mut Shared) {
         let Some(buffer) = &mut self.buffer else { return };
         let reads = self.reads.of_bank();
-        while let Some((slot, done)) = buffer.spill(
-            shared.now,
-            &mut self.banks,
-            |bank| reads[bank as usize] > 0,
-            (&shared.media, &mut shared.cells),
-            (&self.spec.timing, &self.spec.energy),
-            &mut shared.stats,
-        ) {
+        let avoid = |bank: u32| reads[bank as usize] > 0;
+        let now = shared.now;
+        while let Some((slot, done)) =
+            buffer.spill(now, &mut self.banks, avoid, &mut shared.media())
+        {
             shared.events.push(done, Event::SpillDone(self.spec.number, slot));
         }
     }
@@ -435,7 +516,7 @@ impl Channel {
     /// A spill of the on-PM buffer has finished.
     pub fn spill_done(&mut self, slot: u32, shared: &mut Shared) {
         let buffer = self.buffer.as_mut().expect("only a buffer spills");
-        let media_line = buffer.spill_done(slot, &mut shared.media, &mut shared.stats);
+        let media_line = buffer.spill_done(slot, &mut self.banks, &mut shared.media());
         self.buffer_changed(media_line);
         self.wake_at(shared.now, shared);
     }

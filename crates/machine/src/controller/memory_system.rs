@@ -8,11 +8,13 @@ use super::channel::{Channel, ChannelSpec};
 use super::durability::Durability;
 use super::shared::{Notice, Shared};
 use crate::clock::{Event, EventQueue};
-use crate::config::{ControllerConfig, CoreConfig, DramConfig, PmConfig, TlcConfig};
-use crate::device::{EnergyModel, Timing};
+use crate::config::{
+    ControllerConfig, CoreConfig, DramConfig, PmConfig, RowWrites, SchedulerKind, TlcConfig,
+};
+use crate::device::{BankSpec, EnergyModel, Timing};
 use crate::media::{PmCells, overlay};
 use crate::request::{Mapping, OrderSeq, Place, Read, ReadPurpose, Token, Write, WriteOrder};
-use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats};
+use crate::stats::{BankLoads, Counters, ProcessorEnergy, Stats, TrafficEnergy};
 use graven_base::config::Config;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Image, LineAddr, LineData, WordMask, words_in};
@@ -73,11 +75,19 @@ impl MemorySystem {
                 Channel::new(ChannelSpec {
                     number,
                     persistent: true,
-                    timing: Timing::pm(pm, core),
-                    energy,
+                    banks: BankSpec {
+                        banks: mapping.banks as usize,
+                        timing: Timing::pm(pm, core),
+                        energy,
+                        row_writes: pm.row_writes,
+                        buffered: pm.buffer_lines > 0,
+                    },
+                    short_bursts: controller.short_bursts,
                     mapping,
                     read_queue: controller.read_queue_entries as usize,
                     write_queue: controller.write_queue_entries as usize,
+                    scheduler: controller.scheduler,
+                    row_hit_limit: controller.row_hit_limit,
                     drain_high: watermark(
                         controller.write_queue_entries,
                         controller.drain_high_percent,
@@ -86,6 +96,7 @@ impl MemorySystem {
                         controller.write_queue_entries,
                         controller.drain_low_percent,
                     ),
+                    data_bus: controller.data_bus,
                     buffer_lines: pm.buffer_lines,
                     buffer_spill_percent: pm.buffer_spill_percent,
                 })
@@ -94,8 +105,14 @@ impl MemorySystem {
         channels.push(Channel::new(ChannelSpec {
             number: controller.channels,
             persistent: false,
-            timing: Timing::dram(dram, core),
-            energy,
+            banks: BankSpec {
+                banks: dram.banks as usize,
+                timing: Timing::dram(dram, core),
+                energy,
+                row_writes: RowWrites::Program,
+                buffered: false,
+            },
+            short_bursts: false,
             mapping: Mapping {
                 unit_bytes: Mapping::unit(controller, false),
                 channels: 1,
@@ -104,14 +121,18 @@ impl MemorySystem {
             },
             read_queue: dram.read_queue_entries as usize,
             write_queue: dram.write_queue_entries as usize,
+            scheduler: SchedulerKind::ReadsFirst,
+            row_hit_limit: 0,
             drain_high: watermark(dram.write_queue_entries, controller.drain_high_percent),
             drain_low: watermark(dram.write_queue_entries, controller.drain_low_percent),
+            data_bus: controller.data_bus,
             buffer_lines: 0,
             buffer_spill_percent: 100,
         }));
         let banks = (mapping.channels * mapping.banks) as usize;
         let stats = Stats {
             bank_loads: BankLoads::new(banks),
+            traffic: TrafficEnergy::new(pm),
             processor: ProcessorEnergy::new(config),
             ..Stats::default()
         };
@@ -377,7 +398,12 @@ impl MemorySystem {
             && self.channels.iter().all(Channel::is_idle)
     }
 
-    /// The end of an orderly shutdown: what on-PM buffers still hold goes to the cells, uncounted.
+    /// No more programs: nothing is to stay in the queues.
+    pub fn end(&mut self) {
+        self.channels.iter_mut().for_each(|channel| channel.end(&mut self.shared));
+    }
+
+    /// The end of an orderly shutdown: what row buffers and on-PM buffers still hold goes to the cells, uncounted.
     pub fn flush_buffers(&mut self) {
         for channel in &self.channels[..self.pm_channels] {
             for (line, mask, data) in channel.surviving(false) {

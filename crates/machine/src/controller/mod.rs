@@ -6,6 +6,7 @@
 //! | `channel` | one channel: requests arrive, are scheduled, keep banks busy, and finish |
 //! | `read_queue`, `write_queue` | requests that wait, and what a scheduler asks about them |
 //! | `scheduler` | which request is issued next: a file for each policy |
+//! | `data_bus` | when lines move |
 //! | `durability` | the boundary of the persistence domain |
 //! | `accounts` | what is counted of a channel's requests |
 //! | `shared` | what all channels share |
@@ -15,6 +16,7 @@
 mod accounts;
 pub mod adversary;
 pub mod channel;
+mod data_bus;
 pub mod domain;
 pub mod durability;
 mod memory_system;

@@ -50,7 +50,12 @@ impl ReadQueue {
 
     /// Whether a read that arrives now would find a place.
     pub fn has_room(&self) -> bool {
-        self.waiting.is_empty() && self.reads.len() < self.entries
+        self.waiting.is_empty() && self.has_place()
+    }
+
+    /// Whether there is a place, for the oldest that waits.
+    pub fn has_place(&self) -> bool {
+        self.reads.len() < self.entries
     }
 
     /// Whether the queue is empty; reads may wait outside only while it is full.

@@ -9,6 +9,7 @@ use graven_base::time::Cycle;
 use super::adversary::Adversary;
 use super::durability::Durability;
 use crate::clock::EventQueue;
+use crate::device::Media;
 use crate::media::PmCells;
 use crate::request::{Place, Read, Token, Write, WriteClass};
 use crate::stats::Stats;
@@ -45,6 +46,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// What the devices change.
+    pub(super) fn media(&mut self) -> Media<'_> {
+        Media { image: &mut self.media, cells: &mut self.cells, stats: &mut self.stats }
+    }
+
     /// A write has become durable.
     pub(super) fn durable(&mut self, write: &Write) {
         if write.class == WriteClass::Log {

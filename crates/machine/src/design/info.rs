@@ -8,7 +8,8 @@ use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
 
 use super::{MutantSet, Mutants, PluggedDesign};
-use crate::config::ControllerConfig;
+use crate::config::{ControllerConfig, LogAreas, PmConfig};
+use crate::request::Mapping;
 
 /// What a design is built for, and what its recovery may know: configuration, no state.
 #[derive(Clone, Debug)]
@@ -44,15 +45,25 @@ impl DesignContext {
         self.log_end.0 - self.log_start.0
     }
 
-    /// Where the log area of a thread begins. Areas lie one after the other with a page between them, so
-    /// that the areas of threads that log in step begin in different banks.
+    /// Where the log area of a thread begins. Areas lie one after the other; `pm.log_areas` says whether they begin in
+    /// different banks, with a page between them, or all in one.
     pub fn thread_area(&self, thread: ThreadId, bytes: u64) -> Addr {
         self.log_start.plus(u64::from(thread) * self.thread_area_stride(bytes))
     }
 
     fn thread_area_stride(&self, bytes: u64) -> u64 {
-        bytes.next_multiple_of(MEDIA_LINE_BYTES)
-            + self.config.get::<ControllerConfig>().page_bytes.0
+        let area = bytes.next_multiple_of(MEDIA_LINE_BYTES);
+        match self.config.get::<PmConfig>().log_areas {
+            LogAreas::Staggered => area + self.config.get::<ControllerConfig>().page_bytes.0,
+            LogAreas::OneBank => {
+                let Mapping { unit_bytes, channels, banks, .. } = Mapping::of(&self.config);
+                // Addresses so far apart lie in the same bank; areas begin with a media line, too.
+                let round = unit_bytes * channels * banks;
+                let aligned = round.is_multiple_of(MEDIA_LINE_BYTES);
+                let round = if aligned { round } else { round * MEDIA_LINE_BYTES };
+                (area + MEDIA_LINE_BYTES).next_multiple_of(round)
+            }
+        }
     }
 
     /// Checks that the log areas of all threads, of the size that parameter `key` gives, fit the log
@@ -124,6 +135,9 @@ pub struct DesignInfo {
     /// The parameter set that its name stands for, beside those of its section's defaults: what it takes to be
     /// this one of several designs that share a mechanism. A user's own setting goes before.
     pub settings: &'static [(&'static str, &'static str)],
+    /// Lines of the on-PM buffer that the design brings along in a configuration, where a paper counts one among its
+    /// design's mechanisms (Silo §VI-A); the device has as many, or the machine's own if those are more. 0: none.
+    pub pm_buffer_lines: fn(&Config) -> u32,
     /// Makes one, or refuses a configuration that it cannot work in.
     pub build: fn(&DesignContext) -> Result<PluggedDesign, ConfigError>,
     /// What the system writes to a log region of unknown content before it is put to use.
@@ -158,6 +172,7 @@ impl DesignInfo {
         default: true,
         section: None,
         settings: &[],
+        pm_buffer_lines: |_| 0,
         build: |_| unreachable!("an entry names how its design is built"),
         format: |_, _| {},
         recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
@@ -206,5 +221,58 @@ impl DesignInfo {
     /// Whether it guarantees anything in a configuration.
     pub fn is_safe(&self, config: &Config) -> bool {
         self.guarantee_in(config) != Guarantee::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Class of bug: areas whose places do not follow the machine's interleaving.
+    #[test]
+    fn areas_of_threads_begin_in_different_banks_or_in_one() {
+        for (interleave, channels, bytes) in [
+            ("page", "1", 128 << 10),
+            ("page", "4", 100_000),
+            ("line", "1", 128),
+            ("line", "4", 4096),
+        ] {
+            let banks = |areas: &str| {
+                let mut config = crate::registry::Registry::new().defaults();
+                for (key, value) in [
+                    ("controller.interleave", interleave),
+                    ("controller.channels", channels),
+                    ("pm.log_areas", areas),
+                ] {
+                    config.set(key, value).expect("a value that is allowed");
+                }
+                let mapping = Mapping::of(&config);
+                let context = DesignContext::new(config, 8, Addr(1 << 30), Addr(2 << 30));
+                let starts: Vec<u64> = (0..8).map(|t| context.thread_area(t, bytes).0).collect();
+                assert!(starts.windows(2).all(|two| two[0] + bytes <= two[1]), "none overlaps");
+                assert!(starts.iter().all(|start| start.is_multiple_of(MEDIA_LINE_BYTES)));
+                let place = |&start: &u64| {
+                    let place = mapping.place(Addr(start).line());
+                    (place.channel, place.bank)
+                };
+                starts.iter().map(place).collect::<BTreeSet<_>>().len()
+            };
+            assert_eq!(banks("one-bank"), 1, "{interleave}, {channels} channels");
+            if interleave == "page" {
+                assert!(banks("staggered") > 4, "{channels} channels");
+            }
+        }
+    }
+
+    #[test]
+    fn areas_that_do_not_fit_are_refused() {
+        for areas in ["staggered", "one-bank"] {
+            let mut config = crate::registry::Registry::new().defaults();
+            config.set("pm.log_areas", areas).expect("a value that is allowed");
+            let context = DesignContext::new(config, 4, Addr(0), Addr(1 << 20));
+            assert!(context.check_thread_areas("pm.capacity_bytes", 128 << 10).is_ok(), "{areas}");
+            assert!(context.check_thread_areas("pm.capacity_bytes", 1 << 20).is_err(), "{areas}");
+        }
     }
 }

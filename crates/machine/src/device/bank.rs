@@ -1,10 +1,19 @@
-//! A bank: when it is free, and the row that its buffer holds.
+//! One bank: when it is free, and which row its buffer holds.
 
-use graven_base::memory::{LINE_BYTES, MEDIA_LINE_BYTES};
 use graven_base::time::Cycle;
 
-use super::timing::{EnergyModel, Timing};
-use crate::stats::Stats;
+use super::timing::Timing;
+
+/// How an access finds the row buffer of its bank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The row is open.
+    Open,
+    /// No row is open.
+    Closed,
+    /// Another row is open.
+    Conflict,
+}
 
 /// One bank: when it is free, and the row that its buffer holds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,107 +22,46 @@ pub struct Bank {
     pub free_at: Cycle,
     /// The open row.
     pub open_row: Option<u64>,
+    /// Accesses since it was opened that found it open.
+    pub row_hits: u32,
 }
 
 impl Bank {
-    /// Cycles to bring a row's line out, and the row is open afterwards.
-    fn open(&mut self, row: u64, timing: &Timing, stats: &mut Stats) -> (Cycle, bool) {
-        let c = &mut stats.counters;
-        let (latency, hit) = match self.open_row {
-            Some(open) if open == row => {
-                c.row_hits += 1;
-                (timing.row_hit, true)
-            }
-            None => {
-                c.row_closed += 1;
-                (timing.read, false)
-            }
-            Some(_) => {
-                c.row_conflicts += 1;
-                (timing.precharge + timing.read, false)
-            }
-        };
-        self.open_row = Some(row);
-        (latency, hit)
+    /// How an access to a row would find the row buffer.
+    pub(super) fn find(&self, row: u64) -> Found {
+        match self.open_row {
+            Some(open) if open == row => Found::Open,
+            None => Found::Closed,
+            Some(_) => Found::Conflict,
+        }
     }
 
-    /// Starts a read of a line; returns when the array has delivered it.
-    pub fn read(
-        &mut self,
-        row: u64,
-        now: Cycle,
-        timing: &Timing,
-        energy: &EnergyModel,
-        stats: &mut Stats,
-    ) -> Cycle {
+    /// The bank works for so many cycles, and this row is open afterwards. Returns when it is done.
+    pub(super) fn work(&mut self, row: u64, now: Cycle, cycles: Cycle) -> Cycle {
         assert!(self.free_at <= now, "a busy bank is not given work");
-        let (latency, hit) = self.open(row, timing, stats);
-        stats.counters.media_reads += 1;
-        if !hit {
-            stats.read_energy.add_bits(energy.array_read, LINE_BYTES * 8);
-        }
-        stats.read_energy.add_bits(energy.row_read, LINE_BYTES * 8);
-        self.free_at = now + latency;
+        self.row_hits =
+            if self.open_row == Some(row) { self.row_hits.saturating_add(1) } else { 0 };
+        self.open_row = Some(row);
+        self.free_at = now + cycles;
         self.free_at
     }
 
-    /// Counts the fetch of a media line of which a part is about to be written.
-    pub(super) fn count_fetch(&self, row: u64, energy: &EnergyModel, stats: &mut Stats) {
-        stats.counters.media_reads += 1;
-        if self.open_row != Some(row) {
-            stats.read_energy.add_bits(energy.array_read, MEDIA_LINE_BYTES * 8);
-        }
-        stats.read_energy.add_bits(energy.row_read, MEDIA_LINE_BYTES * 8);
-    }
-
-    /// Starts programming. `fetch`: read the rest of the line first; `programming`: what that takes (if no
-    /// cell changes, comparing is all there is to do). Returns when it is done.
-    pub(super) fn write(
-        &mut self,
-        row: u64,
-        now: Cycle,
-        fetch: bool,
-        programming: Cycle,
-        timing: &Timing,
-    ) -> Cycle {
-        assert!(self.free_at <= now, "a busy bank is not given work");
-        let compare = match self.open_row {
-            Some(open) if open == row => timing.row_hit,
-            None => timing.read,
-            Some(_) => timing.precharge + timing.read,
-        };
-        let latency = match (fetch, programming) {
-            (_, 0) => compare,
-            (true, _) => compare + programming,
-            (false, _) => programming,
-        };
-        self.open_row = Some(row);
-        self.free_at = now + latency;
-        self.free_at
+    /// Starts a read after so many cycles of other work; returns when the array has delivered it. The bank can take the
+    /// next access to the row earlier: those of an open row overlap.
+    pub(super) fn read(&mut self, row: u64, now: Cycle, before: Cycle, timing: &Timing) -> Cycle {
+        let found = self.find(row);
+        self.work(row, now, before + timing.until_open(found) + timing.column);
+        now + before + timing.until_read(found)
     }
 
     /// Starts a read of DRAM; returns when the array has delivered it.
-    pub fn read_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
-        assert!(self.free_at <= now, "a busy bank is not given work");
-        let latency = match self.open_row {
-            Some(open) if open == row => timing.row_hit,
-            None => timing.read,
-            Some(_) => timing.precharge + timing.read,
-        };
-        self.open_row = Some(row);
-        self.free_at = now + latency;
-        self.free_at
+    pub(super) fn read_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
+        self.read(row, now, 0, timing)
     }
 
-    /// Starts a write of DRAM, which has no cells to compare.
-    pub fn write_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
-        let latency = match self.open_row {
-            Some(open) if open == row => timing.write,
-            None => timing.read.saturating_sub(timing.row_hit) + timing.write,
-            Some(_) => timing.precharge + timing.read.saturating_sub(timing.row_hit) + timing.write,
-        };
-        self.open_row = Some(row);
-        self.free_at = now + latency;
-        self.free_at
+    /// Starts a write of DRAM, which has no cells to compare; returns when the bank is free.
+    pub(super) fn write_volatile(&mut self, row: u64, now: Cycle, timing: &Timing) -> Cycle {
+        let latency = timing.until_open(self.find(row)) + timing.write;
+        self.work(row, now, latency)
     }
 }

@@ -1,15 +1,15 @@
 //! The on-PM write-combining buffer of a channel.
 
 use graven_base::codecs::Codings;
-use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::time::Cycle;
 
 use super::LINES_PER_MEDIA_LINE;
-use super::bank::Bank;
+use super::banks::Banks;
 use super::line_index::LineIndex;
-use super::programming::programmed;
-use super::timing::{EnergyModel, Timing};
-use crate::media::{Effort, PmCells, overlay};
+use super::programming::{Block, Media};
+use super::timing::EnergyModel;
+use crate::media::{Effort, overlay};
 use crate::request::{Place, Write, WriteClass};
 use crate::stats::Stats;
 
@@ -34,8 +34,18 @@ struct BufferLine {
 struct Spill {
     masks: [WordMask; LINES_PER_MEDIA_LINE],
     data: [LineData; LINES_PER_MEDIA_LINE],
+    codings: [Codings; LINES_PER_MEDIA_LINE],
     class: WriteClass,
-    effort: Effort,
+    effort: Option<Effort>,
+}
+
+impl Spill {
+    /// The lines that are spilled, those of a media line.
+    fn block(&self, media_line: u64) -> Block<'_> {
+        let first = LineAddr(media_line * LINES_PER_MEDIA_LINE as u64);
+        let Spill { masks, data, codings, class, .. } = self;
+        Block { first, masks, data, codings, class: *class }
+    }
 }
 
 /// What the scheduler looks at, apart from the data, so that it fits into few lines of the host's cache.
@@ -164,17 +174,15 @@ impl PmBuffer {
     pub fn spill(
         &mut self,
         now: Cycle,
-        banks: &mut [Bank],
+        banks: &mut Banks,
         avoid: impl Fn(u32) -> bool,
-        (media, cells): (&Image, &mut PmCells),
-        (timing, energy): (&Timing, &EnergyModel),
-        stats: &mut Stats,
+        media: &mut Media<'_>,
     ) -> Option<(u32, Cycle)> {
         if !self.has_too_much() {
             return None;
         }
         let urgent = self.is_full();
-        let may = |bank: u32| banks[bank as usize].free_at <= now && (urgent || !avoid(bank));
+        let may = |bank: u32| banks.all()[bank as usize].free_at <= now && (urgent || !avoid(bank));
         let some = |(bank, &lines): (usize, &u32)| lines > 0 && may(bank as u32);
         if !self.waiting.iter().enumerate().any(some) {
             return None;
@@ -189,33 +197,25 @@ impl PmBuffer {
         self.waiting[self.slots[slot].bank as usize] -= 1;
         self.spilling += 1;
         let entry = self.lines[slot].as_mut().expect("a waiting slot is occupied");
-        let first = LineAddr(entry.media_line * LINES_PER_MEDIA_LINE as u64);
         let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
-        // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
-        let written = (0..LINES_PER_MEDIA_LINE).filter(|&i| entry.masks[i] != 0);
-        let program = |i: usize| {
-            let line = LineAddr(first.0 + i as u64);
-            cells.program(media, line, entry.masks[i], &entry.data[i], &entry.codings[i])
-        };
-        let effort = written.map(program).fold(Effort::default(), Effort::and);
-        let (masks, data, class) = (entry.masks, entry.data, entry.class);
-        entry.spilling = Some(Spill { masks, data, class, effort });
-        stats.counters.pm_buffer_spills += 1;
-        let bank = &mut banks[entry.place.bank as usize];
-        if partial {
-            stats.counters.pm_buffer_read_modify_writes += 1;
-            bank.count_fetch(entry.place.row, energy, stats);
-        }
-        let done = bank.write(entry.place.row, now, partial, effort.latency, timing);
-        Some((slot as u32, done))
+        let stats = &mut media.stats.counters;
+        stats.pm_buffer_spills += 1;
+        stats.pm_buffer_read_modify_writes += u64::from(partial);
+        let (masks, data, codings, class) = (entry.masks, entry.data, entry.codings, entry.class);
+        let mut spill = Spill { masks, data, codings, class, effort: None };
+        let block = spill.block(entry.media_line);
+        let begun = banks.begin_write(entry.place, now, &block, partial, media);
+        spill.effort = begun.effort;
+        entry.spilling = Some(spill);
+        Some((slot as u32, begun.done))
     }
 
     /// When a bank that a spill waits for becomes free: the earliest, if the buffer has too much.
-    pub fn spill_wake(&self, banks: &[Bank]) -> Option<Cycle> {
+    pub fn spill_wake(&self, banks: &Banks) -> Option<Cycle> {
         if !self.has_too_much() {
             return None;
         }
-        let waited_for = banks.iter().zip(&self.waiting).filter(|(_, lines)| **lines > 0);
+        let waited_for = banks.all().iter().zip(&self.waiting).filter(|(_, lines)| **lines > 0);
         waited_for.map(|(bank, _)| bank.free_at).min()
     }
 
@@ -224,14 +224,13 @@ impl PmBuffer {
         self.occupied - self.spilling > self.clean_target
     }
 
-    /// A spill has reached the cells: updates the media and frees the line, unless it was written
+    /// A spill has reached the cells, or the row buffer: frees the line, unless it was written
     /// again meanwhile. Returns the number of the media line.
-    pub fn spill_done(&mut self, slot: u32, media: &mut Image, stats: &mut Stats) -> u64 {
+    pub fn spill_done(&mut self, slot: u32, banks: &mut Banks, media: &mut Media<'_>) -> u64 {
         let entry = self.lines[slot as usize].as_mut().expect("a spilling slot is occupied");
         let media_line = entry.media_line;
-        let first = media_line * LINES_PER_MEDIA_LINE as u64;
-        let Spill { masks, data, class, effort } = entry.spilling.take().expect("it was under way");
-        programmed(media, LineAddr(first), (&masks, &data), class, &effort, stats);
+        let spill = entry.spilling.take().expect("it was under way");
+        banks.finish_write(entry.place.bank, &spill.block(media_line), spill.effort, media);
         self.spilling -= 1;
         if entry.again.iter().all(|&m| m == 0) {
             self.lines[slot as usize] = None;

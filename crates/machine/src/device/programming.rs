@@ -1,78 +1,99 @@
-//! Writes that reach the cells: from the on-PM buffer, or, without one, as the lines that they are.
+//! Writes that reach the cells: from the on-PM buffer, from a row buffer, or as the lines that they are.
 
+use graven_base::codecs::Codings;
 use graven_base::memory::{Image, LineAddr, LineData, WordMask};
-use graven_base::time::Cycle;
 
-use super::bank::Bank;
-use super::timing::{EnergyModel, Timing};
 use crate::media::{Effort, PmCells, overlay};
 use crate::request::{Write, WriteClass};
 use crate::stats::Stats;
 
-/// Up to one media line has been programmed: the cells have the content, and what it took is counted.
-pub(super) fn programmed(
-    media: &mut Image,
-    first: LineAddr,
-    (masks, data): (&[WordMask], &[LineData]),
-    class: WriteClass,
-    effort: &Effort,
-    stats: &mut Stats,
-) {
-    let mut words = 0;
-    for (i, (&mask, data)) in masks.iter().zip(data).enumerate().filter(|(_, (m, _))| **m != 0) {
-        words += u64::from(mask.count_ones());
-        let line = LineAddr(first.0 + i as u64);
-        let mut content = media.load_line(line);
+/// What a PM device changes: the content of its cells, their states, and what is counted.
+pub struct Media<'a> {
+    /// What the cells hold.
+    pub image: &'a mut Image,
+    /// The cells themselves.
+    pub cells: &'a mut PmCells,
+    /// What is counted.
+    pub stats: &'a mut Stats,
+}
+
+/// Neighbouring lines that are written at once: one line, or up to a media line.
+pub struct Block<'a> {
+    /// The first line.
+    pub first: LineAddr,
+    /// The written words of each line.
+    pub masks: &'a [WordMask],
+    /// Their content.
+    pub data: &'a [LineData],
+    /// How they are coded.
+    pub codings: &'a [Codings],
+    /// What is written.
+    pub class: WriteClass,
+}
+
+impl<'a> Block<'a> {
+    /// Of one line.
+    pub fn of(write: &'a Write) -> Block<'a> {
+        use std::slice::from_ref;
+        Block {
+            first: write.line,
+            masks: from_ref(&write.mask),
+            data: from_ref(&write.data),
+            codings: from_ref(&write.codings),
+            class: write.class,
+        }
+    }
+
+    /// Begins to program the cells, and returns what that takes.
+    pub(super) fn program(&self, media: &mut Media<'_>) -> Effort {
+        // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
+        let written = (0..self.masks.len()).filter(|&i| self.masks[i] != 0);
+        let program = |i: usize| {
+            let line = LineAddr(self.first.0 + i as u64);
+            media.cells.program(media.image, line, self.masks[i], &self.data[i], &self.codings[i])
+        };
+        written.map(program).fold(Effort::default(), Effort::and)
+    }
+
+    /// Words that are written.
+    pub(super) fn words(&self) -> u64 {
+        self.masks.iter().map(|mask| u64::from(mask.count_ones())).sum()
+    }
+}
+
+/// A block has been programmed: the cells have the content, and what it took is counted.
+pub(super) fn programmed(block: &Block<'_>, effort: &Effort, media: &mut Media<'_>) {
+    for (i, (&mask, data)) in block.masks.iter().zip(block.data).enumerate() {
+        if mask == 0 {
+            continue;
+        }
+        let line = LineAddr(block.first.0 + i as u64);
+        let mut content = media.image.load_line(line);
         let old = content;
         overlay(&mut content, data, mask);
         if content != old {
-            media.store_line(line, &content);
+            media.image.store_line(line, &content);
         }
     }
+    let stats = &mut *media.stats;
     let c = &mut stats.counters;
     if effort.cells == 0 {
         c.media_writes_suppressed += 1;
         return;
     }
     c.media_write_requests += 1;
-    match class {
+    match block.class {
         WriteClass::Data => c.media_write_requests_data += 1,
         WriteClass::Log => c.media_write_requests_log += 1,
         WriteClass::Metadata => c.media_write_requests_metadata += 1,
         WriteClass::Gc => c.media_write_requests_gc += 1,
     }
-    if matches!(class, WriteClass::Log | WriteClass::Metadata) {
+    if matches!(block.class, WriteClass::Log | WriteClass::Metadata) {
         c.log_bits_coded += effort.coded_bits;
     }
-    c.media_bytes_written += words * 8;
+    c.media_bytes_written += block.words() * 8;
     c.media_bits_programmed += effort.bits;
     c.media_cells_programmed += effort.cells;
     stats.write_energy = stats.write_energy.and(effort.energy);
-    stats.wear.record(first);
-}
-
-/// Starts an unbuffered write of one line; returns when the cells have it, and what that takes.
-pub fn start_direct_write(
-    bank: &mut Bank,
-    row: u64,
-    now: Cycle,
-    write: &Write,
-    (media, cells): (&Image, &mut PmCells),
-    timing: &Timing,
-) -> (Cycle, Effort) {
-    let effort = cells.program(media, write.line, write.mask, &write.data, &write.codings);
-    (bank.write(row, now, false, effort.latency, timing), effort)
-}
-
-/// An unbuffered write has reached the cells.
-pub fn finish_direct_write(
-    media: &mut Image,
-    write: &Write,
-    effort: &Effort,
-    energy: &EnergyModel,
-    stats: &mut Stats,
-) {
-    let Write { line, mask, class, .. } = *write;
-    stats.write_energy.add_bits(energy.row_write, u64::from(mask.count_ones()) * 64);
-    programmed(media, line, (&[mask], std::slice::from_ref(&write.data)), class, effort, stats);
+    stats.wear.record(block.first);
 }

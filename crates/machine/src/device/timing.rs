@@ -3,6 +3,7 @@
 use graven_base::stats::Energy;
 use graven_base::time::{Cycle, cycles};
 
+use super::bank::Found;
 use crate::config::{CoreConfig, DramConfig, PmConfig};
 
 /// Timing of a memory device, in cycles.
@@ -12,9 +13,11 @@ pub struct Timing {
     pub row_hit: Cycle,
     /// Reading with the row closed.
     pub read: Cycle,
+    /// From one access to an open row to the next.
+    pub column: Cycle,
     /// Closing another row first.
     pub precharge: Cycle,
-    /// Write recovery of volatile cells; those of PM have the latency of their programming.
+    /// A write with another row open, as a whole (PM); write recovery (DRAM).
     pub write: Cycle,
     /// The data bus, per line.
     pub burst: Cycle,
@@ -28,9 +31,10 @@ impl Timing {
         let t = |ns| cycles(ns, core.frequency_mhz);
         Timing {
             row_hit: t(pm.row_hit_ns),
+            column: t(pm.column_ns.min(pm.row_hit_ns)),
             read: t(pm.read_ns),
             precharge: t(pm.precharge_ns),
-            write: 0,
+            write: t(pm.write_ns * pm.write_scale),
             burst: t(pm.burst_ns).max(1),
             buffer: t(pm.buffer_ns),
         }
@@ -41,11 +45,31 @@ impl Timing {
         let t = |ns| cycles(ns, core.frequency_mhz);
         Timing {
             row_hit: t(dram.row_hit_ns),
+            column: t(dram.burst_ns.min(dram.row_hit_ns)),
             read: t(dram.read_ns),
             precharge: t(dram.precharge_ns),
             write: t(dram.write_ns),
             burst: t(dram.burst_ns).max(1),
             buffer: 0,
+        }
+    }
+
+    /// Until a line of a row has been read.
+    pub(super) fn until_read(&self, found: Found) -> Cycle {
+        match found {
+            Found::Open => self.row_hit,
+            Found::Closed => self.read,
+            Found::Conflict => self.precharge + self.read,
+        }
+    }
+
+    /// Until a row is open.
+    pub(super) fn until_open(&self, found: Found) -> Cycle {
+        let activation = self.read.saturating_sub(self.row_hit);
+        match found {
+            Found::Open => 0,
+            Found::Closed => activation,
+            Found::Conflict => self.precharge + activation,
         }
     }
 }
@@ -55,7 +79,8 @@ impl Timing {
 pub struct EnergyModel {
     pub(super) row_read: Energy,
     pub(super) row_write: Energy,
-    pub(super) array_read: Energy,
+    /// Of the bits of one row: what opening it reads.
+    pub(super) activation: Energy,
 }
 
 impl EnergyModel {
@@ -64,7 +89,7 @@ impl EnergyModel {
         Self {
             row_read: Energy::per_bit(pm.row_read_pj_per_bit),
             row_write: Energy::per_bit(pm.row_write_pj_per_bit),
-            array_read: Energy::per_bit(pm.array_read_pj_per_bit),
+            activation: Energy::per_bit(pm.array_read_pj_per_bit).times(pm.row_bytes.0 * 8),
         }
     }
 }

@@ -15,10 +15,18 @@ use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
 impl Simulation {
+    /// Follows what is durable from now on, so that power can fail, without anybody who follows transactions. Call it
+    /// before running.
+    pub fn follow_durable_bytes(&mut self) {
+        let (start, end) = self.data_region();
+        self.machine.follow_domain(start, end);
+    }
+
     /// Power fails at this instant. The simulation itself goes on afterwards as if it had not.
     ///
     /// # Panics
-    /// If transactions are not followed ([`Simulation::follow_transactions`]).
+    /// If neither transactions ([`Simulation::follow_transactions`]) nor durable bytes
+    /// ([`Simulation::follow_durable_bytes`]) are followed.
     pub fn crash(&mut self) -> Crash<'_> {
         let mut crash = self.lose_power();
         crash.save();

@@ -83,6 +83,7 @@ impl Simulation {
 
     /// Runs until no background work is left.
     pub(super) fn run_until_idle<O: Observer>(&mut self, observer: &mut O) -> Result<(), SimError> {
+        self.machine.memory.end();
         self.deliver(observer)?;
         while !self.is_idle() {
             if self.machine.memory.shared.events.next_at() == NEVER {

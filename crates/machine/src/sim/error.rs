@@ -44,6 +44,19 @@ pub enum SimError {
         /// In which workload.
         workload: &'static str,
     },
+    /// A recovery that the machine has executed left other bytes than the recovery itself.
+    #[error(
+        "recovery check failed: executed on the machine, recovery leaves {found:#x} in word {addr}, and {expected:#x} \
+         as a function of the surviving bytes"
+    )]
+    Recovery {
+        /// Which word.
+        addr: Addr,
+        /// What the execution left there.
+        found: u64,
+        /// What recovery left there.
+        expected: u64,
+    },
     /// The design cannot go on as configured.
     #[error("design {design}: {why}")]
     Design {

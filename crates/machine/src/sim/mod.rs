@@ -10,6 +10,7 @@
 //! | `run` | the simulation, its loop, and what memory and design have to say |
 //! | `threads`, `ready`, `locks` | the state of a hardware thread; when each goes on; locks |
 //! | `operations` | instructions, loads, transactions, locks |
+//! | `scaled` | programs with more or fewer instructions between their accesses |
 //! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
 //! | `persistence` | persistence instructions in it |
@@ -33,6 +34,7 @@ mod persistence;
 mod ready;
 mod record;
 mod run;
+mod scaled;
 mod software;
 mod spec;
 mod stores;

@@ -67,6 +67,7 @@ impl Simulation {
             self.machine.count().write_combining_flushes_evicted += 1;
             self.send_combined(line);
         }
+        self.machine.perform_store(addr, value);
         self.take_head(thread);
         self.go_on_with_stores(thread);
     }

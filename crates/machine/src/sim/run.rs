@@ -9,6 +9,7 @@ use super::error::SimError;
 use super::locks::Locks;
 use super::observer::{NoObserver, Observer, TransactionObserver};
 use super::ready::{Earliest, ReadyTimes};
+use super::scaled::Scaled;
 use super::spec::Spec;
 use super::threads::{Cause, Fill, Head, State, Thread};
 use crate::caches::hierarchy::Eviction;
@@ -23,7 +24,7 @@ use crate::machine::Machine;
 use crate::request::{ReadPurpose, Write, WriteClass};
 use crate::stats::{StatisticsConfig, Stats};
 use crate::trace_event::TraceEvent;
-use crate::workload::Workload;
+use crate::workload::{Workload, WorkloadConfig};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::ids::ThreadId;
@@ -465,10 +466,11 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
     let core = spec.config.get::<CoreConfig>();
     // Cores are filled one thread each first, then a second each.
     let sharing = if spec.threads > core.count { core.threads_per_core } else { 1 };
+    let scale = spec.config.get::<WorkloadConfig>().compute_scale;
     Thread {
         id,
         core: id % core.count,
-        program: workload.program(id),
+        program: Scaled::of(workload.program(id), scale),
         pipeline: Pipeline::new(core, sharing),
         state: State::Ready,
         value: 0,

@@ -2,6 +2,7 @@
 
 use crate::config::{CoreConfig, PmConfig, validate};
 use crate::design::{self, DesignContext, MutantSet};
+use crate::stats::RecoveryConfig;
 use crate::workload::{self, WorkloadConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::memory::Addr;
@@ -68,14 +69,19 @@ impl Spec {
     /// # Errors
     /// Values that do not fit each other.
     pub fn checked(
-        config: Config,
+        mut config: Config,
         design: &'static design::DesignInfo,
         workload: &'static workload::WorkloadInfo,
         threads: Option<u64>,
         transactions: u64,
         seed: u64,
     ) -> Result<Spec, ConfigError> {
+        let lines = (design.pm_buffer_lines)(&config);
+        if lines > config.get::<PmConfig>().buffer_lines {
+            config.set("pm.buffer_lines", &lines.to_string())?;
+        }
         validate(&config)?;
+        RecoveryConfig::check(&config)?;
         let core = config.get::<CoreConfig>();
         let most = core.count * core.threads_per_core;
         let threads = argument("threads", threads, core.count.into(), 1..=u64::from(most), || {

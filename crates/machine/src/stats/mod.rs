@@ -3,9 +3,13 @@
 
 mod bank_loads;
 mod processor_energy;
+mod recovery;
+mod traffic_energy;
 
 pub use bank_loads::BankLoads;
 pub use processor_energy::{ProcessorEnergy, ProcessorEnergyConfig};
+pub use recovery::{RECOVERY_DECLARATIONS, RecoveryConfig, RecoveryTime, of_recoveries};
+pub use traffic_energy::TrafficEnergy;
 
 use graven_base::config::Section;
 use graven_base::memory::{LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
@@ -156,6 +160,12 @@ counters! {
     row_closed: Count, "accesses";
     /// PM reads served by a bank that found another row open.
     row_conflicts: Count, "accesses";
+    /// Writes by PM banks that found their row open.
+    write_row_hits: Count, "accesses";
+    /// Rows of PM that were opened, by reads and by writes.
+    row_activations: Count, "rows";
+    /// Rows whose cells were programmed because another row was opened (`pm.row_writes`).
+    rows_written_back: Count, "rows";
     /// Reads of PM served by banks (row hits included), and fetches of read-modify-writes.
     media_reads: Count, "requests";
     /// Writes of the PM media that changed at least one bit.
@@ -233,7 +243,7 @@ counters! {
 
 impl Counters {
     /// Bytes of the words of all accepted writes.
-    fn written_bytes(&self) -> u64 {
+    pub fn written_bytes(&self) -> u64 {
         self.written_bytes_data
             + self.written_bytes_log
             + self.written_bytes_metadata
@@ -257,7 +267,11 @@ impl Counters {
 
 /// The sections of parameters about statistics, with their defaults.
 pub fn sections() -> Vec<Box<dyn Section>> {
-    vec![Box::new(StatisticsConfig::default()), Box::new(ProcessorEnergyConfig::default())]
+    vec![
+        Box::new(StatisticsConfig::default()),
+        Box::new(ProcessorEnergyConfig::default()),
+        Box::new(RecoveryConfig::default()),
+    ]
 }
 
 /// Writes of the media per 256 B line.
@@ -315,6 +329,8 @@ pub struct Stats {
     pub read_energy: Energy,
     /// Energy of PM writes.
     pub write_energy: Energy,
+    /// Energies of PM traffic.
+    pub traffic: TrafficEnergy,
     /// Energies of the processor's events.
     pub processor: ProcessorEnergy,
     /// Instructions of each core.
@@ -406,7 +422,7 @@ const DERIVED: &[Declaration] = &[
     derived(
         "read_energy_pj",
         "pJ",
-        "Energy of PM reads and of read-modify-write fetches: row buffer and cells.",
+        "Energy of PM reads and of read-modify-write fetches, and of opening rows: row buffer and cells.",
     ),
     derived(
         "write_energy_pj",
@@ -414,6 +430,11 @@ const DERIVED: &[Declaration] = &[
         "Energy of PM writes: row or on-PM buffer, and programmed cells.",
     ),
     derived("pm_energy_pj", "pJ", "Energy of PM reads and writes together."),
+    derived(
+        "pm_traffic_energy_pj",
+        "pJ",
+        "Energy of the PM by traffic alone: each line read and each word written at the energies of cells and row buffer (HOOP §IV-E).",
+    ),
     derived(
         "processor_energy_pj",
         "pJ",
@@ -432,10 +453,12 @@ const DERIVED: &[Declaration] = &[
     },
 ];
 
-/// Every statistic of the machine, counters first; designs add their own
+/// Every statistic of the machine, counters first, those of recovery last; designs add their own
 /// ([`DesignInfo::statistics`](crate::design::DesignInfo::statistics)).
 pub fn declarations() -> impl Iterator<Item = &'static Declaration> {
-    Counters::DECLARATIONS.iter().chain(DISTRIBUTIONS.iter().copied().flatten()).chain(DERIVED)
+    let of_every_run =
+        Counters::DECLARATIONS.iter().chain(DISTRIBUTIONS.iter().copied().flatten()).chain(DERIVED);
+    of_every_run.chain(RECOVERY_DECLARATIONS)
 }
 
 impl Stats {
@@ -495,6 +518,7 @@ impl Stats {
         push("read_energy_pj", Value::Number(self.read_energy.pj()));
         push("write_energy_pj", Value::Number(self.write_energy.pj()));
         push("pm_energy_pj", Value::Number(self.read_energy.and(self.write_energy).pj()));
+        push("pm_traffic_energy_pj", Value::Number(self.traffic.of(c).pj()));
         push("processor_energy_pj", Value::Number(self.processor.of(c).pj()));
         push("footprint_bytes", Value::Count(footprint_bytes));
         push("image_digest", Value::Digest(image_digest));

@@ -18,6 +18,7 @@ use graven_base::control::Control;
 use graven_base::memory::{Image, LINE_BYTES};
 use graven_machine::config::{DramConfig, PmConfig};
 use graven_machine::program::{Op, Program};
+use graven_machine::recovery;
 use graven_machine::registry::Registry;
 use graven_machine::sim::{SimError, Simulation, Spec};
 use graven_machine::workload::{BrokenInvariant, Workload, WorkloadInfo};
@@ -138,7 +139,13 @@ impl<R: Read + Seek + 'static> Replay<R> {
         match outcome {
             Err(SimError::Cancelled) => Err(TraceError::Cancelled),
             Err(error) if stores_outside => Err(TraceError::OutsideTransactions { error }),
-            outcome => Ok(simulation.record(outcome?)),
+            outcome => {
+                let mut record = simulation.record(outcome?);
+                let again = || self.simulation();
+                recovery::add_to_record(&mut record, &simulation, again, control)?;
+                self.fault()?;
+                Ok(record)
+            }
         }
     }
 }

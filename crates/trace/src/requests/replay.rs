@@ -139,6 +139,7 @@ impl Replay {
 
     /// Lets all queues run empty and sums up.
     pub fn finish(mut self) -> Record {
+        self.memory.end();
         while !self.memory.is_idle() {
             self.handle_next();
         }
@@ -326,6 +327,7 @@ pub const COUNTERS: &[&str] = &[
     "write_queue_max",
     "write_drains",
     "row_hits",
+    "write_row_hits",
     "row_closed",
     "row_conflicts",
     "media_reads",

@@ -18,7 +18,8 @@
 //! Where `workload.element_kind` says `string`, the words after the stamp are text instead: eight
 //! characters each, lower-case letters, spaces and stops about as often as in English, and all of
 //! them change with the version. Bytes of a text differ from each other in a few low bits, and its
-//! high bits hardly ever change. An element of 8 B is its stamp, whatever the kind: an integer.
+//! high bits hardly ever change. Where it says `equal`, they are the same in every element and version, as those of an
+//! array that was initialized with one value. An element of 8 B is its stamp, whatever the kind: an integer.
 
 use crate::costs;
 use graven_base::memory::{Addr, Image, WORD_BYTES, WORDS_PER_LINE, mix};
@@ -97,6 +98,7 @@ impl Element {
                 let drawn = mix(stamp ^ salt).to_le_bytes();
                 u64::from_le_bytes(drawn.map(|byte| TEXT[usize::from(byte % 32)]))
             }
+            (ElementKind::Equal, _) => salt,
             (ElementKind::Record, 1) => mix((stamp % KEY_LIMIT) ^ salt),
             (ElementKind::Record, 2) => mix(stamp ^ salt) & 0xffff,
             (ElementKind::Record, 3) => {

@@ -2,7 +2,7 @@
 
 use graven::design::{DesignContext, RecoveryReport};
 use graven::memory::{Addr, WORD_BYTES};
-use graven::surviving::SurvivingImage;
+use graven::surviving::{SurvivingImage, Work};
 
 use super::Mutant;
 use super::log_area::{Area, Entry, Number};
@@ -28,6 +28,7 @@ pub(super) fn recover(
     let mut report = RecoveryReport::default();
     for (thread, area) in Area::all(context).enumerate() {
         report.records_scanned += area.slots;
+        image.work(Work::Record, area.slots);
         let mut numbers: Vec<(u64, Number)> = (0..area.slots)
             .filter_map(|slot| Some((slot, Number::parse(image.load(area.slot(slot)))?)))
             .collect();
@@ -42,6 +43,7 @@ pub(super) fn recover(
         }
         let mut entries: Vec<Entry> =
             numbers.iter().filter_map(|&(slot, _)| read(image, area.slot(slot))).collect();
+        image.work_of_sort(entries.len());
         entries.sort_by_key(|entry| (entry.number.transaction, entry.index));
         if !mutants.has(Mutant::UndoOldestFirst) {
             entries.reverse();

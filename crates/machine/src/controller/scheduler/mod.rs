@@ -2,17 +2,24 @@
 //!
 //! A policy is a file: it implements [`Policy`] over what it is shown ([`View`]), and has a variant of [`Scheduler`], an
 //! enum so that the choice costs no indirect call. Policies share the rules that most of them are made of
-//! ([`View::first_ready_read`], [`View::first_ready_write`]).
+//! ([`View::first_ready_read`], [`View::first_ready_write`], [`Drain`]).
 
-mod fr_fcfs;
+mod drain;
+mod one_queue;
+mod reads_first;
 mod view;
+mod write_drains;
 
-pub use fr_fcfs::FrFcfs;
+pub use drain::Drain;
 pub use view::View;
 
 use graven_base::time::Cycle;
 
+use crate::config::SchedulerKind;
 use crate::controller::adversary::Adversary;
+use one_queue::OneQueue;
+use reads_first::ReadsFirst;
+use write_drains::WriteDrains;
 
 /// A request, by its place in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,21 +38,50 @@ pub trait Policy {
     /// The next cycle at which the policy could choose something, as far as banks and queues determine it;
     /// [`NEVER`](graven_base::time::NEVER) if something must arrive or finish first.
     fn next_at(&self, view: &View<'_>) -> Cycle;
+
+    /// How often draining of the write queue began.
+    fn drains(&self) -> u64;
+
+    /// Whether writes are accepted now, if there is room.
+    fn accepts_writes(&self) -> bool {
+        true
+    }
+
+    /// A request has been issued, and so many writes are queued now.
+    fn issued(&mut self, _writes: usize) {}
+
+    /// The programs have ended: nothing may stay in the queues.
+    fn end(&mut self) {}
 }
 
 /// The policies there are.
 #[derive(Debug)]
 pub enum Scheduler {
-    /// See [`FrFcfs`].
-    FrFcfs(FrFcfs),
+    /// See [`ReadsFirst`].
+    ReadsFirst(ReadsFirst),
+    /// See [`OneQueue`].
+    OneQueue(OneQueue),
+    /// See [`WriteDrains`].
+    WriteDrains(WriteDrains),
 }
 
 impl Scheduler {
+    /// The configured policy.
+    pub fn new(kind: SchedulerKind, drain: Drain) -> Scheduler {
+        match kind {
+            SchedulerKind::ReadsFirst => Scheduler::ReadsFirst(ReadsFirst::new(drain)),
+            SchedulerKind::FrFcfs => Scheduler::OneQueue(OneQueue),
+            SchedulerKind::FrFcfsWqf => Scheduler::WriteDrains(WriteDrains::new(drain)),
+        }
+    }
+
     /// See [`Policy::choose`].
     #[inline]
     pub fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
         match self {
-            Scheduler::FrFcfs(policy) => policy.choose(view, adversary),
+            Scheduler::ReadsFirst(policy) => policy.choose(view, adversary),
+            Scheduler::OneQueue(policy) => policy.choose(view, adversary),
+            Scheduler::WriteDrains(policy) => policy.choose(view, adversary),
         }
     }
 
@@ -53,14 +89,47 @@ impl Scheduler {
     #[inline]
     pub fn next_at(&self, view: &View<'_>) -> Cycle {
         match self {
-            Scheduler::FrFcfs(policy) => policy.next_at(view),
+            Scheduler::ReadsFirst(policy) => policy.next_at(view),
+            Scheduler::OneQueue(policy) => policy.next_at(view),
+            Scheduler::WriteDrains(policy) => policy.next_at(view),
         }
     }
 
-    /// How often draining of the write queue began.
+    /// See [`Policy::drains`].
     pub fn drains(&self) -> u64 {
         match self {
-            Scheduler::FrFcfs(policy) => policy.drains(),
+            Scheduler::ReadsFirst(policy) => policy.drains(),
+            Scheduler::OneQueue(policy) => policy.drains(),
+            Scheduler::WriteDrains(policy) => policy.drains(),
+        }
+    }
+
+    /// See [`Policy::accepts_writes`].
+    #[inline]
+    pub fn accepts_writes(&self) -> bool {
+        match self {
+            Scheduler::ReadsFirst(policy) => policy.accepts_writes(),
+            Scheduler::OneQueue(policy) => policy.accepts_writes(),
+            Scheduler::WriteDrains(policy) => policy.accepts_writes(),
+        }
+    }
+
+    /// See [`Policy::issued`].
+    #[inline]
+    pub fn issued(&mut self, writes: usize) {
+        match self {
+            Scheduler::ReadsFirst(policy) => policy.issued(writes),
+            Scheduler::OneQueue(policy) => policy.issued(writes),
+            Scheduler::WriteDrains(policy) => policy.issued(writes),
+        }
+    }
+
+    /// See [`Policy::end`].
+    pub fn end(&mut self) {
+        match self {
+            Scheduler::ReadsFirst(policy) => policy.end(),
+            Scheduler::OneQueue(policy) => policy.end(),
+            Scheduler::WriteDrains(policy) => policy.end(),
         }
     }
 }

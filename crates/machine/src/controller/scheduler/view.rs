@@ -22,6 +22,22 @@ pub struct View<'a> {
     pub buffer: Option<&'a PmBuffer>,
     /// Whether write queues survive a power failure: then writes of a line are merged.
     pub adr: bool,
+    /// Accesses to an open row after which requests for other rows go first; 0: any number.
+    pub row_hit_limit: u32,
+}
+
+/// What decides between requests whose banks are free, the smallest first: the class, and the cycle of arrival.
+pub type Rank = (Class, Cycle);
+
+/// Why a request goes before others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// It wants another row of a bank whose row has been hit as often as it may be.
+    Starved,
+    /// Its row is open, or the on-PM buffer serves it.
+    Hit,
+    /// Neither.
+    Miss,
 }
 
 impl View<'_> {
@@ -34,18 +50,53 @@ impl View<'_> {
         {
             return None;
         }
-        let mut oldest = None;
+        let mut best: Option<(Class, usize)> = None;
         for (i, read) in self.reads.reads().iter().enumerate() {
-            let bank = &self.banks[read.place.bank as usize];
-            if !read.buffered && bank.free_at > self.now {
+            if !read.buffered && self.banks[read.place.bank as usize].free_at > self.now {
                 continue;
             }
-            if read.buffered || bank.open_row == Some(read.place.row) {
+            let class = self.class_of_read(i);
+            if class == self.best_class() {
                 return Some(i);
             }
-            oldest = oldest.or(Some(i));
+            best = Some(best.map_or((class, i), |best| best.min((class, i))));
         }
-        oldest
+        best.map(|(_, i)| i)
+    }
+
+    /// The class of which nothing can be better.
+    fn best_class(&self) -> Class {
+        if self.row_hit_limit > 0 { Class::Starved } else { Class::Hit }
+    }
+
+    /// How a row is found by a request for it.
+    fn class(&self, bank: u32, row: u64) -> Class {
+        let bank = &self.banks[bank as usize];
+        match bank.open_row {
+            Some(open) if open == row => Class::Hit,
+            Some(_) if self.row_hit_limit > 0 && bank.row_hits >= self.row_hit_limit => {
+                Class::Starved
+            }
+            _ => Class::Miss,
+        }
+    }
+
+    fn class_of_read(&self, index: usize) -> Class {
+        let read = &self.reads.reads()[index];
+        if read.buffered { Class::Hit } else { self.class(read.place.bank, read.place.row) }
+    }
+
+    /// The rank of a read.
+    pub fn rank_of_read(&self, index: usize) -> Rank {
+        (self.class_of_read(index), self.reads.reads()[index].read.arrived)
+    }
+
+    /// The rank of a write.
+    pub fn rank_of_write(&self, index: usize) -> Rank {
+        let place = &self.writes.places()[index];
+        let class =
+            if self.buffer.is_some() { Class::Hit } else { self.class(place.bank, place.row) };
+        (class, self.writes.write(place).arrived)
     }
 
     /// The write that goes next: to the on-PM buffer, the oldest that finds a place there; to a bank, among those
@@ -86,21 +137,20 @@ impl View<'_> {
         if self.earliest_bank(self.writes.of_bank()) > self.now {
             return None;
         }
-        let mut oldest = None;
+        let mut best: Option<(Class, usize)> = None;
         for (i, w) in self.writes.places().iter().enumerate() {
-            let bank = &self.banks[w.bank as usize];
-            if w.issued || bank.free_at > self.now {
+            if w.issued || self.banks[w.bank as usize].free_at > self.now {
                 continue;
             }
-            let open = bank.open_row == Some(w.row);
-            if (open || oldest.is_none()) && self.may_issue(i) {
-                if open {
+            let class = self.class(w.bank, w.row);
+            if best.is_none_or(|(of_best, _)| class < of_best) && self.may_issue(i) {
+                if class == self.best_class() {
                     return Some(i);
                 }
-                oldest = Some(i);
+                best = Some((class, i));
             }
         }
-        oldest
+        best.map(|(_, i)| i)
     }
 
     /// A write waits for older ones of its line. (With ADR there is at most one: merging leaves only one

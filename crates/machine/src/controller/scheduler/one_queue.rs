@@ -1,0 +1,37 @@
+//! First-ready, first-come-first-served with one queue for reads and writes (NVMain's FRFCFS).
+//!
+//! Among the requests whose bank is free, one that finds its row open goes first, then the oldest, reads and writes
+//! alike. The queue has as many entries as the write queue otherwise (`controller.write_queue_entries`), and nothing is
+//! accepted while it is full.
+
+use graven_base::time::{Cycle, NEVER};
+
+use super::{Choice, Policy, View};
+use crate::controller::adversary::Adversary;
+
+/// The policy, which has no state.
+#[derive(Debug)]
+pub struct OneQueue;
+
+impl Policy for OneQueue {
+    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
+        let read = view.first_ready_read();
+        let write = view.first_ready_write(adversary);
+        let (read, write) = match (read, write) {
+            (Some(read), Some(write)) => (read, write),
+            (read, write) => return read.map(Choice::Read).or(write.map(Choice::Write)),
+        };
+        // Of equal age, the read.
+        let read_first = view.rank_of_read(read) <= view.rank_of_write(write);
+        Some(if read_first { Choice::Read(read) } else { Choice::Write(write) })
+    }
+
+    fn next_at(&self, view: &View<'_>) -> Cycle {
+        let write = if view.writes.is_empty() { NEVER } else { view.next_write_at() };
+        view.next_read_at().min(write)
+    }
+
+    fn drains(&self) -> u64 {
+        0
+    }
+}

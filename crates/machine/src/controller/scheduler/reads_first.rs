@@ -1,0 +1,51 @@
+//! First-ready, first-come-first-served with two queues: reads first, writes in batches.
+//!
+//! Among the requests whose bank is free, one that finds its row open goes first, then the oldest. Reads go before
+//! writes, except while the write queue drains: from the high watermark down to the low one. With no read waiting,
+//! writes go whenever they can.
+
+use graven_base::time::Cycle;
+
+use super::drain::Drain;
+use super::{Choice, Policy, View};
+use crate::controller::adversary::Adversary;
+
+/// The policy's state.
+#[derive(Debug)]
+pub struct ReadsFirst {
+    drain: Drain,
+}
+
+impl ReadsFirst {
+    /// With these watermarks.
+    pub fn new(drain: Drain) -> ReadsFirst {
+        ReadsFirst { drain }
+    }
+}
+
+impl Policy for ReadsFirst {
+    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
+        self.drain.update(view.writes.len());
+        let read = |view: &View<'_>| view.first_ready_read().map(Choice::Read);
+        if self.drain.is_active() {
+            let write = view.first_ready_write(adversary).map(Choice::Write);
+            return write.or_else(|| read(view));
+        }
+        if view.reads.is_empty() {
+            return view.first_ready_write(adversary).map(Choice::Write);
+        }
+        read(view)
+    }
+
+    fn next_at(&self, view: &View<'_>) -> Cycle {
+        let read = view.next_read_at();
+        if !(view.reads.is_empty() || self.drain.is_active()) || view.writes.is_empty() {
+            return read;
+        }
+        read.min(view.next_write_at())
+    }
+
+    fn drains(&self) -> u64 {
+        self.drain.begun()
+    }
+}

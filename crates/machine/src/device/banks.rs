@@ -1,0 +1,209 @@
+//! The banks of one channel with their row buffers: how long accesses take, and what they cost.
+//!
+//! Opening a row reads all of its bits from the cells; what follows in the open row costs the row buffer alone. What a
+//! write does to the row buffer is a parameter ([`RowWrites`]):
+//!
+//! | | row open | row not open | cells are programmed |
+//! |---|---|---|---|
+//! | `program` | programming | programming | by each write |
+//! | `activate` | programming | precharge, activation, programming | by each write |
+//! | `hit-or-conflict` | `row_hit_ns` | `write_ns` | when another row is opened, in the time of that access |
+//! | `write-back` | `column_ns` | closing, activation, `column_ns` | when another row is opened, before that |
+//!
+//! Accesses to an open row overlap: a bank takes the next one after `column_ns`, while data is still on its way.
+//!
+//! A row that closes programs all of its changed lines at once, as long as the slowest takes. What a row buffer holds
+//! survives a power failure, as the on-PM buffer does: the device writes it to the cells on its own energy.
+
+use graven_base::memory::{LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WordMask};
+use graven_base::time::Cycle;
+
+use super::bank::{Bank, Found};
+use super::programming::{Block, Media, programmed};
+use super::row_content::RowContent;
+use super::timing::{EnergyModel, Timing};
+use crate::config::RowWrites;
+use crate::media::Effort;
+use crate::request::Place;
+use crate::stats::{Counters, Stats};
+
+/// What the banks of a channel are like.
+#[derive(Clone, Copy, Debug)]
+pub struct BankSpec {
+    /// How many there are.
+    pub banks: usize,
+    /// Latencies.
+    pub timing: Timing,
+    /// Energies.
+    pub energy: EnergyModel,
+    /// What a write does to the row buffer.
+    pub row_writes: RowWrites,
+    /// Whether an on-PM buffer lies before them, which has counted the energy of taking a write.
+    pub buffered: bool,
+}
+
+/// A write that a bank has begun.
+#[derive(Clone, Copy, Debug)]
+pub struct BegunWrite {
+    /// When the row takes the line.
+    pub row_open_at: Cycle,
+    /// When the bank is done.
+    pub done: Cycle,
+    /// What programming the cells takes; `None` if it changes the row buffer alone.
+    pub effort: Option<Effort>,
+}
+
+/// The banks of one channel.
+#[derive(Clone, Debug)]
+pub struct Banks {
+    spec: BankSpec,
+    banks: Vec<Bank>,
+    /// What is in the row buffers and not in the cells; nothing where each write programs the cells.
+    rows: Vec<RowContent>,
+}
+
+impl Banks {
+    /// Idle banks without an open row.
+    pub fn new(spec: BankSpec) -> Banks {
+        let rows = if spec.row_writes.stay_in_row() { spec.banks } else { 0 };
+        Banks {
+            spec,
+            banks: vec![Bank::default(); spec.banks],
+            rows: vec![RowContent::default(); rows],
+        }
+    }
+
+    /// The banks by number.
+    #[inline]
+    pub fn all(&self) -> &[Bank] {
+        &self.banks
+    }
+
+    /// Their energies.
+    pub fn energy(&self) -> &EnergyModel {
+        &self.spec.energy
+    }
+
+    /// A bank that has begun an access waits for the bus, its row open.
+    #[inline]
+    pub fn wait(&mut self, bank: u32, cycles: Cycle) {
+        self.banks[bank as usize].free_at += cycles;
+    }
+
+    /// Starts a read of a line of PM; returns when the array has delivered it.
+    pub fn read(&mut self, place: Place, now: Cycle, media: &mut Media<'_>) -> Cycle {
+        let found = self.banks[place.bank as usize].find(place.row);
+        let c = &mut media.stats.counters;
+        *row_counter(c, found) += 1;
+        c.media_reads += 1;
+        media.stats.read_energy.add_bits(self.spec.energy.row_read, LINE_BYTES * 8);
+        let closing = self.open(place, found, media);
+        self.banks[place.bank as usize].read(place.row, now, closing, &self.spec.timing)
+    }
+
+    /// Starts a write of PM. `fetch`: it is part of a media line, whose rest is read first if the cells are programmed.
+    pub fn begin_write(
+        &mut self,
+        place: Place,
+        now: Cycle,
+        block: &Block<'_>,
+        fetch: bool,
+        media: &mut Media<'_>,
+    ) -> BegunWrite {
+        let found = self.banks[place.bank as usize].find(place.row);
+        media.stats.counters.write_row_hits += u64::from(found == Found::Open);
+        let closing = self.open(place, found, media);
+        let timing = &self.spec.timing;
+        let (before, work, effort) = match self.spec.row_writes {
+            RowWrites::Program | RowWrites::Activate => {
+                if fetch {
+                    self.count_fetch(media.stats);
+                }
+                let effort = block.program(media);
+                let before = match self.spec.row_writes {
+                    // If no cell changes, comparing is all there is to do.
+                    _ if fetch || effort.latency == 0 => timing.until_read(found),
+                    RowWrites::Activate => timing.until_open(found),
+                    _ => 0,
+                };
+                (before, effort.latency, Some(effort))
+            }
+            RowWrites::HitOrConflict if found == Found::Open => (0, timing.row_hit, None),
+            RowWrites::HitOrConflict => (0, timing.write, None),
+            RowWrites::WriteBack => (closing + timing.until_open(found), timing.column, None),
+        };
+        let done = self.banks[place.bank as usize].work(place.row, now, before + work);
+        BegunWrite { row_open_at: now + before, done, effort }
+    }
+
+    /// A write is done: the cells have it, or the row buffer.
+    pub fn finish_write(
+        &mut self,
+        bank: u32,
+        block: &Block<'_>,
+        effort: Option<Effort>,
+        media: &mut Media<'_>,
+    ) {
+        if effort.is_none() || !self.spec.buffered {
+            media.stats.write_energy.add_bits(self.spec.energy.row_write, block.words() * 64);
+        }
+        match effort {
+            Some(effort) => programmed(block, &effort, media),
+            None => self.rows[bank as usize].write(block),
+        }
+    }
+
+    /// A row is about to be opened, if it is not: the energy of that, and what the row before has to do. Returns how
+    /// long the latter takes, where it takes time of its own.
+    fn open(&mut self, place: Place, found: Found, media: &mut Media<'_>) -> Cycle {
+        if found == Found::Open {
+            return 0;
+        }
+        media.stats.counters.row_activations += 1;
+        media.stats.read_energy = media.stats.read_energy.and(self.spec.energy.activation);
+        match self.rows.get_mut(place.bank as usize) {
+            Some(row) if row.is_dirty() => {
+                media.stats.counters.rows_written_back += 1;
+                let programming = row.program(media);
+                if self.spec.row_writes == RowWrites::WriteBack { programming } else { 0 }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Counts the fetch of a media line of which a part is about to be written.
+    fn count_fetch(&self, stats: &mut Stats) {
+        stats.counters.media_reads += 1;
+        stats.read_energy.add_bits(self.spec.energy.row_read, MEDIA_LINE_BYTES * 8);
+    }
+
+    /// Starts a read of DRAM; returns when the array has delivered it.
+    pub fn read_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
+        self.banks[place.bank as usize].read_volatile(place.row, now, &self.spec.timing)
+    }
+
+    /// Starts a write of DRAM; returns when the bank is free.
+    pub fn write_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
+        self.banks[place.bank as usize].write_volatile(place.row, now, &self.spec.timing)
+    }
+
+    /// Lays what the row buffer of a bank has of a line over `content`.
+    pub fn overlay(&self, bank: u32, line: LineAddr, content: &mut LineData) {
+        if let Some(row) = self.rows.get(bank as usize) {
+            row.overlay(line, content);
+        }
+    }
+
+    /// Everything in row buffers that the cells do not have, in a fixed order.
+    pub fn contents(&self) -> impl Iterator<Item = (LineAddr, WordMask, &LineData)> {
+        self.rows.iter().flat_map(RowContent::lines)
+    }
+}
+
+fn row_counter(counters: &mut Counters, found: Found) -> &mut u64 {
+    match found {
+        Found::Open => &mut counters.row_hits,
+        Found::Closed => &mut counters.row_closed,
+        Found::Conflict => &mut counters.row_conflicts,
+    }
+}

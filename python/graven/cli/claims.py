@@ -1,0 +1,137 @@
+"""Claims and their counts in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.text import Text
+
+from graven.cli.tables import plain_table
+from graven.cli.terminal import results_console
+from graven.figures import ratio
+from graven.papers.counts import CLASSES, by_class, share, three_counts
+from graven.papers.rules import (
+    AGREES,
+    BY_DEFAULT,
+    CONTRADICTED,
+    DEPENDS,
+    DIRECTION,
+    DIRECTION_DEPENDS,
+    OUTCOMES,
+    VERDICTS,
+)
+from graven.papers.verdicts import Verdict
+
+STYLES = {
+    **dict.fromkeys(AGREES, "green"),
+    **dict.fromkeys((DEPENDS, DIRECTION, DIRECTION_DEPENDS), "yellow"),
+    **dict.fromkeys((BY_DEFAULT, CONTRADICTED), "red"),
+}
+"""Colours of verdicts; of others, dim."""
+
+
+def print_claims(title: str, assessed: Sequence[Verdict]) -> None:
+    """Every claim of a paper, class by class."""
+    console = results_console()
+    console.print(Text(title, style="bold"))
+    for kind in CLASSES:
+        chosen = [verdict for verdict in assessed if verdict.kind == kind]
+        if not chosen:
+            continue
+        console.print(f"{kind}:")
+        table = plain_table()
+        for column in ("claim", "where", "paper", "default", "authors'", "range", "verdict", "why"):
+            table.add_column(column, overflow="fold")
+        for verdict in chosen:
+            table.add_row(*_row(verdict))
+        console.print(table)
+
+
+def _row(verdict: Verdict) -> list[Text]:
+    ours = verdict.ours
+    if verdict.ratio is not None:
+        ours += f", {ratio(verdict.ratio)} of the paper's"
+    if verdict.mark:
+        ours += f"\n* {verdict.mark}"
+    decision = Text(verdict.text, style=STYLES.get(verdict.verdict, "dim"))
+    if verdict.tried_text:
+        decision.append(f"\n{verdict.tried_text}", style="dim")
+    return [
+        Text(verdict.claim.id),
+        Text(verdict.claim.where),
+        Text(verdict.paper),
+        Text(ours),
+        Text(verdict.authors_text),
+        Text(verdict.interval),
+        decision,
+        Text(verdict.note or verdict.how),
+    ]
+
+
+def print_counts(assessed: Mapping[str, Sequence[Verdict]]) -> None:
+    """Claims by paper and class, and the three counts of what was measured."""
+    papers = dict(assessed)
+    if len(papers) > 1:
+        papers["all"] = [verdict for of_paper in assessed.values() for verdict in of_paper]
+    _print_classes(papers)
+    _print_three(papers)
+
+
+def _print_classes(papers: Mapping[str, Sequence[Verdict]]) -> None:
+    counted = {name: by_class(of_paper) for name, of_paper in papers.items()}
+    there = [
+        verdict
+        for verdict in VERDICTS
+        if any(verdict in counts for classes in counted.values() for counts in classes.values())
+    ]
+    table = plain_table()
+    table.add_column("paper")
+    table.add_column("class", no_wrap=True)
+    for verdict in there:
+        table.add_column(verdict, justify="right")
+    table.add_column("claims", justify="right")
+    for name, classes in counted.items():
+        for kind, counts in classes.items():
+            cells = [str(counts[verdict]) if verdict in counts else "" for verdict in there]
+            table.add_row(name, kind, *cells, str(sum(counts.values())))
+            name = ""
+    results_console().print(table)
+
+
+def _print_three(papers: Mapping[str, Sequence[Verdict]]) -> None:
+    every = {name: three_counts(of_paper) for name, of_paper in papers.items()}
+    counted = {name: counts for name, counts in every.items() if any(c.outcomes for c in counts)}
+    there = [
+        outcome
+        for outcome in OUTCOMES
+        if any(outcome in count.outcomes for counts in counted.values() for count in counts)
+    ]
+    if not there:
+        return
+    console = results_console()
+    table = plain_table()
+    table.add_column("measured figures")
+    table.add_column("under", no_wrap=True)
+    for outcome in there:
+        table.add_column(outcome, justify="right")
+    for column in (
+        "not tried",
+        "within 25 %",
+        "right in direction",
+        "within 25 %, on one workload",
+    ):
+        table.add_column(column, justify="right")
+    for name, counts in counted.items():
+        for count in counts:
+            cells = [str(count.outcomes.get(outcome, "")) for outcome in there]
+            table.add_row(
+                name,
+                count.name,
+                *cells,
+                str(count.untried or ""),
+                share(count.within, count.judged),
+                share(count.directed, count.judged),
+                str(count.rest_on_one or ""),
+            )
+            name = ""
+    console.print(table)

@@ -1,0 +1,141 @@
+"""`graven explain`: what moves a claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from graven import output
+from graven.cli import options
+from graven.cli.claims import STYLES
+from graven.cli.reproduce import DEFAULT_FOLDER, simulate
+from graven.cli.tables import plain_table
+from graven.cli.terminal import note, refusing, results_console
+from graven.figures import ratio
+from graven.papers.counts import MEASURED
+from graven.papers.data import Claim, NumberAnswer, Paper
+from graven.papers.files import papers
+from graven.papers.plan import OPEN, jobs_of
+from graven.papers.reproduction import by_digest
+from graven.papers.sensitivity import Move, Sensitivity, alternatives_of, document, sensitivity
+from graven.papers.store import Store
+
+HELP = """Show what moves a claim of a paper.
+
+CLAIM is the id of a claim that simulations answer (graven reproduce --claims shows them). Runs its
+experiments under each reading of the paper's text, under the combination that its authors had, and
+with each other value of the keys that no sentence decides; one at a time, and only simulations that
+the claim needs. What moves it most comes first. Keys that no sentence decides decide no verdict.
+
+\b
+Examples:
+  graven explain silo-throughput-vs-fwb --quick
+  graven explain lalea-headline-lalea
+
+Writes FOLDER/quick/explain or FOLDER/full/explain: CLAIM.json, and a drawing as CLAIM.svg and
+CLAIM.png. Results are shared with `graven reproduce`; after an interrupt, the same command goes on.
+"""
+
+
+@click.command(help=HELP, short_help="Show what moves a claim of a paper.")
+@click.argument("claim_id", metavar="CLAIM")
+@click.option("--quick", is_flag=True, help="Smaller sizes and one seed.")
+@click.option("--stored", is_flag=True, help="Run nothing: show what is stored.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_FOLDER,
+    show_default=True,
+    metavar="FOLDER",
+    help="Where results are kept.",
+)
+@options.jobs("Simulations")
+def explain(claim_id: str, quick: bool, stored: bool, out: Path, jobs: int | None) -> int:
+    """Simulates what is not stored, prints, and keeps the table and its drawing."""
+    paper, claim = _find(claim_id)
+    folder = out / ("quick" if quick else "full") / "explain"
+    store = Store(out / "store")
+    needed = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
+    with refusing():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        room = output.BYTES_PER_REPORT + len(needed) * output.BYTES_PER_RECORD
+        output.check([folder / f"{claim.id}.json"], room, make=folder)
+    status = 0 if stored else simulate(needed, store, jobs)
+    found = sensitivity(claim, paper, store, quick=quick)
+    _write(found, folder, quick=quick)
+    _print(found)
+    return status
+
+
+def _find(claim_id: str) -> tuple[Paper, Claim]:
+    for paper in papers().values():
+        for claim in paper.claims:
+            if claim.id == claim_id:
+                if not claim.measures:
+                    raise click.UsageError(f"nothing is simulated for {claim_id}: nothing moves it")
+                return paper, claim
+    raise click.UsageError(
+        f"unknown claim `{claim_id}`; `graven reproduce --claims --stored` shows all"
+    )
+
+
+def _write(found: Sensitivity, folder: Path, *, quick: bool) -> None:
+    from graven.report.tornado import Row, Tornado
+
+    name = found.verdict.claim.id
+    rows = [
+        Row(_label(move, found), move.factor, move.found.verdict, move.kind != OPEN)
+        for move in found.moves
+        if move.factor is not None
+    ]
+    answer, ours = found.verdict.claim.answer, found.verdict.value
+    printed = None
+    if isinstance(answer, NumberAnswer) and ours and answer.expect / ours > 0.0:
+        printed = answer.expect / ours
+    files = {"json": document(found, quick=quick).encode()}
+    if rows:
+        files |= Tornado(rows, printed).files()
+    for form, content in files.items():
+        output.write(folder / f"{name}.{form}", content)
+    note(f"wrote {folder / name}.json" + (" and its drawing" if rows else ""))
+
+
+def _label(move: Move, found: Sensitivity) -> str:
+    several = len(found.verdict.default.numbers) > 1
+    return f"{move.name}: {move.number}" if several else move.name
+
+
+def _print(found: Sensitivity) -> None:
+    console = results_console()
+    verdict = found.verdict
+    console.print(Text(f"{verdict.claim.where}: {verdict.claim.says}", style="bold"))
+    console.print(
+        Text(f"paper: {verdict.paper}; {verdict.text}; {verdict.tried_text}"), soft_wrap=True
+    )
+    table = plain_table()
+    for column in ("what is changed", "what came out", "outcome", "moves it by", "grounds"):
+        table.add_column(column, overflow="fold")
+    default = verdict.default
+    came = default.ours or "; ".join(default.missing[:1])
+    table.add_row("nothing: the default", Text(came), _outcome(default.verdict), "", "")
+    for apart in (False, True):
+        moves = [move for move in found.moves if (move.kind == OPEN) == apart]
+        if moves and apart:
+            table.add_section()
+        for move in moves:
+            table.add_row(
+                Text(move.name),
+                Text(move.found.ours or "; ".join(move.found.missing[:1])),
+                _outcome(move.found.verdict),
+                "" if move.factor is None else f"{ratio(move.factor)} ×",
+                Text(("decides no verdict: " if apart else "") + move.sentence),
+            )
+    console.print(table)
+    if verdict.kind == MEASURED and verdict.mark:
+        console.print(Text(f"* {verdict.mark}"), soft_wrap=True)
+
+
+def _outcome(verdict: str) -> Text:
+    return Text(verdict, style=STYLES.get(verdict, "dim"))

@@ -1,0 +1,168 @@
+"""Readings: where a paper's text leaves something open or says two things, each choice by name.
+
+A question has a default choice, which is what the machine's file and the experiments have, and one
+reading or more beside it. A reading quotes the sentence or the row of a table that allows it, and
+says which keys it sets. Those that belong to the methodology that the paper describes are the
+authors', and are tried together as well as alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graven._engine import ConfigError
+from graven.papers.parts import settings
+from graven.papers.toml import Table
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a paper's text allows more than one reading of.
+
+    Attributes:
+        name: What readings call it.
+        asks: The question, as a person asks it.
+        default: The default choice.
+        quote: The sentence or the row of a table for it, as printed; `None` if it is assumed.
+        where: Where that stands.
+        assumed: Why it was chosen, where nothing is printed for it.
+        known_before: Whether results of the other choices were known when it was chosen.
+    """
+
+    name: str
+    asks: str
+    default: str
+    quote: str | None
+    where: str | None
+    assumed: str | None
+    known_before: bool
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A choice that is not the default, with the sentence that allows it.
+
+    Attributes:
+        name: What verdicts and the command line call it.
+        question: The question that it answers.
+        what: It, in one sentence.
+        quote: The sentence or the row of a table that allows it, as printed.
+        where: Where that stands.
+        settings: SECTION.KEY and value, for all designs; a design's own key for that design alone.
+        metrics: Statistics that take the place of others in claims and figures.
+        studies: The experiments that it is about; `None` for all. One that sets or varies one of
+            its keys is left alone.
+        workloads: The workloads that it is about; `None` for all.
+        authors: Whether it belongs to the combination that the methodology describes.
+        known_before: Whether its outcome was known before it was written down.
+    """
+
+    name: str
+    question: str
+    what: str
+    quote: str
+    where: str
+    settings: tuple[tuple[str, str], ...]
+    metrics: Mapping[str, str]
+    studies: tuple[str, ...] | None
+    workloads: tuple[str, ...] | None
+    authors: bool
+    known_before: bool
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys that it sets."""
+        return {key for key, _ in self.settings}
+
+    @property
+    def changes(self) -> str:
+        """What it sets, for a person."""
+        pairs = [f"{key} = {value}" for key, value in self.settings]
+        return ", ".join(pairs + [f"{new} for {old}" for old, new in self.metrics.items()])
+
+
+def questions(table: Table | None) -> dict[str, Question]:
+    """The table `[questions]`.
+
+    Raises:
+        ConfigError: one is not as agreed.
+    """
+    return {item.name: item for item in (_question(*pair) for pair in named(table))}
+
+
+def readings(table: Table | None, known: Mapping[str, Question]) -> dict[str, Reading]:
+    """The table `[readings]`, of these questions.
+
+    Raises:
+        ConfigError: one is not as agreed; a question has no reading beside its default; the authors
+            have two of one question, or two that set the same key.
+    """
+    found = {item.name: item for item in (_reading(*pair, known) for pair in named(table))}
+    for name in known:
+        if all(reading.question != name for reading in found.values()):
+            raise ConfigError(f"questions, {name}: no reading answers it")
+    chosen = [reading for reading in found.values() if reading.authors]
+    for number, reading in enumerate(chosen):
+        for other in chosen[:number]:
+            if reading.question == other.question or reading.keys & other.keys:
+                raise ConfigError(
+                    f"readings, {reading.name}: `authors` = true is not allowed; "
+                    f"{other.name}, which answers the same question or sets the same key, is theirs"
+                )
+    return found
+
+
+def named(table: Table | None) -> Sequence[tuple[str, Table]]:
+    """The tables of a table whose keys are names.
+
+    Raises:
+        ConfigError: one is no table.
+    """
+    if table is None:
+        return []
+    found = []
+    for name, value in table.items():
+        if not isinstance(value, dict):
+            raise table.refusal(name, "a table")
+        found.append((name, Table(value, f"{table.where}, {name}")))
+    return found
+
+
+def _question(name: str, table: Table) -> Question:
+    found = Question(
+        name=name,
+        asks=table.text("asks"),
+        default=table.text("default"),
+        quote=table.optional_text("quote"),
+        where=table.optional_text("where"),
+        assumed=table.optional_text("assumed"),
+        known_before=table.flag("known_before", default=False),
+    )
+    table.end()
+    if (found.quote is None) != (found.where is None) or (found.quote is None) == (
+        found.assumed is None
+    ):
+        raise ConfigError(f"{table.where}: either `quote` and `where` or `assumed` must be there")
+    return found
+
+
+def _reading(name: str, table: Table, known: Mapping[str, Question]) -> Reading:
+    metrics = table.table("metric")
+    found = Reading(
+        name=name,
+        question=table.choice("question", list(known)),
+        what=table.text("what"),
+        quote=table.text("quote"),
+        where=table.text("where"),
+        settings=settings(table),
+        metrics={} if metrics is None else {key: str(new) for key, new in metrics.items()},
+        studies=table.texts("experiments"),
+        workloads=table.texts("workloads"),
+        authors=table.flag("authors", default=False),
+        known_before=table.flag("known_before", default=False),
+    )
+    table.end()
+    if not found.settings and not found.metrics:
+        raise ConfigError(f"{table.where}: `set` or `metric` must be there")
+    return found

@@ -1,0 +1,193 @@
+"""What moves a claim: its outcome under each reading and with each value of an open key.
+
+One thing is changed at a time. How far an alternative moves a claim is how far it moves the one of
+its numbers that moves most, as a factor; twice as much is as far as half as much. Readings may
+decide a verdict; open keys, for which no sentence speaks, are shown apart and decide none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graven import _engine
+from graven.experiment import Job
+from graven.papers.answers import Outcome, View, outcome
+from graven.papers.data import Claim, NumberAnswer, Paper, Study
+from graven.papers.needs import bearing, needs
+from graven.papers.plan import (
+    AUTHORS,
+    DEFAULT,
+    EVERYTHING,
+    OPEN,
+    Alternative,
+    Wanted,
+    alternatives,
+)
+from graven.papers.reproduction import Reproduction, gather
+from graven.papers.samples import Sample
+from graven.papers.store import Store
+from graven.papers.verdicts import Verdict, assess
+from graven.records import json_text
+
+
+@dataclass(frozen=True)
+class Move:
+    """What an alternative does to a claim.
+
+    Attributes:
+        name: A reading, the authors' combination, or a value of an open key.
+        kind: Which of these, as in `plan`.
+        found: What came out.
+        number: Which of the claim's numbers moves most; empty if none is known.
+        before: That number by default.
+        after: That number under the alternative.
+        sentence: The sentence that allows it; of an open key, what makes the value sensible.
+        changes: What it sets.
+    """
+
+    name: str
+    kind: str
+    found: Outcome
+    number: str
+    before: float | None
+    after: float | None
+    sentence: str
+    changes: str
+
+    @property
+    def factor(self) -> float | None:
+        """The number over what it is by default; `None` if it has no sense."""
+        if self.before is None or self.after is None or self.before * self.after <= 0.0:
+            return None
+        return self.after / self.before
+
+    @property
+    def size(self) -> float:
+        """How far it moves the claim: the logarithm of the factor, without its sign."""
+        return math.inf if self.factor is None else abs(math.log(self.factor))
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A claim and everything that may move it, most first.
+
+    Attributes:
+        verdict: The claim with its verdict, over its readings alone.
+        moves: What each alternative does to it; those without a result come last.
+    """
+
+    verdict: Verdict
+    moves: tuple[Move, ...]
+
+
+def alternatives_of(claim: Claim, paper: Paper, *, quick: bool) -> list[Alternative]:
+    """The default and all that may move a claim, each with the simulations that it needs alone."""
+    studies = dict.fromkeys(name for measure in claim.measures for name in measure.studies)
+    sized = [paper.studies[name].sized(quick=quick) for name in studies]
+    return [
+        _only(claim, study, item)
+        for study in sized
+        for item in alternatives(paper, study, opened=True)
+    ]
+
+
+def _only(claim: Claim, study: Study, item: Alternative) -> Alternative:
+    measures = [measure for measure in claim.measures if study.id in measure.studies]
+
+    def wanted(job: Job) -> bool:
+        return any(needs(measure, job) for measure in measures)
+
+    jobs = tuple(job for job in item.jobs if wanted(job))
+    changed = frozenset(job for job in item.changed if wanted(job))
+    return Alternative(item.study, item.name, item.kind, jobs, changed, item.metrics)
+
+
+def sensitivity(claim: Claim, paper: Paper, store: Store, *, quick: bool) -> Sensitivity:
+    """What is stored of all that may move a claim."""
+    wanted = Wanted(paper, quick, readings=EVERYTHING)
+    found = gather(wanted, alternatives_of(claim, paper, quick=quick), store)
+    verdict = assess(claim, found)
+    default = verdict.default
+    names = bearing(claim.measures, found.results)
+    moves = [_move(name, claim, paper, found, default) for name in names]
+    ordered = sorted(moves, key=lambda move: (move.factor is None, -move.size))
+    return Sensitivity(verdict, tuple(ordered))
+
+
+def _move(name: str, claim: Claim, paper: Paper, found: Reproduction, default: Outcome) -> Move:
+    kind = next(r.tried[name].kind for r in found.results.values() if name in r.tried)
+    came = outcome(claim.answer, View(found.results, name))  # type: ignore[arg-type]
+    number, before, after = _farthest(default.numbers, came.numbers)
+    return Move(name, kind, came, number, before, after, *_grounds(name, kind, paper))
+
+
+def _grounds(name: str, kind: str, paper: Paper) -> tuple[str, str]:
+    """The sentence for an alternative, and what it sets."""
+    if kind == OPEN:
+        return paper.open[name.split(" = ")[0]].why, name
+    if name == AUTHORS:
+        theirs = [reading for reading in paper.readings.values() if reading.authors]
+        names = ", ".join(reading.name for reading in theirs)
+        return f"together: {names}", "; ".join(reading.changes for reading in theirs)
+    reading = paper.readings[name]
+    return f"“{reading.quote}” ({reading.where})", reading.changes
+
+
+def _farthest(
+    default: Mapping[str, Sample], other: Mapping[str, Sample]
+) -> tuple[str, float | None, float | None]:
+    """The number that moves most, by default and otherwise."""
+    best: tuple[str, float | None, float | None] = ("", None, None)
+    size = -1.0
+    for name in default.keys() & other.keys():
+        before, after = default[name].mean, other[name].mean
+        moved = abs(math.log(after / before)) if before * after > 0.0 else math.inf
+        if moved > size or (moved == size and name < best[0]):
+            best, size = (name, before, after), moved
+    return best
+
+
+def document(found: Sensitivity, *, quick: bool) -> str:
+    """The whole as JSON."""
+    verdict = found.verdict
+    answer = verdict.claim.answer
+    return json_text(
+        {
+            "claim": verdict.claim.id,
+            "says": verdict.claim.says,
+            "where": verdict.claim.where,
+            "paper": verdict.paper,
+            "expect": answer.expect if isinstance(answer, NumberAnswer) else None,
+            "verdict": verdict.text,
+            "readings_tried": verdict.tried,
+            "sizes": "quick" if quick else "full",
+            "version": _engine.__version__,
+            "build": _engine.build(),
+            DEFAULT: _outcome(verdict.default),
+            "alternatives": [
+                {
+                    "name": move.name,
+                    "kind": move.kind,
+                    "sets": move.changes,
+                    "grounds": move.sentence,
+                    "moves": move.number,
+                    "factor": None if move.factor is None else round(move.factor, 6),
+                    **_outcome(move.found),
+                }
+                for move in found.moves
+            ],
+        }
+    )
+
+
+def _outcome(found: Outcome) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict,
+        "ours": found.ours,
+        "numbers": {name: list(number.values) for name, number in found.numbers.items()},
+        "workloads": dict(found.workloads),
+        "missing": list(found.missing),
+    }
