@@ -1,0 +1,1 @@
+"""Comparisons of Graven with other simulators; the README says more."""

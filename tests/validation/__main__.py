@@ -1,0 +1,131 @@
+"""`python -m tests.validation check|table|measure|traces`; the README says more."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from . import champsim, comparison, nvmain, tables
+from .ratio import Ratio
+from .traces import TRACES, write_nvmain
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Does what the command line says; returns the exit code."""
+    given = _parser().parse_args(arguments)
+    return int(given.command(given))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.validation")
+    commands = parser.add_subparsers(required=True)
+    for name, command, what in (
+        ("check", _check, "run Graven on all traces and compare with the peer's outputs"),
+        ("table", _table, "the same, as the tables of docs/validation.md"),
+        ("measure", _measure, "run the peer on all traces and write its outputs anew"),
+        ("traces", _traces, "write the traces to a folder"),
+    ):
+        one = commands.add_parser(name, help=what)
+        one.set_defaults(command=command)
+        if name == "traces":
+            one.add_argument("folder", type=Path)
+            continue
+        one.add_argument(
+            "--only",
+            default="*",
+            metavar="PATTERN",
+            help="MACHINE/SCHEDULER/TRACE, or CORE/PROGRAM for champsim (a glob)",
+        )
+        one.add_argument("--peer", choices=["nvmain", "champsim"], default="nvmain")
+        if name == "check":
+            one.add_argument("--json", action="store_true", help="as a document")
+            what = "a parameter of Graven beside those that the comparison sets"
+            one.add_argument("--set", action="append", default=[], metavar="K=V", help=what)
+        if name == "measure":
+            what = "the peer, built as its README says"
+            one.add_argument("--program", type=Path, required=True, metavar="FILE", help=what)
+    return parser
+
+
+def _check(given: argparse.Namespace) -> int:
+    settings = dict(each.split("=", 1) for each in given.set)
+    compare = champsim.compare if given.peer == "champsim" else comparison.compare
+    ratios: list[Ratio[Any]] = list(compare(given.only, settings))
+    outside = [each for each in ratios if not each.holds]
+    if given.json:
+        print(json.dumps([_document(each) for each in ratios]))
+    else:
+        for each in ratios:
+            band = "" if each.holds else f"  outside {each.low:.2f} to {each.high:.2f}"
+            print(
+                f"{each.run!s:34} {each.quantity:14} {each.peer:>10g} {each.ours:>10g}"
+                f" {each.value:6.3f}{band}"
+            )
+    print(f"{len(ratios)} quantities, {len(outside)} outside their bands", file=sys.stderr)
+    return 1 if outside or not ratios else 0
+
+
+def _document(ratio: Ratio[Any]) -> dict[str, object]:
+    return {
+        "run": str(ratio.run),
+        "quantity": ratio.quantity,
+        "ratio": ratio.value,
+        "holds": ratio.holds,
+        "reason": ratio.reason,
+    }
+
+
+def _table(given: argparse.Namespace) -> int:
+    if given.peer == "champsim":
+        print(tables.champsim_markdown(list(champsim.compare(given.only))))
+    else:
+        print(tables.markdown(list(comparison.compare(given.only))))
+    return 0
+
+
+def _measure(given: argparse.Namespace) -> int:
+    return _measure_champsim(given) if given.peer == "champsim" else _measure_nvmain(given)
+
+
+def _measure_champsim(given: argparse.Namespace) -> int:
+    found = champsim.measured() if given.only != "*" else {}
+    with tempfile.TemporaryDirectory() as folder:
+        for run in champsim.runs():
+            if fnmatchcase(str(run), given.only):
+                found[run] = champsim.measure(given.program, run, Path(folder))
+                print(f"{run!s:34} {found[run].cycles}", file=sys.stderr)
+    champsim.store(found)
+    return 0
+
+
+def _measure_nvmain(given: argparse.Namespace) -> int:
+    peer = comparison.Peer.read()
+    found = dict(comparison.measured()) if given.only != "*" else {}
+    with tempfile.TemporaryDirectory() as folder:
+        for run in peer.runs():
+            if fnmatchcase(str(run), given.only):
+                requests = comparison.draw(run.trace)
+                settings = peer.nvmain_settings(run)
+                found[run] = nvmain.measure(given.program, settings, requests, Path(folder))
+                print(f"{run!s:34} {found[run].cycles}", file=sys.stderr)
+    comparison.store(found)
+    return 0
+
+
+def _traces(given: argparse.Namespace) -> int:
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for trace in TRACES:
+        write_nvmain(trace.draw(), given.folder / f"{trace.name}.nvt")
+    for run in champsim.runs():
+        champsim.write(run, given.folder / f"{run.core}-{run.program}.champsimtrace")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

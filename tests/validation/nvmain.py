@@ -1,0 +1,118 @@
+"""NVMain: its configuration in Graven's terms, and how its output is read.
+
+Nothing here builds or contains NVMain. `measure` runs a program that the user has built, as
+NVMain's README says, and reads two things that NVMain writes by itself: the requests that it
+accepted, with their cycles (`PrintPreTrace`), and the commands that its controller issued, with
+theirs (`EnableDebug` for `MemoryController`).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from .outcome import Outcome, outcome
+from .traces import BANKS, LINES_PER_ROW, Request, write_nvmain
+
+Settings = Mapping[str, str | int]
+"""Keys of NVMain's configuration; times in its cycles."""
+
+ACTIVATE, READ, WRITE = 1, 2, 4
+"""Commands, as NVMain numbers them."""
+
+COMMAND = re.compile(
+    r"^(\d+) MemoryController: Issued request type (\d+) for address 0x([0-9a-f]+) for queue (\d+)",
+    re.MULTILINE,
+)
+HITS = re.compile(r"\.(?:rq_|wq_|)rb_hits (\d+)$", re.MULTILINE)
+
+
+def graven_settings(nvmain: Settings) -> dict[str, object]:
+    """The same machine in Graven's parameters, with B = max(tBURST, tCCD).
+
+    - A read of a closed row takes tRCD + tCAS, of an open one tCAS; both are followed by the burst.
+    - A bank is held by a read for B, or for tCAS if that is less, beyond the opening of its row;
+      by a write for the burst and the pulse, B + tWP.
+    - A row is closed in tRP. NVMain may have it wait longer before that, by tRTP after a read, and
+      by tCWD and tWR after a write; Graven has no such times.
+
+    Raises:
+        ValueError: NVMain's row would stay open for longer than Graven's.
+    """
+    time = {key: int(value) for key, value in nvmain.items() if key.startswith("t")}
+    between = max(time["tBURST"], time["tCCD"])
+    column = min(between, time["tCAS"])
+    after_read = time["tBURST"] + time["tRTP"] - time["tCCD"] - column
+    after_write = time["tCWD"] + time["tWR"]
+    if after_read != 0 or after_write != 0:
+        raise ValueError(f"rows stay open {after_read} and {after_write} cycles too long")
+    period_ns = 1000 / int(nvmain["CLK"])
+    return {
+        "core.frequency_mhz": nvmain["CLK"],
+        "pm.read_ns": (time["tRCD"] + time["tCAS"]) * period_ns,
+        "pm.row_hit_ns": time["tCAS"] * period_ns,
+        "pm.column_ns": column * period_ns,
+        "pm.write_ns": (between + time["tWP"]) * period_ns,
+        "pm.precharge_ns": time["tRP"] * period_ns,
+        "pm.burst_ns": time["tBURST"] * period_ns,
+        "pm.banks": nvmain["BANKS"],
+        "pm.ranks": nvmain["RANKS"],
+        "pm.row_bytes": f"{LINES_PER_ROW * 64} B",
+        "controller.page_bytes": f"{LINES_PER_ROW * 64} B",
+        "controller.channels": nvmain["CHANNELS"],
+    }
+
+
+def configuration(settings: Settings, accepted: Path) -> str:
+    """A configuration file of NVMain."""
+    watch = {
+        "PrintPreTrace": "true",
+        "PreTraceFile": str(accepted.resolve()),
+        "EnableDebug": "true",
+        "DebugClasses": "MemoryController",
+    }
+    return "".join(f"{key} {value}\n" for key, value in {**settings, **watch}.items())
+
+
+def measure(program: Path, settings: Settings, requests: list[Request], folder: Path) -> Outcome:
+    """Runs NVMain on a trace.
+
+    Raises:
+        RuntimeError: it failed, or did not serve every request.
+    """
+    trace, config, accepted = (folder / name for name in ("t.nvt", "t.config", "accepted.nvt"))
+    write_nvmain(requests, trace)
+    config.write_text(configuration(settings, accepted), encoding="ascii")
+    arguments = [str(program.resolve()), str(config.resolve()), str(trace.resolve()), "0"]
+    ran = subprocess.run(arguments, capture_output=True, text=True, cwd=folder, check=False)
+    if ran.returncode != 0:
+        raise RuntimeError(f"{program} ended with {ran.returncode}: {ran.stderr[-500:]}")
+    found = _read(settings, accepted.read_text().splitlines(), ran.stderr, ran.stdout)
+    if sum(found.bank_writes) != sum(request.write for request in requests):
+        raise RuntimeError(f"{program} served {sum(found.bank_writes)} writes")
+    return found
+
+
+def _read(settings: Settings, accepted: Iterable[str], commands: str, stats: str) -> Outcome:
+    arrivals: dict[tuple[str, int], deque[int]] = defaultdict(deque)
+    for line in accepted:
+        match line.split():
+            case [arrival, ("R" | "W") as operation, place, *_]:
+                arrivals[operation, int(place, 16)].append(int(arrival))
+    time = {key: int(value) for key, value in settings.items() if key.startswith("t")}
+    read = time["tCAS"] + time["tBURST"]
+    write = time["tCWD"] + max(time["tBURST"], time["tCCD"]) + time["tWP"]
+    end, latencies, bank_writes = 0, [], [0] * BANKS
+    for command in COMMAND.finditer(commands):
+        cycle, kind, address = int(command[1]), int(command[2]), int(command[3], 16)
+        if kind == READ:
+            end = max(end, cycle + read)
+            latencies.append(cycle + read - arrivals["R", address].popleft())
+        elif kind == WRITE:
+            end = max(end, cycle + write)
+            bank_writes[int(command[4])] += 1
+    hits = sum(int(found) for found in HITS.findall(stats))
+    return outcome(end, latencies, hits, bank_writes)
