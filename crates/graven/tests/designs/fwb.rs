@@ -596,6 +596,7 @@ const CHANNELS: &str =
     "fwb.log_bytes=8KB controller.channels=4 controller.interleave=line controller.adr=false";
 // … with a log of 191 records that is truncated only when it is full, …
 const FULL: &str = "fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000";
+const TIGHT: &str = "fwb.log_bytes=5KB fwb.scan_interval_cycles=1000000";
 const FULL_DELAYS: &str =
     "fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
 // … with hardly any cache, so that scans find little, …
@@ -612,6 +613,8 @@ const WORDS_GARBAGE: &str =
     "fwb.record_format=word fwb.log_bytes=8KB fwb.scan_interval_cycles=2000 garbage=1";
 const WORDS_FULL: &str =
     "fwb.record_format=word fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000";
+const WORDS_TIGHT: &str =
+    "fwb.record_format=word fwb.log_bytes=6656 fwb.scan_interval_cycles=1000000";
 // Slots of 16 B, of which a commit record needs one and a word's record two, in a log that is full.
 const HALVES_FULL: &str = "fwb.slot_bytes=16 fwb.log_bytes=6KB fwb.scan_interval_cycles=1000000";
 // Packed: 127 groups, …
@@ -625,7 +628,7 @@ const GROUPS_GARBAGE: &str =
 const GROUPS_FULL: &str =
     "pm.log_packing=always fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 garbage=2";
 const GROUPS_NEARLY_FULL: &str =
-    "pm.log_packing=always fwb.log_bytes=13KB fwb.scan_interval_cycles=1000000 garbage=2";
+    "pm.log_packing=always fwb.log_bytes=14KB fwb.scan_interval_cycles=1000000 garbage=2";
 const GROUPS_FULL_DELAYS: &str = "pm.log_packing=always fwb.log_bytes=12KB fwb.scan_interval_cycles=1000000 controller.adr=false adversary=1";
 // … and with dirty flags.
 const FLAGS: &str =
@@ -637,6 +640,7 @@ const SLDE: &str =
 const CLWB: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB";
 // … late and in another order.
 const CLWB_DELAYS: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB controller.adr=false adversary=1";
+const CLWB_TIGHT: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=7KB controller.adr=false adversary=1";
 const CLWB_EVICTED: &str = "fwb.write_back=clwb fwb.truncation_percent=0 fwb.log_bytes=8KB llc.bytes=1KB l2.bytes=512 core.count=4 adversary=1 controller.adr=false";
 const CLWB_FULL: &str = "fwb.write_back=clwb fwb.truncation_percent=90 fwb.log_bytes=6KB controller.adr=false adversary=1";
 
@@ -644,7 +648,7 @@ const CLWB_FULL: &str = "fwb.write_back=clwb fwb.truncation_percent=90 fwb.log_b
 const KILLED: &[(&str, &str, u64)] = &[
     ("whole-means-committed", SMALL, 10),
     ("bit-stays-behind", SMALL, 500),
-    ("data-does-not-wait", NO_ADR, 1000),
+    ("data-does-not-wait", NO_ADR, 5000),
     ("log-goes-round", DERIVED, 1000),
     ("commit-does-not-wait", SMALL, 10),
     ("log-not-cleared", GARBAGE, 100),
@@ -652,7 +656,7 @@ const KILLED: &[(&str, &str, u64)] = &[
     ("merge-takes-undo", SMALL, 10),
     ("merges-across-transactions", INSTANT, 100),
     ("commit-waits-for-itself", CHANNELS, 250),
-    ("nothing-reserved", FULL, 5000),
+    ("nothing-reserved", TIGHT, 5000),
     ("torn-bit-stays", SMALL, 500),
     ("one-torn-bit", SMALL, 250),
     ("one-scan-is-enough", SMALL, 100),
@@ -681,11 +685,11 @@ const KILLED: &[(&str, &str, u64)] = &[
 /// Those that concern the format of records: with a record for each word, and with slots of which a word needs two.
 const KILLED_WORD: &[(&str, &str, u64)] = &[
     ("log-not-cleared", WORDS_GARBAGE, 10),
-    ("nothing-reserved", WORDS_FULL, 1000),
+    ("nothing-reserved", WORDS_TIGHT, 5000),
     ("torn-bit-stays", HALVES_FULL, 5000),
     ("torn-bit-stays", WORDS, 500),
     ("one-torn-bit", WORDS, 250),
-    ("holes-are-skipped", WORDS, 500),
+    ("holes-are-skipped", WORDS, 1000),
     ("buffer-needs-no-room", WORDS_FULL, 1000),
 ];
 
@@ -694,8 +698,8 @@ const KILLED_CLWB: &[(&str, &str, u64)] = &[
     ("data-does-not-wait", CLWB_DELAYS, 1000),
     ("entries-stay", CLWB_DELAYS, 1000),
     ("head-passes-running", CLWB, 1000),
-    ("head-passes-ending", CLWB_DELAYS, 10_000),
-    ("head-does-not-wait", CLWB_DELAYS, 1000),
+    ("head-passes-ending", CLWB_TIGHT, 2500),
+    ("head-does-not-wait", CLWB_DELAYS, 2500),
     ("head-ignores-evictions", CLWB_EVICTED, 1000),
     ("slots-free-early", CLWB_FULL, 5000),
 ];

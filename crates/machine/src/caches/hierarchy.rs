@@ -275,6 +275,16 @@ impl Hierarchy {
         self.llc.find(line).is_some()
     }
 
+    /// Whether a core's L1 has the line.
+    pub fn in_l1(&self, core: u32, line: LineAddr) -> bool {
+        self.cores[core as usize].l1.find(line).is_some()
+    }
+
+    /// Whether private caches of other cores have the line.
+    pub fn in_others(&self, core: u32, line: LineAddr) -> bool {
+        self.llc.find(line).is_some_and(|slot| self.sharers[slot] & !(1 << core) != 0)
+    }
+
     fn own(&mut self, slot: usize, core: u32) {
         assert!(self.sharers[slot] & !(1 << core) == 0, "an owner is alone");
         self.sharers[slot] = 1 << core;

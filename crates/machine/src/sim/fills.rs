@@ -163,9 +163,11 @@ impl Simulation {
         }
     }
 
-    /// A miss register of a core has become free.
+    /// A miss register of a core has become free: it is for those who wait for one, or for stores that ask
+    /// ahead.
     pub(super) fn retry_for_mshr(&mut self, core: u32) {
         let now = self.machine.now();
+        let mut is_needed = false;
         for thread in 0..self.threads.len() {
             let t = &self.threads[thread];
             if t.core != core {
@@ -173,9 +175,16 @@ impl Simulation {
             }
             if matches!(t.state, State::Blocked(Cause::Mshr, _)) {
                 self.wake(thread, now);
+                is_needed = true;
             }
             if self.threads[thread].head == Head::Mshr {
                 self.schedule_store(thread, now);
+                is_needed = true;
+            }
+        }
+        for thread in 0..self.threads.len() {
+            if !is_needed && self.threads[thread].core == core {
+                self.ask_ahead(thread);
             }
         }
     }

@@ -477,6 +477,7 @@ fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {
         op: None,
         stores: Default::default(),
         undurable: 0,
+        stores_asked: 0,
         stores_max: (core.store_queue_entries / sharing).max(1) as usize,
         head: Head::Free,
         store_port_free_at: 0,

@@ -39,11 +39,10 @@ impl Simulation {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
         let (in_transaction, after_load) = (t.running.is_some(), t.pipeline.last_load());
-        t.stores.push_back(QueuedStore { kind, addr, value, in_transaction, after_load });
+        let store = QueuedStore { kind, addr, value, in_transaction, after_load, line_at: 0 };
+        t.stores.push_back(store);
         if t.stores.len() > 1 || t.head != Head::Free {
-            if kind == Kind::Cached {
-                self.prefetch_for_store(thread, addr.line());
-            }
+            self.ask_ahead(thread);
         } else if t.store_port_free_at > now {
             t.head = Head::Scheduled;
             let at = t.store_port_free_at;
@@ -62,15 +61,46 @@ impl Simulation {
         self.block(thread, cause, Some(op));
     }
 
-    /// A store that must wait behind others asks for its line already, if memory has it.
-    pub(super) fn prefetch_for_store(&mut self, thread: usize, line: LineAddr) {
-        let core = self.threads[thread].core;
-        let asks = !self.machine.caches.contains(line)
-            && self.fill_of(line).is_none()
-            && self.mshrs_used[core as usize] < self.mshrs_max;
-        if asks && let Access::Miss(latency) = self.access(core, line, false) {
+    /// Stores that wait behind others ask for their lines, oldest first, while there are miss registers.
+    pub(super) fn ask_ahead(&mut self, thread: usize) {
+        while let Some(&store) = self.threads[thread].stores.get(self.threads[thread].stores_asked)
+        {
+            let mut at = 0;
+            if store.kind == Kind::Cached {
+                let core = self.threads[thread].core;
+                match self.ask_for_line(core, store.addr.line()) {
+                    Some(comes_at) => at = comes_at,
+                    None => return,
+                }
+            }
+            let t = &mut self.threads[thread];
+            t.stores[t.stores_asked].line_at = at;
+            t.stores_asked += 1;
+        }
+    }
+
+    /// Asks for a line that a store will need: from memory, or from the L2 or LLC if no other core has it.
+    /// Returns when a line from a cache comes, 0 if there is nothing to wait for, and `None` if it cannot be
+    /// asked for without a miss register.
+    fn ask_for_line(&mut self, core: u32, line: LineAddr) -> Option<Cycle> {
+        if self.machine.caches.contains(line) {
+            if self.machine.caches.in_l1(core, line) || self.machine.caches.in_others(core, line) {
+                return Some(0);
+            }
+            let Access::Hit(latency) = self.access(core, line, false) else {
+                unreachable!("the LLC has it")
+            };
+            return Some(self.machine.now() + latency);
+        }
+        if self.must_wait_for_mshr(core, line) {
+            return None;
+        }
+        if self.fill_of(line).is_none()
+            && let Access::Miss(latency) = self.access(core, line, false)
+        {
             self.start_fill(core, line, None, latency);
         }
+        Some(0)
     }
 
     /// Tries to perform the oldest queued store.
@@ -105,6 +135,9 @@ impl Simulation {
             Kind::Ending => return self.perform_ending(thread),
         }
         if self.machine.caches.is_writable(core, line) {
+            if store.line_at > now {
+                return self.schedule_store(thread, store.line_at);
+            }
             if !self.threads[thread].head_counted {
                 self.machine.caches.access(core, line, true, self.machine.memory.counters());
             }
@@ -222,6 +255,7 @@ impl Simulation {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
         t.stores.pop_front();
+        t.stores_asked = t.stores_asked.saturating_sub(1);
         t.head_counted = false;
         t.head_granted = false;
         t.store_port_free_at = now + 1;

@@ -78,6 +78,8 @@ pub struct QueuedStore {
     pub in_transaction: bool,
     /// The load before it in program order; it is performed when that and all older ones are complete.
     pub after_load: u32,
+    /// When its line comes out of the L2 or LLC, if it was asked for ahead.
+    pub line_at: Cycle,
 }
 
 /// What holds up the oldest queued store.
@@ -136,6 +138,8 @@ pub struct Thread {
     pub op: Option<Op>,
     /// Stores in order of retirement.
     pub stores: VecDeque<QueuedStore>,
+    /// How many of the oldest have asked for their lines, or need not.
+    pub stores_asked: usize,
     /// Capacity of `stores`.
     pub stores_max: usize,
     /// What the oldest store waits for.
