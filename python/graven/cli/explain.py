@@ -10,7 +10,7 @@ from rich.text import Text
 from graven import output
 from graven.cli import options
 from graven.cli.claims import STYLES
-from graven.cli.reproduce import DEFAULT_FOLDER, simulate
+from graven.cli.reproduce import simulate
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
 from graven.figures import ratio
@@ -41,16 +41,7 @@ CLAIM.png. Results are shared with `graven reproduce`; after an interrupt, the s
 
 @click.command(help=HELP, short_help="Show what moves a claim of a paper.")
 @click.argument("claim_id", metavar="CLAIM")
-@click.option("--quick", is_flag=True, help="Smaller sizes and one seed.")
-@click.option("--stored", is_flag=True, help="Run nothing: show what is stored.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_FOLDER,
-    show_default=True,
-    metavar="FOLDER",
-    help="Where results are kept.",
-)
+@options.reproduction
 @options.jobs("Simulations")
 def explain(claim_id: str, quick: bool, stored: bool, out: Path, jobs: int | None) -> int:
     """Simulates what is not stored, prints, and keeps the table and its drawing."""
@@ -60,7 +51,7 @@ def explain(claim_id: str, quick: bool, stored: bool, out: Path, jobs: int | Non
     needed = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
     with refusing():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        room = output.BYTES_PER_REPORT + len(needed) * output.BYTES_PER_RECORD
+        room = output.BYTES_PER_REPORT + store.missing(needed) * output.BYTES_PER_RECORD
         output.check([folder / f"{claim.id}.json"], room, make=folder)
     status = 0 if stored else simulate(needed, store, jobs)
     found = sensitivity(claim, paper, store, quick=quick)

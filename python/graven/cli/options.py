@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -51,6 +52,28 @@ def _settings(
             )
         found[key.strip()] = value.strip()
     return found
+
+
+def reproduction(command: F) -> F:
+    """`--quick`, `--stored` and `--out`: sizes, whether to run, and where results are kept."""
+    for option in (
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path("graven-results") / "reproduce",
+            show_default=True,
+            metavar="FOLDER",
+            help="Where results are kept and reports are written.",
+        ),
+        click.option("--stored", is_flag=True, help="Run nothing: show what is stored."),
+        click.option(
+            "--quick",
+            is_flag=True,
+            help="Smaller sizes and one seed: minutes instead of an hour or two.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def recovery(command: F) -> F:

@@ -25,12 +25,10 @@ from graven.papers.drawn import Drawn, Point, drawn
 from graven.papers.files import paper, papers
 from graven.papers.laboratory import findings
 from graven.papers.plan import READINGS, Wanted, jobs_of
-from graven.papers.reproduction import Reproduction, collect, missing, needed, run
+from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.store import Store
 from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
 from graven.progress import Display
-
-DEFAULT_FOLDER = Path("graven-results") / "reproduce"
 
 HELP = """Reproduce what the papers measured: figures, tables, and every claim.
 
@@ -68,7 +66,7 @@ interrupt.
 @click.command(help=HELP, short_help="Reproduce the papers: figures, tables, claims.")
 @click.argument("paper_name", metavar="PAPER|all", required=False)
 @click.argument("figures", metavar="[FIGURE...]", nargs=-1)
-@click.option("--quick", is_flag=True, help="Smaller sizes: minutes instead of an hour or two.")
+@options.reproduction
 @click.option(
     "--readings",
     type=click.Choice(READINGS),
@@ -78,19 +76,6 @@ interrupt.
 )
 @click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
-@click.option(
-    "--stored",
-    is_flag=True,
-    help="Run nothing: show what is stored.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_FOLDER,
-    show_default=True,
-    metavar="FOLDER",
-    help="Where results are kept and reports are written.",
-)
 @options.jobs("Simulations")
 @click.option(
     "--format",
@@ -121,12 +106,13 @@ def reproduce(
         raise click.UsageError(f"--format {form} is of the table of claims: give --claims, too")
     folder = out / ("quick" if quick else "full")
     store = Store(out / "store")
+    everything = needed(wanted)
     with refusing():
-        _check(wanted, store, out, folder)
+        out.mkdir(parents=True, exist_ok=True)
+        room = output.BYTES_PER_REPORT + store.missing(everything) * output.BYTES_PER_RECORD
+        output.check([folder / "claims.csv"], room, make=folder)
 
-    status = 0
-    if not stored:
-        status = simulate(needed(wanted), store, jobs)
+    status = 0 if stored else simulate(everything, store, jobs)
     found = [collect(item, store) for item in wanted]
     assessed = [verdicts(item) for item in found]
     if not claims:
@@ -180,13 +166,6 @@ def _readings(of: Paper) -> Table:
         what = f"{reading.what}{' (its authors had it)' if reading.authors else ''}"
         table.add_row(reading.name, reading.where, Text(what), Text(reading.changes))
     return table
-
-
-def _check(wanted: Sequence[Wanted], store: Store, out: Path, folder: Path) -> None:
-    """Refuses now what could not be written later."""
-    out.mkdir(parents=True, exist_ok=True)
-    room = missing(wanted, store) * output.BYTES_PER_RECORD
-    output.check([folder / "claims.csv"], room + output.BYTES_PER_REPORT, make=folder)
 
 
 def simulate(everything: Mapping[str, Job | CrashJob], store: Store, workers: int | None) -> int:

@@ -155,10 +155,17 @@ def shown_sample(number: Sample, form: str) -> str:
     """A number in the form in which it is printed, with its spread if there are several seeds."""
     if number.ends is None:
         return shown(number.mean, form)
-    low, high = (shown(end, form) for end in number.ends)
+    ends = shown_interval(number.ends, form)
+    mean = shown(number.mean, form)
+    return f"{mean} ({ends})" if ends else mean
+
+
+def shown_interval(ends: tuple[float, float], form: str) -> str:
+    """An interval in the form in which its ends are printed, empty if they are printed alike."""
+    low, high = (shown(end, form) for end in ends)
     if form == "reduction":
         low, high = high, low
-    return f"{shown(number.mean, form)} ({low} to {high})" if low != high else low
+    return f"{low} to {high}" if low != high else ""
 
 
 def shown(number: float, form: str) -> str:

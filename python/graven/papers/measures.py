@@ -97,9 +97,12 @@ def same(value: object, given: object) -> bool:
         return any(same(value, one) for one in given)
     if isinstance(value, bool) or isinstance(given, bool):
         return str(value).lower() == str(given).lower()
-    if isinstance(value, int | float) and isinstance(given, int | float):
-        return float(value) == float(given)
-    return str(value) == str(given)
+    if str(value) == str(given):
+        return True
+    try:
+        return float(str(value)) == float(str(given))
+    except ValueError:
+        return False
 
 
 def matching(records: Sequence[Record], at: Mapping[str, Any]) -> list[Record]:

@@ -40,17 +40,8 @@ def _coordinate(job: Job, axis: str) -> object:
 
 
 def _alike(own: object, given: object) -> bool:
-    """Whether the value of a simulation, as text, is one that a claim names."""
-    if own is None:
-        return True
-    if isinstance(given, list | tuple):
-        return any(_alike(own, one) for one in given)
-    if same(own, given):
-        return True
-    try:
-        return float(str(own)) == float(str(given))
-    except ValueError:
-        return False
+    """Whether the value of a simulation, if it has one, is what a claim names."""
+    return own is None or same(own, given)
 
 
 def lacking(measures: Iterable[Measure], results: Mapping[str, Results], name: str) -> list[str]:

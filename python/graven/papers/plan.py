@@ -15,6 +15,7 @@ from graven.catalogue import catalogue
 from graven.experiment import Job, matrix
 from graven.machine import Machine
 from graven.papers.data import Measure, Paper, Study
+from graven.papers.measures import same
 from graven.papers.parts import Part, text
 from graven.papers.readings import Reading
 
@@ -202,13 +203,19 @@ def _under(
             for key, value in reading.settings
             if key not in fixed
             and (not owners[key] or owners[key].intersection((job.design, job.workload)))
-            and not _same(value, _value(key, job, paper.machine))
+            and not _has(job, key, value, paper.machine)
         }
         jobs.append(replace(job, settings=tuple((now | extra).items())) if extra else job)
     metrics = {old: new for reading in readings for old, new in reading.metrics.items()}
     pairs = zip(default, jobs, strict=True)
     changed = frozenset(before for (before, _), after in pairs if before is not after)
     return Alternative(study, name, kind, tuple(jobs), changed, metrics)
+
+
+def _has(job: Job, key: str, value: str, machine: str) -> bool:
+    """Whether a simulation has a value of a key already."""
+    now = _value(key, job, machine)
+    return now is not None and same(now.strip('"'), value.strip('"'))
 
 
 def _value(key: str, job: Job, machine: str) -> str | None:
@@ -226,17 +233,6 @@ def _value(key: str, job: Job, machine: str) -> str | None:
     own = known.design(job.design).parameters
     sections = (parameter for section in known.sections for parameter in section.parameters)
     return next((p.default for p in (*own, *sections) if p.key == key), None)
-
-
-def _same(left: str, right: str | None) -> bool:
-    """Whether two values of a key are one."""
-    if right is None:
-        return False
-    left, right = left.strip('"'), right.strip('"')
-    try:
-        return left == right or float(left) == float(right)
-    except ValueError:
-        return False
 
 
 def _owners(key: str) -> set[str]:

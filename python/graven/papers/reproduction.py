@@ -112,11 +112,6 @@ def by_digest(jobs: Iterable[Job | CrashJob]) -> dict[str, Job | CrashJob]:
     return {digest(job): job for job in jobs}
 
 
-def missing(wanted: Sequence[Wanted], store: Store) -> int:
-    """How much has no result yet."""
-    return sum(store.get(name) is None for name in needed(wanted))
-
-
 def run(
     everything: Mapping[str, Job | CrashJob],
     store: Store,

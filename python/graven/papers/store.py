@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -58,6 +59,10 @@ class Store:
             except FileNotFoundError:
                 return None
         return self._known[name]
+
+    def missing(self, names: Iterable[str]) -> int:
+        """How many of these are not there."""
+        return sum(self.get(name) is None for name in names)
 
     def put(self, name: str, text: str) -> None:
         """Keeps it.

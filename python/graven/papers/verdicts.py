@@ -10,7 +10,7 @@ from typing import Any
 
 from graven.catalogue import catalogue
 from graven.figures import ratio
-from graven.papers.answers import Measured, Outcome, View, outcome, shown
+from graven.papers.answers import Measured, Outcome, View, outcome, shown_interval
 from graven.papers.costs import cost_of
 from graven.papers.counts import MEASURED, MECHANISMS, NOTHING, PARAMETERS
 from graven.papers.data import (
@@ -140,12 +140,7 @@ class Verdict:
         """The same, for a person; of orders and trends, in how many alternatives they hold."""
         answer = self.claim.answer
         if isinstance(answer, NumberAnswer):
-            if self.range is None:
-                return ""
-            low, high = (shown(end, answer.form) for end in self.range)
-            if answer.form == "reduction":
-                low, high = high, low
-            return "" if low == high else f"{low} to {high}"
+            return "" if self.range is None else shown_interval(self.range, answer.form)
         others = [v for name, v in self.outcomes.items() if name != DEFAULT]
         judged = [item for item in others if item.verdict != NOT_RUN]
         holds = sum(item.verdict in AGREES for item in judged)

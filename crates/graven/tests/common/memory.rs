@@ -10,6 +10,20 @@ use graven::request::{ReadPurpose, Token, Write};
 use graven::stats::{Counters, Stats};
 use graven::time::Cycle;
 
+/// Timings that are round and different from each other, with all clocks at 1 GHz, so that a nanosecond is a cycle; a PM
+/// of 64 MB without an on-PM buffer.
+pub const ROUND: [(&str, &str); 9] = [
+    ("core.frequency_mhz", "1000"),
+    ("pm.row_hit_ns", "10"),
+    ("pm.read_ns", "50"),
+    ("pm.precharge_ns", "20"),
+    ("pm.write_ns", "200"),
+    ("pm.burst_ns", "4"),
+    ("pm.buffer_lines", "0"),
+    ("pm.capacity_bytes", "64 MB"),
+    ("pm.log_region_bytes", "4 MB"),
+];
+
 /// The silo machine with settings, checked; reads go first unless they say otherwise.
 pub fn quiet(settings: &[(&str, &str)]) -> Config {
     let mut config = registry().machine("silo").expect("the preset loads");

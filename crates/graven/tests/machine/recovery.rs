@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::common::memory::ROUND;
 use crate::common::registry;
 use graven::config::Config;
 use graven::memory::{Addr, Image};
@@ -19,26 +20,17 @@ const READ: u64 = 50 + 4;
 const HIT: u64 = 10 + 4;
 
 fn config(settings: &[(&str, &str)]) -> Config {
-    let round = [
-        ("core.frequency_mhz", "1000"),
+    let own = [
         ("core.count", "8"),
         ("core.issue_width", "1"),
         ("l1.latency_cycles", "2"),
         ("l2.latency_cycles", "3"),
         ("llc.latency_cycles", "5"),
-        ("pm.row_hit_ns", "10"),
-        ("pm.read_ns", "50"),
-        ("pm.precharge_ns", "20"),
-        ("pm.write_ns", "200"),
-        ("pm.burst_ns", "4"),
-        ("pm.buffer_lines", "0"),
-        ("pm.capacity_bytes", "64 MB"),
-        ("pm.log_region_bytes", "4 MB"),
         ("controller.bypass_cycles", "7"),
         ("recovery.record_instructions", "8"),
     ];
     let mut config = registry().machine("silo").expect("a preset");
-    for (key, value) in round.iter().chain(settings) {
+    for (key, value) in ROUND.iter().chain(&own).chain(settings) {
         config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
     config

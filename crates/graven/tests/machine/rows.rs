@@ -6,7 +6,7 @@
 
 use proptest::prelude::*;
 
-use crate::common::memory::{Bench, line_of, quiet};
+use crate::common::memory::{Bench, ROUND, line_of, quiet};
 use graven::memory::{Image, LineAddr};
 use graven::request::{Write, WriteClass};
 use graven::time::Cycle;
@@ -23,22 +23,8 @@ const RULES: [&str; 4] = ["program", "activate", "hit-or-conflict", "write-back"
 
 /// One channel with 8 banks, without ADR, so that a write is durable when its bank has it.
 fn bench(rule: &str, settings: &[(&str, &str)]) -> Bench {
-    let own = [
-        ("core.frequency_mhz", "1000"),
-        ("controller.scheduler", "reads-first"),
-        ("pm.row_hit_ns", "10"),
-        ("pm.column_ns", "3"),
-        ("pm.read_ns", "50"),
-        ("pm.precharge_ns", "20"),
-        ("pm.write_ns", "200"),
-        ("pm.burst_ns", "4"),
-        ("pm.buffer_lines", "0"),
-        ("pm.capacity_bytes", "64 MB"),
-        ("pm.log_region_bytes", "4 MB"),
-        ("controller.adr", "false"),
-        ("pm.row_writes", rule),
-    ];
-    let settings: Vec<_> = own.iter().chain(settings).copied().collect();
+    let own = [("pm.column_ns", "3"), ("controller.adr", "false"), ("pm.row_writes", rule)];
+    let settings: Vec<_> = ROUND.iter().chain(&own).chain(settings).copied().collect();
     Bench::new(&quiet(&settings))
 }
 

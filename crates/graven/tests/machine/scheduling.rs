@@ -2,7 +2,7 @@
 //!
 //! Bug class: requests that pass each other where a scheduler does not let them, or a queue that waits for ever.
 
-use crate::common::memory::{Bench, line_of, quiet};
+use crate::common::memory::{Bench, ROUND, line_of, quiet};
 use graven::memory::LineAddr;
 use graven::request::{Write, WriteClass};
 use graven::time::Cycle;
@@ -14,23 +14,14 @@ const BURST: Cycle = 4;
 /// One channel with 8 banks, a queue of ten, drained from eight down to five.
 fn bench(scheduler: &str, settings: &[(&str, &str)]) -> Bench {
     let own = [
-        ("core.frequency_mhz", "1000"),
         ("controller.scheduler", scheduler),
         ("controller.read_queue_entries", "10"),
         ("controller.write_queue_entries", "10"),
         ("controller.drain_high_percent", "80"),
         ("controller.drain_low_percent", "50"),
-        ("pm.row_hit_ns", "10"),
         ("pm.column_ns", "10"),
-        ("pm.read_ns", "50"),
-        ("pm.precharge_ns", "20"),
-        ("pm.write_ns", "200"),
-        ("pm.burst_ns", "4"),
-        ("pm.buffer_lines", "0"),
-        ("pm.capacity_bytes", "64 MB"),
-        ("pm.log_region_bytes", "4 MB"),
     ];
-    let settings: Vec<_> = own.iter().chain(settings).copied().collect();
+    let settings: Vec<_> = ROUND.iter().chain(&own).chain(settings).copied().collect();
     Bench::new(&quiet(&settings))
 }
 

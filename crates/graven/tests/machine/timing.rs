@@ -4,7 +4,7 @@
 //! notices. All clocks run at 1 GHz here, so that a nanosecond is a cycle; the timings are round and
 //! different from each other, so that a wrong one shows.
 
-use crate::common::memory::{Bench, line_of, quiet};
+use crate::common::memory::{Bench, ROUND, line_of, quiet};
 use graven::config::Config;
 use graven::memory::{Addr, LineAddr};
 use graven::request::{Write, WriteClass};
@@ -25,21 +25,8 @@ const BUFFER: Cycle = 5;
 
 /// One channel with 8 banks, ADR, no on-PM buffer.
 fn config(settings: &[(&str, &str)]) -> Config {
-    let round = [
-        ("core.frequency_mhz", "1000"),
-        ("controller.scheduler", "reads-first"),
-        ("pm.row_hit_ns", "10"),
-        ("pm.column_ns", "10"),
-        ("pm.read_ns", "50"),
-        ("pm.precharge_ns", "20"),
-        ("pm.write_ns", "200"),
-        ("pm.burst_ns", "4"),
-        ("pm.buffer_ns", "5"),
-        ("pm.buffer_lines", "0"),
-        ("pm.capacity_bytes", "64 MB"),
-        ("pm.log_region_bytes", "4 MB"),
-    ];
-    let settings: Vec<_> = round.iter().chain(settings).copied().collect();
+    let own = [("pm.column_ns", "10"), ("pm.buffer_ns", "5")];
+    let settings: Vec<_> = ROUND.iter().chain(&own).chain(settings).copied().collect();
     quiet(&settings)
 }
 

@@ -11,12 +11,12 @@ use super::data_bus::DataBus;
 use super::read_queue::{QueuedRead, ReadQueue, serves};
 use super::scheduler::{Choice, Drain, Scheduler, View};
 use super::shared::{Notice, Shared};
-use super::write_queue::{WaitingWrite, WriteQueue};
+use super::write_queue::{QueuedWrite, WaitingWrite, WriteQueue};
 use crate::clock::Event;
 use crate::config::{DataBusHeld, SchedulerKind};
 use crate::device::{BankSpec, Banks, Block, LINES_PER_MEDIA_LINE, PmBuffer};
 use crate::media::{Effort, overlay};
-use crate::request::{Mapping, Read, ReadPurpose, Write};
+use crate::request::{Mapping, Place, Read, ReadPurpose, Write};
 
 /// How a channel is built.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +102,7 @@ impl Channel {
 
     /// Whether there is room where reads and writes share a queue.
     fn shared_queue_has_room(&self) -> bool {
-        self.spec.scheduler != SchedulerKind::FrFcfs
+        !self.scheduler.has_one_queue()
             || self.reads.len() + self.writes.len() < self.spec.write_queue
     }
 
@@ -149,7 +149,9 @@ impl Channel {
     /// The newest content of a line below the caches: cells, row buffers, on-PM buffer, queues.
     pub fn content(&self, line: LineAddr, media: &Image) -> LineData {
         let mut content = media.load_line(line);
-        self.banks.overlay(self.spec.mapping.place(line).bank, line, &mut content);
+        if self.banks.keep_rows() {
+            self.banks.overlay(self.spec.mapping.place(line).bank, line, &mut content);
+        }
         if let Some(buffer) = &self.buffer {
             buffer.overlay(line, &mut content);
         }
@@ -260,9 +262,9 @@ impl Channel {
         self.writes.newest_unissued(line)
     }
 
-    /// A write has left the queue: takes in what waits for a place.
+    /// A write has left the queue: takes in what waits for its place.
     fn refill(&mut self, shared: &mut Shared) {
-        if self.spec.scheduler == SchedulerKind::FrFcfs {
+        if self.scheduler.has_one_queue() {
             let read = self.reads.waiting().next().map(|queued| queued.read.arrived);
             let write = self.writes.waiting().next().map(|queued| queued.write.arrived);
             if read.is_some_and(|read| write.is_none_or(|write| read <= write)) {
@@ -345,16 +347,8 @@ impl Channel {
         }
         self.next_wake = NEVER;
         let (drains, accepted) = (self.scheduler.drains(), self.scheduler.accepts_writes());
-        let Channel { reads, writes, banks, buffer, scheduler, .. } = self;
-        let view = View {
-            now: shared.now,
-            reads,
-            writes,
-            banks: banks.all(),
-            buffer: buffer.as_ref(),
-            adr: shared.durability.adr,
-            row_hit_limit: self.spec.row_hit_limit,
-        };
+        let Channel { spec, reads, writes, banks, buffer, scheduler, .. } = self;
+        let view = view(spec, reads, writes, banks, buffer.as_ref(), shared);
         let choice = scheduler.choose(&view, &mut shared.adversary);
         self.accounts.drains(self.scheduler.drains() - drains, &mut shared.stats);
         if let Some(choice) = choice {
@@ -388,22 +382,10 @@ impl Channel {
         (burst * Cycle::from(mask.count_ones())).div_ceil(WORDS_PER_LINE as Cycle)
     }
 
-    /// What the policy is shown.
-    fn view<'a>(&'a self, shared: &Shared) -> View<'a> {
-        View {
-            now: shared.now,
-            reads: &self.reads,
-            writes: &self.writes,
-            banks: self.banks.all(),
-            buffer: self.buffer.as_ref(),
-            adr: shared.durability.adr,
-            row_hit_limit: self.spec.row_hit_limit,
-        }
-    }
-
     /// The next time at which anything could be issued, or the on-PM buffer can spill.
     fn schedule_next(&mut self, shared: &mut Shared) {
-        let mut at = self.scheduler.next_at(&self.view(shared));
+        let Channel { spec, reads, writes, banks, buffer, scheduler, .. } = &*self;
+        let mut at = scheduler.next_at(&view(spec, reads, writes, banks, buffer.as_ref(), shared));
         let next = shared.now + 1;
         if let Some(spill) = self.buffer.as_ref().and_then(|b| b.spill_wake(&self.banks)) {
             at = at.min(spill.max(next));
@@ -434,7 +416,7 @@ impl Channel {
         };
         let slot = self.in_service.insert(queued) as u32;
         shared.events.push(data_at + timing.burst, Event::ReadDone(self.tag(slot)));
-        if self.spec.scheduler == SchedulerKind::FrFcfs {
+        if self.scheduler.has_one_queue() {
             self.refill(shared);
         } else {
             self.admit_reads(shared);
@@ -456,8 +438,7 @@ impl Channel {
     fn start_write(&mut self, index: usize, shared: &mut Shared) {
         let burst = self.burst_of_write(index);
         let issued = self.writes.issue(index);
-        let (channel, bank, row) = (self.spec.number, issued.bank, issued.row);
-        let place = crate::request::Place { channel, bank, row };
+        let (bank, place) = (issued.bank, self.place_of(&issued));
         let (open_at, done) = if self.spec.persistent {
             let block = Block::of(self.writes.write(&issued));
             let now = shared.now;
@@ -494,11 +475,14 @@ impl Channel {
     }
 
     /// Takes a write out of the queue, with its place in the device.
-    fn take_write(&mut self, index: usize, shared: &mut Shared) -> (Write, crate::request::Place) {
+    fn take_write(&mut self, index: usize, shared: &mut Shared) -> (Write, Place) {
         let (write, queued) = self.writes.take(index);
         self.load_changes(queued.bank, -1, shared);
-        let (channel, bank, row) = (self.spec.number, queued.bank, queued.row);
-        (write, crate::request::Place { channel, bank, row })
+        (write, self.place_of(&queued))
+    }
+
+    fn place_of(&self, queued: &QueuedWrite) -> Place {
+        Place { channel: self.spec.number, bank: queued.bank, row: queued.row }
     }
 
     fn start_spills(&mut self, shared: &mut Shared) {
@@ -540,5 +524,26 @@ impl Channel {
         if queued.read.purpose != ReadPurpose::Trace {
             shared.notices.push_back(Notice::ReadDone(queued.read, queued.place));
         }
+    }
+}
+
+/// What the policy is shown.
+#[inline]
+fn view<'a>(
+    spec: &ChannelSpec,
+    reads: &'a ReadQueue,
+    writes: &'a WriteQueue,
+    banks: &'a Banks,
+    buffer: Option<&'a PmBuffer>,
+    shared: &Shared,
+) -> View<'a> {
+    View {
+        now: shared.now,
+        reads,
+        writes,
+        banks: banks.all(),
+        buffer,
+        adr: shared.durability.adr,
+        row_hit_limit: spec.row_hit_limit,
     }
 }

@@ -187,6 +187,12 @@ impl Banks {
         self.banks[place.bank as usize].write_volatile(place.row, now, &self.spec.timing)
     }
 
+    /// Whether row buffers hold what the cells do not have.
+    #[inline]
+    pub fn keep_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     /// Lays what the row buffer of a bank has of a line over `content`.
     pub fn overlay(&self, bank: u32, line: LineAddr, content: &mut LineData) {
         if let Some(row) = self.rows.get(bank as usize) {

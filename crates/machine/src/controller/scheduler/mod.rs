@@ -42,6 +42,11 @@ pub trait Policy {
     /// How often draining of the write queue began.
     fn drains(&self) -> u64;
 
+    /// Whether reads and writes share the places of one queue, and take them in the order of their arrival.
+    fn has_one_queue(&self) -> bool {
+        false
+    }
+
     /// Whether writes are accepted now, if there is room.
     fn accepts_writes(&self) -> bool {
         true
@@ -65,6 +70,17 @@ pub enum Scheduler {
     WriteDrains(WriteDrains),
 }
 
+/// What any of the policies does.
+macro_rules! of_policy {
+    ($scheduler:expr, $policy:ident => $what:expr) => {
+        match $scheduler {
+            Scheduler::ReadsFirst($policy) => $what,
+            Scheduler::OneQueue($policy) => $what,
+            Scheduler::WriteDrains($policy) => $what,
+        }
+    };
+}
+
 impl Scheduler {
     /// The configured policy.
     pub fn new(kind: SchedulerKind, drain: Drain) -> Scheduler {
@@ -78,58 +94,40 @@ impl Scheduler {
     /// See [`Policy::choose`].
     #[inline]
     pub fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
-        match self {
-            Scheduler::ReadsFirst(policy) => policy.choose(view, adversary),
-            Scheduler::OneQueue(policy) => policy.choose(view, adversary),
-            Scheduler::WriteDrains(policy) => policy.choose(view, adversary),
-        }
+        of_policy!(self, policy => policy.choose(view, adversary))
     }
 
     /// See [`Policy::next_at`].
     #[inline]
     pub fn next_at(&self, view: &View<'_>) -> Cycle {
-        match self {
-            Scheduler::ReadsFirst(policy) => policy.next_at(view),
-            Scheduler::OneQueue(policy) => policy.next_at(view),
-            Scheduler::WriteDrains(policy) => policy.next_at(view),
-        }
+        of_policy!(self, policy => policy.next_at(view))
     }
 
     /// See [`Policy::drains`].
     pub fn drains(&self) -> u64 {
-        match self {
-            Scheduler::ReadsFirst(policy) => policy.drains(),
-            Scheduler::OneQueue(policy) => policy.drains(),
-            Scheduler::WriteDrains(policy) => policy.drains(),
-        }
+        of_policy!(self, policy => policy.drains())
+    }
+
+    /// See [`Policy::has_one_queue`].
+    #[inline]
+    pub fn has_one_queue(&self) -> bool {
+        of_policy!(self, policy => policy.has_one_queue())
     }
 
     /// See [`Policy::accepts_writes`].
     #[inline]
     pub fn accepts_writes(&self) -> bool {
-        match self {
-            Scheduler::ReadsFirst(policy) => policy.accepts_writes(),
-            Scheduler::OneQueue(policy) => policy.accepts_writes(),
-            Scheduler::WriteDrains(policy) => policy.accepts_writes(),
-        }
+        of_policy!(self, policy => policy.accepts_writes())
     }
 
     /// See [`Policy::issued`].
     #[inline]
     pub fn issued(&mut self, writes: usize) {
-        match self {
-            Scheduler::ReadsFirst(policy) => policy.issued(writes),
-            Scheduler::OneQueue(policy) => policy.issued(writes),
-            Scheduler::WriteDrains(policy) => policy.issued(writes),
-        }
+        of_policy!(self, policy => policy.issued(writes));
     }
 
     /// See [`Policy::end`].
     pub fn end(&mut self) {
-        match self {
-            Scheduler::ReadsFirst(policy) => policy.end(),
-            Scheduler::OneQueue(policy) => policy.end(),
-            Scheduler::WriteDrains(policy) => policy.end(),
-        }
+        of_policy!(self, policy => policy.end());
     }
 }

@@ -34,4 +34,8 @@ impl Policy for OneQueue {
     fn drains(&self) -> u64 {
         0
     }
+
+    fn has_one_queue(&self) -> bool {
+        true
+    }
 }
