@@ -79,6 +79,7 @@ bench: ## Measure the simulator's speed
 campaigns: install ## What takes hours: mutants, full sizes of all papers, the adversary; each goes on where it was
 	$(BIN)/python -m tests.campaigns.kills
 	$(BIN)/python -m tests.campaigns.properties
+	$(BIN)/python -m tests.campaigns.explained
 	$(BIN)/graven reproduce all --out graven-results/campaigns/reproduced
 	$(MAKE) soak
 

@@ -1,0 +1,138 @@
+"""What moves the papers' claims that are not met by default.
+
+    python -m tests.campaigns.explained [--full] [--out FOLDER] [--jobs N]
+
+Every measured claim that is not within 25 % by default is tried under each reading of its paper's
+text, under the combination that its authors had, and with each other value of the keys that no
+sentence decides, one at a time: what `graven explain` does for one claim. Results of simulations
+are kept in FOLDER, with those of `graven reproduce`, and what is there does not run again.
+`explained.csv` has a line for each claim and alternative, what moves a claim most first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from graven import output
+from graven.campaign import CrashJob
+from graven.cli.terminal import person_console
+from graven.experiment import Job, host_cores
+from graven.papers.counts import MEASURED
+from graven.papers.data import Claim, Paper
+from graven.papers.files import papers
+from graven.papers.plan import DEFAULT, Wanted, jobs_of
+from graven.papers.reproduction import by_digest, collect, needed, run
+from graven.papers.rules import AGREES
+from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
+from graven.papers.store import Store
+from graven.papers.verdicts import verdicts
+from graven.progress import Display
+
+RESULTS = Path(__file__).parent / "explained.csv"
+
+COLUMNS = (
+    "claim",
+    "where",
+    "paper",
+    "verdict",
+    "alternative",
+    "kind",
+    "sets",
+    "outcome",
+    "ours",
+    "moves it by",
+    "sizes",
+    "grounds",
+)
+
+Row = dict[str, str]
+
+
+def unmet(quick: bool, store: Store, workers: int) -> list[tuple[Paper, Claim]]:
+    """The measured claims that are not within 25 % by default."""
+    wanted = [Wanted(paper, quick) for paper in papers().values()]
+    _run(needed(wanted), store, workers)
+    return [
+        (item.paper, verdict.claim)
+        for item in wanted
+        for verdict in verdicts(collect(item, store))
+        if verdict.kind == MEASURED and verdict.default.verdict not in AGREES
+    ]
+
+
+def _run(everything: Mapping[str, Job | CrashJob], store: Store, workers: int) -> None:
+    with Display(person_console()) as display:
+        ran = run(everything, store, workers=workers, observe=display)
+    if ran.failures or ran.interrupted:
+        sys.exit(f"not complete: {ran.failures or 'interrupted'}")
+
+
+def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
+    """What came of a claim by default, and of everything that may move it, most first."""
+    verdict = found.verdict
+    shared = {
+        "claim": verdict.claim.id,
+        "where": verdict.claim.where,
+        "paper": verdict.paper,
+        "verdict": verdict.text,
+        "sizes": "quick" if quick else "full",
+    }
+    default = {
+        "alternative": DEFAULT,
+        "kind": DEFAULT,
+        "outcome": verdict.default.verdict,
+        "ours": verdict.default.ours,
+    }
+    moved = [
+        {
+            "alternative": move.name,
+            "kind": move.kind,
+            "sets": move.changes,
+            "outcome": move.found.verdict,
+            "ours": move.found.ours,
+            "moves it by": "" if move.factor is None else f"{move.factor:.3f}",
+            "grounds": move.sentence,
+        }
+        for move in found.moves
+    ]
+    return [shared | each for each in [default, *moved]]
+
+
+def explain(claims: Sequence[tuple[Paper, Claim]], store: Store, *, quick: bool) -> list[Row]:
+    """The lines of all claims."""
+    return [
+        row
+        for paper, claim in claims
+        for row in rows(sensitivity(claim, paper, store, quick=quick), quick=quick)
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Simulates what is not stored, and writes the file; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.explained")
+    parser.add_argument("--full", action="store_true", help="the papers' sizes, three seeds")
+    parser.add_argument("--out", type=Path, default=Path("graven-results") / "reproduce")
+    parser.add_argument("--jobs", type=int, default=host_cores(), help="simulations at a time")
+    given = parser.parse_args(arguments)
+    quick, store = not given.full, Store(given.out / "store")
+    claims = unmet(quick, store, given.jobs)
+    alternatives = [
+        item for paper, claim in claims for item in alternatives_of(claim, paper, quick=quick)
+    ]
+    _run(by_digest(jobs_of(alternatives)), store, given.jobs)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(explain(claims, store, quick=quick))
+    output.write(RESULTS, text.getvalue().encode())
+    print(f"{len(claims)} claims: {RESULTS.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
