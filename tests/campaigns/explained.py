@@ -1,12 +1,14 @@
-"""What moves the papers' claims that are not met by default.
+"""What comes of the papers' measured claims, and what moves each.
 
     python -m tests.campaigns.explained [--full] [--out FOLDER] [--jobs N]
+    python -m tests.campaigns.explained --table
 
-Every measured claim that is not within 25 % by default is tried under each reading of its paper's
-text, under the combination that its authors had, and with each other value of the keys that no
-sentence decides, one at a time: what `graven explain` does for one claim. Results of simulations
-are kept in FOLDER, with those of `graven reproduce`, and what is there does not run again.
-`explained.csv` has a line for each claim and alternative, what moves a claim most first.
+Every measured claim is tried by default, under each reading of its paper's text, under the
+combination that its authors had, and with each other value of the keys that no sentence decides,
+one at a time: what `graven explain` does for one claim. Results of simulations are kept in FOLDER,
+with those of `graven reproduce`, and what is there does not run again. `explained.csv` has a line
+for each claim and alternative, what moves a claim most first; `docs/claims.md` has the tables that
+`--table` prints.
 """
 
 from __future__ import annotations
@@ -22,15 +24,12 @@ from graven import output
 from graven.campaign import CrashJob
 from graven.cli.terminal import person_console
 from graven.experiment import Job, host_cores
-from graven.papers.counts import MEASURED
 from graven.papers.data import Claim, Paper
 from graven.papers.files import papers
-from graven.papers.plan import DEFAULT, Wanted, jobs_of
-from graven.papers.reproduction import by_digest, collect, needed, run
-from graven.papers.rules import AGREES
+from graven.papers.plan import AUTHORS, DEFAULT, jobs_of
+from graven.papers.reproduction import by_digest, run
 from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
 from graven.papers.store import Store
-from graven.papers.verdicts import verdicts
 from graven.progress import Display
 
 RESULTS = Path(__file__).parent / "explained.csv"
@@ -39,6 +38,7 @@ COLUMNS = (
     "claim",
     "where",
     "paper",
+    "range",
     "verdict",
     "alternative",
     "kind",
@@ -53,15 +53,10 @@ COLUMNS = (
 Row = dict[str, str]
 
 
-def unmet(quick: bool, store: Store, workers: int) -> list[tuple[Paper, Claim]]:
-    """The measured claims that are not within 25 % by default."""
-    wanted = [Wanted(paper, quick) for paper in papers().values()]
-    _run(needed(wanted), store, workers)
+def measured() -> list[tuple[Paper, Claim]]:
+    """The claims that simulations answer."""
     return [
-        (item.paper, verdict.claim)
-        for item in wanted
-        for verdict in verdicts(collect(item, store))
-        if verdict.kind == MEASURED and verdict.default.verdict not in AGREES
+        (paper, claim) for paper in papers().values() for claim in paper.claims if claim.measures
     ]
 
 
@@ -79,6 +74,7 @@ def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
         "claim": verdict.claim.id,
         "where": verdict.claim.where,
         "paper": verdict.paper,
+        "range": verdict.interval,
         "verdict": verdict.text,
         "sizes": "quick" if quick else "full",
     }
@@ -112,15 +108,63 @@ def explain(claims: Sequence[tuple[Paper, Claim]], store: Store, *, quick: bool)
     ]
 
 
+def tables(lines: Sequence[Row]) -> str:
+    """The tables of `docs/claims.md`, one for each paper."""
+    found: dict[str, list[Row]] = {}
+    for line in lines:
+        found.setdefault(line["claim"], []).append(line)
+    parts = []
+    for paper in papers().values():
+        parts.append(f"## {paper.title}\n")
+        parts.append(
+            "| claim | printed | by default | as its authors had it | over all readings | verdict "
+            "| moves it most |"
+        )
+        parts.append("|---|---|---|---|---|---|---|")
+        parts += [_line(found[claim.id]) for claim in paper.claims if claim.id in found]
+        parts.append("")
+    return "\n".join(parts)
+
+
+SHOWN = 30
+"""What came out is shown up to so many characters; of orders and trends, whether they hold."""
+
+
+def _line(lines: Sequence[Row]) -> str:
+    default, *moves = lines
+    authors = next((move for move in moves if move["alternative"] == AUTHORS), None)
+    most = next((move for move in moves if move["moves it by"]), None)
+    moved = "" if most is None else f"{most['alternative']} (× {float(most['moves it by']):.2f})"
+    cells = (
+        f"`{default['claim']}`",
+        default["paper"],
+        _shown(default),
+        "" if authors is None else _shown(authors),
+        default["range"],
+        default["verdict"],
+        moved,
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _shown(line: Row) -> str:
+    return line["ours"] if 0 < len(line["ours"]) <= SHOWN else line["outcome"]
+
+
 def main(arguments: list[str]) -> int:
     """Simulates what is not stored, and writes the file; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.explained")
     parser.add_argument("--full", action="store_true", help="the papers' sizes, three seeds")
     parser.add_argument("--out", type=Path, default=Path("graven-results") / "reproduce")
     parser.add_argument("--jobs", type=int, default=host_cores(), help="simulations at a time")
+    parser.add_argument("--table", action="store_true", help="print what explained.csv has")
     given = parser.parse_args(arguments)
+    if given.table:
+        with RESULTS.open(newline="") as file:
+            print(tables(list(csv.DictReader(file))), end="")
+        return 0
     quick, store = not given.full, Store(given.out / "store")
-    claims = unmet(quick, store, given.jobs)
+    claims = measured()
     alternatives = [
         item for paper, claim in claims for item in alternatives_of(claim, paper, quick=quick)
     ]

@@ -62,7 +62,8 @@ def main(arguments: list[str]) -> int:
 def _kill(design: str, mutant: str, seeds: int, build: str) -> Row:
     report = adversary(design, seeds=seeds, mutant=mutant)
     violation = report.violations[0] if report.violations else None
-    last = report.schedules if violation is None else violation.seed - report.first_seed + 1
+    seed = None if violation is None else violation.seed
+    last = report.schedules if seed is None else seed - report.first_seed + 1
     values = (
         design,
         mutant,
