@@ -470,6 +470,7 @@ def test_an_open_key_may_move_a_claim_but_not_its_verdict(tmp_path):
     found = explained(tmp_path, {"default": 0.5, "pm.buffer_ns = 20.0": 2.0})
     assert next(m for m in found.moves if m.kind == plan.OPEN).found.verdict == rules.MET_10
     assert found.verdict.verdict == rules.CONTRADICTED
+    assert found.verdict.range == (0.5, 0.5), "nor its interval"
 
 
 def test_a_claim_needs_few_of_an_experiments_simulations():

@@ -7,8 +7,8 @@ Every measured claim is tried by default, under each reading of its paper's text
 combination that its authors had, and with each other value of the keys that no sentence decides,
 one at a time: what `graven explain` does for one claim. Results of simulations are kept in FOLDER,
 with those of `graven reproduce`, and what is there does not run again. `explained.csv` has a line
-for each claim and alternative, what moves a claim most first; `docs/claims.md` has the tables that
-`--table` prints.
+for each claim and alternative, what moves a claim most first (what a reading is and sets is in
+`papers/*/experiments.toml`); `docs/claims.md` has the tables that `--table` prints.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ COLUMNS = (
     "verdict",
     "alternative",
     "kind",
-    "sets",
     "outcome",
     "ours",
+    "rests on",
     "moves it by",
     "sizes",
-    "grounds",
 )
 
 Row = dict[str, str]
@@ -83,16 +82,16 @@ def rows(found: Sensitivity, *, quick: bool) -> list[Row]:
         "kind": DEFAULT,
         "outcome": verdict.default.verdict,
         "ours": verdict.default.ours,
+        "rests on": " ".join(verdict.default.rests_on),
     }
     moved = [
         {
             "alternative": move.name,
             "kind": move.kind,
-            "sets": move.changes,
             "outcome": move.found.verdict,
             "ours": move.found.ours,
+            "rests on": " ".join(move.found.rests_on),
             "moves it by": "" if move.factor is None else f"{move.factor:.3f}",
-            "grounds": move.sentence,
         }
         for move in found.moves
     ]
@@ -148,7 +147,10 @@ def _line(lines: Sequence[Row]) -> str:
 
 
 def _shown(line: Row) -> str:
-    return line["ours"] if 0 < len(line["ours"]) <= SHOWN else line["outcome"]
+    if not 0 < len(line["ours"]) <= SHOWN:
+        return line["outcome"]
+    rests = ", ".join(line["rests on"].split())
+    return f"{line['ours']} (rests on {rests})" if rests else line["ours"]
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ from graven.papers.rules import (
     DEPENDS,
     DIRECTION,
     DIRECTION_DEPENDS,
-    OUTCOMES,
+    UNDECIDED,
     VERDICTS,
 )
 from graven.papers.verdicts import Verdict
@@ -101,37 +101,32 @@ def _print_classes(papers: Mapping[str, Sequence[Verdict]]) -> None:
 def _print_three(papers: Mapping[str, Sequence[Verdict]]) -> None:
     every = {name: three_counts(of_paper) for name, of_paper in papers.items()}
     counted = {name: counts for name, counts in every.items() if any(c.outcomes for c in counts)}
-    there = [
-        outcome
-        for outcome in OUTCOMES
-        if any(outcome in count.outcomes for counts in counted.values() for count in counts)
-    ]
-    if not there:
+    if not counted:
         return
     console = results_console()
     table = plain_table()
-    table.add_column("measured figures")
+    table.add_column("measured", no_wrap=True)
     table.add_column("under", no_wrap=True)
-    for outcome in there:
-        table.add_column(outcome, justify="right")
     for column in (
-        "not tried",
         "within 25 %",
+        "on one*",
         "right in direction",
-        "within 25 %, on one workload",
+        "contradicted",
+        "undecided",
+        "not tried",
     ):
         table.add_column(column, justify="right")
     for name, counts in counted.items():
         for count in counts:
-            cells = [str(count.outcomes.get(outcome, "")) for outcome in there]
             table.add_row(
                 name,
                 count.name,
-                *cells,
-                str(count.untried or ""),
                 share(count.within, count.judged),
-                share(count.directed, count.judged),
                 str(count.rest_on_one or ""),
+                share(count.directed, count.judged),
+                *(str(count.outcomes.get(outcome, "")) for outcome in (CONTRADICTED, UNDECIDED)),
+                str(count.untried or ""),
             )
             name = ""
     console.print(table)
+    console.print("* of those within 25 %, how many rest on one workload", markup=False)

@@ -250,16 +250,15 @@ def _measured(claim: Claim, answer: Measured, found: Reproduction) -> Verdict:
     results = {name: found.results[name] for m in claim.measures for name in m.studies}
     bear = bearing(claim.measures, results)
     tried = {name for item in results.values() for name in item.tried}
-    outcomes = {
-        name: outcome(answer, View(results, name))
-        for name in (DEFAULT, *(name for name in bear if name in tried))
-    }
     known = found.wanted.paper.readings
+    # Values of open keys, for which no sentence speaks, may have been tried as well.
+    may_decide = [name for name in bear if name in tried and (name in known or name == AUTHORS)]
+    outcomes = {name: outcome(answer, View(results, name)) for name in (DEFAULT, *may_decide)}
     readings = tuple(name for name in bear if name in known)
     judged = {
         name: item.verdict
         for name, item in outcomes.items()
-        if name != DEFAULT and item.verdict != NOT_RUN and (name in known or name == AUTHORS)
+        if name != DEFAULT and item.verdict != NOT_RUN
     }
     untried = sum(name not in judged for name in readings)
     verdict, decides = combined(outcomes[DEFAULT].verdict, judged, untried)
