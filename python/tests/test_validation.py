@@ -13,7 +13,7 @@ from conftest import ENVIRONMENT
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.validation import champsim, comparison, lru, nvmain, programs  # noqa: E402
+from tests.validation import champsim, comparison, dramsim, lru, nvmain, programs  # noqa: E402
 from tests.validation.comparison import Outcome, Peer, Run  # noqa: E402
 from tests.validation.traces import BANKS, TRACES  # noqa: E402
 
@@ -89,6 +89,35 @@ def test_outputs_are_stored_as_they_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison, "PEERS", tmp_path)
     comparison.store(outcomes)
     assert comparison.measured() == outcomes
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("real_engine")
+def test_banks_agree_with_dramsim3():
+    assert set(dramsim.measured()) == set(dramsim.runs())
+    ratios = check("--peer", "dramsim3")
+    assert {each["run"] for each in ratios} == {str(run) for run in dramsim.runs()}
+    assert not [each for each in ratios if not each["holds"]]
+    # Each accepted difference is needed.
+    apart = [each for each in ratios if abs(each["ratio"] - 1) > comparison.TOLERANCE]
+    reasons = {each.reason for each in dramsim.Peer.read().differences}
+    assert reasons <= {each["reason"] for each in apart}
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("real_engine")
+@pytest.mark.parametrize(
+    ("setting", "trace"),
+    [
+        ("pm.read_ns=40", "bank-reads"),
+        ("pm.precharge_ns=10", "bank-writes"),
+        ("pm.burst_ns=5", "sequential-reads"),
+        ("pm.row_writes=write-back", "row-writes"),
+    ],
+)
+def test_the_bands_of_dramsim3_notice_another_device(setting, trace):
+    ratios = check("--peer", "dramsim3", "--only", f"alike/{trace}", "--set", setting)
+    assert "cycles" in [each["quantity"] for each in ratios if not each["holds"]]
 
 
 def test_every_program_was_measured():

@@ -6,14 +6,25 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from . import champsim, comparison, nvmain, tables
+from . import champsim, comparison, dramsim, nvmain, tables
 from .ratio import Ratio
 from .traces import TRACES, write_nvmain
+
+COMPARE: Mapping[str, Callable[..., Iterable[Ratio[Any]]]] = {
+    "nvmain": comparison.compare,
+    "dramsim3": dramsim.compare,
+    "champsim": champsim.compare,
+}
+TABLES: Mapping[str, Callable[[Sequence[Ratio[Any]]], str]] = {
+    "nvmain": tables.markdown,
+    "dramsim3": tables.dramsim_markdown,
+    "champsim": tables.champsim_markdown,
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,9 +51,9 @@ def _parser() -> argparse.ArgumentParser:
             "--only",
             default="*",
             metavar="PATTERN",
-            help="MACHINE/SCHEDULER/TRACE, or CORE/PROGRAM for champsim (a glob)",
+            help="MACHINE/SCHEDULER/TRACE; dramsim3: MACHINE/TRACE; champsim: CORE/PROGRAM; a glob",
         )
-        one.add_argument("--peer", choices=["nvmain", "champsim"], default="nvmain")
+        one.add_argument("--peer", choices=["nvmain", "dramsim3", "champsim"], default="nvmain")
         if name == "check":
             one.add_argument("--json", action="store_true", help="as a document")
             what = "a parameter of Graven beside those that the comparison sets"
@@ -55,8 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(given: argparse.Namespace) -> int:
     settings = dict(each.split("=", 1) for each in given.set)
-    compare = champsim.compare if given.peer == "champsim" else comparison.compare
-    ratios: list[Ratio[Any]] = list(compare(given.only, settings))
+    ratios: list[Ratio[Any]] = list(COMPARE[given.peer](given.only, settings))
     outside = [each for each in ratios if not each.holds]
     if given.json:
         print(json.dumps([_document(each) for each in ratios]))
@@ -82,25 +92,21 @@ def _document(ratio: Ratio[Any]) -> dict[str, object]:
 
 
 def _table(given: argparse.Namespace) -> int:
-    if given.peer == "champsim":
-        print(tables.champsim_markdown(list(champsim.compare(given.only))))
-    else:
-        print(tables.markdown(list(comparison.compare(given.only))))
+    print(TABLES[given.peer](list(COMPARE[given.peer](given.only))))
     return 0
 
 
 def _measure(given: argparse.Namespace) -> int:
-    return _measure_champsim(given) if given.peer == "champsim" else _measure_nvmain(given)
-
-
-def _measure_champsim(given: argparse.Namespace) -> int:
-    found = champsim.measured() if given.only != "*" else {}
+    if given.peer == "nvmain":
+        return _measure_nvmain(given)
+    peer: Any = champsim if given.peer == "champsim" else dramsim
+    found = peer.measured() if given.only != "*" else {}
     with tempfile.TemporaryDirectory() as folder:
-        for run in champsim.runs():
+        for run in peer.runs():
             if fnmatchcase(str(run), given.only):
-                found[run] = champsim.measure(given.program, run, Path(folder))
+                found[run] = peer.measure(given.program, run, Path(folder))
                 print(f"{run!s:34} {found[run].cycles}", file=sys.stderr)
-    champsim.store(found)
+    peer.store(found)
     return 0
 
 

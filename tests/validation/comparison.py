@@ -116,10 +116,11 @@ def simulate(
     if not trace.exists():
         write_nvmain(draw(run.trace), trace)
     settings = {**peer.graven_settings(run), **(changed or {})}
-    return _of_graven(graven.memory(trace, machine="silo", settings=settings).stats)
+    return of_graven(graven.memory(trace, machine="silo", settings=settings).stats)
 
 
-def _of_graven(stats: Mapping[str, Any]) -> Outcome:
+def of_graven(stats: Mapping[str, Any]) -> Outcome:
+    """What Graven found, of the statistics of a request trace."""
     reads = stats["reads"] > 0
     return Outcome(
         cycles=stats["cycles"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from . import champsim
+from . import champsim, dramsim
 from .comparison import Run
 from .ratio import Ratio
 
@@ -47,6 +47,15 @@ def markdown(ratios: Sequence[Ratio[Run]]) -> str:
         rows = groups.setdefault(f"{each.run.machine}, {each.run.scheduler}", {})
         rows.setdefault(each.run.trace, {})[each.quantity] = each
     return "\n\n".join(_table(name, HEADINGS, rows) for name, rows in groups.items())
+
+
+def dramsim_markdown(ratios: Sequence[Ratio[dramsim.Run]]) -> str:
+    """One table for each machine: the peer's value, and Graven's over it."""
+    machines: dict[str, Rows] = {}
+    for each in ratios:
+        rows = machines.setdefault(each.run.machine, {})
+        rows.setdefault(each.run.trace, {})[each.quantity] = each
+    return "\n\n".join(_table(name, HEADINGS, rows) for name, rows in machines.items())
 
 
 def _table(name: str, headings: Mapping[str, str], rows: Rows) -> str:

@@ -1,0 +1,195 @@
+"""DRAMsim3: its configuration in Graven's terms, how its output is read, and the comparison.
+
+Nothing here builds or contains DRAMsim3. `measure` runs a program that the user has built with
+`CMD_TRACE`, and reads two things that it writes by itself: the commands that it issued, with their
+cycles, and its statistics, which have every latency of a read.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import graven
+
+from .comparison import BURST, FEW_HITS, TOLERANCE, draw, of_graven
+from .outcome import Outcome
+from .ratio import Difference, Ratio, band, differences
+from .traces import TRACES, Request
+
+PEERS = Path(__file__).with_name("peers")
+QUANTITIES = ("cycles", "read_mean", "read_p99", "row_hits")
+BURST_CYCLES = 4
+"""Of a line: BL / 2."""
+CYCLES = 2_000_000
+"""For so many DRAMsim3 runs, more than any trace takes."""
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """What is run on both sides."""
+
+    machine: str
+    trace: str
+
+    def __str__(self) -> str:
+        return f"{self.machine}/{self.trace}"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The contents of `dramsim3.toml`."""
+
+    configuration: Mapping[str, Mapping[str, object]]
+    machines: Mapping[str, Mapping[str, float]]
+    graven: Mapping[str, object]
+    differences: tuple[Difference, ...]
+
+    @classmethod
+    def read(cls) -> Peer:
+        """The committed one."""
+        found = tomllib.loads((PEERS / "dramsim3.toml").read_text(encoding="utf-8"))
+        return cls(found["configuration"], found["machines"], found["graven"], differences(found))
+
+    def text(self, machine: str) -> str:
+        """A configuration file of DRAMsim3."""
+        sections = {**self.configuration, "timing": self.machines[machine]}
+        return "\n".join(
+            "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in section.items()), ""])
+            for name, section in sections.items()
+        )
+
+    def graven_settings(self, machine: str) -> dict[str, object]:
+        """Graven's, on the machine `silo`.
+
+        - A read of a closed row takes tRCD + CL, of an open one CL; both are followed by the burst.
+        - A row is closed in tRP; after a write it stays open for CWL, the burst and tWR.
+        """
+        time = self.machines[machine]
+        return {
+            **self.graven,
+            "pm.read_ns": time["tRCD"] + time["CL"],
+            "pm.row_hit_ns": time["CL"],
+            "pm.column_ns": BURST_CYCLES,
+            "pm.precharge_ns": time["tRP"],
+            "pm.write_ns": time["CWL"] + BURST_CYCLES + time["tWR"],
+            "pm.burst_ns": BURST_CYCLES,
+        }
+
+
+def runs() -> Iterator[Run]:
+    """All runs, in the order of the tables."""
+    for machine in Peer.read().machines:
+        for trace in TRACES:
+            yield Run(machine, trace.name)
+
+
+def write(requests: list[Request], path: Path) -> None:
+    """Writes DRAMsim3's format: `ADDRESS READ|WRITE CYCLE`."""
+    lines = (
+        f"0x{each.address:X} {'WRITE' if each.write else 'READ'} {each.cycle}\n"
+        for each in requests
+    )
+    path.write_text("".join(lines), encoding="ascii")
+
+
+def measure(program: Path, run: Run, folder: Path) -> Outcome:
+    """Runs DRAMsim3 on a trace.
+
+    Raises:
+        RuntimeError: it did not serve every read.
+    """
+    peer, requests = Peer.read(), draw(run.trace)
+    trace, config = folder / "t.trc", folder / "t.ini"
+    write(requests, trace)
+    # At the end of a file DRAMsim3 offers its last request again: one that is never due.
+    with trace.open("a", encoding="ascii") as file:
+        file.write(f"0x0 READ {2 * CYCLES}\n")
+    config.write_text(peer.text(run.machine), encoding="ascii")
+    command = [program.resolve(), config, "-c", CYCLES, "-t", trace, "-o", folder]
+    subprocess.run([str(each) for each in command], check=True, stdout=subprocess.DEVNULL)
+    found = json.loads((folder / "dramsim3.json").read_text(encoding="utf-8"))["0"]
+    commands = (folder / "dramsim3ch_0cmd.trace").read_text(encoding="ascii").splitlines()
+    return _read(peer.machines[run.machine], requests, found, commands)
+
+
+def _read(
+    time: Mapping[str, float],
+    requests: list[Request],
+    stats: Mapping[str, Any],
+    commands: list[str],
+) -> Outcome:
+    data = {"read": int(time["CL"]) + BURST_CYCLES, "write": int(time["CWL"]) + BURST_CYCLES}
+    issued = [line.split()[:2] for line in commands]
+    end = max(int(cycle) + data[kind] for cycle, kind in issued if kind in data)
+    served = {int(latency): count for latency, count in (stats["read_latency"] or {}).items()}
+    reads = sum(served.values())
+    if reads != sum(not each.write for each in requests):
+        raise RuntimeError(f"DRAMsim3 served {reads} reads")
+    mean = p99 = None
+    # Where all come at once, latencies are the length of the queue.
+    if reads and requests[-1].cycle > 0:
+        latencies = sorted(each for each, count in served.items() for _ in range(count))
+        mean, p99 = round(sum(latencies) / reads, 3), latencies[-(-99 * reads // 100) - 1]
+    hits = stats["num_read_row_hits"] + stats["num_write_row_hits"]
+    return Outcome(end, mean, p99, hits, ())
+
+
+def measured() -> dict[Run, Outcome]:
+    """The committed outputs of the peer."""
+    with (PEERS / "dramsim3.csv").open(encoding="utf-8", newline="") as file:
+        return dict(_parse(row) for row in csv.DictReader(file))
+
+
+def _parse(row: Mapping[str, str]) -> tuple[Run, Outcome]:
+    mean = float(row["read_mean"]) if row["read_mean"] else None
+    p99 = int(row["read_p99"]) if row["read_p99"] else None
+    found = Outcome(int(row["cycles"]), mean, p99, int(row["row_hits"]), ())
+    return Run(row["machine"], row["trace"]), found
+
+
+def store(outcomes: Mapping[Run, Outcome]) -> None:
+    """Writes outputs of the peer."""
+    with (PEERS / "dramsim3.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["machine", "trace", *QUANTITIES])
+        for run, found in outcomes.items():
+            values = [getattr(found, quantity) for quantity in QUANTITIES]
+            writer.writerow([run.machine, run.trace, *values])
+
+
+def compare(
+    pattern: str = "*", changed: Mapping[str, object] | None = None
+) -> Iterator[Ratio[Run]]:
+    """Compares Graven, with these settings beside the peer's, on everything that was measured."""
+    peer, known = Peer.read(), measured()
+    with tempfile.TemporaryDirectory() as name:
+        for run in runs():
+            if not fnmatchcase(str(run), pattern):
+                continue
+            trace = Path(name) / f"{run.trace}.trc"
+            write(draw(run.trace), trace)
+            settings = {**peer.graven_settings(run.machine), **(changed or {})}
+            stats = graven.memory(trace, machine="silo", settings=settings).stats
+            yield from _ratios(peer, run, known[run], of_graven(stats))
+
+
+def _ratios(peer: Peer, run: Run, theirs: Outcome, ours: Outcome) -> Iterator[Ratio[Run]]:
+    for quantity in QUANTITIES:
+        one, other = getattr(theirs, quantity), getattr(ours, quantity)
+        if one is None:
+            continue
+        low, high, reason = band(peer.differences, run, quantity, TOLERANCE)
+        few: float | None = BURST if quantity.startswith("read_") else None
+        if quantity == "row_hits" and one < 100 and reason is None:
+            # Of so few the number counts, not the ratio.
+            few, low, high = FEW_HITS, 1.0, 1.0
+        yield Ratio(run, quantity, one, other, few, low, high, reason)
