@@ -164,6 +164,35 @@ fn dram_has_timings_of_its_own_and_does_not_count_as_pm() {
     assert_eq!(b.stats().read_energy.pj(), 0.0);
 }
 
+#[test]
+fn writes_to_an_open_row_of_dram_follow_each_other_and_closing_it_waits_for_their_recovery() {
+    const ACTIVATION: Cycle = 28 - 14;
+    const COLUMN: Cycle = 3;
+    let completion = |writes: u64, at: Cycle, row: u64| {
+        let mut b = bench(&[
+            ("dram.row_hit_ns", "14"),
+            ("dram.read_ns", "28"),
+            ("dram.precharge_ns", "13"),
+            ("dram.write_ns", "40"),
+            ("dram.burst_ns", "3"),
+        ]);
+        let start = b.system.dram_start();
+        for n in 0..writes {
+            b.write(n, full(start.plus(64 * n).line(), 1), n);
+        }
+        b.read(at, start.plus(row * 2 * 16 * 4096).line(), 9);
+        b.run();
+        b.reads()[0].1 - at
+    };
+    // Two writes take the column twice; the read, which comes when they are done, finds the row open.
+    let written = ACTIVATION + 2 * COLUMN;
+    assert_eq!(completion(2, written, 0), 14 + 3);
+    // Another row waits for the recovery of the last of them, and for nothing once that is over.
+    assert_eq!(completion(2, written, 1), 40 + 13 + 28 + 3);
+    assert_eq!(completion(1, ACTIVATION + COLUMN + 30, 1), 10 + 13 + 28 + 3);
+    assert_eq!(completion(2, 200, 1), 13 + 28 + 3);
+}
+
 // ---- acceptance of writes, and durability ------------------------------------------------------
 
 #[test]
@@ -293,10 +322,10 @@ fn dram_merges_whatever_adr_says_and_does_not_count_as_pm() {
             b.write(0, full(line, n), 0);
         }
         b.run();
-        // All three become one write, which takes one bank's time.
+        // All three become one write: its row is opened and takes it, a burst of 3.33 ns.
         assert_eq!(b.counters().dram_writes, 3);
         assert_eq!((b.counters().write_queue_merges, b.counters().write_queue_max), (0, 0));
-        assert_eq!(b.system.shared.now, 28 - 14 + 15, "adr = {adr}");
+        assert_eq!(b.system.shared.now, 28 - 14 + 4, "adr = {adr}");
     }
 }
 

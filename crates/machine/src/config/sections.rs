@@ -322,7 +322,7 @@ section! {
         read_ns: f64 = 28.0, 0.1..=1000.0, "ns";
         /// Closing an open row before another can be read.
         precharge_ns: f64 = 14.0, 0.0..=1000.0, "ns";
-        /// Write recovery: the bank is busy for so long after a write.
+        /// Write recovery: for so long after a write its row is not closed.
         write_ns: f64 = 15.0, 0.1..=1000.0, "ns";
         /// Occupancy of the data bus by one 64 B line.
         burst_ns: f64 = 3.33, 0.1..=1000.0, "ns";

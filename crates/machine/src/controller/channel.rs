@@ -447,10 +447,14 @@ impl Channel {
             (begun.row_open_at, begun.done)
         } else {
             let done = self.banks.write_volatile(place, shared.now);
-            (done - self.spec.banks.timing.write, done)
+            (done - self.spec.banks.timing.column, done)
         };
         let wait = self.bus.issue(shared.now, open_at, burst);
-        self.banks.wait(bank, wait);
+        if self.spec.persistent {
+            self.banks.wait(bank, wait);
+        } else {
+            self.banks.wait_to_write_volatile(bank, wait);
+        }
         let done = done + wait;
         shared.events.push(done, Event::WriteDone(self.tag(issued.slot)));
     }

@@ -90,6 +90,11 @@ impl Banks {
         self.banks[bank as usize].free_at += cycles;
     }
 
+    /// A bank that has begun a write of DRAM waits for the bus, its row open.
+    pub fn wait_to_write_volatile(&mut self, bank: u32, cycles: Cycle) {
+        self.banks[bank as usize].write_later(cycles);
+    }
+
     /// Starts a read of a line of PM; returns when the array has delivered it.
     pub fn read(&mut self, place: Place, now: Cycle, media: &mut Media<'_>) -> Cycle {
         let found = self.banks[place.bank as usize].find(place.row);
