@@ -165,6 +165,7 @@ def memory(
     trace: str | PathLike[str],
     *,
     machine: str | PathLike[str] = DEFAULT,
+    dram: bool = False,
     observe: Observer | None = None,
     settings: Mapping[str, object] | None = None,
     **overrides: object,
@@ -174,6 +175,8 @@ def memory(
     Args:
         trace: A file in NVMain's or DRAMsim3's text format.
         machine: Name of a preset, or path of a TOML file.
+        dram: Whether addresses are the DRAM's instead of the PM's; of its requests times alone
+            are counted.
         observe: Called with the progress several times a second.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
@@ -184,7 +187,7 @@ def memory(
     """
     found = Machine.find(machine)
     pairs = [list(pair) for pair in setting_texts(settings, overrides).items()]
-    spec = {"trace": fspath(trace), "machine": found.spec(), "set": pairs}
+    spec = {"trace": fspath(trace), "dram": dram, "machine": found.spec(), "set": pairs}
     replay = _engine.MemoryReplay(json.dumps(spec))
     started = time.monotonic()
     outcome = Pool([(fspath(trace), replay)], workers=1).run(observe)

@@ -109,10 +109,10 @@ def test_banks_agree_with_dramsim3():
 @pytest.mark.parametrize(
     ("setting", "trace"),
     [
-        ("pm.read_ns=40", "bank-reads"),
-        ("pm.precharge_ns=10", "bank-writes"),
-        ("pm.burst_ns=5", "sequential-reads"),
-        ("pm.row_writes=write-back", "row-writes"),
+        ("dram.read_ns=40", "bank-reads"),
+        ("dram.precharge_ns=10", "bank-writes"),
+        ("dram.burst_ns=5", "sequential-reads"),
+        ("dram.write_ns=30", "random-writes"),
     ],
 )
 def test_the_bands_of_dramsim3_notice_another_device(setting, trace):

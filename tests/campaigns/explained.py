@@ -1,6 +1,6 @@
 """What comes of the papers' measured claims, and what moves each.
 
-    python -m tests.campaigns.explained [--full] [--out FOLDER] [--jobs N]
+    python -m tests.campaigns.explained [--only PATTERN] [--full] [--out FOLDER] [--jobs N]
     python -m tests.campaigns.explained --table
 
 Every measured claim is tried by default, under each reading of its paper's text, under the
@@ -18,6 +18,7 @@ import csv
 import io
 import sys
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from graven import output
@@ -52,10 +53,13 @@ COLUMNS = (
 Row = dict[str, str]
 
 
-def measured() -> list[tuple[Paper, Claim]]:
-    """The claims that simulations answer."""
+def measured(pattern: str = "*") -> list[tuple[Paper, Claim]]:
+    """The claims that simulations answer, those whose names match."""
     return [
-        (paper, claim) for paper in papers().values() for claim in paper.claims if claim.measures
+        (paper, claim)
+        for paper in papers().values()
+        for claim in paper.claims
+        if claim.measures and fnmatchcase(claim.id, pattern)
     ]
 
 
@@ -107,6 +111,12 @@ def explain(claims: Sequence[tuple[Paper, Claim]], store: Store, *, quick: bool)
     ]
 
 
+def stored() -> list[Row]:
+    """The lines of the file."""
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def tables(lines: Sequence[Row]) -> str:
     """The tables of `docs/claims.md`, one for each paper."""
     found: dict[str, list[Row]] = {}
@@ -156,25 +166,31 @@ def _shown(line: Row) -> str:
 def main(arguments: list[str]) -> int:
     """Simulates what is not stored, and writes the file; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.explained")
+    what = "claims to measure anew (a glob); lines of others stay"
+    parser.add_argument("--only", default="*", metavar="PATTERN", help=what)
     parser.add_argument("--full", action="store_true", help="the papers' sizes, three seeds")
     parser.add_argument("--out", type=Path, default=Path("graven-results") / "reproduce")
     parser.add_argument("--jobs", type=int, default=host_cores(), help="simulations at a time")
     parser.add_argument("--table", action="store_true", help="print what explained.csv has")
     given = parser.parse_args(arguments)
     if given.table:
-        with RESULTS.open(newline="") as file:
-            print(tables(list(csv.DictReader(file))), end="")
+        print(tables(stored()), end="")
         return 0
     quick, store = not given.full, Store(given.out / "store")
-    claims = measured()
+    claims = measured(given.only)
     alternatives = [
         item for paper, claim in claims for item in alternatives_of(claim, paper, quick=quick)
     ]
     _run(by_digest(jobs_of(alternatives)), store, given.jobs)
+    anew = {claim.id for _, claim in claims}
+    others = [] if given.only == "*" else [line for line in stored() if line["claim"] not in anew]
+    known: dict[str, list[Row]] = {claim.id: [] for _, claim in measured()}
+    for line in [*others, *explain(claims, store, quick=quick)]:
+        known[line["claim"]].append(line)
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(explain(claims, store, quick=quick))
+    writer.writerows(line for lines in known.values() for line in lines)
     output.write(RESULTS, text.getvalue().encode())
     print(f"{len(claims)} claims: {RESULTS.name}")
     return 0

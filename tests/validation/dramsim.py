@@ -20,13 +20,13 @@ from typing import Any
 
 import graven
 
-from .comparison import BURST, FEW_HITS, TOLERANCE, draw, of_graven
+from .comparison import BURST, TOLERANCE, draw, of_graven
 from .outcome import Outcome
 from .ratio import Difference, Ratio, band, differences
 from .traces import TRACES, Request
 
 PEERS = Path(__file__).with_name("peers")
-QUANTITIES = ("cycles", "read_mean", "read_p99", "row_hits")
+QUANTITIES = ("cycles", "read_mean", "read_p99")
 BURST_CYCLES = 4
 """Of a line: BL / 2."""
 CYCLES = 2_000_000
@@ -71,17 +71,16 @@ class Peer:
         """Graven's, on the machine `silo`.
 
         - A read of a closed row takes tRCD + CL, of an open one CL; both are followed by the burst.
-        - A row is closed in tRP; after a write it stays open for CWL, the burst and tWR.
+        - A row is closed in tRP; after the burst of a write it stays open for CWL and tWR.
         """
         time = self.machines[machine]
         return {
             **self.graven,
-            "pm.read_ns": time["tRCD"] + time["CL"],
-            "pm.row_hit_ns": time["CL"],
-            "pm.column_ns": BURST_CYCLES,
-            "pm.precharge_ns": time["tRP"],
-            "pm.write_ns": time["CWL"] + BURST_CYCLES + time["tWR"],
-            "pm.burst_ns": BURST_CYCLES,
+            "dram.read_ns": time["tRCD"] + time["CL"],
+            "dram.row_hit_ns": time["CL"],
+            "dram.precharge_ns": time["tRP"],
+            "dram.write_ns": time["CWL"] + time["tWR"],
+            "dram.burst_ns": BURST_CYCLES,
         }
 
 
@@ -139,8 +138,7 @@ def _read(
     if reads and requests[-1].cycle > 0:
         latencies = sorted(each for each, count in served.items() for _ in range(count))
         mean, p99 = round(sum(latencies) / reads, 3), latencies[-(-99 * reads // 100) - 1]
-    hits = stats["num_read_row_hits"] + stats["num_write_row_hits"]
-    return Outcome(end, mean, p99, hits, ())
+    return Outcome(end, mean, p99, None, ())
 
 
 def measured() -> dict[Run, Outcome]:
@@ -152,8 +150,7 @@ def measured() -> dict[Run, Outcome]:
 def _parse(row: Mapping[str, str]) -> tuple[Run, Outcome]:
     mean = float(row["read_mean"]) if row["read_mean"] else None
     p99 = int(row["read_p99"]) if row["read_p99"] else None
-    found = Outcome(int(row["cycles"]), mean, p99, int(row["row_hits"]), ())
-    return Run(row["machine"], row["trace"]), found
+    return Run(row["machine"], row["trace"]), Outcome(int(row["cycles"]), mean, p99, None, ())
 
 
 def store(outcomes: Mapping[Run, Outcome]) -> None:
@@ -178,7 +175,7 @@ def compare(
             trace = Path(name) / f"{run.trace}.trc"
             write(draw(run.trace), trace)
             settings = {**peer.graven_settings(run.machine), **(changed or {})}
-            stats = graven.memory(trace, machine="silo", settings=settings).stats
+            stats = graven.memory(trace, machine="silo", dram=True, settings=settings).stats
             yield from _ratios(peer, run, known[run], of_graven(stats))
 
 
@@ -189,7 +186,4 @@ def _ratios(peer: Peer, run: Run, theirs: Outcome, ours: Outcome) -> Iterator[Ra
             continue
         low, high, reason = band(peer.differences, run, quantity, TOLERANCE)
         few: float | None = BURST if quantity.startswith("read_") else None
-        if quantity == "row_hits" and one < 100 and reason is None:
-            # Of so few the number counts, not the ratio.
-            few, low, high = FEW_HITS, 1.0, 1.0
         yield Ratio(run, quantity, one, other, few, low, high, reason)

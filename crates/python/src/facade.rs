@@ -56,6 +56,9 @@ struct CostSpec {
 #[serde(deny_unknown_fields)]
 struct ReplaySpec {
     trace: String,
+    /// Whether its addresses are the DRAM's.
+    #[serde(default)]
+    dram: bool,
     machine: MachineSpec,
     set: Vec<(String, String)>,
 }
@@ -140,6 +143,7 @@ impl Task for SimulationTask {
 struct ReplayTask {
     config: Config,
     trace: String,
+    dram: bool,
     file: File,
 }
 
@@ -153,12 +157,13 @@ pub fn memory_replay(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     validate(&config)?;
     let file =
         File::open(&given.trace).map_err(|e| Failure::Trace(format!("{}: {e}", given.trace)))?;
-    Ok(Box::new(ReplayTask { config, trace: given.trace, file }))
+    Ok(Box::new(ReplayTask { config, trace: given.trace, dram: given.dram, file }))
 }
 
 impl Task for ReplayTask {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
-        let replay = Replay::new(&self.config);
+        let of = if self.dram { Replay::of_dram } else { Replay::new };
+        let replay = of(&self.config);
         // How many requests there are is known only at the end.
         watch.follow(replay.control(), 0)?;
         let mut reader = Reader::new(BufReader::with_capacity(1 << 20, self.file));

@@ -27,6 +27,7 @@ TRACE is text, in one of two formats:
 Examples:
   graven memory requests.nvt
   graven memory requests.nvt --machine lalea --set pm.write_ns=500
+  graven memory requests.trc --dram --set dram.read_ns=30
   graven run --design silo --workload hash --request-trace r.nvt && graven memory r.nvt
 """
 
@@ -36,6 +37,11 @@ Examples:
 @options.machine
 @options.settings
 @click.option(
+    "--dram",
+    is_flag=True,
+    help="Addresses are the DRAM's instead of the PM's; of its requests times alone are counted.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["table", "json", "csv"]),
@@ -43,13 +49,13 @@ Examples:
     show_default=True,
     help="What goes to standard output.",
 )
-def memory(trace: Path, machine: str, settings: dict[str, str], form: str) -> int:
+def memory(trace: Path, machine: str, settings: dict[str, str], dram: bool, form: str) -> int:
     """Checks everything, replays, prints."""
     if trace.is_dir() or not trace.exists():
         what = "is a folder" if trace.is_dir() else "there is no such file"
         raise click.UsageError(f"TRACE: {trace}: {what}")
     with Display(person_console(), noun="replays") as display:
-        record = api.memory(trace, machine=machine, settings=settings, observe=display)
+        record = api.memory(trace, machine=machine, dram=dram, settings=settings, observe=display)
     if form == "json":
         sys.stdout.write(json_text(record.to_dict()))
     elif form == "csv":

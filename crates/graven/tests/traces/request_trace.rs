@@ -254,6 +254,28 @@ fn writes_without_data_change_half_the_bits_and_always_the_same_ones() {
 }
 
 #[test]
+fn a_trace_may_be_of_the_dram_and_has_its_times() {
+    let settings = [
+        ("core.frequency_mhz", "1000"),
+        ("dram.row_hit_ns", "14"),
+        ("dram.read_ns", "28"),
+        ("dram.burst_ns", "3"),
+        ("dram.capacity_bytes", "1 MB"),
+    ];
+    let config = quiet(&settings);
+    let of_dram = |text: &str| Replay::of_dram(&config).run(&mut Reader::new(text.as_bytes()));
+    let record = of_dram("0x0 READ 0\n0x40 READ 100\n0x80 WRITE 200\n").unwrap();
+    let (c, latency) = (&record.stats.counters, &record.stats.read_latency);
+    assert_eq!((c.dram_reads, c.dram_writes, c.controller_read_requests), (2, 1, 0));
+    assert_eq!((latency.count(), latency.max()), (2, 28 + 3));
+    assert_eq!((c.reads_served, c.read_latency_cycles_sum), (2, 28 + 3 + 14 + 3));
+    let error = of_dram("0x100000 READ 0\n").unwrap_err().to_string();
+    let expected = "line 1: address 0x100000 lies beyond the DRAM, whose addresses end at 0x100000; a larger \
+        dram.capacity_bytes would do";
+    assert_eq!(error, expected);
+}
+
+#[test]
 fn a_replay_can_be_cancelled() {
     let replay = Replay::new(&quiet(&[]));
     replay.control().cancel();

@@ -22,7 +22,8 @@ pub enum TraceError {
     },
     /// An address that the machine does not have.
     #[error(
-        "line {line}: address {addr:#x} lies beyond the PM, whose addresses end at {end:#x}; a larger pm.capacity_bytes would do"
+        "line {line}: address {addr:#x} lies beyond the {memory}, whose addresses end at {end:#x}; a larger {}.capacity_bytes would do",
+        memory.to_lowercase()
     )]
     BeyondMemory {
         /// Number of the line, from 1.
@@ -31,6 +32,8 @@ pub enum TraceError {
         addr: u64,
         /// The first address that does not exist.
         end: u64,
+        /// PM, or DRAM.
+        memory: &'static str,
     },
     /// The text cannot be read.
     #[error("line {line}: {message}")]

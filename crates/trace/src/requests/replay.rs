@@ -12,6 +12,9 @@
 //! not. Where it has none, cells start as zero. Where it has no data at all (DRAMsim3), each write
 //! carries pseudo-random words, a function of its address and its number in the trace alone: half the bits
 //! change, as with data that resemble nothing. The data of reads are not used.
+//!
+//! **DRAM.** Addresses are of the PM, or of the DRAM, from its first byte on ([`Replay::of_dram`]). Of requests to DRAM only
+//! times are known: the latencies of reads, and how late requests arrive.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -21,11 +24,12 @@ use serde_json::json;
 use super::{Content, Reader, Request, TraceError};
 use graven_base::config::Config;
 use graven_base::control::Control;
-use graven_base::memory::{LineAddr, LineData};
+use graven_base::memory::{Addr, LineAddr, LineData};
 use graven_base::stats::{CounterSet, Declaration, Kind, Latency, Value};
 use graven_base::time::Cycle;
-use graven_machine::config::{CoreConfig, PmConfig};
+use graven_machine::config::{CoreConfig, DramConfig, PmConfig};
 use graven_machine::controller::MemorySystem;
+use graven_machine::controller::shared::Notice;
 use graven_machine::request::{ReadPurpose, Write, WriteClass};
 use graven_machine::sim::value_to_json;
 use graven_machine::stats::Stats;
@@ -37,8 +41,10 @@ const REQUESTS_PER_LOOK: u64 = 4096;
 pub struct Replay {
     config: Config,
     memory: MemorySystem,
-    /// First address that is not PM.
-    end: u64,
+    /// Where the addresses of the trace begin: that of the PM, or of the DRAM.
+    start: Addr,
+    /// How many bytes it has.
+    bytes: u64,
     written: LineSet,
     control: Arc<Control>,
     reads: u64,
@@ -54,7 +60,8 @@ impl Replay {
     pub fn new(config: &Config) -> Self {
         Self {
             memory: MemorySystem::new(config),
-            end: config.get::<PmConfig>().capacity_bytes.0,
+            start: Addr(0),
+            bytes: config.get::<PmConfig>().capacity_bytes.0,
             config: config.clone(),
             written: LineSet::default(),
             control: Arc::default(),
@@ -65,6 +72,13 @@ impl Replay {
             lateness: Latency::default(),
             acceptance: Latency::default(),
         }
+    }
+
+    /// The same, driven by requests to the DRAM.
+    pub fn of_dram(config: &Config) -> Self {
+        let replay = Self::new(config);
+        let start = replay.memory.dram_start();
+        Self { start, bytes: config.get::<DramConfig>().capacity_bytes.0, ..replay }
     }
 
     /// For watching and cancelling from another thread.
@@ -100,11 +114,14 @@ impl Replay {
 
     /// The next request of a trace, of an address that exists.
     fn take<R: BufRead>(&self, trace: &mut Reader<R>) -> Result<Option<Request>, TraceError> {
-        let Some(request) = trace.next().transpose()? else { return Ok(None) };
+        let Some(mut request) = trace.next().transpose()? else { return Ok(None) };
         let addr = request.line.addr().0;
-        if addr >= self.end {
-            return Err(TraceError::BeyondMemory { line: trace.line(), addr, end: self.end });
+        if addr >= self.bytes {
+            let memory = if self.start == Addr(0) { "PM" } else { "DRAM" };
+            let (line, end) = (trace.line(), self.bytes);
+            return Err(TraceError::BeyondMemory { line, addr, end, memory });
         }
+        request.line = self.start.plus(addr).line();
         if request.write {
             self.memory.shared.media.prefetch(request.line);
         }
@@ -114,9 +131,10 @@ impl Replay {
     /// Offers one request; it and all before it have been taken afterwards.
     ///
     /// # Panics
-    /// If its address lies beyond the PM.
+    /// If its address lies beyond the memory.
     pub fn offer(&mut self, request: &Request) {
-        assert!(request.line.addr().0 < self.end, "the caller checks the address");
+        let end = self.start.0 + self.bytes;
+        assert!(request.line.addr().0 < end, "the caller checks the address");
         let due = request.cycle.max(self.memory.shared.now);
         self.advance(due);
         while !self.has_place(request) {
@@ -133,7 +151,9 @@ impl Replay {
             self.memory.shared.notices.clear();
         } else {
             self.reads += 1;
-            self.memory.read(request.line, ReadPurpose::Trace, 0);
+            let is_pm = self.memory.is_pm(request.line.addr());
+            let purpose = if is_pm { ReadPurpose::Trace } else { ReadPurpose::Design(0) };
+            self.memory.read(request.line, purpose, 0);
         }
     }
 
@@ -187,7 +207,16 @@ impl Replay {
             self.memory.shared.events.pop().expect("a busy memory has something scheduled");
         self.memory.shared.now = at;
         self.memory.handle(event);
-        self.memory.shared.notices.clear();
+        let shared = &mut self.memory.shared;
+        // Of DRAM; those of PM are counted where they are served.
+        for notice in shared.notices.drain(..) {
+            if let Notice::ReadDone(read, _) = notice {
+                let latency = at - read.arrived;
+                shared.stats.counters.reads_served += 1;
+                shared.stats.counters.read_latency_cycles_sum += latency;
+                shared.stats.read_latency.record(latency);
+            }
+        }
     }
 
     /// What a write writes. Sees to the cells, and looks at the old data.
