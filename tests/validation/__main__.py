@@ -1,4 +1,4 @@
-"""`python -m tests.validation check|table|measure|traces`; the README says more."""
+"""`python -m tests.validation check|table|plot|measure|traces`; the README says more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from . import champsim, comparison, dramsim, nvmain, tables
+from . import champsim, comparison, dramsim, nvmain, plots, tables
 from .ratio import Ratio
 from .traces import TRACES, write_nvmain
 
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, command, what in (
         ("check", _check, "run Graven on all traces and compare with the peer's outputs"),
         ("table", _table, "the same, as the tables of docs/validation.md"),
+        ("plot", _plot, "the times of the same, as the drawings of docs/validation.md"),
         ("measure", _measure, "run the peer on all traces and write its outputs anew"),
         ("traces", _traces, "write the traces to a folder"),
     ):
@@ -58,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
             one.add_argument("--json", action="store_true", help="as a document")
             what = "a parameter of Graven beside those that the comparison sets"
             one.add_argument("--set", action="append", default=[], metavar="K=V", help=what)
+        if name == "plot":
+            one.add_argument("file", type=Path, help="a PNG file")
         if name == "measure":
             what = "the peer, built as its README says"
             one.add_argument("--program", type=Path, required=True, metavar="FILE", help=what)
@@ -93,6 +96,11 @@ def _document(ratio: Ratio[Any]) -> dict[str, object]:
 
 def _table(given: argparse.Namespace) -> int:
     print(TABLES[given.peer](list(COMPARE[given.peer](given.only))))
+    return 0
+
+
+def _plot(given: argparse.Namespace) -> int:
+    given.file.write_bytes(plots.png(list(COMPARE[given.peer](given.only))))
     return 0
 
 

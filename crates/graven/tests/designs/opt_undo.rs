@@ -79,7 +79,7 @@ fn every_mutant_is_killed_and_the_design_is_not() {
         ("header-not-forced", 500),
         ("header-overtakes-entries", 500),
         ("joined-word-not-masked", 500),
-        ("evicted-line-not-awaited", 2000),
+        ("evicted-line-not-awaited", 10_000),
         ("log-not-cleared", 500),
     ];
     let roomy = [
