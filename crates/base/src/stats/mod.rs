@@ -31,6 +31,18 @@ pub struct Declaration {
     pub description: &'static str,
 }
 
+impl Declaration {
+    /// In a line.
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        kind: Kind,
+        description: &'static str,
+    ) -> Declaration {
+        Declaration { name, unit, kind, description }
+    }
+}
+
 /// A set of plain counters, as [`counters!`](crate::counters) declares it.
 pub trait CounterSet: Clone + std::fmt::Debug + Default + 'static {
     /// Their declarations, in order.

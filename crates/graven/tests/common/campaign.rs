@@ -82,6 +82,17 @@ impl Campaign {
     }
 }
 
+/// Settings, and one more: `N` in all.
+pub const fn with<const N: usize>(
+    settings: &[(&'static str, &'static str)],
+    one: (&'static str, &'static str),
+) -> [(&'static str, &'static str); N] {
+    assert!(settings.len() + 1 == N);
+    let mut all = [one; N];
+    all.split_at_mut(N - 1).0.copy_from_slice(settings);
+    all
+}
+
 /// Demands that each campaign violates the mutants at its side within so many crash points, and the
 /// design itself never; that all mutants of the design are among them, or each in one of the litmus
 /// programs, of which the same is demanded; and that all of these together, with nothing mutated, reach all its cover_points.

@@ -4,7 +4,7 @@
 //! collection that keeps the wrong version, or takes away what a miss, a running transaction or a recovery
 //! still needs.
 
-use crate::common::campaign::{Campaign, Found};
+use crate::common::campaign::{Campaign, Found, with};
 use crate::common::churn::CHURN;
 use crate::common::find;
 use crate::common::registry;
@@ -346,21 +346,7 @@ const CRAMPED: Campaign = Campaign {
 
 /// The same with words of a line in several slices of the buffer.
 const STRADDLING: Campaign = Campaign {
-    settings: &[
-        ("l1.bytes", "512 B"),
-        ("l2.bytes", "1 KB"),
-        ("llc.bytes", "2 KB"),
-        ("controller.write_queue_entries", "4"),
-        ("pm.buffer_lines", "2"),
-        ("pm.log_region_bytes", "12 KB"),
-        ("hoop.block_bytes", "1 KB"),
-        ("hoop.mapping_table_bytes", "4 KB"),
-        ("hoop.eviction_buffer_bytes", "288 B"),
-        ("hoop.gc_period_us", "1"),
-        ("pm.row_hit_ns", "50"),
-        ("hoop.oop_buffer_bytes", "256 B"),
-        ("hoop.line_in_one_slice", "false"),
-    ],
+    settings: &with::<13>(CRAMPED.settings, ("hoop.line_in_one_slice", "false")),
     ..CRAMPED
 };
 

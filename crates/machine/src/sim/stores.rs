@@ -83,8 +83,11 @@ impl Simulation {
     /// Returns when a line from a cache comes, 0 if there is nothing to wait for, and `None` if it cannot be
     /// asked for without a miss register.
     fn ask_for_line(&mut self, core: u32, line: LineAddr) -> Option<Cycle> {
+        if self.machine.caches.in_l1(core, line) {
+            return Some(0);
+        }
         if self.machine.caches.contains(line) {
-            if self.machine.caches.in_l1(core, line) || self.machine.caches.in_others(core, line) {
+            if self.machine.caches.in_others(core, line) {
                 return Some(0);
             }
             let Access::Hit(latency) = self.access(core, line, false) else {
@@ -92,12 +95,13 @@ impl Simulation {
             };
             return Some(self.machine.now() + latency);
         }
-        if self.must_wait_for_mshr(core, line) {
+        if self.fill_of(line).is_some() {
+            return Some(0);
+        }
+        if self.mshrs_used[core as usize] >= self.mshrs_max {
             return None;
         }
-        if self.fill_of(line).is_none()
-            && let Access::Miss(latency) = self.access(core, line, false)
-        {
+        if let Access::Miss(latency) = self.access(core, line, false) {
             self.start_fill(core, line, None, latency);
         }
         Some(0)

@@ -72,67 +72,58 @@ impl RecoveryConfig {
     }
 }
 
-const fn declared(
-    name: &'static str,
-    unit: &'static str,
-    kind: Kind,
-    description: &'static str,
-) -> Declaration {
-    Declaration { name, unit, kind, description }
-}
-
 /// Statistics of recoveries in simulated time, in a record only if they were asked for (`recovery.points`).
 pub const RECOVERY_DECLARATIONS: &[Declaration] = &[
-    declared(
+    Declaration::new(
         "recovery_failures",
         "power failures",
         Kind::Count,
         "Power failures after which recovery was timed (`recovery.points`).",
     ),
-    declared(
+    Declaration::new(
         "recovery_threads",
         "threads",
         Kind::Count,
         "Threads that recovery ran on, largest over the failures.",
     ),
-    declared(
+    Declaration::new(
         "recovery_ms",
         "ms",
         Kind::Ratio,
         "Simulated time of a recovery on the cold machine, until all that it wrote is durable; mean over the failures.",
     ),
-    declared("recovery_ms_max", "ms", Kind::Ratio, "The same, largest over the failures."),
-    declared(
+    Declaration::new("recovery_ms_max", "ms", Kind::Ratio, "The same, largest over the failures."),
+    Declaration::new(
         "recovery_bytes_read",
         "B",
         Kind::Ratio,
         "64 B for each read of PM that reached a controller during a recovery, mean.",
     ),
-    declared(
+    Declaration::new(
         "recovery_bytes_written",
         "B",
         Kind::Ratio,
         "Bytes of the words of writes to PM that were accepted during a recovery, mean.",
     ),
-    declared(
+    Declaration::new(
         "recovery_instructions",
         "instructions",
         Kind::Ratio,
         "Instructions of a recovery, over all its threads, mean.",
     ),
-    declared(
+    Declaration::new(
         "recovery_records_scanned",
         "records",
         Kind::Ratio,
         "Log entries and records that a recovery examined, mean.",
     ),
-    declared(
+    Declaration::new(
         "recovery_words_redone",
         "words",
         Kind::Ratio,
         "Words that a recovery wrote home because their transactions had committed, mean.",
     ),
-    declared(
+    Declaration::new(
         "recovery_words_undone",
         "words",
         Kind::Ratio,

@@ -297,55 +297,71 @@ pub struct Record {
 
 /// Statistics of a replay beside those of every run ([`COUNTERS`], latencies of reads, energies).
 pub const DECLARATIONS: &[Declaration] = &[
-    declared("requests", "requests", Kind::Count, "Requests of the trace."),
-    declared("reads", "requests", Kind::Count, "Reads of the trace."),
-    declared("writes", "requests", Kind::Count, "Writes of the trace."),
-    declared(
+    Declaration::new("requests", "requests", Kind::Count, "Requests of the trace."),
+    Declaration::new("reads", "requests", Kind::Count, "Reads of the trace."),
+    Declaration::new("writes", "requests", Kind::Count, "Writes of the trace."),
+    Declaration::new(
         "late_requests",
         "requests",
         Kind::Count,
         "Requests that found their queue full and arrived later than the trace says.",
     ),
-    declared(
+    Declaration::new(
         "old_data_mismatches",
         "requests",
         Kind::Count,
         "Writes whose old data are not what the trace had written there before.",
     ),
-    declared(
+    Declaration::new(
         "requests_per_s",
         "requests/s",
         Kind::Ratio,
         "Requests served per second of simulated time.",
     ),
-    declared("lateness_cycles_mean", "cycles", Kind::Ratio, "How late requests arrived, mean."),
-    declared("lateness_cycles_max", "cycles", Kind::Ratio, "How late requests arrived, largest."),
-    declared("read_latency_cycles_p50", "cycles", Kind::Ratio, "PM reads to data, median."),
-    declared("read_latency_cycles_max", "cycles", Kind::Ratio, "PM reads to data, largest."),
-    declared(
+    Declaration::new(
+        "lateness_cycles_mean",
+        "cycles",
+        Kind::Ratio,
+        "How late requests arrived, mean.",
+    ),
+    Declaration::new(
+        "lateness_cycles_max",
+        "cycles",
+        Kind::Ratio,
+        "How late requests arrived, largest.",
+    ),
+    Declaration::new("read_latency_cycles_p50", "cycles", Kind::Ratio, "PM reads to data, median."),
+    Declaration::new(
+        "read_latency_cycles_max",
+        "cycles",
+        Kind::Ratio,
+        "PM reads to data, largest.",
+    ),
+    Declaration::new(
         "write_acceptance_cycles_mean",
         "cycles",
         Kind::Ratio,
         "From a write's cycle in the trace to its acceptance by a write queue, mean.",
     ),
-    declared("write_acceptance_cycles_p50", "cycles", Kind::Ratio, "Write acceptance, median."),
-    declared(
+    Declaration::new(
+        "write_acceptance_cycles_p50",
+        "cycles",
+        Kind::Ratio,
+        "Write acceptance, median.",
+    ),
+    Declaration::new(
         "write_acceptance_cycles_p99",
         "cycles",
         Kind::Ratio,
         "Write acceptance, 99th percentile.",
     ),
-    declared("write_acceptance_cycles_max", "cycles", Kind::Ratio, "Write acceptance, largest."),
+    Declaration::new(
+        "write_acceptance_cycles_max",
+        "cycles",
+        Kind::Ratio,
+        "Write acceptance, largest.",
+    ),
 ];
-
-const fn declared(
-    name: &'static str,
-    unit: &'static str,
-    kind: Kind,
-    description: &'static str,
-) -> Declaration {
-    Declaration { name, unit, kind, description }
-}
 
 /// The counters of [`Counters`](graven_machine::stats::Counters) that a replay moves.
 pub const COUNTERS: &[&str] = &[
