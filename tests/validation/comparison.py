@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import Any
 import graven
 
 from . import nvmain
-from .outcome import Outcome
-from .ratio import Difference, Ratio, band, differences
+from .outcome import Outcome, parse
+from .ratio import Difference, R, Ratio, band, differences
 from .traces import TRACES, Request, write_nvmain
 
 PEERS = Path(__file__).with_name("peers")
@@ -85,16 +85,10 @@ def draw(name: str) -> list[Request]:
 def measured() -> dict[Run, Outcome]:
     """The committed outputs of the peer."""
     with (PEERS / "nvmain.csv").open(encoding="utf-8", newline="") as file:
-        return dict(_parse(row) for row in csv.DictReader(file))
-
-
-def _parse(row: Mapping[str, str]) -> tuple[Run, Outcome]:
-    run = Run(row["machine"], row["scheduler"], row["trace"])
-    mean = float(row["read_mean"]) if row["read_mean"] else None
-    p99 = int(row["read_p99"]) if row["read_p99"] else None
-    hits = int(row["row_hits"]) if row["row_hits"] else None
-    writes = tuple(int(each) for each in row["bank_writes"].split())
-    return run, Outcome(int(row["cycles"]), mean, p99, hits, writes)
+        return {
+            Run(row["machine"], row["scheduler"], row["trace"]): parse(row)
+            for row in csv.DictReader(file)
+        }
 
 
 def store(outcomes: Mapping[Run, Outcome]) -> None:
@@ -131,12 +125,14 @@ def of_graven(stats: Mapping[str, Any]) -> Outcome:
     )
 
 
-def ratios(peer: Peer, run: Run, theirs: Outcome, ours: Outcome) -> Iterator[Ratio[Run]]:
+def ratios(
+    accepted: Sequence[Difference], run: R, theirs: Outcome, ours: Outcome
+) -> Iterator[Ratio[R]]:
     """All quantities that both have."""
     for quantity in QUANTITIES:
         one, other = getattr(theirs, quantity), getattr(ours, quantity)
         if one is not None and other is not None:
-            low, high, reason = band(peer.differences, run, quantity, TOLERANCE)
+            low, high, reason = band(accepted, run, quantity, TOLERANCE)
             few: float | None = BURST if quantity.startswith("read_") else None
             if quantity == "row_hits" and one < 100:
                 # Of so few the number counts, not the ratio.
@@ -153,4 +149,4 @@ def compare(
         for run in peer.runs():
             if fnmatchcase(str(run), pattern):
                 ours = simulate(peer, run, Path(folder), changed)
-                yield from ratios(peer, run, known[run], ours)
+                yield from ratios(peer.differences, run, known[run], ours)

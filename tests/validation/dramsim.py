@@ -20,9 +20,9 @@ from typing import Any
 
 import graven
 
-from .comparison import BURST, TOLERANCE, draw, of_graven
-from .outcome import Outcome
-from .ratio import Difference, Ratio, band, differences
+from .comparison import draw, of_graven, ratios
+from .outcome import Outcome, outcome, parse
+from .ratio import Difference, Ratio, differences
 from .traces import TRACES, Request
 
 PEERS = Path(__file__).with_name("peers")
@@ -133,24 +133,16 @@ def _read(
     reads = sum(served.values())
     if reads != sum(not each.write for each in requests):
         raise RuntimeError(f"DRAMsim3 served {reads} reads")
-    mean = p99 = None
     # Where all come at once, latencies are the length of the queue.
-    if reads and requests[-1].cycle > 0:
-        latencies = sorted(each for each, count in served.items() for _ in range(count))
-        mean, p99 = round(sum(latencies) / reads, 3), latencies[-(-99 * reads // 100) - 1]
-    return Outcome(end, mean, p99, None, ())
+    counted = served if requests[-1].cycle > 0 else {}
+    latencies = [latency for latency, count in counted.items() for _ in range(count)]
+    return outcome(end, latencies, None, ())
 
 
 def measured() -> dict[Run, Outcome]:
     """The committed outputs of the peer."""
     with (PEERS / "dramsim3.csv").open(encoding="utf-8", newline="") as file:
-        return dict(_parse(row) for row in csv.DictReader(file))
-
-
-def _parse(row: Mapping[str, str]) -> tuple[Run, Outcome]:
-    mean = float(row["read_mean"]) if row["read_mean"] else None
-    p99 = int(row["read_p99"]) if row["read_p99"] else None
-    return Run(row["machine"], row["trace"]), Outcome(int(row["cycles"]), mean, p99, None, ())
+        return {Run(row["machine"], row["trace"]): parse(row) for row in csv.DictReader(file)}
 
 
 def store(outcomes: Mapping[Run, Outcome]) -> None:
@@ -176,14 +168,4 @@ def compare(
             write(draw(run.trace), trace)
             settings = {**peer.graven_settings(run.machine), **(changed or {})}
             stats = graven.memory(trace, machine="silo", dram=True, settings=settings).stats
-            yield from _ratios(peer, run, known[run], of_graven(stats))
-
-
-def _ratios(peer: Peer, run: Run, theirs: Outcome, ours: Outcome) -> Iterator[Ratio[Run]]:
-    for quantity in QUANTITIES:
-        one, other = getattr(theirs, quantity), getattr(ours, quantity)
-        if one is None:
-            continue
-        low, high, reason = band(peer.differences, run, quantity, TOLERANCE)
-        few: float | None = BURST if quantity.startswith("read_") else None
-        yield Ratio(run, quantity, one, other, few, low, high, reason)
+            yield from ratios(peer.differences, run, known[run], of_graven(stats))

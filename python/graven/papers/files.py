@@ -166,21 +166,16 @@ def _open_key(key: str, table: Table) -> OpenKey:
     return found
 
 
-def _opened(table: Table, known: Mapping[str, OpenKey]) -> tuple[str, ...] | None:
-    value = table.any("open")
-    if value is None:
-        return None
-    if not isinstance(value, list) or any(key not in known for key in value):
-        raise table.refusal("open", f"a list of keys out of [open]: {', '.join(known)}")
-    return tuple(value)
-
-
-def _tried(table: Table, known: Mapping[str, Reading]) -> tuple[str, ...] | None:
-    value = table.any("readings")
+def _out_of(
+    table: Table, section: str, known: Mapping[str, object], what: str
+) -> tuple[str, ...] | None:
+    """What a table has under the name of a section: some of what that section has."""
+    value = table.any(section)
     if value is None:
         return None
     if not isinstance(value, list) or any(name not in known for name in value):
-        raise table.refusal("readings", f"a list of names out of [readings]: {', '.join(known)}")
+        allowed = f"a list of {what} out of [{section}]: {', '.join(known)}"
+        raise table.refusal(section, allowed)
     return tuple(value)
 
 
@@ -191,7 +186,7 @@ def _study(
     transactions = table.count("transactions")
     if designs is None or workloads is None or transactions is None:
         raise ConfigError(f"{table.where}: designs, workloads and transactions must be there")
-    opened = _opened(table, known)
+    opened = _out_of(table, "open", known, "keys")
     vary = variations(table) or ()
     study = Study(
         id=table.text("id"),
@@ -205,7 +200,7 @@ def _study(
         vary=vary,
         open=tuple(known) if opened is None else opened,
         seeds=table.count("seeds") or SEEDS,
-        readings=_tried(table, readings_known),
+        readings=_out_of(table, "readings", readings_known, "names"),
         parts=parts(table, workloads, vary),
     )
     if study.baseline not in designs:
@@ -228,9 +223,9 @@ def _quick(
         "transactions": table.count("transactions"),
         "settings": settings(table) if table.has("set") else None,
         "vary": variations(table),
-        "open": _opened(table, known),
+        "open": _out_of(table, "open", known, "keys"),
         "seeds": table.count("seeds"),
-        "readings": _tried(table, readings_known),
+        "readings": _out_of(table, "readings", readings_known, "names"),
     }
     table.end()
     for key in ("designs", "workloads", "threads"):
