@@ -704,7 +704,7 @@ class Campaign(_Task):
             "crash_points": points,
             "recoveries": 2 * points,
             "failure_modes": {"plain": points, "torn": points, "in_flight": 0, "recovery": 0,
-                      "structures": 0},
+                      "structures": 0, "lives": 0},
             "violations": violations,
             "covered": {state: points if state == "steal" else 0 for state in states},
             "not_covered": [state for state in states if state != "steal"],

@@ -402,6 +402,11 @@ impl SurvivingImage {
         self.power = writes;
     }
 
+    /// For how many more writes power lasts; `None`: for ever.
+    pub fn power(&self) -> Option<u64> {
+        self.power
+    }
+
     /// Keeps what designs have to say, for [`SurvivingImage::notes`].
     pub fn keep_notes(&mut self) {
         self.notes = Some(Vec::new());

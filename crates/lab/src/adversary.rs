@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use crate::litmus::{Level, Litmus, Placement, Step, Variable, Word};
+use crate::litmus::{Level, Life, Litmus, Placement, Step, Variable, Word};
 use graven_base::memory::spread;
 use graven_machine::design::DesignInfo;
 
@@ -32,6 +32,9 @@ const MACHINE: &[(&str, &[&str])] = &[
 /// One schedule in so many has as few cores as its threads find places on, two on each.
 const SHARED_CORES_ONE_IN: u32 = 3;
 
+/// One schedule in so many has a second life; one of these in as many a third.
+const LIVES_ONE_IN: u32 = 2;
+
 /// First transaction numbers: ids of 8, 16 and 32 bits wrap around soon.
 const FIRST_TRANSACTIONS: [u64; 5] = [0, 254, 65_534, 0, (1 << 32) - 2];
 
@@ -43,14 +46,23 @@ pub fn schedule(design: &DesignInfo, seed: u64) -> Litmus {
         wide: false,
         streams: false,
     };
-    generator.litmus(design, seed)
+    let (mut litmus, variables) = generator.litmus(design, seed);
+    // Drawn by themselves, so that all else of a seed's schedule is what it would be without them.
+    generator.random = Pcg64::seed_from_u64(spread(seed, 0x6c69));
+    while litmus.life_count() < 3 && generator.one_in(LIVES_ONE_IN) {
+        let life = generator.life(&litmus, &variables);
+        litmus.lives.push(life);
+    }
+    let threads = (0..litmus.life_count()).map(|life| litmus.threads_of(life).len()).max();
+    litmus.settings.extend(shared_cores(seed, litmus.threads.len(), threads.unwrap_or(1)));
+    litmus
 }
 
 /// Settings that put two threads on each core, in some schedules. They are drawn by themselves, so that all else of a
 /// seed's schedule is what it would be without them.
-fn shared_cores(seed: u64, threads: usize) -> Vec<(String, String)> {
+fn shared_cores(seed: u64, first_threads: usize, threads: usize) -> Vec<(String, String)> {
     let mut random = Pcg64::seed_from_u64(spread(seed, 0x736d));
-    if threads == 1 || random.random_range(0..SHARED_CORES_ONE_IN) > 0 {
+    if first_threads == 1 || random.random_range(0..SHARED_CORES_ONE_IN) > 0 {
         return Vec::new();
     }
     let cores = threads.div_ceil(2).to_string();
@@ -84,7 +96,24 @@ impl Generator {
         self.random.random_range(0..n) == 0
     }
 
-    fn litmus(&mut self, design: &DesignInfo, seed: u64) -> Litmus {
+    /// What the machine is used for after a recovery: other threads, on the same words. Transactions are counted from
+    /// where they were counted from before, so that old records of the same numbers are there, or from elsewhere.
+    fn life(&mut self, litmus: &Litmus, variables: &[Owned]) -> Life {
+        let threads = *[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty");
+        let first_transaction = if self.one_in(2) {
+            litmus.first_transaction
+        } else {
+            *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty")
+        };
+        Life {
+            adversary: (!self.one_in(4)).then(|| self.random.random()),
+            first_transaction,
+            threads: (0..threads).map(|t| self.thread(t, variables)).collect(),
+            ..Life::default()
+        }
+    }
+
+    fn litmus(&mut self, design: &DesignInfo, seed: u64) -> (Litmus, Vec<Owned>) {
         let threads = *[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty");
         let locks = self.random.random_range(1..=2);
         let variables = self.variables(threads, locks);
@@ -99,19 +128,19 @@ impl Generator {
                 settings.extend(together.map(|(key, value)| (key.into(), value.into())));
             }
         }
-        settings.extend(shared_cores(seed, threads));
         let first = *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty");
-        Litmus {
+        let litmus = Litmus {
             title: format!("schedule {seed} of the adversary"),
             designs: vec![design.name.into()],
             settings,
             adversary: (!self.one_in(4)).then_some(seed),
             garbage: self.one_in(4).then_some(seed),
             first_transaction: first,
-            variables: variables.into_iter().map(|v| v.variable).collect(),
+            variables: variables.iter().map(|v| v.variable.clone()).collect(),
             threads: programs,
             ..Litmus::default()
-        }
+        };
+        (litmus, variables)
     }
 
     /// Words in lines that several share, and sometimes an array that fills any buffer.

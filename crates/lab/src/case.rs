@@ -1,21 +1,22 @@
 //! Litmus programs, run: on a design, with power failing where they say.
 
+use std::iter;
 use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::explorer::{CrashRun, Expect, Outcome, Thoroughness};
+use crate::explorer::{CrashRun, Expect, NextLife, Outcome, Thoroughness};
 use crate::litmus::{
-    Expectation, Layout, LayoutError, Litmus, LitmusWorkload, MACHINE, WORKLOAD, When, Word,
-    crash_steps,
+    CrashAt, Expectation, Layout, LayoutError, Litmus, LitmusWorkload, MACHINE, Step, WORKLOAD,
+    When, Word, crash_steps,
 };
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image};
+use graven_machine::design::operators::Profile;
 use graven_machine::design::{DesignInfo, Guarantee, MutantSet};
 use graven_machine::registry::Registry;
-use graven_machine::sim::Crash;
-use graven_machine::sim::{CrashOptions, SimError, Spec};
+use graven_machine::sim::{Crash, CrashOptions, Recovered, SimError, Spec};
 
 /// Why a program cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -31,7 +32,8 @@ pub enum LitmusError {
 /// A program and a design that it is to be run on.
 #[derive(Clone)]
 pub struct Case {
-    spec: Spec,
+    /// Of each life.
+    specs: Vec<Spec>,
     layout: Layout,
     litmus: Litmus,
     how: Thoroughness,
@@ -81,28 +83,34 @@ impl Case {
         for (key, value) in &litmus.settings {
             config.set(key, value)?;
         }
-        let mutants = match &litmus.mutant {
-            Some(name) => design.mutant(name)?,
-            None => MutantSet::NONE,
+        let (mutants, operator) = match &litmus.mutant {
+            Some(name) => design.mutation(name)?,
+            None => (MutantSet::NONE, None),
         };
-        let threads = litmus.threads.len() as u64;
-        let mut spec = Spec::new(config, design, &WORKLOAD, Some(threads), Some(1), 0)?;
-        spec.crash_options = CrashOptions {
-            mutants,
-            first_transaction: litmus.first_transaction,
-            garbage: litmus.garbage,
-            adversary: litmus.adversary,
+        let spec = |threads: &[Vec<Step>], first_transaction, adversary| {
+            let (config, threads) = (config.clone(), threads.len() as u64);
+            let mut spec = Spec::new(config, design, &WORKLOAD, Some(threads), Some(1), 0)?;
+            spec.crash_options = CrashOptions {
+                mutants,
+                operator: operator.clone(),
+                first_transaction,
+                garbage: litmus.garbage,
+                adversary,
+            };
+            (design.build)(&spec.context())?;
+            Ok(spec)
         };
-        let (start, end) = spec.data_region();
+        let first = spec(&litmus.threads, litmus.first_transaction, litmus.adversary);
+        let later = litmus.lives.iter().map(|l| spec(&l.threads, l.first_transaction, l.adversary));
+        let specs = iter::once(first).chain(later).collect::<Result<Vec<_>, LitmusError>>()?;
+        let (start, end) = specs[0].data_region();
         let layout = Layout::new(litmus, start, end)?;
-        (design.build)(&spec.context())?;
-        let how = Thoroughness { at: litmus.crash, ..Thoroughness::SHORT };
-        Ok(Case { spec, layout, litmus: litmus.clone(), how, parent: None })
+        Ok(Case { specs, layout, litmus: litmus.clone(), how: Thoroughness::SHORT, parent: None })
     }
 
     /// The same, examined differently.
     pub fn examined(mut self, how: Thoroughness) -> Case {
-        self.how = Thoroughness { at: self.litmus.crash, ..how };
+        self.how = how;
         self
     }
 
@@ -114,13 +122,13 @@ impl Case {
 
     /// With what is torn and what lands drawn from this seed instead of 0.
     pub fn drawing(mut self, seed: u64) -> Case {
-        self.spec.seed = seed;
+        self.specs.iter_mut().for_each(|spec| spec.seed = seed);
         self
     }
 
     /// Machine and parameters.
     pub fn config(&self) -> &Config {
-        &self.spec.config
+        &self.specs[0].config
     }
 
     /// Where the variables lie.
@@ -133,7 +141,11 @@ impl Case {
     /// # Errors
     /// [`SimError::Cancelled`].
     pub fn run(&self) -> Result<Outcome, SimError> {
-        self.exhaustion().run(Some(&mut Expectations { case: self }))
+        self.run_lives(
+            CrashRun::new(&self.specs[0], Some(self.workload(0)), self.how_in(0)),
+            0,
+            false,
+        )
     }
 
     /// Runs it up to the first violation, recording all trace events.
@@ -141,22 +153,87 @@ impl Case {
     /// # Errors
     /// [`SimError::Cancelled`].
     pub fn traced(&self) -> Result<Outcome, SimError> {
-        self.exhaustion().traced().run(Some(&mut Expectations { case: self }))
+        self.run_lives(
+            CrashRun::new(&self.specs[0], Some(self.workload(0)), self.how_in(0)),
+            0,
+            true,
+        )
     }
 
-    fn exhaustion(&self) -> CrashRun {
-        let workload = Box::new(LitmusWorkload::new(&self.litmus, &self.layout));
-        let run = CrashRun::new(&self.spec, Some(workload), self.how);
-        let run = run.expect("it was built before");
+    /// Runs it without a power failure, and tells what the design does at its boundary with the machine.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`].
+    pub fn profile(&self) -> Result<Profile, SimError> {
+        let how = Thoroughness {
+            at: CrashAt::Everywhere,
+            torn_every: 0,
+            in_flight_every: 0,
+            recovery_every: 0,
+            ..self.how.clone()
+        };
+        let run = CrashRun::new(&self.specs[0], Some(self.workload(0)), how);
+        let outcome =
+            self.part_of_parent(run.expect("it was built before")).profiled().run(None)?;
+        Ok(outcome.profile.unwrap_or_default())
+    }
+
+    fn workload(&self, life: usize) -> Box<LitmusWorkload> {
+        Box::new(LitmusWorkload::new(&self.litmus, &self.layout, life))
+    }
+
+    fn how_in(&self, life: usize) -> Thoroughness {
+        Thoroughness { at: self.litmus.crash_of(life).clone(), ..self.how.clone() }
+    }
+
+    fn part_of_parent(&self, run: CrashRun) -> CrashRun {
         match &self.parent {
             Some(parent) => run.under(parent),
             None => run,
         }
     }
+
+    /// Runs a life, and those that follow it.
+    fn run_lives(
+        &self,
+        run: Result<CrashRun, ConfigError>,
+        life: usize,
+        is_traced: bool,
+    ) -> Result<Outcome, SimError> {
+        let mut run = self.part_of_parent(run.expect("it was built before"));
+        if is_traced {
+            run = run.traced();
+        }
+        let mut next = Next { case: self, life: life + 1, is_traced };
+        let next: Option<&mut dyn NextLife> =
+            if life + 1 < self.specs.len() { Some(&mut next) } else { None };
+        run.run_on(Some(&mut Expectations { case: self, life }), next)
+    }
+}
+
+/// The life of a case that is next.
+struct Next<'a> {
+    case: &'a Case,
+    life: usize,
+    is_traced: bool,
+}
+
+impl NextLife for Next<'_> {
+    fn threads(&self) -> u32 {
+        self.case.specs[self.life].threads
+    }
+
+    fn begin(&mut self, recovered: Recovered, seed: u64) -> Result<Outcome, SimError> {
+        let (case, life) = (self.case, self.life);
+        let spec = Spec { seed, ..case.specs[life].clone() };
+        let run = CrashRun::again(&spec, case.workload(life), recovered, case.how_in(life));
+        case.run_lives(run, life, self.is_traced)
+    }
 }
 
 struct Expectations<'a> {
     case: &'a Case,
+    life: usize,
 }
 
 impl Expectations<'_> {
@@ -196,6 +273,9 @@ impl Expect for Expectations<'_> {
     }
 
     fn ended(&mut self, memory: &Image) -> Option<String> {
+        if self.life + 1 < self.case.specs.len() {
+            return None;
+        }
         self.of(&When::End, |addr| memory.load(addr))
     }
 }

@@ -9,6 +9,7 @@
 //! | `case` | a litmus program on a design |
 //! | `recording` | a workload's run as a litmus program |
 //! | `adversary` | seeded programs, machines and schedules |
+//! | `mutants` | which of a design's mutants the adversary kills: the measure of the laboratory |
 //! | `minimise` | the least program that still breaks the guarantee |
 //! | `timeline` | the events that led to a violation, in rows |
 //! | `campaign` | a run crashed everywhere, or schedules of the adversary on several host threads, and what is reported |
@@ -20,6 +21,7 @@ pub mod checker;
 pub mod explorer;
 pub mod litmus;
 pub mod minimise;
+pub mod mutants;
 mod recording;
 pub mod timeline;
 

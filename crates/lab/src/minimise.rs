@@ -15,7 +15,7 @@ use crate::litmus::{self, CrashAt, FailureMode, Litmus, Placement, Step, Word};
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
 
-use crate::explorer::{Thoroughness, Violation};
+use crate::explorer::{LivesAfter, Thoroughness, Violation};
 use graven_machine::registry::Registry;
 
 /// Most runs that minimising may take.
@@ -38,29 +38,39 @@ pub fn minimise(
     litmus: &Litmus,
     design: &'static DesignInfo,
 ) -> Option<Minimised> {
-    let violation =
-        Case::new(registry, litmus, design).ok()?.examined(Thoroughness::SHORT).run().ok()?;
-    let mode = violation.violations.first()?.mode;
-    minimise_observed(registry, litmus, design, mode, 0, &Arc::default())
+    let outcome = Case::new(registry, litmus, design).ok()?.run().ok()?;
+    minimise_observed(registry, litmus, design, outcome.violations.first()?, 0, &Arc::default())
 }
 
-/// The same for a program that is known to violate their guarantee in a mode, with tears and landings drawn from a
+/// The same for a program that is known to violate its guarantee in this way, with tears and landings drawn from a
 /// seed. When it is cancelled, it is as far as it has come.
 pub(crate) fn minimise_observed(
     registry: &Registry,
     litmus: &Litmus,
     design: &'static DesignInfo,
-    mode: FailureMode,
+    violation: &Violation,
     seed: u64,
     control: &Arc<Control>,
 ) -> Option<Minimised> {
-    let how = only(mode);
+    let how = only(violation);
     let mut minimiser =
         Minimiser { registry, design, seed, how, control, runs: 0, violation: None };
     let mut best = litmus.clone();
-    best.crash = CrashAt::Everywhere;
     best.expectations.clear();
-    minimiser.still_violates(&best)?;
+    if !violation.before.is_empty() {
+        // The lives before the last one end as they did, as long as that one is long.
+        violation.pin(&mut best);
+        *best.crash_of_mut(violation.before.len()) = CrashAt::Everywhere;
+        minimiser.still_violates(&best)?;
+        minimiser.drop_transactions(&mut best);
+        minimiser.drop_steps(&mut best);
+    }
+    let pinned = best.clone();
+    (0..best.life_count()).for_each(|life| *best.crash_of_mut(life) = CrashAt::Everywhere);
+    if minimiser.still_violates(&best).is_none() {
+        best = pinned;
+        minimiser.still_violates(&best)?;
+    }
     minimiser.drop_threads(&mut best);
     minimiser.drop_transactions(&mut best);
     minimiser.drop_unused(&mut best);
@@ -78,19 +88,26 @@ pub(crate) fn minimise_observed(
     }
     let violation =
         minimiser.violation.expect("the program that is left violates, as the first did");
-    best.crash = CrashAt::Point { number: violation.point, mode: violation.mode };
+    violation.pin(&mut best);
     Some(Minimised { litmus: best, violation, runs: minimiser.runs })
 }
 
 /// Every crash point, in the plain mode and one other.
-fn only(mode: FailureMode) -> Thoroughness {
-    let mut how = Thoroughness { torn_every: 0, in_flight_every: 0, ..Thoroughness::SHORT };
-    how.recovery_every = 0;
-    match mode {
-        FailureMode::Plain => {}
-        FailureMode::Torn(_) => how.torn_every = 1,
-        FailureMode::InFlight(_) => how.in_flight_every = 1,
-        FailureMode::Recovery(_) => how.recovery_every = Thoroughness::SHORT.recovery_every,
+fn only(violation: &Violation) -> Thoroughness {
+    let mut how = Thoroughness::SHORT;
+    let failure = violation.failure.clone().unwrap_or_default();
+    if !violation.before.is_empty() {
+        return how;
+    }
+    how.lives_after = LivesAfter::None;
+    if failure.cuts.is_empty() {
+        how.recovery_every = 0;
+    }
+    if !matches!(failure.mode, FailureMode::Torn(_)) {
+        how.torn_every = 0;
+    }
+    if !matches!(failure.mode, FailureMode::InFlight(_)) {
+        how.in_flight_every = 0;
     }
     how
 }
@@ -115,7 +132,8 @@ impl Minimiser<'_> {
         if !is_isolated(&candidate) {
             return None;
         }
-        let case = Case::new(self.registry, &candidate, self.design).ok()?.examined(self.how);
+        let case =
+            Case::new(self.registry, &candidate, self.design).ok()?.examined(self.how.clone());
         let outcome = case.drawing(self.seed).under(self.control).run().ok()?;
         self.violation = Some(outcome.violations.into_iter().next()?);
         Some(())
@@ -135,10 +153,26 @@ impl Minimiser<'_> {
     }
 
     fn drop_threads(&mut self, best: &mut Litmus) {
-        let mut thread = 0;
-        while thread < best.threads.len() && best.threads.len() > 1 {
-            if !self.try_it(best, |l| drop(l.threads.remove(thread))) {
-                thread += 1;
+        while !best.lives.is_empty() && self.try_it(best, |l| drop(l.lives.pop())) {}
+        for life in 0..best.life_count() {
+            let mut thread = 0;
+            while thread < best.threads_of(life).len() && best.threads_of(life).len() > 1 {
+                if !self.try_it(best, |l| drop(l.threads_of_mut(life).remove(thread))) {
+                    thread += 1;
+                }
+            }
+        }
+    }
+
+    /// Every thread of every life.
+    fn each_thread(
+        &mut self,
+        best: &mut Litmus,
+        change: impl Fn(&mut Self, &mut Litmus, (usize, usize)),
+    ) {
+        for life in 0..best.life_count() {
+            for thread in 0..best.threads_of(life).len() {
+                change(self, best, (life, thread));
             }
         }
     }
@@ -146,53 +180,56 @@ impl Minimiser<'_> {
     /// Runs of transactions, halving their length down to one; each goes from a begin (and the locks
     /// before it) to the next.
     fn drop_transactions(&mut self, best: &mut Litmus) {
-        for thread in 0..best.threads.len() {
-            let mut length = heads(&best.threads[thread]).len().next_power_of_two();
+        self.each_thread(best, |this, best, (life, thread)| {
+            let mut length = heads(&best.threads_of(life)[thread]).len().next_power_of_two();
             while length > 0 {
                 let mut nth = 0;
-                while let Some((from, to)) = nth_run(&best.threads[thread], nth, length) {
-                    if !self.try_it(best, |l| drop(l.threads[thread].drain(from..to))) {
+                while let Some((from, to)) = nth_run(&best.threads_of(life)[thread], nth, length) {
+                    let change =
+                        |l: &mut Litmus| drop(l.threads_of_mut(life)[thread].drain(from..to));
+                    if !this.try_it(best, change) {
                         nth += length;
                     }
                 }
                 length /= 2;
             }
-        }
+        });
     }
 
     /// Runs of steps, halving their length down to one; a lock goes with its unlock.
     fn drop_steps(&mut self, best: &mut Litmus) {
-        for thread in 0..best.threads.len() {
-            let mut length = best.threads[thread].len().next_power_of_two();
+        self.each_thread(best, |this, best, (life, thread)| {
+            let mut length = best.threads_of(life)[thread].len().next_power_of_two();
             while length > 0 {
                 let mut from = 0;
-                while from < best.threads[thread].len() {
-                    let to = (from + length).min(best.threads[thread].len());
-                    if !self.try_it(best, |l| drop(l.threads[thread].drain(from..to))) {
+                while from < best.threads_of(life)[thread].len() {
+                    let to = (from + length).min(best.threads_of(life)[thread].len());
+                    let change =
+                        |l: &mut Litmus| drop(l.threads_of_mut(life)[thread].drain(from..to));
+                    if !this.try_it(best, change) {
                         from += length;
                     }
                 }
                 length /= 2;
             }
             let mut at = 0;
-            while at < best.threads[thread].len() {
-                let Step::Lock(name) = &best.threads[thread][at] else {
+            while at < best.threads_of(life)[thread].len() {
+                let steps = &best.threads_of(life)[thread];
+                let Step::Lock(name) = &steps[at] else {
                     at += 1;
                     continue;
                 };
-                let name = name.clone();
-                let steps = &best.threads[thread];
-                let unlock = steps[at..].iter().position(|s| *s == Step::Unlock(name.clone()));
-                let unlock = unlock.map(|n| at + n);
+                let unlock = Step::Unlock(name.clone());
+                let unlock = steps[at..].iter().position(|step| *step == unlock).map(|n| at + n);
                 let kept = unlock.is_some_and(|unlock| {
-                    self.try_it(best, |l| {
-                        l.threads[thread].remove(unlock);
-                        l.threads[thread].remove(at);
+                    this.try_it(best, |l| {
+                        l.threads_of_mut(life)[thread].remove(unlock);
+                        l.threads_of_mut(life)[thread].remove(at);
                     })
                 });
                 at += usize::from(!kept);
             }
-        }
+        });
     }
 
     /// The machine as it is by default, where that suffices.
@@ -207,6 +244,10 @@ impl Minimiser<'_> {
         self.try_it(best, |l| l.adversary = None);
         self.try_it(best, |l| l.garbage = None);
         self.try_it(best, |l| l.first_transaction = 0);
+        for later in 0..best.lives.len() {
+            self.try_it(best, |l| l.lives[later].adversary = None);
+            self.try_it(best, |l| l.lives[later].first_transaction = 0);
+        }
         self.drop_unused(best);
         for at in (0..best.variables.len()).rev() {
             self.try_it(best, |l| l.variables[at].place = Placement::OwnLine);
@@ -216,7 +257,7 @@ impl Minimiser<'_> {
     /// Variables that no step names: all at once, or else one by one.
     fn drop_unused(&mut self, best: &mut Litmus) {
         let unused = |l: &Litmus| {
-            let words = l.threads.iter().flatten().filter_map(word_of);
+            let words = l.steps().filter_map(word_of);
             let beside = l.variables.iter().filter_map(|v| match &v.place {
                 Placement::With(name) => Some(name),
                 _ => None,
@@ -239,19 +280,20 @@ impl Minimiser<'_> {
 
     /// Smaller numbers.
     fn make_small(&mut self, best: &mut Litmus) {
-        for thread in 0..best.threads.len() {
-            for at in 0..best.threads[thread].len() {
-                if let Step::Compute(n) = best.threads[thread][at]
+        self.each_thread(best, |this, best, (life, thread)| {
+            for at in 0..best.threads_of(life)[thread].len() {
+                if let Step::Compute(n) = best.threads_of(life)[thread][at]
                     && n > 1
                 {
-                    self.try_it(best, |l| l.threads[thread][at] = Step::Compute(n / 4 + 1));
+                    let less = Step::Compute(n / 4 + 1);
+                    this.try_it(best, |l| l.threads_of_mut(life)[thread][at] = less);
                 }
             }
-        }
+        });
         for at in 0..best.variables.len() {
             self.try_it(best, |l| l.variables[at].initial = 0);
             let name = best.variables[at].name.clone();
-            let steps = || best.threads.iter().flatten().filter_map(word_of);
+            let steps = || best.steps().filter_map(word_of);
             let highest = steps().filter(|w| w.name == name).filter_map(|w| w.index).max();
             if let (Some(_), Some(highest)) = (best.variables[at].words, highest) {
                 self.try_it(best, |l| l.variables[at].words = Some(highest + 1));
@@ -263,9 +305,13 @@ impl Minimiser<'_> {
 /// Whether words that several threads store to are stored to under one common lock, as the guarantee
 /// presumes.
 fn is_isolated(litmus: &Litmus) -> bool {
+    (0..litmus.life_count()).all(|life| are_isolated(litmus.threads_of(life)))
+}
+
+fn are_isolated(threads: &[Vec<Step>]) -> bool {
     // Per word: the thread that stores to it (none: several), and the locks that all its stores are under.
     let mut known: BTreeMap<&Word, (Option<usize>, BTreeSet<&str>)> = BTreeMap::new();
-    for (thread, steps) in litmus.threads.iter().enumerate() {
+    for (thread, steps) in threads.iter().enumerate() {
         let mut held: BTreeSet<&str> = BTreeSet::new();
         for step in steps {
             match step {

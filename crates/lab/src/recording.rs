@@ -161,6 +161,9 @@ fn machine(registry: &Registry, spec: &Spec) -> (String, Vec<(String, String)>) 
 }
 
 fn mutant(spec: &Spec) -> Option<String> {
+    if let Some(operator) = &spec.crash_options.operator {
+        return Some(operator.to_string());
+    }
     let named = spec.design.mutants.iter().enumerate();
     let mut in_force = named.filter(|&(i, _)| spec.crash_options.mutants.has(i));
     in_force.next().map(|(_, s)| s.name.into())

@@ -171,16 +171,20 @@ impl Writer<'_> {
         let mut row = |cycle, who: &str, what: String| {
             timeline.rows.push(Row { cycle, who: who.into(), what });
         };
-        let mode = match violation.mode {
+        let Some(failure) = &violation.failure else {
+            row(Some(violation.cycle), "verdict", violation.what.clone());
+            return;
+        };
+        let mut mode = match failure.mode {
             FailureMode::Plain => String::new(),
             FailureMode::Torn(mask) => {
                 format!("; of the write that is under way only words {mask:#010b} are there")
             }
             FailureMode::InFlight(_) => "; some of what was on its way has arrived".into(),
-            FailureMode::Recovery(writes) => {
-                format!("; it fails again after {writes} writes of recovery")
-            }
         };
+        for cut in &failure.cuts {
+            mode += &format!("; it fails again after {cut} writes of recovery");
+        }
         let at = format!("fails (crash point {}){mode}", violation.point);
         row(Some(violation.cycle), "power", at);
         let post_crash = &violation.post_crash;

@@ -111,7 +111,7 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         given.seed,
     )?;
     if let Some(name) = &given.mutant {
-        spec.crash_options.mutants = spec.design.mutant(name)?;
+        (spec.crash_options.mutants, spec.crash_options.operator) = spec.design.mutation(name)?;
     }
     spec.crash_options.garbage = given.garbage.then_some(given.seed);
     spec.check()?;

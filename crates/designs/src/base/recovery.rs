@@ -14,9 +14,8 @@ pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
     }
     for thread in 0..context.threads {
         let area = Area::of(context, thread);
-        for word in 0..area.slots * RECORD_WORDS as u64 {
-            image.store(area.start.plus(word * WORD_BYTES), 0);
-        }
+        let words = area.slots * RECORD_WORDS as u64;
+        image.clear(area.start, area.start.plus(words * WORD_BYTES));
     }
 }
 

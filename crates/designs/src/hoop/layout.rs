@@ -38,6 +38,7 @@ const START_BITS: u32 = 29;
 const START_MASK: u64 = (1 << START_BITS) - 1;
 const SEQUENCE_BITS: u32 = 34;
 const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
+const SEQUENCE_PRESENT: u64 = 1 << 63;
 const COMMITTED: u64 = 1 << 63;
 /// Slices that the start of a commit record can distinguish.
 pub const REGION_SLICES_MAX: u64 = 1 << START_BITS;
@@ -64,6 +65,16 @@ impl Sequence {
     /// Of any number its low bits.
     pub fn of(number: u64) -> Sequence {
         Sequence(number & SEQUENCE_MASK)
+    }
+
+    /// As the first word of a region has it.
+    pub fn word(self) -> u64 {
+        self.0 | SEQUENCE_PRESENT
+    }
+
+    /// That of the first word of a region, if a recovery has written one.
+    pub fn of_word(word: u64) -> Option<Sequence> {
+        (word & SEQUENCE_PRESENT != 0).then(|| Sequence::of(word))
     }
 
     /// The one after it.

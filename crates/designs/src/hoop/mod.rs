@@ -67,7 +67,8 @@
 //! The paper leaves the address memory slice open. Here a record is one word, so it is there or not; blocks
 //! and records are in the same order, so that blocks collected from the oldest on take the oldest records.
 //! A record counts if its block is in the index, in use or full, and its sequence number is not older than
-//! the block's: what an earlier use left there is older. (2^34 commits pass before numbers wrap around; what is
+//! the block's: what an earlier use left there is older. So numbers go on after a recovery, behind those of all records that
+//! are there, also of records that are void. (2^34 commits pass before numbers wrap around; what is
 //! left in a block is younger than two rounds through the region. The system clears the region once, before
 //! it is put to use.)
 //!
@@ -132,7 +133,7 @@ use recovery::{format, recover};
 use graven_base::config::Size;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::design::{DesignInfo, Guarantee, Reopening, plug};
 use graven_machine::mutants;
 
 choice! {
@@ -203,6 +204,9 @@ mutants! {
     RecordOvertakesIndex = "record-overtakes-index";
     /// Recovery takes records that an earlier use of a block has left there.
     StaleRecordsTaken = "stale-records-taken";
+    /// Recovery goes on with the sequence number after those of the blocks that the index has: where collections have voided
+    /// these, numbers come again.
+    NumbersOfIndexedOnly = "numbers-of-indexed-only";
     /// A miss takes all words of the line from each slice, not only those that are the newest.
     WordMaskIgnored = "word-mask-ignored";
     /// A mapping entry goes when its line is read (§III-C).
@@ -255,6 +259,8 @@ pub const INFO: DesignInfo = DesignInfo {
     build: |context| Ok(plug(Hoop::new(context)?).absorbing().into()),
     format,
     recover,
+    // "The mapping table, eviction buffer, and OOP region are cleared" (§III-F): by recovery itself.
+    reopening: Reopening::AsRecovered,
     mutants: Mutant::NAMED,
     counters: Counters::declarations,
     derived: &[FILLS_PARALLEL_SHARE, DATA_REDUCTION],

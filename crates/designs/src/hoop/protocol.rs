@@ -171,8 +171,8 @@ impl Design for Hoop {
         for Controller { region, .. } in &mut self.controllers {
             let at = region.geometry.sequence();
             let word = port.memory_line(at.line())[at.word_in_line()];
-            if word != 0 {
-                region.go_on_from(Sequence::of(word));
+            if let Some(sequence) = Sequence::of_word(word) {
+                region.go_on_from(sequence);
             }
         }
         port.set_timer(port.now() + self.gc_period, Timer::Collection);

@@ -66,8 +66,8 @@ struct Survey {
     geometry: Geometry,
     /// Blocks that the index has: their numbers, with what they were opened with; the oldest first.
     blocks: Vec<(u32, Sequence)>,
-    /// The sequence number to go on with.
-    next: Sequence,
+    /// The sequence number to go on with; none: the region has not been used.
+    next: Option<Sequence>,
 }
 
 /// Words of a piece of the home region for which versions are kept together.
@@ -212,29 +212,43 @@ fn survey(
     work: &mut Work,
 ) -> (Survey, Vec<Found>) {
     let mut blocks = Vec::new();
-    let written = image.load(geometry.sequence());
+    let mut next = Sequence::of_word(image.load(geometry.sequence()));
+    let mut newest = None;
     work.record_bytes += (u64::from(geometry.blocks) + 1) * 8;
     for number in 0..geometry.blocks {
-        if !is_indexed(image.load(geometry.index(number))) {
-            continue;
-        }
+        let indexed = is_indexed(image.load(geometry.index(number)));
         let start = geometry.block(number);
-        let header = Header::parse(image.load(start));
-        let opened = Sequence::of(image.load(start.plus(8)));
+        let words = [start, start.plus(8)].map(|at| image.load(at));
+        let (header, opened) = (Header::parse(words[0]), Sequence::of(words[1]));
         work.record_bytes += LINE_BYTES;
-        blocks.push((number, opened, header.state));
+        if indexed {
+            blocks.push((number, opened, header.state));
+        }
+        // Of a block that was never opened nothing has been written.
+        let is_used =
+            words != [0; 2] || Record::parse(image.load(geometry.record(number, 0))).is_some();
+        if is_used && newest.is_none_or(|(_, known)| opened.since(known).is_some()) {
+            newest = Some((number, opened));
+        }
+    }
+    if context.mutants().has(Mutant::NumbersOfIndexedOnly) {
+        newest = None;
+    }
+    if let Some((number, opened)) = newest {
+        next = later(next, Some(used_until(image, &geometry, number, opened)));
     }
     // The oldest is the one that no other is older than.
     let oldest = blocks.iter().map(|b| b.1).reduce(|a, b| if b.since(a).is_none() { b } else { a });
-    let next = Sequence::of(written);
     let Some(oldest) = oldest else {
         return (Survey { geometry, blocks: Vec::new(), next }, Vec::new());
     };
     let age = |opened: Sequence| opened.since(oldest).unwrap_or(0);
     blocks.sort_by_key(|&(_, opened, _)| age(opened));
-    let valid = |state| matches!(state, BlockState::InUse | BlockState::Full);
-    let with_records: Vec<(u32, Sequence)> =
-        blocks.iter().filter(|b| valid(b.2)).map(|&(number, opened, _)| (number, opened)).collect();
+    let with_records: Vec<(u32, Sequence)> = blocks
+        .iter()
+        .filter(|b| holds_records(b.2))
+        .map(|&(number, opened, _)| (number, opened))
+        .collect();
     work.record_bytes +=
         with_records.len() as u64 * u64::from(geometry.address_slices) * SLICE_BYTES;
     let stale = context.mutants().has(Mutant::StaleRecordsTaken);
@@ -263,9 +277,41 @@ fn survey(
     let found: Vec<Found> = all.into_iter().flatten().collect();
     let latest = found.iter().max_by_key(|f| f.commit).map(|f| f.record.sequence.next());
     // An earlier recovery that was cut off may have seen more.
-    let next = latest.filter(|l| written == 0 || l.since(next).is_some()).unwrap_or(next);
+    let next = later(next, latest);
     let blocks = blocks.iter().map(|&(number, opened, _)| (number, opened)).collect();
     (Survey { geometry, blocks, next }, found)
+}
+
+/// The later one of two places in commit order, if there are two.
+fn later(a: Option<Sequence>, b: Option<Sequence>) -> Option<Sequence> {
+    match (a, b) {
+        (Some(a), Some(b)) if a.since(b).is_some() => Some(a),
+        (a, b) => b.or(a),
+    }
+}
+
+/// Whether the records of a block in this state count.
+fn holds_records(state: BlockState) -> bool {
+    matches!(state, BlockState::InUse | BlockState::Full)
+}
+
+/// The sequence number after those that the records of a block bear, though they are void. Of the block that was opened
+/// last these are the latest of the region: they must not come again as long as such records are there.
+fn used_until(
+    image: &mut SurvivingImage,
+    geometry: &Geometry,
+    number: u32,
+    opened: Sequence,
+) -> Sequence {
+    let mut next = opened;
+    for place in 0..geometry.records() {
+        if let Some(record) = Record::parse(image.load(geometry.record(number, place)))
+            && record.sequence.since(next).is_some()
+        {
+            next = record.sequence.next();
+        }
+    }
+    next
 }
 
 /// The transaction of a record, which is in its first slice: several controllers agree on it.
@@ -403,8 +449,9 @@ fn merge(known: Newest) -> Vec<(Addr, u64)> {
 /// Empties the regions.
 fn clear(context: &DesignContext, image: &mut SurvivingImage, surveys: &[Survey]) {
     for survey in surveys {
-        let next = survey.next.bits();
-        if image.load(survey.geometry.sequence()) != next {
+        if let Some(next) = survey.next.map(Sequence::word)
+            && image.load(survey.geometry.sequence()) != next
+        {
             image.store(survey.geometry.sequence(), next);
             image.fence();
         }

@@ -100,7 +100,7 @@ mod transaction;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::design::{DesignInfo, Guarantee, Reopening, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -250,6 +250,9 @@ pub const LALEA: DesignInfo = DesignInfo {
     name: "lalea",
     summary: "redu with log blocks in the bank that has the fewest pending operations",
     paper: "LALEA §III-A",
+    // The lists of free blocks "can be rebuilt during the crash recovery process" (LALEA §III-A), and the chains
+    // begin in registers, which are reset: whatever else is there means nothing.
+    reopening: Reopening::RegistersReset,
     settings: &[("redu.load_aware_allocation", "true")],
     stress: STRESS,
     ..INFO
@@ -270,6 +273,9 @@ pub const LALEA_BLOM: DesignInfo = DesignInfo {
     name: "lalea-blom",
     summary: "redu with both: least-loaded banks for log blocks, ADR entries for headers",
     paper: "LALEA §III, §IV",
+    // The lists of free blocks "can be rebuilt during the crash recovery process" (LALEA §III-A), and the chains
+    // begin in registers, which are reset: whatever else is there means nothing.
+    reopening: Reopening::RegistersReset,
     settings: &[("redu.load_aware_allocation", "true"), ("redu.buffered_headers", "true")],
     stress: STRESS,
     ..INFO

@@ -57,7 +57,7 @@ mod recovery;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::design::{DesignInfo, Guarantee, Reopening, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -90,6 +90,8 @@ pub const INFO: DesignInfo = DesignInfo {
     pm_buffer_lines: |config| config.get::<SiloConfig>().pm_buffer_lines,
     build: |context| Ok(plug(Silo::new(context)?).into()),
     recover,
+    // Head and tail say what is in the areas: they are reset, and whatever else is there means nothing.
+    reopening: Reopening::RegistersReset,
     mutants: Mutant::NAMED,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,

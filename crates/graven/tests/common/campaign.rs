@@ -62,6 +62,7 @@ impl Campaign {
             let (threads, transactions, workload) = (4, self.transactions, self.workload);
             let crash_options = CrashOptions {
                 mutants,
+                operator: None,
                 first_transaction: self.first_transaction,
                 garbage: Some(seed),
                 adversary: Some(seed),

@@ -210,7 +210,7 @@ fn crash_workloads(one_in: usize) {
                 let mut spec = spec(design, workload.name, transactions, &settings);
                 spec.crash_options.garbage = Some(3);
                 let what = format!("{} on {} {sharing}", design.name, workload.name);
-                let run = RunCampaign::new(registry(), spec, how)
+                let run = RunCampaign::new(registry(), spec, how.clone())
                     .unwrap_or_else(|e| panic!("{what}: {e}"));
                 let report = run.run().unwrap_or_else(|e| panic!("{e}"));
                 if let Some(finding) = report.findings.first() {
@@ -237,9 +237,12 @@ fn a_violation_is_replayed_exactly_by_its_program() {
     assert_eq!(report.findings.len(), 5, "{:?}", report.tally);
     for finding in &report.findings {
         let replay = finding.replay.as_ref().expect("schedules are programs");
-        let CrashAt::Point { number, mode } = replay.crash else { panic!("{replay}") };
-        assert_eq!((number, mode), (finding.violation.point, finding.violation.mode));
-        let steps: usize = replay.threads.iter().map(Vec::len).sum();
+        let violation = &finding.violation;
+        let last = replay.crash_of(violation.before.len());
+        let CrashAt::Point { number, failure } = last else { panic!("{replay}") };
+        assert_eq!((*number, Some(failure)), (violation.point, violation.failure.as_ref()));
+        assert_eq!(replay.life_count(), violation.before.len() + 1);
+        let steps = replay.steps().count();
         assert!(steps <= 60, "{steps} steps are not minimised:\n{replay}");
         let case =
             Case::new(registry(), replay, literal).unwrap_or_else(|e| panic!("{e}\n{replay}"));

@@ -127,7 +127,7 @@ fn power_fails_in_a_replay_as_it_does_in_the_run() {
     let spec = spec(small(&[]), "silo", "btree", 12);
     let (_, trace) = record(&spec);
     let how = Thoroughness { structures_every: 1, ..Thoroughness::LONG };
-    let live = CrashRun::new(&spec, None, how).unwrap().run(None).unwrap();
+    let live = CrashRun::new(&spec, None, how.clone()).unwrap().run(None).unwrap();
     let replay = Replay::new(registry(), open(&trace).unwrap(), None, None, &[]).unwrap();
     assert!(replay.is_faithful());
     let workload = replay.workload().unwrap();

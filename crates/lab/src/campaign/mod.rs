@@ -30,7 +30,7 @@ mod totals;
 
 pub use events::{Events, Failure, Progress};
 pub use report::{
-    Finding, Report, ViolationRecord, failure_mode_text, guarantee_text, replayed_timeline,
+    Finding, Report, ViolationRecord, failure_text, guarantee_text, replayed_timeline,
 };
 pub use request::{AdversaryRequest, CHUNK_SCHEDULES, Chunk, RequestError};
 pub use run::RunCampaign;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::totals::FailureModes;
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Outcome, STATES, Tally, Violation};
-use crate::litmus::{FailureMode, Litmus};
+use crate::litmus::Litmus;
 use crate::timeline::{Row, Timeline, timeline_of};
 use graven_base::memory::Addr;
 use graven_machine::design::{DesignInfo, Guarantee};
@@ -118,7 +118,7 @@ impl Finding {
         ViolationRecord {
             what: self.violation.what.clone(),
             point: self.violation.point,
-            failure_mode: failure_mode_text(self.violation.mode),
+            failure_mode: failure_text(&self.violation),
             cycle: self.violation.cycle,
             seed: self.seed,
             timeline: self.timeline.rows.clone(),
@@ -128,13 +128,15 @@ impl Finding {
     }
 }
 
-/// A mode as a litmus program writes it.
-pub fn failure_mode_text(mode: FailureMode) -> String {
-    match mode {
-        FailureMode::Plain => "plain".into(),
-        FailureMode::Torn(mask) => format!("torn {mask:#x}"),
-        FailureMode::InFlight(seed) => format!("in-flight {seed}"),
-        FailureMode::Recovery(writes) => format!("recovery {writes}"),
+/// The power failure of a violation as a litmus program writes it, and in which life of the machine it came.
+pub fn failure_text(violation: &Violation) -> String {
+    let failure = match &violation.failure {
+        Some(failure) => failure.to_string(),
+        None => "no power failure".into(),
+    };
+    match violation.before.len() {
+        0 => failure,
+        lives => format!("{failure}, in life {}", lives + 1),
     }
 }
 

@@ -30,7 +30,7 @@ impl<'r> RunCampaign<'r> {
         spec: Spec,
         how: Thoroughness,
     ) -> Result<RunCampaign<'r>, ConfigError> {
-        let run = CrashRun::new(&spec, None, how)?;
+        let run = CrashRun::new(&spec, None, how.clone())?;
         Ok(RunCampaign { registry, spec, how, run })
     }
 
@@ -51,7 +51,7 @@ impl<'r> RunCampaign<'r> {
         report.add(&outcome);
         for (i, violation) in outcome.violations.iter().enumerate() {
             let finding = if i == 0 {
-                reduced(self.registry, &self.spec, self.how, violation, &control)
+                reduced(self.registry, &self.spec, &self.how, violation, &control)
             } else {
                 None
             };
@@ -70,18 +70,19 @@ impl<'r> RunCampaign<'r> {
 fn reduced(
     registry: &Registry,
     spec: &Spec,
-    how: Thoroughness,
+    how: &Thoroughness,
     violation: &Violation,
     control: &Arc<Control>,
 ) -> Option<Finding> {
-    let only = CrashAt::Point { number: violation.point, mode: violation.mode };
+    let failure = violation.failure.clone().unwrap_or_default();
+    let only = CrashAt::Point { number: violation.point, failure };
     let recording = Recording::new(spec).ok()?;
     let log = recording.log();
-    let run = CrashRun::new(spec, Some(Box::new(recording)), Thoroughness { at: only, ..how });
+    let how = Thoroughness { at: only.clone(), ..how.clone() };
+    let run = CrashRun::new(spec, Some(Box::new(recording)), how);
     run.ok()?.run(None).ok()?;
     let litmus = log.to_litmus(registry, spec, &violation.what)?;
-    let least =
-        minimise_observed(registry, &litmus, spec.design, violation.mode, spec.seed, control);
+    let least = minimise_observed(registry, &litmus, spec.design, violation, spec.seed, control);
     let replay = least.map_or_else(|| Litmus { crash: only, ..litmus }, |least| least.litmus);
     let (violation, timeline) = replayed_timeline(registry, &replay, spec.design).ok()??;
     Some(Finding {

@@ -47,7 +47,7 @@ impl<'r> Schedules<'r> {
         assert!(first_seed.checked_add(seeds).is_some(), "seeds fit 64 bits");
         assert!(violations_max > 0, "schedules run until a violation");
         if let Some(name) = &mutant {
-            design.mutant(name)?;
+            design.mutation(name)?;
         }
         // Not with what is drawn: a schedule that does not fit is counted when it is its turn.
         let plain =
@@ -105,7 +105,7 @@ impl<'r> Schedules<'r> {
             let litmus = self.program(seed);
             report.next_seed = seed + 1;
             let case = match Case::new(self.registry, &litmus, self.design) {
-                Ok(case) => case.examined(Thoroughness::SHORT).under(&self.control),
+                Ok(case) => case.examined(Thoroughness::DRAWN).under(&self.control),
                 Err(error) => {
                     report.refused += 1;
                     report.refusal.get_or_insert_with(|| error.to_string());
@@ -138,7 +138,7 @@ impl<'r> Schedules<'r> {
     ) -> Result<Finding, SimError> {
         self.control.minimising(true);
         let least =
-            minimise_observed(self.registry, litmus, self.design, violation.mode, 0, &self.control);
+            minimise_observed(self.registry, litmus, self.design, &violation, 0, &self.control);
         self.control.minimising(false);
         if self.control.is_cancelled() {
             return Err(SimError::Cancelled);

@@ -31,12 +31,14 @@ pub struct FailureModes {
     pub recovery: u64,
     /// Walks of the workload's structures: no power failures of their own.
     pub structures: u64,
+    /// Lives that began after a recovery: no power failures of their own.
+    pub lives: u64,
 }
 
 impl From<&Tally> for FailureModes {
     fn from(tally: &Tally) -> FailureModes {
-        let Tally { crash_points: _, plain, torn, in_flight, recovery, structures } = *tally;
-        FailureModes { plain, torn, in_flight, recovery, structures }
+        let Tally { crash_points: _, plain, torn, in_flight, recovery, structures, lives } = *tally;
+        FailureModes { plain, torn, in_flight, recovery, structures, lives }
     }
 }
 
@@ -47,6 +49,7 @@ impl FailureModes {
         self.in_flight += other.in_flight;
         self.recovery += other.recovery;
         self.structures += other.structures;
+        self.lives += other.lives;
     }
 }
 

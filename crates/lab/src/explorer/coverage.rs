@@ -38,6 +38,7 @@ states! {
     Torn = "torn", "a write was half there";
     InFlight = "in-flight", "a write was there that had not been accepted";
     RecoveryCut = "recovery-cut", "power failed during recovery";
+    NextLife = "next-life", "the machine was used again after a recovery";
 }
 
 /// What is known of a word.
@@ -66,6 +67,11 @@ impl Coverage {
     /// One more time.
     pub fn count(&mut self, state: State) {
         self.counts[state as usize] += 1;
+    }
+
+    /// Adds how often another has reached each.
+    pub fn add(&mut self, other: &Coverage) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(sum, n)| *sum += n);
     }
 
     /// How often each state was reached, in the order of [`STATES`].

@@ -11,5 +11,7 @@ mod points;
 mod run;
 
 pub use coverage::{Coverage, STATES, State};
-pub use points::{CrashExplorer, Expect, PostCrashTrace, Tally, Thoroughness, Violation};
+pub use points::{
+    CrashExplorer, Expect, LivesAfter, NextLife, PostCrashTrace, Tally, Thoroughness, Violation,
+};
 pub use run::{CrashRun, Outcome};

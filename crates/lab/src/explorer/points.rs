@@ -12,23 +12,24 @@
 //! many are there. For the same reason the newest write may be torn, and writes on their way may be
 //! there: see [`FailureMode`].
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::coverage::{Coverage, State};
+use super::run::Outcome;
 use crate::checker;
-use crate::litmus::{CrashAt, FailureMode};
+use crate::litmus::{CrashAt, Failure, FailureMode, Litmus};
 use graven_base::memory::{Addr, Image, WordMask, spread, words_in};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
 use graven_machine::controller::domain::Change;
-use graven_machine::sim::{Crash, Observer, Simulation};
+use graven_machine::sim::{Crash, Observer, Recovered, SimError, Simulation};
 use graven_machine::trace_event::TraceEvent;
 
 /// How thoroughly a run is examined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thoroughness {
     /// Where power fails.
     pub at: CrashAt,
@@ -36,16 +37,37 @@ pub struct Thoroughness {
     pub every: u64,
     /// Every n-th write of several words is also torn; 0: none.
     pub torn_every: u64,
+    /// In how many ways: all of them, if there are no more.
+    pub torn_subsets: u32,
     /// At every n-th crash point, writes on their way are also there; 0: never.
     pub in_flight_every: u64,
-    /// At every n-th crash point, power also fails at each write of recovery; 0: never.
+    /// How many choices are tried of which are there.
+    pub in_flight_draws: u32,
+    /// At every n-th crash point, in all modes, power also fails at each write of recovery; 0: never.
     pub recovery_every: u64,
     /// How often power fails in recovery then.
     pub recovery_depth: u32,
+    /// At so many writes of a recovery at most.
+    pub recovery_cuts: u64,
+    /// Which recoveries are followed by the next life, if there is one.
+    pub lives_after: LivesAfter,
     /// At every n-th crash point, the workload's structures are also walked; 0: never.
     pub structures_every: u64,
+    /// After so many actions of the simulation the run makes no progress any more; 0: there is no limit.
+    pub actions_max: u64,
     /// After so many violations the run stops.
     pub violations_max: usize,
+}
+
+/// Which recoveries are followed by the next life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LivesAfter {
+    /// None.
+    None,
+    /// A few, of short runs and long ones: each comes 4 to 32 times as late as the one before it.
+    Some,
+    /// All.
+    All,
 }
 
 impl Thoroughness {
@@ -54,19 +76,38 @@ impl Thoroughness {
         at: CrashAt::Everywhere,
         every: 1,
         torn_every: 1,
+        torn_subsets: 1,
         in_flight_every: 4,
+        in_flight_draws: 1,
         recovery_every: 256,
         recovery_depth: 2,
+        recovery_cuts: 64,
+        lives_after: LivesAfter::None,
         structures_every: 1 << 16,
+        actions_max: 0,
         violations_max: 1,
+    };
+
+    /// For programs that are drawn: some of their recoveries are followed by another life.
+    pub const DRAWN: Thoroughness = Thoroughness {
+        torn_subsets: 2,
+        recovery_every: 32,
+        recovery_cuts: 8,
+        lives_after: LivesAfter::Some,
+        ..Thoroughness::SHORT
     };
 
     /// For short programs: every mode at every crash point.
     pub const SHORT: Thoroughness = Thoroughness {
         torn_every: 1,
+        torn_subsets: 3,
         in_flight_every: 1,
-        recovery_every: 8,
+        in_flight_draws: 2,
+        recovery_every: 16,
+        recovery_cuts: 32,
+        lives_after: LivesAfter::All,
         structures_every: 0,
+        actions_max: 5_000_000,
         ..Thoroughness::LONG
     };
 }
@@ -76,8 +117,10 @@ impl Thoroughness {
 pub struct Violation {
     /// The crash point's number, from 0; of a run that failed without a crash, how many there were.
     pub point: u64,
-    /// What power failure found there.
-    pub mode: FailureMode,
+    /// What power failure found there; none: the run itself failed, without a power failure.
+    pub failure: Option<Failure>,
+    /// The power failures with which the lives before this one ended, and their crash points.
+    pub before: Vec<(u64, Failure)>,
     /// When.
     pub cycle: u64,
     /// Which guarantee.
@@ -86,6 +129,19 @@ pub struct Violation {
     pub addr: Option<Addr>,
     /// What followed the power failure.
     pub post_crash: PostCrashTrace,
+}
+
+impl Violation {
+    /// Has a program fail as it did: in each life at the crash point with which that ended, and in no life after it.
+    pub fn pin(&self, litmus: &mut Litmus) {
+        let at = |number, failure: &Failure| CrashAt::Point { number, failure: failure.clone() };
+        for (life, (point, failure)) in self.before.iter().enumerate() {
+            *litmus.crash_of_mut(life) = at(*point, failure);
+        }
+        let failure = self.failure.clone().unwrap_or_default();
+        *litmus.crash_of_mut(self.before.len()) = at(self.point, &failure);
+        litmus.lives.truncate(self.before.len());
+    }
 }
 
 /// What followed a power failure.
@@ -128,6 +184,8 @@ pub struct Tally {
     pub recovery: u64,
     /// Walks of the workload's structures.
     pub structures: u64,
+    /// Lives that began after a recovery.
+    pub lives: u64,
 }
 
 impl Tally {
@@ -144,8 +202,12 @@ impl Tally {
         self.in_flight += other.in_flight;
         self.recovery += other.recovery;
         self.structures += other.structures;
+        self.lives += other.lives;
     }
 }
+
+/// What is wrong, and a word that shows it.
+type Wrong = (String, Option<Addr>);
 
 /// Looks on and lets power fail.
 pub struct CrashExplorer<'a> {
@@ -163,10 +225,34 @@ pub struct CrashExplorer<'a> {
     pub cancelled: bool,
     /// Multi-word writes so far.
     wide_writes: u64,
+    /// Actions of the simulation so far.
+    actions: u64,
+    /// Recoveries that have ended.
+    recovered: u64,
+    /// The one after which the next life begins.
+    next_life_after: u64,
+    /// A later life refused to go on.
+    pub refused: Option<String>,
+    /// Cover points of the design that later lives have reached.
+    pub cover_points: Vec<u64>,
+    /// What the machine is used for after a recovery.
+    next_life: Option<&'a mut dyn NextLife>,
     /// Asked at crash steps (with the step's number), and at all points with `None`.
     expectations: Option<&'a mut dyn Expect>,
     /// All trace events, if they are to be recorded.
     pub trace: Option<Vec<(Cycle, TraceEvent)>>,
+}
+
+/// What the machine is used for after a recovery.
+pub trait NextLife {
+    /// How many threads it has.
+    fn threads(&self) -> u32;
+
+    /// It begins, with what is torn and what lands drawn from a seed.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`].
+    fn begin(&mut self, recovered: Recovered, seed: u64) -> Result<Outcome, SimError>;
 }
 
 /// Expectations beyond the durability checker's: those of a litmus program.
@@ -182,6 +268,13 @@ pub trait Expect {
 impl Observer for CrashExplorer<'_> {
     #[inline]
     fn after_action(&mut self, simulation: &mut Simulation) {
+        self.actions += 1;
+        if self.actions == self.how.actions_max {
+            let actions = self.how.actions_max;
+            let waiting = simulation.waiting();
+            let what = format!("it makes no progress: after {actions} actions {waiting}");
+            self.run_failed(simulation.machine().now(), what);
+        }
         let changes = simulation.machine().memory.shared.durability.changes;
         if changes != self.seen || simulation.is_at_crash_step() {
             assert!(changes >= self.seen, "what has become durable stays counted");
@@ -208,6 +301,12 @@ impl<'a> CrashExplorer<'a> {
             coverage: Coverage::default(),
             cancelled: false,
             wide_writes: 0,
+            actions: 0,
+            recovered: 0,
+            next_life_after: 1 + spread(seed, 0x6c69) % 16,
+            refused: None,
+            cover_points: Vec::new(),
+            next_life: None,
             expectations: None,
             trace: None,
         }
@@ -216,6 +315,12 @@ impl<'a> CrashExplorer<'a> {
     /// Also holds a run against these.
     pub fn expecting(mut self, expectations: &'a mut dyn Expect) -> CrashExplorer<'a> {
         self.expectations = Some(expectations);
+        self
+    }
+
+    /// Also goes on after recoveries.
+    pub fn going_on(mut self, next_life: &'a mut dyn NextLife) -> CrashExplorer<'a> {
+        self.next_life = Some(next_life);
         self
     }
 
@@ -231,8 +336,15 @@ impl<'a> CrashExplorer<'a> {
     /// The run itself failed: what it read or left was wrong.
     pub fn run_failed(&mut self, cycle: u64, what: String) {
         let point = self.tally.crash_points;
-        let (mode, post_crash) = (FailureMode::Plain, PostCrashTrace::default());
-        self.violations.push(Violation { point, mode, cycle, what, addr: None, post_crash });
+        self.violations.push(Violation {
+            point,
+            failure: None,
+            before: Vec::new(),
+            cycle,
+            what,
+            addr: None,
+            post_crash: PostCrashTrace::default(),
+        });
     }
 
     /// The action that is over has brought about so many events.
@@ -274,26 +386,47 @@ impl<'a> CrashExplorer<'a> {
         }
         self.wide_writes += 1;
         let number = self.tally.crash_points;
-        let due = self.how.torn_every > 0 && self.wide_writes.is_multiple_of(self.how.torn_every);
-        let part = match self.how.at {
-            CrashAt::Point { number: only, mode: FailureMode::Torn(mask) } if only == number => {
-                mask
+        if let CrashAt::Point { number: only, failure } = &self.how.at {
+            if *only == number
+                && let FailureMode::Torn(part) = failure.mode
+            {
+                let failure = failure.clone();
+                simulation.lay_words(change, part);
+                self.power_fails(simulation, &failure, None, false);
+                simulation.lay_back(std::slice::from_ref(change));
             }
-            CrashAt::Point { .. } => return,
-            _ if !due => return,
-            _ => {
-                let mut random = Pcg64::seed_from_u64(spread(self.seed, self.wide_writes));
-                let first = 1 << nth_set(wide, random.random_range(0..wide.count_ones()));
-                let others = random.random::<WordMask>() & wide;
-                // Neither all nor none.
-                let part = if others | first == wide { wide & !first } else { others | first };
-                assert!(part != 0 && part != wide && part & !wide == 0, "a tear is a real part");
-                part
-            }
+            return;
+        }
+        let every = self.how.torn_every;
+        if every == 0 || !self.wide_writes.is_multiple_of(every) {
+            return;
+        }
+        let cuts = self.how.recovery_every;
+        let is_cut = cuts > 0 && self.wide_writes.is_multiple_of(cuts);
+        for part in self.tears(wide) {
+            assert!(part != 0 && part != wide && part & !wide == 0, "a tear is a real part");
+            simulation.lay_words(change, part);
+            self.power_fails(simulation, &Failure::of(FailureMode::Torn(part)), None, is_cut);
+            simulation.lay_back(std::slice::from_ref(change));
+        }
+    }
+
+    /// In which ways a write of these words is torn.
+    fn tears(&self, wide: WordMask) -> Vec<WordMask> {
+        let subsets = (1 << wide.count_ones()) - 2;
+        if self.how.torn_subsets >= subsets {
+            return (1..wide).filter(|part| part & !wide == 0).collect();
+        }
+        let tear = |number| {
+            let mut random = Pcg64::seed_from_u64(spread(self.seed, number));
+            let first = 1 << nth_set(wide, random.random_range(0..wide.count_ones()));
+            let others = random.random::<WordMask>() & wide;
+            // Neither all nor none.
+            if others | first == wide { wide & !first } else { others | first }
         };
-        simulation.lay_words(change, part);
-        self.check(simulation, FailureMode::Torn(part), None);
-        simulation.lay_back(std::slice::from_ref(change));
+        let draws = u64::from(self.how.torn_subsets);
+        let numbers = (0..draws).map(|draw| self.wide_writes * draws + draw);
+        numbers.map(tear).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// One crash point, in all its other modes. `last`: of its action. (Before that, queues and order of
@@ -302,30 +435,40 @@ impl<'a> CrashExplorer<'a> {
         let number = self.tally.crash_points;
         self.tally.crash_points += 1;
         let due = |every: u64| every > 0 && number.is_multiple_of(every);
-        match self.how.at {
+        let plain = Failure::default();
+        match &self.how.at {
             CrashAt::Marked if step.is_none() => {}
-            CrashAt::Marked => self.check(simulation, FailureMode::Plain, step),
-            CrashAt::Point { number: only, mode } => {
-                if only == number && !matches!(mode, FailureMode::Torn(_)) {
-                    self.check(simulation, mode, step);
+            CrashAt::Marked => self.power_fails(simulation, &plain, step, false),
+            CrashAt::Point { number: only, failure } => {
+                if *only == number && !matches!(failure.mode, FailureMode::Torn(_)) {
+                    let failure = failure.clone();
+                    self.power_fails(simulation, &failure, step, false);
                 }
             }
             CrashAt::Everywhere => {
+                let is_cut = due(self.how.recovery_every);
                 if step.is_some() || due(self.how.every) {
-                    self.check(simulation, FailureMode::Plain, step);
+                    self.power_fails(simulation, &plain, step, is_cut);
                 }
                 if last && due(self.how.in_flight_every) {
-                    self.check(simulation, FailureMode::InFlight(spread(self.seed, number)), None);
-                }
-                if due(self.how.recovery_every) {
-                    self.cut_recovery(simulation);
+                    for draw in 0..u64::from(self.how.in_flight_draws) {
+                        let seed = spread(spread(self.seed, number), draw);
+                        let failure = Failure::of(FailureMode::InFlight(seed));
+                        self.power_fails(simulation, &failure, None, is_cut);
+                    }
                 }
             }
         }
     }
 
-    /// Lets power fail in one mode, recovers and checks the result.
-    fn check(&mut self, simulation: &mut Simulation, mode: FailureMode, step: Option<u32>) {
+    /// Lets power fail, recovers and checks the result. `is_cut`: power fails at the writes of this recovery, too.
+    fn power_fails(
+        &mut self,
+        simulation: &mut Simulation,
+        failure: &Failure,
+        step: Option<u32>,
+        is_cut: bool,
+    ) {
         if self.stops() {
             return;
         }
@@ -336,12 +479,13 @@ impl<'a> CrashExplorer<'a> {
         if self.coverage.is_any_open() {
             self.coverage.count(State::CrashOpen);
         }
-        let crash = match mode {
+        let crash = match failure.mode {
             FailureMode::InFlight(seed) => simulation.crash_in_flight(seed),
             _ => Some(simulation.crash()),
         };
         let Some(mut crash) = crash else { return };
-        match mode {
+        match failure.mode {
+            _ if !failure.cuts.is_empty() => {}
             FailureMode::Plain => self.tally.plain += 1,
             FailureMode::Torn(_) => {
                 self.tally.torn += 1;
@@ -351,16 +495,84 @@ impl<'a> CrashExplorer<'a> {
                 self.tally.in_flight += 1;
                 self.coverage.count(State::InFlight);
             }
-            FailureMode::Recovery(writes) => {
-                self.tally.recovery += 1;
-                crash.image.set_power(Some(writes));
-                crash.recover();
-                crash.image.set_power(None);
-            }
         }
-        let mut wrong = None;
-        if let (Some(expect), Some(step)) = (&mut self.expectations, step) {
-            wrong = expect.survives(step, &crash).map(|what| (what, None));
+        let survives = match (&mut self.expectations, step) {
+            (Some(expect), Some(step)) => expect.survives(step, &crash).map(|what| (what, None)),
+            _ => None,
+        };
+        self.recover(&mut crash, failure, cycle, step, survives);
+        if is_cut && failure.cuts.is_empty() && !self.stops() {
+            self.cut_recovery(&mut crash, failure.mode, cycle);
+        }
+    }
+
+    /// Recovers, cut off as the failure says, checks the result, and has the next life begin if it is its turn.
+    fn recover(
+        &mut self,
+        crash: &mut Crash<'_>,
+        failure: &Failure,
+        cycle: Cycle,
+        step: Option<u32>,
+        wrong: Option<Wrong>,
+    ) {
+        if let Some(wrong) = wrong.or_else(|| self.recovers(crash, failure, step)) {
+            self.add_violation(failure, cycle, wrong, crash);
+            return;
+        }
+        if !self.goes_on() {
+            return;
+        }
+        let mut failure = failure.clone();
+        let before = crash.image.written().len();
+        self.reopen(crash);
+        let writes = (crash.image.written().len() - before) as u64;
+        let mut random = Pcg64::seed_from_u64(spread(self.seed, self.recovered));
+        let is_cut = self.how.at == CrashAt::Everywhere && failure.cuts.is_empty();
+        if is_cut && writes > 0 && random.random() {
+            // Power fails in what the system does; everything begins again.
+            failure.cuts.push((before - crash.saved()) as u64 + random.random_range(1..=writes));
+            crash.unrecover();
+            if let Some(wrong) = self.recovers(crash, &failure, None) {
+                self.add_violation(&failure, cycle, wrong, crash);
+                return;
+            }
+            self.reopen(crash);
+        }
+        if let Err(verdict) = checker::check(crash) {
+            let what = format!("when the log region is prepared for the next use, {verdict}");
+            self.add_violation(&failure, cycle, (what, Some(verdict.addr())), crash);
+            return;
+        }
+        self.go_on(crash, &failure, cycle);
+    }
+
+    /// Has the system prepare for the next life; where there is none, for one like this.
+    fn reopen(&self, crash: &mut Crash<'_>) {
+        let threads = match &self.next_life {
+            Some(next_life) => next_life.threads(),
+            None => crash.simulation().spec().threads,
+        };
+        crash.reopen(threads);
+    }
+
+    /// Recovers, cut off as the failure says, and checks the result.
+    fn recovers(
+        &mut self,
+        crash: &mut Crash<'_>,
+        failure: &Failure,
+        step: Option<u32>,
+    ) -> Option<Wrong> {
+        for &cut in &failure.cuts {
+            crash.image.set_power(Some(cut));
+            crash.recover();
+            if crash.image.power() != Some(0) {
+                self.reopen(crash);
+            }
+            crash.image.set_power(None);
+        }
+        if !failure.cuts.is_empty() {
+            self.tally.recovery += 1;
+            self.coverage.count(State::RecoveryCut);
         }
         let report = crash.recover();
         if report.words_redone > 0 {
@@ -369,103 +581,138 @@ impl<'a> CrashExplorer<'a> {
         if report.words_undone > 0 {
             self.coverage.count(State::Undone);
         }
+        self.verdict(crash, failure, step)
+    }
+
+    /// What is wrong after a recovery.
+    fn verdict(
+        &mut self,
+        crash: &Crash<'_>,
+        failure: &Failure,
+        step: Option<u32>,
+    ) -> Option<Wrong> {
         if let Some(addr) = crash.image.out_of_bounds() {
             let what = format!(
                 "recovery uses {addr}, which is no word of PM: it has taken noise for a record"
             );
-            wrong = wrong.or(Some((what, None)));
+            return Some((what, None));
         }
-        if let Err(verdict) = checker::check(&crash) {
-            wrong = wrong.or(Some((verdict.to_string(), Some(verdict.addr()))));
+        if let Err(verdict) = checker::check(crash) {
+            return Some((verdict.to_string(), Some(verdict.addr())));
         }
         let walks = self.how.structures_every;
-        let walk =
-            walks > 0 && mode == FailureMode::Plain && self.tally.plain.is_multiple_of(walks);
-        if walk && wrong.is_none() {
+        if walks > 0 && *failure == Failure::default() && self.tally.plain.is_multiple_of(walks) {
             self.tally.structures += 1;
-            wrong = crash.check_structures().err().map(|violation| (violation.to_string(), None));
+            if let Err(violation) = crash.check_structures() {
+                return Some((violation.to_string(), None));
+            }
         }
-        if let Some(expect) = &mut self.expectations {
-            wrong = wrong.or_else(|| expect.recovered(step, &crash).map(|what| (what, None)));
-        }
-        let post_crash = wrong.as_ref().map(|_| PostCrashTrace::of(&crash));
-        drop(crash);
-        if let (Some((what, addr)), Some(post_crash)) = (wrong, post_crash) {
-            self.add_violation(mode, cycle, what, addr, post_crash);
-        }
+        let expect = self.expectations.as_mut()?;
+        expect.recovered(step, crash).map(|what| (what, None))
     }
 
     fn add_violation(
         &mut self,
-        mode: FailureMode,
+        failure: &Failure,
         cycle: u64,
-        what: String,
-        addr: Option<Addr>,
-        post_crash: PostCrashTrace,
+        (what, addr): Wrong,
+        crash: &Crash<'_>,
     ) {
-        // A torn write is examined before its crash point is counted, the other modes after.
-        let point = match mode {
-            FailureMode::Torn(_) => self.tally.crash_points,
-            _ => {
-                assert!(
-                    self.tally.crash_points > 0,
-                    "a crash point is counted before it is checked"
-                );
-                self.tally.crash_points - 1
-            }
-        };
-        self.violations.push(Violation { point, mode, cycle, what, addr, post_crash });
+        self.violations.push(Violation {
+            point: self.point_of(failure),
+            failure: Some(failure.clone()),
+            before: Vec::new(),
+            cycle,
+            what,
+            addr,
+            post_crash: PostCrashTrace::of(crash),
+        });
     }
 
-    /// Power fails again at each write that recovery makes (or at a share, if it makes many), and in the
-    /// recovery after that; the last one must reach what an undisturbed one does.
-    fn cut_recovery(&mut self, simulation: &mut Simulation) {
-        const CUTS_MAX: usize = 64;
-        let cycle = simulation.machine().now();
-        let mut random = Pcg64::seed_from_u64(spread(self.seed, !self.tally.crash_points));
-        let (start, end) = simulation.data_region();
-        let mut crash = simulation.crash();
-        crash.recover();
-        let undisturbed = crash.image.newest(crash.saved());
-        let cuts = crash.image.written().len() - crash.saved();
-        let mut wrong = None;
-        let step = cuts.div_ceil(CUTS_MAX).max(1);
-        let mut cut = if step > 1 { random.random_range(0..step) } else { 0 };
-        while cut < cuts && wrong.is_none() {
-            crash.unrecover();
-            let mut power = cut as u64;
-            for _ in 0..self.how.recovery_depth {
-                crash.image.set_power(Some(power));
-                crash.recover();
-                power = random.random_range(0..=power.max(1));
-            }
-            crash.image.set_power(None);
-            crash.recover();
-            self.tally.recovery += 1;
-            self.coverage.count(State::RecoveryCut);
-            let again = crash.image.newest(crash.saved());
-            let of = |words: &BTreeMap<Addr, u64>, addr: Addr| {
-                words.get(&addr).copied().unwrap_or_else(|| crash.image.peek(addr))
-            };
-            let differs = |&&addr: &&Addr| {
-                (start..end).contains(&addr) && of(&undisturbed, addr) != of(&again, addr)
-            };
-            wrong = undisturbed.keys().chain(again.keys()).find(differs).map(|&addr| (cut, addr));
-            cut += step;
+    /// The number of the present crash point. A torn write is examined before its crash point is counted, the other modes
+    /// after.
+    fn point_of(&self, failure: &Failure) -> u64 {
+        let counted = self.tally.crash_points;
+        match failure.mode {
+            FailureMode::Torn(_) => counted,
+            _ => counted.checked_sub(1).expect("a crash point is counted before it is checked"),
         }
-        let wrong = wrong.map(|(cut, addr)| (cut, addr, PostCrashTrace::of(&crash)));
-        drop(crash);
-        if let Some((cut, addr, post_crash)) = wrong {
+    }
+
+    /// Power fails again at each write that recovery makes (or at a share, if it makes many), and in the recoveries
+    /// after that, at any of their writes; once, recovery has ended before it is repeated.
+    fn cut_recovery(&mut self, crash: &mut Crash<'_>, mode: FailureMode, cycle: Cycle) {
+        let mut random = Pcg64::seed_from_u64(spread(self.seed, !self.tally.recoveries()));
+        crash.unrecover();
+        crash.recover();
+        let writes = (crash.image.written().len() - crash.saved()) as u64;
+        if writes == 0 {
+            return;
+        }
+        let step = writes.div_ceil(self.how.recovery_cuts.max(1)).max(1);
+        let mut cut = if step > 1 { random.random_range(0..step) } else { 0 };
+        while cut <= writes && !self.stops() {
+            let mut cuts = vec![cut];
+            for _ in 1..self.how.recovery_depth {
+                cuts.push(random.random_range(0..=writes));
+            }
+            crash.unrecover();
+            self.recover(crash, &Failure { mode, cuts }, cycle, None, None);
+            cut = if cut < writes { (cut + step).min(writes) } else { writes + 1 };
+        }
+    }
+
+    /// Whether the next life begins after the recovery that has just ended.
+    fn goes_on(&mut self) -> bool {
+        if self.next_life.is_none() {
+            return false;
+        }
+        self.recovered += 1;
+        match (&self.how.at, self.how.lives_after) {
+            (CrashAt::Point { .. }, _) | (_, LivesAfter::All) => true,
+            (_, LivesAfter::None) => false,
+            (_, LivesAfter::Some) => {
+                let is_due = self.recovered >= self.next_life_after;
+                if is_due {
+                    let mut random = Pcg64::seed_from_u64(spread(self.seed, !self.recovered));
+                    self.next_life_after = self.recovered * random.random_range(4..=32);
+                }
+                is_due
+            }
+        }
+    }
+
+    /// The next life.
+    fn go_on(&mut self, crash: &Crash<'_>, failure: &Failure, cycle: Cycle) {
+        let point = self.point_of(failure);
+        let Some(next) = &mut self.next_life else { return };
+        self.tally.lives += 1;
+        self.coverage.count(State::NextLife);
+        let seed = spread(self.seed, !self.recovered);
+        let Ok(outcome) = next.begin(crash.recovered(), seed) else {
+            self.cancelled = true;
+            return;
+        };
+        // Crash points are numbered within a life.
+        self.tally.add(&Tally { crash_points: 0, ..outcome.tally });
+        self.coverage.add(&outcome.coverage);
+        self.cover_points.resize(outcome.cover_points.len(), 0);
+        self.cover_points.iter_mut().zip(&outcome.cover_points).for_each(|(sum, n)| *sum += n);
+        if let Some(why) = outcome.refused {
+            self.refused.get_or_insert(why);
+        }
+        if let Some(trace) = &mut self.trace
+            && !outcome.violations.is_empty()
+        {
             let what = format!(
-                "recovery that is cut off after {cut} writes and starts again leaves another word {addr} than one that is not"
+                "power fails (crash point {point}, {failure}), recovery ends, and the machine is used again"
             );
-            self.add_violation(
-                FailureMode::Recovery(cut as u64),
-                cycle,
-                what,
-                Some(addr),
-                post_crash,
-            );
+            trace.push((cycle, TraceEvent::Note(what)));
+            trace.extend(outcome.trace);
+        }
+        for mut violation in outcome.violations {
+            violation.before.insert(0, (point, failure.clone()));
+            self.violations.push(violation);
         }
     }
 }

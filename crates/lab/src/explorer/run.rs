@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::coverage::Coverage;
-use super::points::{CrashExplorer, Expect, Tally, Thoroughness, Violation};
+use super::points::{CrashExplorer, Expect, NextLife, Tally, Thoroughness, Violation};
 use crate::checker;
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::time::{Cycle, NEVER};
-use graven_machine::sim::{SimError, Simulation, Spec};
+use graven_machine::design::operators::Profile;
+use graven_machine::sim::{Recovered, SimError, Simulation, Spec};
 use graven_machine::trace_event::TraceEvent;
 use graven_machine::workload::Workload;
 
@@ -27,6 +28,8 @@ pub struct Outcome {
     pub refused: Option<String>,
     /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
     pub digest: u64,
+    /// What the design did at its boundary with the machine, if a profile was to be taken.
+    pub profile: Option<Profile>,
     /// All trace events, if they were to be recorded.
     pub trace: Vec<(Cycle, TraceEvent)>,
 }
@@ -49,19 +52,43 @@ impl CrashRun {
         workload: Option<Box<dyn Workload>>,
         how: Thoroughness,
     ) -> Result<CrashRun, ConfigError> {
-        let mut simulation = match workload {
+        let simulation = match workload {
             Some(workload) => Simulation::with_workload(spec, workload)?,
             None => Simulation::new(spec)?,
         };
+        Ok(CrashRun::of(simulation, how))
+    }
+
+    /// A run on a machine that is switched on again after a recovery.
+    ///
+    /// # Errors
+    /// Parameters that the design cannot work with.
+    pub fn again(
+        spec: &Spec,
+        workload: Box<dyn Workload>,
+        recovered: Recovered,
+        how: Thoroughness,
+    ) -> Result<CrashRun, ConfigError> {
+        Ok(CrashRun::of(Simulation::again(spec, workload, recovered)?, how))
+    }
+
+    fn of(mut simulation: Simulation, how: Thoroughness) -> CrashRun {
         checker::attach(&mut simulation);
         simulation.keep_trace();
-        Ok(CrashRun { simulation, how, seed: spec.seed, keeps_trace: false })
+        let seed = simulation.spec().seed;
+        CrashRun { simulation, how, seed, keeps_trace: false }
     }
 
     /// Records all trace events, for [`Outcome::trace`].
     pub fn traced(mut self) -> CrashRun {
         self.keeps_trace = true;
         self.simulation.keep_notes();
+        self
+    }
+
+    /// Takes a profile of the design, for [`Outcome::profile`].
+    pub fn profiled(mut self) -> CrashRun {
+        self.simulation.take_profile();
         self
     }
 
@@ -81,9 +108,24 @@ impl CrashRun {
     /// # Errors
     /// [`SimError::Cancelled`] only: whatever else ends a run is part of the outcome.
     pub fn run(self, expectations: Option<&mut dyn Expect>) -> Result<Outcome, SimError> {
+        self.run_on(expectations, None)
+    }
+
+    /// The same, with a life that follows recoveries.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`] only.
+    pub fn run_on(
+        self,
+        expectations: Option<&mut dyn Expect>,
+        next_life: Option<&mut dyn NextLife>,
+    ) -> Result<Outcome, SimError> {
         let mut laboratory = CrashExplorer::new(self.how, self.seed);
         if let Some(expectations) = expectations {
             laboratory = laboratory.expecting(expectations);
+        }
+        if let Some(next_life) = next_life {
+            laboratory = laboratory.going_on(next_life);
         }
         laboratory.trace = self.keeps_trace.then(Vec::new);
         let mut simulation = self.simulation;
@@ -103,7 +145,14 @@ impl CrashRun {
                 laboratory.run_failed(simulation.machine().now(), error.to_string());
             }
         }
+        outcome.profile = simulation.profile().cloned();
         outcome.cover_points = simulation.machine().cover_points().to_vec();
+        outcome
+            .cover_points
+            .iter_mut()
+            .zip(&laboratory.cover_points)
+            .for_each(|(sum, n)| *sum += n);
+        outcome.refused = outcome.refused.or(laboratory.refused);
         outcome.violations = laboratory.violations;
         outcome.tally = laboratory.tally;
         outcome.coverage = laboratory.coverage;

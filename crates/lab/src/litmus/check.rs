@@ -175,14 +175,25 @@ impl Names {
         &self.signals
     }
 
-    /// Everything that was spoken of exists.
-    pub fn end(&self) -> Result<(), ParseError> {
+    /// No thread of this life follows: every signal that is awaited is given.
+    pub fn end_life(&self) -> Result<(), ParseError> {
         if let Some((name, place)) =
             self.awaits.iter().find(|(name, _)| !self.signals.contains(name))
         {
             let signals = listed("signalled", &self.signals);
             return Err(place.error(format!("nobody signals `{name}`; {signals}")));
         }
+        Ok(())
+    }
+
+    /// Signals are for one life.
+    pub fn forget_signals(&mut self) {
+        self.signals.clear();
+        self.awaits.clear();
+    }
+
+    /// Every crash step that was spoken of exists.
+    pub fn end(&self) -> Result<(), ParseError> {
         if let Some((name, place)) =
             self.expected.iter().find(|(name, _)| !self.crashes.contains_key(name))
         {

@@ -40,15 +40,16 @@
 //! | `violates NAME …` | designs that must violate their guarantee; may be repeated |
 //! | `machine NAME` | a preset |
 //! | `set SECTION.KEY = VALUE` | a configuration value, as written up to the end of the line; may be repeated |
-//! | `mutant NAME` | a mutant of the design |
+//! | `mutant NAME` | a mutant of the design, or a mutation operator, as written up to the end of the line |
 //! | `adversary SEED` | delays and orders in memory are drawn |
 //! | `garbage SEED` | what the log region holds at first is drawn |
 //! | `first-transaction NUMBER` | number of each thread's first transaction |
 //! | `crash everywhere` | power fails at every change of the durable state; so it is if nothing is said |
 //! | `crash marked` | at crash steps only |
-//! | `crash point NUMBER [torn MASK \| in-flight SEED \| recovery COUNT]` | at one point only |
+//! | `crash point NUMBER [torn MASK \| in-flight SEED] [recovery COUNT …]` | at one point only; recovery is cut off after so many writes, once for each count, and starts again |
 //! | `A = VALUE [with B \| at OFFSET]` | a variable, before the first thread; `B` is defined above |
 //! | `C[COUNT] = VALUE [with B \| at OFFSET]` | an array of up to 65536 words |
+//! | `life` | power is back, and recovery has ended: what follows is what the machine is used for then |
 //! | `thread` | begins a thread, up to 64: its steps follow, up to the next statement |
 //! | `sequence` | instead of threads, once: steps in one order for all, as below |
 //! | `expect NAME: WORD = VALUE, … \| …` | after recovery from crash step `NAME` one of the alternatives holds |
@@ -74,6 +75,10 @@
 //! no crash step: `crash marked` among the steps of a thread is the statement, and ends the thread. The title
 //! and statements up to `crash` may stand anywhere, the latter once if it is not said that they may be
 //! repeated.
+//!
+//! A `life` has threads or a sequence of its own, of as many threads as it likes, and may have its own `first-transaction`,
+//! `adversary` and `crash`. It begins after each power failure of the life before it that is examined, on the bytes and
+//! registers that recovery left; power fails in it as it does in the first. Variables hold what they held.
 //!
 //! A sequence is the order in which the steps of all threads happen, each with the number of its thread:
 //!
@@ -131,7 +136,7 @@ pub struct Litmus {
     pub machine: Option<String>,
     /// Configuration values, in order.
     pub settings: Vec<(String, String)>,
-    /// A single-point mutant of the design that is in force.
+    /// A mutant of the design, or a mutation operator, that is in force.
     pub mutant: Option<String>,
     /// Seed of the adversary's delays and orders in memory; none: memory as it is.
     pub adversary: Option<u64>,
@@ -145,8 +150,23 @@ pub struct Litmus {
     pub threads: Vec<Vec<Step>>,
     /// Where power fails besides the program's own crash steps.
     pub crash: CrashAt,
+    /// What the machine is used for after a recovery, one after the other.
+    pub lives: Vec<Life>,
     /// What must hold.
     pub expectations: Vec<Expectation>,
+}
+
+/// What the machine is used for after a recovery.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Life {
+    /// Seed of the adversary's delays and orders in memory; none: memory as it is.
+    pub adversary: Option<u64>,
+    /// Number of each thread's first transaction.
+    pub first_transaction: u64,
+    /// What each thread does.
+    pub threads: Vec<Vec<Step>>,
+    /// Where power fails besides the program's own crash steps.
+    pub crash: CrashAt,
 }
 
 /// Consecutive words with a name.
@@ -230,7 +250,7 @@ pub enum Level {
 }
 
 /// Where power fails besides the program's own crash steps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CrashAt {
     /// `crash everywhere`: at every change of the durable state.
     #[default]
@@ -242,8 +262,24 @@ pub enum CrashAt {
         /// Its number, from 0.
         number: u64,
         /// What is special about it.
-        mode: FailureMode,
+        failure: Failure,
     },
+}
+
+/// A power failure at a crash point, and how the recovery from it fares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// What it finds.
+    pub mode: FailureMode,
+    /// `recovery 3 7`: recovery is cut off after so many writes, once for each, and starts again.
+    pub cuts: Vec<u64>,
+}
+
+impl Failure {
+    /// One whose recovery is not disturbed.
+    pub const fn of(mode: FailureMode) -> Failure {
+        Failure { mode, cuts: Vec::new() }
+    }
 }
 
 /// What a power failure at a crash point finds.
@@ -256,8 +292,6 @@ pub enum FailureMode {
     Torn(u8),
     /// `in-flight 12`: what was sent and not accepted is there in part, as this seed draws.
     InFlight(u64),
-    /// `recovery 3`: recovery itself is cut off after so many writes, and starts again.
-    Recovery(u64),
 }
 
 /// What must hold, and when.
@@ -280,4 +314,48 @@ pub enum When {
     Everywhere,
     /// `expect end: …`: what programs see when all threads are done.
     End,
+}
+
+impl Litmus {
+    /// How many lives it has.
+    pub fn life_count(&self) -> usize {
+        1 + self.lives.len()
+    }
+
+    /// The threads of a life, from 0.
+    pub fn threads_of(&self, life: usize) -> &[Vec<Step>] {
+        match life.checked_sub(1) {
+            None => &self.threads,
+            Some(later) => &self.lives[later].threads,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn threads_of_mut(&mut self, life: usize) -> &mut Vec<Vec<Step>> {
+        match life.checked_sub(1) {
+            None => &mut self.threads,
+            Some(later) => &mut self.lives[later].threads,
+        }
+    }
+
+    /// Where power fails in a life.
+    pub fn crash_of(&self, life: usize) -> &CrashAt {
+        match life.checked_sub(1) {
+            None => &self.crash,
+            Some(later) => &self.lives[later].crash,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn crash_of_mut(&mut self, life: usize) -> &mut CrashAt {
+        match life.checked_sub(1) {
+            None => &mut self.crash,
+            Some(later) => &mut self.lives[later].crash,
+        }
+    }
+
+    /// The steps of all threads of all lives.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        (0..self.life_count()).flat_map(|life| self.threads_of(life).iter().flatten())
+    }
 }

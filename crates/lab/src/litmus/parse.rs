@@ -8,8 +8,8 @@ use super::check::{self, Names, Thread, Variables};
 use super::steps::{self, STEPS};
 use super::tokens::{Kind, Line, Place, Token};
 use super::{
-    CrashAt, Expectation, FailureMode, Litmus, Placement, Step, VERSION, Variable, When, Word,
-    sequence,
+    CrashAt, Expectation, Failure, FailureMode, Life, Litmus, Placement, Step, VERSION, Variable,
+    When, Word, sequence,
 };
 
 /// Most threads of a program.
@@ -19,7 +19,7 @@ const MAX_THREADS: usize = 64;
 const MAX_WORDS: u64 = 65536;
 
 /// What statements begin with, but for definitions of variables.
-const STATEMENTS: [&str; 14] = [
+const STATEMENTS: [&str; 15] = [
     "title",
     "design",
     "violates",
@@ -30,6 +30,7 @@ const STATEMENTS: [&str; 14] = [
     "garbage",
     "first-transaction",
     "crash",
+    "life",
     "thread",
     "sequence",
     "expect",
@@ -149,24 +150,38 @@ impl<'a> Parser<'a> {
         }
         match first.text {
             "thread" => return self.thread(first),
+            "life" => return self.life(first),
             "expect" | "survives" => return self.expectation(first, line),
             "design" => return names(line, "the name of a design", &mut self.litmus.designs),
             "violates" => return names(line, "the name of a design", &mut self.litmus.violates),
             "set" => return self.setting(line),
             _ => self.once(first)?,
         }
+        let crash = self.litmus.crash_of_mut(self.litmus.lives.len());
+        if first.text == "crash" {
+            *crash = crash_at(line)?;
+            return Ok(());
+        }
         let litmus = &mut self.litmus;
         match first.text {
             "title" => litmus.title = line.quoted("a title in quotes")?,
             "machine" => litmus.machine = Some(line.name("the name of a machine")?.text.into()),
-            "mutant" => litmus.mutant = Some(line.name("the name of a mutant")?.text.into()),
-            "adversary" => litmus.adversary = Some(line.number("the seed", 0..=u64::MAX)?),
+            "mutant" => litmus.mutant = Some(line.raw("the name of a mutant")?.into()),
+            "adversary" => {
+                let seed = Some(line.number("the seed", 0..=u64::MAX)?);
+                match litmus.lives.last_mut() {
+                    None => litmus.adversary = seed,
+                    Some(life) => life.adversary = seed,
+                }
+            }
             "garbage" => litmus.garbage = Some(line.number("the seed", 0..=u64::MAX)?),
             "first-transaction" => {
-                litmus.first_transaction =
-                    line.number("the number of a transaction", 0..=u64::MAX)?;
+                let first = line.number("the number of a transaction", 0..=u64::MAX)?;
+                match litmus.lives.last_mut() {
+                    None => litmus.first_transaction = first,
+                    Some(life) => life.first_transaction = first,
+                }
             }
-            "crash" => litmus.crash = crash_at(line)?,
             "sequence" => return self.begin_sequence(first),
             other => unreachable!("`{other}` is in STATEMENTS"),
         }
@@ -193,8 +208,42 @@ impl<'a> Parser<'a> {
                 .error(format!("one thread too many; a program has at most {MAX_THREADS}")));
         }
         self.threads.push(Thread::default());
-        self.litmus.threads.push(Vec::new());
+        self.litmus.threads_of_mut(self.litmus.lives.len()).push(Vec::new());
         self.block = Block::Thread;
+        Ok(())
+    }
+
+    /// What the machine is used for after a recovery.
+    fn life(&mut self, word: Token<'a>) -> Result<(), ParseError> {
+        self.end_life(
+            word.place,
+            "there is no thread before this `life`; each life has at least one",
+        )?;
+        for again in ["thread", "sequence", "adversary", "first-transaction", "crash"] {
+            self.said.remove(again);
+        }
+        self.litmus.lives.push(Life::default());
+        Ok(())
+    }
+
+    /// No thread of the present life follows.
+    fn end_life(&mut self, place: Place, without_threads: &str) -> Result<(), ParseError> {
+        let is_sequence = self.said.contains_key("sequence");
+        if is_sequence {
+            check::no_gaps(&self.threads)?;
+        }
+        check::ends(&self.threads)?;
+        self.names.end_life()?;
+        if self.threads.is_empty() {
+            return Err(place.error(without_threads));
+        }
+        if is_sequence {
+            let steps = std::mem::take(&mut self.sequence);
+            let threads = sequence::threads(steps, self.names.signals());
+            *self.litmus.threads_of_mut(self.litmus.lives.len()) = threads;
+        }
+        self.threads.clear();
+        self.names.forget_signals();
         Ok(())
     }
 
@@ -271,7 +320,7 @@ impl<'a> Parser<'a> {
         self.names.step(&step, place)?;
         match self.block {
             Block::Sequence => self.sequence.push((thread, step)),
-            _ => self.litmus.threads[thread].push(step),
+            _ => self.litmus.threads_of_mut(self.litmus.lives.len())[thread].push(step),
         }
         Ok(())
     }
@@ -316,19 +365,10 @@ impl<'a> Parser<'a> {
 
     /// No line follows; `end` is where the text ends.
     fn end(mut self, end: Place) -> Result<Litmus, ParseError> {
-        if self.said.contains_key("sequence") {
-            check::no_gaps(&self.threads)?;
-        }
-        check::ends(&self.threads)?;
+        self.end_life(end, "there is no thread; a program has at least one, and so has each life")?;
         self.names.end()?;
-        if self.threads.is_empty() {
-            return Err(end.error("there is no thread; a program has at least one"));
-        }
         if !self.said.contains_key("title") {
             return Err(end.error("there is no title; a program has one, as in title \"…\""));
-        }
-        if self.said.contains_key("sequence") {
-            self.litmus.threads = sequence::threads(self.sequence, self.names.signals());
         }
         Ok(self.litmus)
     }
@@ -397,19 +437,31 @@ fn crash_at(line: &mut Line<'_>) -> Result<CrashAt, ParseError> {
         "marked" => Ok(CrashAt::Marked),
         "point" => {
             let number = line.number("the crash point", 0..=u64::MAX)?;
-            Ok(CrashAt::Point { number, mode: mode(line)? })
+            Ok(CrashAt::Point { number, failure: failure(line)? })
         }
         _ => Err(word.instead_of("everywhere, marked or point (a crash step belongs in a thread)")),
     }
 }
 
-fn mode(line: &mut Line<'_>) -> Result<FailureMode, ParseError> {
-    let word = line.next();
-    match word.text {
-        "torn" => Ok(FailureMode::Torn(line.number("the mask of words", 0..=0xff)? as u8)),
-        "in-flight" => Ok(FailureMode::InFlight(line.number("the seed", 0..=u64::MAX)?)),
-        "recovery" => Ok(FailureMode::Recovery(line.number("the count of writes", 0..=u64::MAX)?)),
-        _ if word.kind == Kind::End => Ok(FailureMode::Plain),
-        _ => Err(word.instead_of("torn, in-flight, recovery or the end of the line")),
+fn failure(line: &mut Line<'_>) -> Result<Failure, ParseError> {
+    let mut failure = Failure::default();
+    if line.take("torn") {
+        failure.mode = FailureMode::Torn(line.number("the mask of words", 0..=0xff)? as u8);
+    } else if line.take("in-flight") {
+        failure.mode = FailureMode::InFlight(line.number("the seed", 0..=u64::MAX)?);
+    }
+    if line.take("recovery") {
+        failure.cuts.push(line.number("the count of writes", 0..=u64::MAX)?);
+        while !line.is_blank() {
+            failure.cuts.push(line.number("the count of writes", 0..=u64::MAX)?);
+        }
+    }
+    let next = line.peek();
+    match (next.kind, failure.mode) {
+        (Kind::End, _) => Ok(failure),
+        (_, FailureMode::Plain) if failure.cuts.is_empty() => {
+            Err(next.instead_of("torn, in-flight, recovery or the end of the line"))
+        }
+        _ => Err(next.instead_of("recovery or the end of the line")),
     }
 }

@@ -6,8 +6,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    CrashAt, Expectation, FailureMode, Level, Litmus, Placement, Step, VERSION, Variable, When,
-    Word,
+    CrashAt, Expectation, Failure, FailureMode, Level, Litmus, Placement, Step, VERSION, Variable,
+    When, Word,
 };
 
 /// From here on numbers are written in hexadecimal.
@@ -18,9 +18,12 @@ impl Display for Litmus {
         writeln!(f, "graven litmus {VERSION}")?;
         self.write_head(f)?;
         write_block(f, &self.variables)?;
-        for steps in &self.threads {
-            writeln!(f, "\nthread")?;
-            steps.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+        write_threads(f, &self.threads)?;
+        for life in &self.lives {
+            writeln!(f, "\nlife")?;
+            write_numbers(f, life.adversary, None, life.first_transaction)?;
+            write_crash(f, &life.crash)?;
+            write_threads(f, &life.threads)?;
         }
         write_block(f, &self.expectations)
     }
@@ -44,19 +47,41 @@ impl Litmus {
         if let Some(mutant) = &self.mutant {
             writeln!(f, "mutant {mutant}")?;
         }
-        let first = Some(self.first_transaction).filter(|&first| first != 0);
-        for (word, number) in
-            [("adversary", self.adversary), ("garbage", self.garbage), ("first-transaction", first)]
-        {
-            if let Some(number) = number {
-                writeln!(f, "{word} {}", Number(number))?;
-            }
-        }
-        match self.crash {
-            CrashAt::Everywhere => Ok(()),
-            crash => writeln!(f, "{crash}"),
+        write_numbers(f, self.adversary, self.garbage, self.first_transaction)?;
+        write_crash(f, &self.crash)
+    }
+}
+
+fn write_numbers(
+    f: &mut Formatter<'_>,
+    adversary: Option<u64>,
+    garbage: Option<u64>,
+    first_transaction: u64,
+) -> fmt::Result {
+    let first = Some(first_transaction).filter(|&first| first != 0);
+    for (word, number) in
+        [("adversary", adversary), ("garbage", garbage), ("first-transaction", first)]
+    {
+        if let Some(number) = number {
+            writeln!(f, "{word} {}", Number(number))?;
         }
     }
+    Ok(())
+}
+
+fn write_crash(f: &mut Formatter<'_>, crash: &CrashAt) -> fmt::Result {
+    match crash {
+        CrashAt::Everywhere => Ok(()),
+        crash => writeln!(f, "{crash}"),
+    }
+}
+
+fn write_threads(f: &mut Formatter<'_>, threads: &[Vec<Step>]) -> fmt::Result {
+    for steps in threads {
+        writeln!(f, "\nthread")?;
+        steps.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+    }
+    Ok(())
 }
 
 /// Lines apart from what is before them.
@@ -129,16 +154,33 @@ impl Display for CrashAt {
         match self {
             CrashAt::Everywhere => write!(f, "crash everywhere"),
             CrashAt::Marked => write!(f, "crash marked"),
-            CrashAt::Point { number, mode } => {
+            CrashAt::Point { number, failure } => {
                 write!(f, "crash point {}", Number(*number))?;
-                match mode {
-                    FailureMode::Plain => Ok(()),
-                    FailureMode::Torn(mask) => write!(f, " torn {mask:#x}"),
-                    FailureMode::InFlight(seed) => write!(f, " in-flight {}", Number(*seed)),
-                    FailureMode::Recovery(writes) => write!(f, " recovery {}", Number(*writes)),
+                match failure.mode {
+                    FailureMode::Plain => {}
+                    FailureMode::Torn(mask) => write!(f, " torn {mask:#x}")?,
+                    FailureMode::InFlight(seed) => write!(f, " in-flight {}", Number(seed))?,
                 }
+                if !failure.cuts.is_empty() {
+                    f.write_str(" recovery")?;
+                }
+                failure.cuts.iter().try_for_each(|cut| write!(f, " {}", Number(*cut)))
             }
         }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let modes = match self.mode {
+            FailureMode::Plain if !self.cuts.is_empty() => Vec::new(),
+            FailureMode::Plain => vec!["plain".to_owned()],
+            FailureMode::Torn(mask) => vec![format!("torn {mask:#x}")],
+            FailureMode::InFlight(seed) => vec![format!("in-flight {seed}")],
+        };
+        let words = (!self.cuts.is_empty()).then(|| "recovery".to_owned());
+        let cuts = self.cuts.iter().map(u64::to_string);
+        f.write_str(&modes.into_iter().chain(words).chain(cuts).collect::<Vec<_>>().join(" "))
     }
 }
 

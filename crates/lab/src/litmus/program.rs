@@ -150,9 +150,11 @@ pub static WORKLOAD: workload::WorkloadInfo = workload::WorkloadInfo {
 };
 
 impl LitmusWorkload {
-    /// What a laid-out program does.
-    pub fn new(litmus: &Litmus, layout: &Layout) -> LitmusWorkload {
-        let mut names = Names::default();
+    /// What a laid-out program does in a life, from 0.
+    pub fn new(litmus: &Litmus, layout: &Layout, life: usize) -> LitmusWorkload {
+        let before = (0..life).flat_map(|life| litmus.threads_of(life).iter().flatten());
+        let crashes = before.filter(|step| matches!(step, Step::Crash(_))).count() as u32;
+        let mut names = Names { crashes, ..Names::default() };
         let mut initial = Vec::new();
         for v in &litmus.variables {
             let (first, words) = layout.variables[&v.name];
@@ -161,14 +163,14 @@ impl LitmusWorkload {
         }
         let op = |step: &Step, names: &mut Names| names.op(step, layout);
         let steps = |steps: &Vec<Step>| steps.iter().map(|s| op(s, &mut names)).collect();
-        let threads = litmus.threads.iter().map(steps).collect();
+        let threads = litmus.threads_of(life).iter().map(steps).collect();
         LitmusWorkload { initial, threads }
     }
 }
 
 /// The number of a crash step: its place among all of a program's.
 pub fn crash_steps(litmus: &Litmus) -> Vec<&str> {
-    let steps = litmus.threads.iter().flatten();
+    let steps = litmus.steps();
     steps
         .filter_map(|s| if let Step::Crash(name) = s { Some(name.as_str()) } else { None })
         .collect()

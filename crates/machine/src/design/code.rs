@@ -92,6 +92,16 @@ impl Code {
         self.instructions.contains(&Instruction::End)
     }
 
+    /// Everything, in order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Instruction> {
+        self.instructions.iter()
+    }
+
+    /// Leaves out what is not to be kept.
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&Instruction) -> bool) {
+        self.instructions.retain(keep);
+    }
+
     /// Takes everything out, in order.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Instruction> + '_ {
         self.instructions.drain(..)

@@ -7,6 +7,7 @@ use graven_base::memory::{Addr, MEDIA_LINE_BYTES};
 use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
 
+use super::operators::Operator;
 use super::{MutantSet, Mutants, PluggedDesign};
 use crate::config::{ControllerConfig, LogAreas, PmConfig};
 use crate::request::Mapping;
@@ -108,6 +109,22 @@ pub enum Guarantee {
     Durable,
 }
 
+/// What becomes of a design's log region and non-volatile registers between the end of a recovery and the next use.
+#[derive(Clone, Copy, Debug)]
+pub enum Reopening {
+    /// The system prepares the region as it does before the first use ([`DesignInfo::format`]), and the registers are as they
+    /// are in a new machine. In the first page of PM, which is the system's own, a word says that it is at it: if power
+    /// fails before it has ended, it begins again, and there is nothing to recover.
+    Formatted,
+    /// The registers are as they are in a new machine. The region is as recovery has left it.
+    RegistersReset,
+    /// Nothing: the design goes on with what recovery has left, registers included ([`super::Design::resume`]).
+    AsRecovered,
+}
+
+/// The word that says that the system is preparing the log region.
+const PREPARING: Addr = Addr(8);
+
 /// A name with one line about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
@@ -144,6 +161,9 @@ pub struct DesignInfo {
     pub format: fn(&DesignContext, &mut SurvivingImage),
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
     pub recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
+    /// What the system does to the log region between the end of a recovery and the next use of the design. Power may fail
+    /// in it, too: then recovery begins again.
+    pub reopening: Reopening,
     /// Single-point changes for the worse, by which the laboratory is tested.
     pub mutants: &'static [Named],
     /// Those that are always in force: the design as published, where that loses data.
@@ -176,6 +196,7 @@ impl DesignInfo {
         build: |_| unreachable!("an entry names how its design is built"),
         format: |_, _| {},
         recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
+        reopening: Reopening::Formatted,
         mutants: &[],
         inherent: MutantSet::NONE,
         counters: Vec::new,
@@ -200,6 +221,52 @@ impl DesignInfo {
             let known: Vec<&str> = self.mutants.iter().map(|s| s.name).collect();
             ConfigError::unknown_name("mutant", name, &known)
         })
+    }
+
+    /// What is in force under the name of a mutant of the design's own, or an operator as text.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnknownName`] with the mutants that exist; for what looks like an operator, those that are allowed.
+    pub fn mutation(&self, name: &str) -> Result<(MutantSet, Option<Operator>), ConfigError> {
+        match (self.mutant(name), name.parse::<Operator>()) {
+            (Ok(mutants), _) => Ok((mutants, None)),
+            (Err(_), Ok(operator)) => Ok((MutantSet::NONE, Some(operator))),
+            (Err(_), Err(error)) if name.contains('(') => Err(ConfigError::Value {
+                origin: "argument".into(),
+                key: "mutant".into(),
+                value: name.into(),
+                allowed: error.to_string(),
+            }),
+            (Err(unknown), Err(_)) => Err(unknown),
+        }
+    }
+
+    /// Brings surviving bytes into a committed state ([`DesignInfo::recover`]), unless power failed while the system was
+    /// preparing the region for the next use: recovery had ended then.
+    pub fn recover(
+        &self,
+        context: &DesignContext,
+        registers: &[u64],
+        image: &mut SurvivingImage,
+    ) -> RecoveryReport {
+        if image.peek(PREPARING) != 0 {
+            return RecoveryReport::default();
+        }
+        (self.recover)(context, registers, image)
+    }
+
+    /// Has the system prepare for the next use after a recovery; returns whether the registers keep what they hold.
+    pub fn reopen(&self, context: &DesignContext, image: &mut SurvivingImage) -> bool {
+        match self.reopening {
+            Reopening::Formatted => {
+                image.store(PREPARING, 1);
+                (self.format)(context, image);
+                image.store(PREPARING, 0);
+                false
+            }
+            Reopening::RegistersReset => false,
+            Reopening::AsRecovered => true,
+        }
     }
 
     /// A configuration with the parameter set that the design's name stands for.

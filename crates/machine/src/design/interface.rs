@@ -112,6 +112,11 @@ pub trait Design: Sized + 'static {
     /// What happens in the design that is counted, covered and traced.
     type Event: DesignEvent;
 
+    /// Power is back and recovery has ended: the non-volatile registers hold these values, of as many threads as there were
+    /// before. Called before [`Design::start`] if registers keep their values ([`super::Reopening::AsRecovered`]), and not
+    /// in a machine that is switched on for the first time.
+    fn resume(&mut self, _registers: &[u64]) {}
+
     /// Called once, when the machine is ready and populated.
     fn start(&mut self, _port: &mut Port<'_, Self>) {}
 

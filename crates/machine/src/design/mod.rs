@@ -14,7 +14,8 @@
 //! | `port` | what a design may do to the machine |
 //! | `event` | what happens in a design, for those who count, cover and trace it |
 //! | `info` | a design as users name it; what it is built for; what it guarantees |
-//! | `mutants` | single-point changes for the worse |
+//! | `mutants` | single-point changes for the worse, of a design's own |
+//! | `operators` | changes for the worse that any design can be given at its boundary with the machine |
 //! | `code` | instructions that designs put into threads |
 //! | `plug` | a design as the simulation sees it |
 
@@ -23,6 +24,7 @@ mod event;
 mod info;
 mod interface;
 mod mutants;
+pub mod operators;
 mod plug;
 mod port;
 
@@ -31,7 +33,7 @@ pub use graven_base::ids::{ThreadId, Tx};
 pub use code::Code;
 pub(crate) use code::Instruction;
 pub use event::{CoverPoint, DesignEvent, NoCover, NoEvent, Observation};
-pub use info::{DesignContext, DesignInfo, Guarantee, Named, RecoveryReport};
+pub use info::{DesignContext, DesignInfo, Guarantee, Named, RecoveryReport, Reopening};
 pub use interface::{
     AbsorbingDesign, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, SoftwareDesign,
     Stall, Store, Unused, Writeback, WritebackAction,

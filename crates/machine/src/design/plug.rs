@@ -6,6 +6,7 @@ use graven_base::stats::{CounterSet, Counts};
 use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
+use super::operators::{Hook, Interference, variant};
 use super::port::Pending;
 use super::{
     AbsorbingDesign, Code, Design, Fill, L1EvictionDesign, NonTemporalDesign, OpAction, Port,
@@ -32,6 +33,15 @@ pub(crate) enum RawAction {
 /// A design as the simulation sees it: object-safe, with requests and timers as numbers. Designs implement
 /// [`Design`](super::Design), which [`plug`] turns into this.
 pub(crate) trait Plug {
+    /// Has something stand between the design and the machine.
+    fn interfere(&mut self, interference: Interference);
+
+    /// What does.
+    fn interference(&mut self) -> Option<&mut Interference>;
+
+    /// The non-volatile registers hold these values since a recovery.
+    fn resume(&mut self, registers: &[u64]);
+
     /// Called once, when the machine is ready and populated.
     fn start(&mut self, m: &mut Machine);
 
@@ -207,37 +217,81 @@ impl<D: Design> From<Plugged<D>> for PluggedDesign {
     }
 }
 
+impl<D: Design> Plugged<D> {
+    #[inline]
+    fn seen_transaction(&self, tx: Tx) -> Tx {
+        self.pending.interference.as_ref().map_or(tx, |i| i.seen_transaction(tx))
+    }
+
+    #[inline]
+    fn answer(&mut self, hook: Hook, tx: Tx, stall: Stall) -> Stall {
+        match &mut self.pending.interference {
+            Some(interference) => interference.answer(hook, tx.thread, stall),
+            None => stall,
+        }
+    }
+}
+
 impl<D: Design> Plug for Plugged<D> {
+    fn interfere(&mut self, interference: Interference) {
+        self.pending.interference = Some(Box::new(interference));
+    }
+
+    fn interference(&mut self) -> Option<&mut Interference> {
+        self.pending.interference.as_deref_mut()
+    }
+
+    fn resume(&mut self, registers: &[u64]) {
+        self.design.resume(registers);
+    }
+
     fn start(&mut self, m: &mut Machine) {
         let (design, mut port) = self.parts(m);
         design.start(&mut port);
     }
 
     fn tx_begin(&mut self, m: &mut Machine, tx: Tx) -> Stall {
+        let seen = self.seen_transaction(tx);
         let (design, mut port) = self.parts(m);
-        design.on_tx_begin(&mut port, tx)
+        let stall = design.on_tx_begin(&mut port, seen);
+        self.answer(Hook::Begin, tx, stall)
     }
 
     fn store(&mut self, m: &mut Machine, store: &Store) -> Stall {
+        if let Some(interference) = &mut self.pending.interference {
+            let seen = interference.seen_store(store);
+            let (design, mut port) = self.parts(m);
+            let stall = design.on_store(&mut port, &seen);
+            return self.answer(Hook::Store, store.tx, stall);
+        }
         let (design, mut port) = self.parts(m);
         design.on_store(&mut port, store)
     }
 
     fn accepts_non_temporal(&mut self, m: &mut Machine, tx: Tx, line: LineAddr) -> bool {
         let Some((accepts, _)) = self.non_temporal else { return false };
+        let tx = self.seen_transaction(tx);
         let (design, mut port) = self.parts(m);
         accepts(design, &mut port, tx, line)
     }
 
     fn store_non_temporal(&mut self, m: &mut Machine, store: &Store) -> Stall {
         let (_, hook) = self.non_temporal.expect("only a design that takes them gets them");
+        if let Some(interference) = &mut self.pending.interference {
+            let seen = interference.seen_store(store);
+            let (design, mut port) = self.parts(m);
+            let stall = hook(design, &mut port, &seen);
+            return self.answer(Hook::Store, store.tx, stall);
+        }
         let (design, mut port) = self.parts(m);
         hook(design, &mut port, store)
     }
 
     fn tx_end(&mut self, m: &mut Machine, tx: Tx) -> Stall {
+        let seen = self.seen_transaction(tx);
         let (design, mut port) = self.parts(m);
-        design.on_tx_end(&mut port, tx)
+        let stall = design.on_tx_end(&mut port, seen);
+        self.answer(Hook::End, tx, stall)
     }
 
     fn wants_l1_evictions(&self) -> bool {
@@ -253,9 +307,14 @@ impl<D: Design> Plug for Plugged<D> {
     fn llc_evict(&mut self, m: &mut Machine, line: LineAddr, content: &LineData) -> RawAction {
         let hook = self.eviction;
         let (design, mut port) = self.parts(m);
-        match hook(design, &mut port, line, content) {
-            WritebackAction::Send(Writeback { after, report }) => {
-                let token = self.pending.expect_write(report);
+        let action = hook(design, &mut port, line, content);
+        match action {
+            WritebackAction::Send(Writeback { mut after, report }) => {
+                let mut token = self.pending.expect_write(report);
+                if let Some(interference) = &mut self.pending.interference {
+                    let name = report.map(|report| variant(&report));
+                    (after, token) = interference.evict(m, name.as_deref(), after, token);
+                }
                 RawAction::Send { after: after.number(), token }
             }
             WritebackAction::Absorb => RawAction::Absorb,
@@ -280,7 +339,11 @@ impl<D: Design> Plug for Plugged<D> {
     ) -> OpAction {
         let hook = self.software.expect("only a design with software is asked");
         let (design, mut port) = self.parts(m);
-        hook(design, &mut port, thread, op, code)
+        let action = hook(design, &mut port, thread, op, code);
+        if let Some(interference) = &mut self.pending.interference {
+            interference.change_code(code);
+        }
+        action
     }
 
     fn on_durable(&mut self, m: &mut Machine, token: Token) {

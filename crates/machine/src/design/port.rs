@@ -11,6 +11,7 @@ use slab::Slab;
 
 use super::Design;
 use super::event::{DesignEvent, Observation};
+use super::operators::{Interference, variant};
 use crate::caches::hierarchy::TagPortUse;
 use crate::caches::tags::Cache;
 use crate::machine::Machine;
@@ -22,6 +23,8 @@ pub(super) struct Pending<D: Design> {
     reads: Slab<D::Read>,
     timers: Slab<D::Timer>,
     pub(super) counters: <D::Event as DesignEvent>::Counters,
+    /// What stands between the design and the machine, if anything does.
+    pub(super) interference: Option<Box<Interference>>,
 }
 
 impl<D: Design> Default for Pending<D> {
@@ -31,6 +34,7 @@ impl<D: Design> Default for Pending<D> {
             reads: Slab::new(),
             timers: Slab::new(),
             counters: Default::default(),
+            interference: None,
         }
     }
 }
@@ -112,6 +116,9 @@ impl<'a, D: Design> Port<'a, D> {
 
     /// Sends a write to memory that arrives after `delay` cycles; nothing is heard of it.
     pub fn write(&mut self, write: Write, delay: Cycle) {
+        if let Some(interference) = &mut self.pending.interference {
+            return interference.send(self.machine, None, write, delay);
+        }
         self.machine.write(write, delay);
     }
 
@@ -123,6 +130,11 @@ impl<'a, D: Design> Port<'a, D> {
     /// The one or the other.
     pub fn write_maybe_reported(&mut self, write: Write, about: Option<D::Write>, delay: Cycle) {
         let token = self.pending.expect_write(about);
+        if let Some(interference) = &mut self.pending.interference {
+            let name = about.map(|about| variant(&about));
+            let write = Write { token, ..write };
+            return interference.send(self.machine, name.as_deref(), write, delay);
+        }
         self.machine.write(Write { token, ..write }, delay);
     }
 
@@ -228,7 +240,11 @@ impl<'a, D: Design> Port<'a, D> {
         if !self.machine.caches.is_dirty(line) {
             return false;
         }
-        let token = self.pending.expect_write(about);
+        let (mut after, mut token) = (after, self.pending.expect_write(about));
+        if let Some(interference) = &mut self.pending.interference {
+            let name = about.map(|about| variant(&about));
+            (after, token) = interference.evict(self.machine, name.as_deref(), after, token);
+        }
         self.machine.write_back(line, |write| {
             (write.mask, write.after, write.token) = (mask, after.number(), token);
         })
@@ -264,6 +280,9 @@ impl<'a, D: Design> Port<'a, D> {
 
     /// Lets a thread go on that a hook made wait.
     pub fn release(&mut self, thread: ThreadId) {
+        if self.pending.interference.as_mut().is_some_and(|i| !i.waits(thread)) {
+            return;
+        }
         self.machine.release(thread);
     }
 

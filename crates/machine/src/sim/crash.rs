@@ -10,7 +10,7 @@ use crate::design::{DesignContext, RecoveryReport};
 use crate::machine::Machine;
 use crate::trace_event::TraceEvent;
 use crate::workload::BrokenInvariant;
-use graven_base::memory::{Addr, LineData, WORD_BYTES, WordMask};
+use graven_base::memory::{Addr, Image, LineData, WORD_BYTES, WordMask};
 use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
@@ -119,7 +119,14 @@ impl Simulation {
         if self.machine.keeps_notes() {
             image.keep_notes();
         }
-        Crash { simulation: self, registers: Vec::new(), image, different, saved: 0 }
+        Crash {
+            simulation: self,
+            registers: Vec::new(),
+            keeps_registers: false,
+            image,
+            different,
+            saved: 0,
+        }
     }
 
     /// After an orderly shutdown: recovers the cells in place.
@@ -133,11 +140,22 @@ impl Simulation {
     }
 }
 
+/// What a recovery left, for a machine that is switched on again.
+#[derive(Clone)]
+pub struct Recovered {
+    /// PM.
+    pub image: Image,
+    /// The design's non-volatile registers; none: as in a new machine.
+    pub registers: Option<Vec<u64>>,
+}
+
 /// What a power failure left. The simulation takes its bytes back when this is dropped.
 pub struct Crash<'a> {
     simulation: &'a mut Simulation,
     /// The design's non-volatile registers.
     pub registers: Vec<u64>,
+    /// The next use of the design begins with the registers as they are.
+    keeps_registers: bool,
     /// The image bytes.
     pub image: SurvivingImage,
     /// Words in which durable bytes and architectural memory differed.
@@ -149,15 +167,43 @@ pub struct Crash<'a> {
 impl Crash<'_> {
     /// What batteries save.
     fn save(&mut self) {
+        let before = self.image.written().len();
         self.simulation.design.power_failure(&mut self.image);
         self.registers = self.simulation.design.registers();
+        if let Some(interference) = self.simulation.design.interference() {
+            interference.saved(&mut self.image, before);
+            interference.registers(&mut self.registers);
+        }
         self.saved = self.image.written().len();
     }
 
     /// Recovers in place, from bytes and registers alone.
     pub fn recover(&mut self) -> RecoveryReport {
-        let simulation = &self.simulation;
-        (simulation.spec.design.recover)(&simulation.context, &self.registers, &mut self.image)
+        let Simulation { spec, context, design, .. } = &mut *self.simulation;
+        let recover = |image: &mut _| spec.design.recover(context, &self.registers, image);
+        match design.interference() {
+            None => recover(&mut self.image),
+            Some(interference) => {
+                let region = (context.log_start, context.log_end);
+                interference.recover(&mut self.image, region, recover)
+            }
+        }
+    }
+
+    /// After a recovery, has the system prepare for the next use of the design ([`DesignInfo::reopening`]) by so many
+    /// threads.
+    ///
+    /// [`DesignInfo::reopening`]: crate::design::DesignInfo::reopening
+    pub fn reopen(&mut self, threads: u32) {
+        let Simulation { spec, context, .. } = &*self.simulation;
+        let context = DesignContext { threads, ..context.clone() };
+        self.keeps_registers = spec.design.reopen(&context, &mut self.image);
+    }
+
+    /// A copy of what a machine finds that is switched on again after this.
+    pub fn recovered(&self) -> Recovered {
+        let registers = self.keeps_registers.then(|| self.registers.clone());
+        Recovered { image: self.image.image().clone(), registers }
     }
 
     /// Writes of the image that came before recovery: in flight, or saved by batteries.
@@ -165,7 +211,7 @@ impl Crash<'_> {
         self.saved
     }
 
-    /// Takes back what recovery has written.
+    /// Takes back what recovery, and what came after it, has done.
     pub fn unrecover(&mut self) {
         self.image.rewind(self.saved);
     }

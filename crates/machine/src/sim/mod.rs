@@ -40,7 +40,7 @@ mod spec;
 mod stores;
 mod threads;
 
-pub use crash::Crash;
+pub use crash::{Crash, Recovered};
 pub use error::SimError;
 pub use graven_base::control::Control;
 pub use observer::{NoObserver, Observer, TransactionObserver};

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use super::crash::Recovered;
 use super::distances::Distances;
 use super::disturb::Signals;
 use super::error::SimError;
@@ -19,6 +20,7 @@ use crate::controller::adversary::Adversary;
 use crate::controller::shared::Notice;
 use crate::cores::pipeline::Pipeline;
 use crate::cores::write_combining::WriteCombining;
+use crate::design::operators::{Interference, Profile};
 use crate::design::{DesignContext, Plug, RawAction};
 use crate::machine::Machine;
 use crate::request::{ReadPurpose, Write, WriteClass};
@@ -63,6 +65,8 @@ pub struct Simulation {
     pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
     pub(super) woken: bool,
+    /// Something stands between design and machine.
+    pub(super) interferes: bool,
     /// A design has handed out stale bytes: not a refusal to go on, but a broken guarantee.
     pub(super) misread: Option<SimError>,
     /// Timers since a thread could go on or memory had something to do.
@@ -87,16 +91,45 @@ impl Simulation {
         spec: &Spec,
         mut workload: Box<dyn Workload>,
     ) -> Result<Simulation, ConfigError> {
-        let context = spec.context();
-        let design = (spec.design.build)(&context)?.into_inner();
         let mut populated = Image::new();
         workload.populate(&mut populated);
+        Simulation::built(spec, workload, populated, None)
+    }
+
+    /// A machine that is switched on again: PM and the design's non-volatile registers are as a recovery has left them. The
+    /// workload is not asked to populate anything.
+    ///
+    /// # Errors
+    /// Parameters that the design cannot work with.
+    pub fn again(
+        spec: &Spec,
+        workload: Box<dyn Workload>,
+        recovered: Recovered,
+    ) -> Result<Simulation, ConfigError> {
+        let registers = recovered.registers;
+        Simulation::built(spec, workload, recovered.image, Some(registers.as_deref()))
+    }
+
+    fn built(
+        spec: &Spec,
+        workload: Box<dyn Workload>,
+        populated: Image,
+        again: Option<Option<&[u64]>>,
+    ) -> Result<Simulation, ConfigError> {
+        let context = spec.context();
+        let mut design = (spec.design.build)(&context)?.into_inner();
+        if let Some(Some(registers)) = again {
+            design.resume(registers);
+        }
         let footprint_bytes = populated.nonzero_lines() * graven_base::memory::LINE_BYTES;
         let mut machine = Machine::new(&spec.config, populated);
-        if let Some(seed) = spec.crash_options.garbage {
+        if let (Some(seed), None) = (spec.crash_options.garbage, again) {
             super::crash::fill_with_garbage(&mut machine, &context, spec.design.format, seed);
         }
         machine.memory.shared.adversary = spec.crash_options.adversary.map(Adversary::new);
+        if let Some(operator) = &spec.crash_options.operator {
+            design.interfere(Interference::of(operator.clone()));
+        }
         machine.caches.report_l1_evictions(design.wants_l1_evictions());
         let core = spec.config.get::<CoreConfig>();
         let dram = machine.memory.dram_start();
@@ -127,6 +160,7 @@ impl Simulation {
                 .then(|| Distances::new(spec.threads)),
             footprint_bytes,
             woken: false,
+            interferes: spec.crash_options.operator.is_some(),
             fruitless_timers: 0,
             control: Arc::default(),
             spec: spec.clone(),
@@ -160,6 +194,17 @@ impl Simulation {
     pub fn transaction_observer<T: TransactionObserver>(&self) -> Option<&T> {
         let observer: &dyn Any = self.observer.as_deref()?;
         observer.downcast_ref()
+    }
+
+    /// Takes a profile of what the design does at its boundary with the machine. Call it before running.
+    pub fn take_profile(&mut self) {
+        self.design.interfere(Interference::default());
+        self.interferes = true;
+    }
+
+    /// What the design did there, if a profile is taken.
+    pub fn profile(&mut self) -> Option<&Profile> {
+        self.design.interference().map(|interference| interference.profile())
     }
 
     /// Keeps the loads of the banks over time from now on ([`crate::stats::BankLoads::write_series`]). Call it
@@ -308,22 +353,26 @@ impl Simulation {
     }
 
     pub(super) fn deadlock(&self) -> SimError {
-        let waiting: Vec<String> = self
-            .threads
-            .iter()
-            .map(|t| format!("thread {} is {:?} with store head {:?}", t.id, t.state, t.head))
-            .collect();
         SimError::Deadlock {
             cycle: self.machine.now(),
             design: self.spec.design.name,
-            waiting: waiting.join("; "),
+            waiting: self.waiting(),
         }
+    }
+
+    /// What each thread and memory wait for.
+    pub fn waiting(&self) -> String {
+        let of =
+            |t: &Thread| format!("thread {} is {:?} with store head {:?}", t.id, t.state, t.head);
+        let threads = self.threads.iter().map(of);
+        let memory = if self.machine.memory.is_idle() { "idle" } else { "at work" };
+        threads.chain([format!("memory is {memory}")]).collect::<Vec<_>>().join("; ")
     }
 
     /// Delivers everything that is pending at this instant.
     #[inline]
     pub(super) fn settle<O: Observer>(&mut self, observer: &mut O) -> Result<(), SimError> {
-        if !self.machine.has_news() {
+        if !self.machine.has_news() && !self.interferes {
             return Ok(());
         }
         self.deliver(observer)
@@ -334,6 +383,9 @@ impl Simulation {
         loop {
             if observer.stops() {
                 return Ok(());
+            }
+            if let Some(interference) = self.design.interference() {
+                interference.send_held(&mut self.machine);
             }
             self.handle_evictions();
             if let Some(notice) = self.machine.memory.take_notice() {

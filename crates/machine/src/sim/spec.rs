@@ -1,6 +1,7 @@
 //! What to simulate, checked before anything runs.
 
 use crate::config::{CoreConfig, PmConfig, validate};
+use crate::design::operators::Operator;
 use crate::design::{self, DesignContext, MutantSet};
 use crate::stats::RecoveryConfig;
 use crate::workload::{self, WorkloadConfig};
@@ -30,10 +31,12 @@ pub struct Spec {
 }
 
 /// What the crash laboratory adds to a specification.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrashOptions {
-    /// MutantSet of the design that are in force.
+    /// Mutants of the design's own that are in force.
     pub mutants: MutantSet,
+    /// A mutation operator that is in force.
+    pub operator: Option<Operator>,
     /// Number of each thread's first transaction, so that ids wrap soon.
     pub first_transaction: u64,
     /// Seed of the bytes that the log region holds at first; none: zeroes.

@@ -123,17 +123,31 @@ impl Maker<'_> {
 
 /// Variables, threads and expectations that fit each other.
 fn body() -> impl Strategy<Value = Litmus> {
-    let draw = (any::<u8>(), any::<u32>(), number());
-    let threads = prop::collection::vec(prop::collection::vec(draw, 0..20), 1..5);
+    let threads = || {
+        let draw = (any::<u8>(), any::<u32>(), number());
+        prop::collection::vec(prop::collection::vec(draw, 0..20), 1..5)
+    };
     let conditions = prop::collection::vec((any::<u32>(), number()), 1..4);
     let expectation = (any::<u8>(), prop::collection::vec(conditions, 1..4));
     let expectations = prop::collection::vec(expectation, 0..4);
-    (variables(), threads, expectations).prop_map(|(variables, threads, expectations)| {
+    let life = (prop::option::of(number()), number(), threads(), crash());
+    let lives = prop::collection::vec(life, 0..3);
+    let draws = (variables(), threads(), lives, expectations);
+    draws.prop_map(|(variables, threads, lives, expectations)| {
         let mut maker = Maker { variables: &variables, crashes: Vec::new() };
-        let threads = threads.into_iter().map(|draws| maker.thread(draws)).collect();
+        let mut threads_of =
+            |draws: Vec<Vec<_>>| draws.into_iter().map(|draws| maker.thread(draws)).collect();
+        let threads = threads_of(threads);
+        let life = |(adversary, first_transaction, threads, crash)| Life {
+            adversary,
+            first_transaction,
+            threads: threads_of(threads),
+            crash,
+        };
+        let lives = lives.into_iter().map(life).collect();
         let expectations =
             expectations.into_iter().map(|(kind, of)| maker.expectation(kind, of)).collect();
-        Litmus { threads, expectations, variables, ..Litmus::default() }
+        Litmus { threads, lives, expectations, variables, ..Litmus::default() }
     })
 }
 
@@ -142,12 +156,13 @@ fn crash() -> impl Strategy<Value = CrashAt> {
         Just(FailureMode::Plain),
         any::<u8>().prop_map(FailureMode::Torn),
         number().prop_map(FailureMode::InFlight),
-        number().prop_map(FailureMode::Recovery),
     ];
+    let failure = (mode, prop::collection::vec(number(), 0..4));
+    let failure = failure.prop_map(|(mode, cuts)| Failure { mode, cuts });
     prop_oneof![
         Just(CrashAt::Everywhere),
         Just(CrashAt::Marked),
-        (number(), mode).prop_map(|(number, mode)| CrashAt::Point { number, mode }),
+        (number(), failure).prop_map(|(number, failure)| CrashAt::Point { number, failure }),
     ]
 }
 

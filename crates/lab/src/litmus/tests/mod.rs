@@ -110,7 +110,10 @@ fn statements_of_every_kind() {
     assert_eq!(litmus.mutant.as_deref(), Some("early-ack"));
     assert_eq!((litmus.adversary, litmus.garbage), (Some(7), Some(8)));
     assert_eq!(litmus.first_transaction, 65535);
-    assert_eq!(litmus.crash, CrashAt::Point { number: 17, mode: FailureMode::Torn(5) });
+    assert_eq!(
+        litmus.crash,
+        CrashAt::Point { number: 17, failure: Failure::of(FailureMode::Torn(5)) }
+    );
     assert_eq!(litmus.variables[0].place, Placement::At(0x2000));
     assert_eq!(litmus.variables[2].words, Some(3));
     assert_eq!(litmus.threads.iter().map(Vec::len).collect::<Vec<_>>(), [6, 0, 1]);

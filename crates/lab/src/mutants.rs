@@ -1,0 +1,189 @@
+//! Mutants of a design, and which of them the adversary kills: the measure of the laboratory.
+//!
+//! A design has mutants of its own ([`DesignInfo::mutants`]), and those that mutation operators make of it at its
+//! boundary with the machine ([`operators`](graven_machine::design::operators)): of these, the ones that there is a place
+//! for, as runs of the design itself have shown. Each is given to the adversary until its guarantee is broken. A mutant
+//! that survives is equivalent to the design, or shows what the adversary does not draw.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use graven_base::control::Control;
+use graven_machine::design::DesignInfo;
+use graven_machine::design::operators::Profile;
+use graven_machine::registry::Registry;
+use graven_machine::sim::SimError;
+
+use crate::adversary::schedule;
+use crate::case::{Case, LitmusError};
+use crate::explorer::{Thoroughness, Violation};
+use crate::litmus::FailureMode;
+
+/// Schedules in which it is seen what a design does at its boundary.
+const PROFILED_SCHEDULES: u64 = 200;
+
+/// A mutant of a design.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mutant {
+    /// What campaigns and litmus programs call it.
+    pub name: String,
+    /// What it is about; of the design's own mutants nobody has said so.
+    pub class: Option<String>,
+}
+
+/// What showed that a mutant breaks its guarantee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KilledBy {
+    /// A power failure that found what was accepted.
+    Plain,
+    /// One with a torn write.
+    Torn,
+    /// One with writes on their way.
+    InFlight,
+    /// One in recovery.
+    Recovery,
+    /// One in a life after a recovery.
+    LaterLife,
+    /// The run without a power failure: stale data, or no progress.
+    Run,
+    /// An assertion of the design or the machine.
+    Assertion,
+}
+
+impl KilledBy {
+    /// All, in the order of columns.
+    pub const ALL: [(KilledBy, &'static str); 7] = [
+        (KilledBy::Plain, "plain"),
+        (KilledBy::Torn, "torn"),
+        (KilledBy::InFlight, "in-flight"),
+        (KilledBy::Recovery, "recovery"),
+        (KilledBy::LaterLife, "later life"),
+        (KilledBy::Run, "run"),
+        (KilledBy::Assertion, "assertion"),
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        KilledBy::ALL[self as usize].1
+    }
+
+    fn of(violation: &Violation) -> KilledBy {
+        let Some(failure) = &violation.failure else { return KilledBy::Run };
+        match failure.mode {
+            _ if !violation.before.is_empty() => KilledBy::LaterLife,
+            _ if !failure.cuts.is_empty() => KilledBy::Recovery,
+            FailureMode::Plain => KilledBy::Plain,
+            FailureMode::Torn(_) => KilledBy::Torn,
+            FailureMode::InFlight(_) => KilledBy::InFlight,
+        }
+    }
+}
+
+/// The end of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kill {
+    /// By what.
+    pub by: KilledBy,
+    /// The guarantee that was broken, or the assertion.
+    pub what: String,
+    /// The seed of the schedule.
+    pub seed: u64,
+}
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Which.
+    pub mutant: Mutant,
+    /// Schedules that it ran.
+    pub schedules: u64,
+    /// Those among them that it refused.
+    pub refused: u64,
+    /// Its end; none: it survived.
+    pub kill: Option<Kill>,
+}
+
+/// The mutants of a design: its own, then those that operators make of it.
+///
+/// # Errors
+/// [`SimError::Cancelled`].
+pub fn mutants_of(
+    registry: &Registry,
+    design: &'static DesignInfo,
+    control: &Arc<Control>,
+) -> Result<Vec<Mutant>, SimError> {
+    let own = design.mutants.iter().map(|m| Mutant { name: m.name.into(), class: None });
+    let made = profile(registry, design, control)?.operators().into_iter().map(|operator| Mutant {
+        name: operator.to_string(),
+        class: Some(operator.class().to_string()),
+    });
+    Ok(own.chain(made).collect())
+}
+
+/// What a design does at its boundary with the machine in the adversary's first schedules.
+fn profile(
+    registry: &Registry,
+    design: &'static DesignInfo,
+    control: &Arc<Control>,
+) -> Result<Profile, SimError> {
+    let mut profile = Profile::default();
+    for seed in 1..=PROFILED_SCHEDULES {
+        if let Ok(case) = Case::new(registry, &schedule(design, seed), design) {
+            profile.add(&case.under(control).profile()?);
+        }
+    }
+    Ok(profile)
+}
+
+/// Gives a mutant to the adversary, schedule after schedule from `first_seed` on, until it is killed.
+///
+/// # Errors
+/// A mutant that does not exist; [`SimError::Cancelled`].
+pub fn try_mutant(
+    registry: &Registry,
+    design: &'static DesignInfo,
+    mutant: &Mutant,
+    (first_seed, schedules): (u64, u64),
+    control: &Arc<Control>,
+) -> Result<Trial, TrialError> {
+    design.mutation(&mutant.name).map_err(LitmusError::from)?;
+    let mut trial = Trial { mutant: mutant.clone(), schedules: 0, refused: 0, kill: None };
+    for seed in first_seed..first_seed + schedules {
+        let mut litmus = schedule(design, seed);
+        litmus.mutant = Some(mutant.name.clone());
+        trial.schedules += 1;
+        let Ok(case) = Case::new(registry, &litmus, design) else {
+            trial.refused += 1;
+            continue;
+        };
+        let case = case.examined(Thoroughness::DRAWN).under(control);
+        let (by, what) = match catch_unwind(AssertUnwindSafe(|| case.run())) {
+            Err(panic) => (KilledBy::Assertion, panic_text(panic.as_ref())),
+            Ok(outcome) => {
+                let outcome = outcome?;
+                trial.refused += u64::from(outcome.refused.is_some());
+                let Some(violation) = outcome.violations.first() else { continue };
+                (KilledBy::of(violation), violation.what.clone())
+            }
+        };
+        trial.kill = Some(Kill { by, what, seed });
+        break;
+    }
+    Ok(trial)
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+}
+
+/// Why a mutant was not tried.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrialError {
+    /// There is no such mutant.
+    #[error(transparent)]
+    Unknown(#[from] LitmusError),
+    /// The trial was cancelled.
+    #[error(transparent)]
+    Stopped(#[from] SimError),
+}
