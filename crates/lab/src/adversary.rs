@@ -1,16 +1,18 @@
 //! The adversary: seeded programs, machines and schedules that are legal and as unpleasant as can be.
 //!
-//! A schedule is a litmus program: a few threads that store to a few lines, share words under locks and
-//! lines without, repeat values, store what is there already, fill buffers, and have lines evicted
-//! between any two steps; on a machine and with parameters of the design drawn from small values; with
-//! delays and orders in memory drawn, too. So whatever is found is a text that replays it.
+//! A schedule is a litmus program: threads that store to a few lines, share words under locks and lines without, repeat
+//! values, store what is there already, fill buffers, and have lines evicted between any two steps; on a machine and with
+//! parameters of the design drawn from small values; with delays and orders in memory drawn, too; and with lives that
+//! follow a power failure. So whatever is found is a text that replays it. What is drawn is bounded by [`Draws`].
 
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+use std::collections::BTreeMap;
+
 use crate::litmus::{Level, Life, Litmus, Placement, Step, Variable, Word};
-use graven_base::memory::spread;
+use graven_base::memory::{LINE_BYTES, spread};
 use graven_machine::design::DesignInfo;
 
 /// Values of the machine under stress; what is not drawn is the cramped machine's.
@@ -35,35 +37,107 @@ const SHARED_CORES_ONE_IN: u32 = 3;
 /// One schedule in so many has a second life; one of these in as many a third.
 const LIVES_ONE_IN: u32 = 2;
 
-/// First transaction numbers: ids of 8, 16 and 32 bits wrap around soon.
-const FIRST_TRANSACTIONS: [u64; 5] = [0, 254, 65_534, 0, (1 << 32) - 2];
+/// First transaction numbers: ids of 8, 16, 32, 34 and 46 bits wrap around soon.
+const FIRST_TRANSACTIONS: [u64; 7] =
+    [0, 254, 65_534, 0, (1 << 32) - 2, (1 << 34) - 2, (1 << 46) - 2];
+
+/// PM of so much, in which variables lie far apart.
+const LARGE_PM: [&str; 3] = ["1 GB", "16 GB", "300 GB"];
+
+/// Cores of the cramped machine.
+const CORES: usize = 8;
+
+/// The log region for more threads than the cramped machine's is for.
+const LARGE_LOG_REGION: &str = "16 MB";
+
+/// Bounds of what is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draws {
+    /// Most threads.
+    pub threads: u32,
+    /// Most locks.
+    pub locks: usize,
+    /// Most transactions of a thread.
+    pub transactions: u32,
+    /// Most stores of a transaction, but for arrays that are filled.
+    pub stores: u32,
+    /// Most variables besides the array.
+    pub variables: u32,
+    /// Most words of the array.
+    pub array_words: u32,
+    /// Most lives.
+    pub lives: usize,
+}
+
+impl Draws {
+    /// All that is drawn.
+    pub const ALL: Draws = Draws {
+        threads: 64,
+        locks: 6,
+        transactions: 48,
+        stores: 600,
+        variables: 8,
+        array_words: 400,
+        lives: 3,
+    };
+}
+
+/// What a program looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// A few threads with a few transactions.
+    Small,
+    /// One to three threads with many small transactions.
+    LongThreads,
+    /// More threads than a handful, with one or two transactions each.
+    ManyThreads,
+    /// Transactions that are larger than any buffer.
+    LargeTransactions,
+    /// All words are handed from thread to thread.
+    HandOvers,
+}
+
+/// From which values are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Palette {
+    /// 0 to 2, and counters.
+    Few,
+    /// The same, anywhere in their words.
+    Shifted,
+    /// Also all ones, single bits and bytes, small changes of what was there, and any value.
+    Any,
+}
 
 /// The program of a seed for a design.
 pub fn schedule(design: &DesignInfo, seed: u64) -> Litmus {
     let mut generator = Generator {
         random: Pcg64::seed_from_u64(spread(seed, 0x6176)),
         fresh: 16,
-        wide: false,
+        shape: Shape::Small,
+        palette: Palette::Few,
+        locks: 1,
+        newest: BTreeMap::new(),
         streams: false,
     };
     let (mut litmus, variables) = generator.litmus(design, seed);
     // Drawn by themselves, so that all else of a seed's schedule is what it would be without them.
     generator.random = Pcg64::seed_from_u64(spread(seed, 0x6c69));
-    while litmus.life_count() < 3 && generator.one_in(LIVES_ONE_IN) {
+    while litmus.life_count() < Draws::ALL.lives && generator.one_in(LIVES_ONE_IN) {
         let life = generator.life(&litmus, &variables);
         litmus.lives.push(life);
     }
     let threads = (0..litmus.life_count()).map(|life| litmus.threads_of(life).len()).max();
-    litmus.settings.extend(shared_cores(seed, litmus.threads.len(), threads.unwrap_or(1)));
+    litmus.settings.extend(cores(seed, threads.unwrap_or(1)));
     litmus
 }
 
-/// Settings that put two threads on each core, in some schedules. They are drawn by themselves, so that all else of a
-/// seed's schedule is what it would be without them.
-fn shared_cores(seed: u64, first_threads: usize, threads: usize) -> Vec<(String, String)> {
+/// Settings that put two threads on each core, in some schedules, and that give many threads cores enough. They are drawn
+/// by themselves, so that all else of a seed's schedule is what it would be without them.
+fn cores(seed: u64, threads: usize) -> Vec<(String, String)> {
     let mut random = Pcg64::seed_from_u64(spread(seed, 0x736d));
-    if first_threads == 1 || random.random_range(0..SHARED_CORES_ONE_IN) > 0 {
-        return Vec::new();
+    if threads == 1 || random.random_range(0..SHARED_CORES_ONE_IN) > 0 {
+        let count = ("core.count".into(), threads.to_string());
+        return if threads > CORES { vec![count] } else { Vec::new() };
     }
     let cores = threads.div_ceil(2).to_string();
     vec![("core.count".into(), cores), ("core.threads_per_core".into(), "2".into())]
@@ -73,8 +147,11 @@ struct Generator {
     random: Pcg64,
     /// A value that nobody has stored yet.
     fresh: u64,
-    /// Values lie anywhere in their words, so that stores change other bytes than those before.
-    wide: bool,
+    shape: Shape,
+    palette: Palette,
+    locks: usize,
+    /// The value that was drawn last for a word.
+    newest: BTreeMap<Word, u64>,
     /// Some stores are non-temporal.
     streams: bool,
 }
@@ -96,15 +173,37 @@ impl Generator {
         self.random.random_range(0..n) == 0
     }
 
+    fn threads(&mut self) -> usize {
+        let is_crowd = self.one_in(8);
+        let threads = match self.shape {
+            Shape::Small => *[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty"),
+            Shape::LongThreads => self.random.random_range(1..=3),
+            Shape::ManyThreads if is_crowd => self.random.random_range(5..=Draws::ALL.threads),
+            Shape::ManyThreads => self.random.random_range(5..=16),
+            Shape::LargeTransactions => self.random.random_range(1..=2),
+            Shape::HandOvers => self.random.random_range(2..=6),
+        };
+        threads as usize
+    }
+
+    fn transactions(&mut self) -> u32 {
+        self.random.random_range(match self.shape {
+            Shape::Small => 1..=5,
+            Shape::LongThreads => 6..=Draws::ALL.transactions,
+            Shape::ManyThreads | Shape::LargeTransactions => 1..=2,
+            Shape::HandOvers => 2..=6,
+        })
+    }
+
     /// What the machine is used for after a recovery: other threads, on the same words. Transactions are counted from
     /// where they were counted from before, so that old records of the same numbers are there, or from elsewhere.
     fn life(&mut self, litmus: &Litmus, variables: &[Owned]) -> Life {
-        let threads = *[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty");
         let first_transaction = if self.one_in(2) {
             litmus.first_transaction
         } else {
             *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty")
         };
+        let threads = self.threads();
         Life {
             adversary: (!self.one_in(4)).then(|| self.random.random()),
             first_transaction,
@@ -114,13 +213,32 @@ impl Generator {
     }
 
     fn litmus(&mut self, design: &DesignInfo, seed: u64) -> (Litmus, Vec<Owned>) {
-        let threads = *[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty");
-        let locks = self.random.random_range(1..=2);
-        let variables = self.variables(threads, locks);
-        self.wide = self.one_in(3);
+        self.shape = match self.random.random_range(0..16) {
+            0..10 => Shape::Small,
+            10..12 => Shape::LongThreads,
+            12 => Shape::ManyThreads,
+            13 => Shape::LargeTransactions,
+            _ => Shape::HandOvers,
+        };
+        let palettes = [Palette::Few, Palette::Shifted, Palette::Any];
+        self.palette = *palettes.choose(&mut self.random).expect("not empty");
+        let threads = self.threads();
+        self.locks = match self.shape {
+            Shape::Small => self.random.random_range(1..=2),
+            _ => self.random.random_range(1..=Draws::ALL.locks),
+        };
+        let mut settings = Vec::new();
+        if self.shape == Shape::ManyThreads {
+            settings.push(("pm.log_region_bytes".into(), LARGE_LOG_REGION.into()));
+        }
+        let is_large = self.one_in(16);
+        if is_large {
+            let bytes = *LARGE_PM.choose(&mut self.random).expect("not empty");
+            settings.push(("pm.capacity_bytes".into(), bytes.into()));
+        }
+        let variables = self.variables(threads, is_large);
         self.streams = self.one_in(4);
         let programs = (0..threads).map(|t| self.thread(t, &variables)).collect();
-        let mut settings = Vec::new();
         for (key, values) in MACHINE.iter().chain(design.stress) {
             if self.one_in(2) {
                 let value = values.choose(&mut self.random).expect("a table has values");
@@ -129,12 +247,13 @@ impl Generator {
             }
         }
         let first = *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty");
+        let garbage = self.one_in(4) && self.shape != Shape::ManyThreads;
         let litmus = Litmus {
             title: format!("schedule {seed} of the adversary"),
             designs: vec![design.name.into()],
             settings,
             adversary: (!self.one_in(4)).then_some(seed),
-            garbage: self.one_in(4).then_some(seed),
+            garbage: garbage.then_some(seed),
             first_transaction: first,
             variables: variables.iter().map(|v| v.variable.clone()).collect(),
             threads: programs,
@@ -144,23 +263,38 @@ impl Generator {
     }
 
     /// Words in lines that several share, and sometimes an array that fills any buffer.
-    fn variables(&mut self, threads: usize, locks: usize) -> Vec<Owned> {
+    fn variables(&mut self, threads: usize, is_large: bool) -> Vec<Owned> {
         let mut out: Vec<Owned> = Vec::new();
-        let count = self.random.random_range(2..=8);
+        let count = self.random.random_range(2..=Draws::ALL.variables);
         for i in 0..count {
             let place = match out.choose(&mut self.random) {
                 Some(other) if !self.random.random_ratio(1, 3) && i < 6 => {
                     Placement::With(other.variable.name.clone())
                 }
-                _ => Placement::OwnLine,
+                _ => self.own_line(is_large),
             };
-            out.push(self.owned(format!("V{i}"), None, place, threads, locks));
+            out.push(self.owned(format!("V{i}"), None, place, threads));
         }
-        if self.one_in(3) {
-            let words = self.random.random_range(9..=80);
-            out.push(self.owned("W".into(), Some(words), Placement::OwnLine, threads, locks));
+        let has_array = self.one_in(3);
+        let words = match self.shape {
+            Shape::LargeTransactions => Some(self.random.random_range(80..=Draws::ALL.array_words)),
+            _ if has_array => Some(self.random.random_range(9..=80)),
+            _ => None,
+        };
+        if words.is_some() {
+            let place = self.own_line(is_large);
+            out.push(self.owned("W".into(), words, place, threads));
         }
         out
+    }
+
+    /// The next line that is free, or one anywhere in a large PM: in the first half of the smallest of these.
+    fn own_line(&mut self, is_large: bool) -> Placement {
+        if !is_large {
+            return Placement::OwnLine;
+        }
+        // Most of PM, so that all bits of addresses are used.
+        Placement::At(self.random.random_range(0..(900 << 20) / LINE_BYTES) * LINE_BYTES)
     }
 
     fn owned(
@@ -169,21 +303,25 @@ impl Generator {
         words: Option<u32>,
         place: Placement,
         threads: usize,
-        locks: usize,
     ) -> Owned {
-        let owner = if self.one_in(2) {
+        let owner = if self.shape != Shape::HandOvers && self.one_in(2) {
             Owner::Thread(self.random.random_range(0..threads))
         } else {
-            Owner::Lock(self.random.random_range(0..locks))
+            Owner::Lock(self.random.random_range(0..self.locks))
         };
-        let initial = self.random.random_range(0..3);
+        let is_any = self.one_in(2);
+        let initial = match self.palette {
+            Palette::Any if is_any => self.random.random(),
+            _ => self.random.random_range(0..3),
+        };
         Owned { variable: Variable { name, words, initial, place }, owner }
     }
 
     fn thread(&mut self, thread: usize, variables: &[Owned]) -> Vec<Step> {
         let mut steps = Vec::new();
-        for _ in 0..self.random.random_range(1..=5) {
-            let mut locks: Vec<usize> = (0..2).filter(|_| self.one_in(2)).collect();
+        for _ in 0..self.transactions() {
+            let one_in = if self.shape == Shape::HandOvers { 1 + self.locks as u32 / 2 } else { 2 };
+            let mut locks: Vec<usize> = (0..self.locks).filter(|_| self.one_in(one_in)).collect();
             // Locks that nothing is under are left out.
             locks.retain(|&l| variables.iter().any(|v| v.owner == Owner::Lock(l)));
             let may = |v: &&Owned| match v.owner {
@@ -216,17 +354,27 @@ impl Generator {
             for index in 0..words {
                 let word = Word { name: variable.name.clone(), index: Some(index) };
                 self.fresh += 1;
-                steps.push(Step::Store(word, self.fresh));
+                let value =
+                    if self.palette == Palette::Any { self.value(&word) } else { self.fresh };
+                steps.push(Step::Store(word, value));
             }
             return;
         }
-        let many = self.one_in(4);
-        let count = self.random.random_range(1..if many { 100 } else { 8 });
+        let many = match self.shape {
+            Shape::Small => self.one_in(4),
+            Shape::LargeTransactions => true,
+            Shape::LongThreads | Shape::ManyThreads | Shape::HandOvers => self.one_in(40),
+        };
+        let count = match self.shape {
+            Shape::LargeTransactions => self.random.random_range(50..=Draws::ALL.stores),
+            Shape::LongThreads | Shape::ManyThreads if !many => self.random.random_range(0..4),
+            _ => self.random.random_range(1..if many { 100 } else { 8 }),
+        };
         let few: Vec<&Owned> = mine.sample(&mut self.random, 3).copied().collect();
         for _ in 0..count {
             let owned = *few.choose(&mut self.random).expect("not empty");
             let word = self.word(&owned.variable);
-            let value = self.value();
+            let value = self.value(&word);
             let non_temporal = self.streams && self.one_in(4);
             let store = if non_temporal { Step::StoreNonTemporal } else { Step::Store };
             steps.push(store(word, value));
@@ -236,15 +384,31 @@ impl Generator {
         }
     }
 
-    fn value(&mut self) -> u64 {
-        let value = match self.random.random_range(0..4) {
+    fn value(&mut self, word: &Word) -> u64 {
+        let small = match self.random.random_range(0..4) {
             0 | 1 => self.random.random_range(0..3),
             _ => {
                 self.fresh += 1;
                 self.fresh
             }
         };
-        if self.wide { value << (8 * self.random.random_range(0..7)) } else { value }
+        let bit = 1 << self.random.random_range(0..64);
+        let before = self.newest.get(word).copied().unwrap_or(0);
+        let value = match self.palette {
+            Palette::Few => small,
+            Palette::Shifted => small << (8 * self.random.random_range(0..7)),
+            Palette::Any => match self.random.random_range(0..10) {
+                0..3 => small,
+                3 => u64::MAX,
+                4 => bit,
+                5 => self.random.random_range(1..=255) << (8 * self.random.random_range(0..8)),
+                6 | 7 => before ^ bit,
+                8 => before,
+                _ => self.random.random(),
+            },
+        };
+        self.newest.insert(word.clone(), value);
+        value
     }
 
     fn disturb(&mut self, all: &[Owned], steps: &mut Vec<Step>) {

@@ -150,7 +150,8 @@ impl Machine {
         self.failure.get_or_insert(why);
     }
 
-    pub(crate) fn failure(&self) -> Option<&str> {
+    /// Why the design cannot go on, if it has said so: the run is about to end.
+    pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 

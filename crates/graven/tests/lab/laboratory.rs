@@ -403,3 +403,17 @@ fn the_durable_bytes_that_are_followed_are_those_of_queues_buffers_and_cells() {
         }
     }
 }
+
+/// Class of bug: a design that gives up in the midst of a hook is held to what it would have promised.
+#[test]
+fn a_design_that_refuses_to_go_on_has_broken_nothing() {
+    let stores: String = (0..200).map(|i| format!("A[{i}] = {}\n", i + 1)).collect();
+    let text = format!(
+        "graven litmus 1\ntitle \"t\"\nset lsm.segment_bytes = 1536\nset lsm.entry_words_max = 2\nA[200] = 0\nthread\nbegin\n{stores}commit\n"
+    );
+    let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(registry(), &litmus, find("lsm")).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    assert!(outcome.refused.is_some_and(|why| why.contains("segment")));
+    assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
+}

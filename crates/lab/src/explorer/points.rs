@@ -275,6 +275,10 @@ impl Observer for CrashExplorer<'_> {
             let what = format!("it makes no progress: after {actions} actions {waiting}");
             self.run_failed(simulation.machine().now(), what);
         }
+        if simulation.machine().failure().is_some() {
+            // What comes of it is nobody's promise.
+            return;
+        }
         let changes = simulation.machine().memory.shared.durability.changes;
         if changes != self.seen || simulation.is_at_crash_step() {
             assert!(changes >= self.seen, "what has become durable stays counted");

@@ -11,7 +11,7 @@ fn messages_say_where_and_what() {
         format!("line 7, column 3: `evcit` is not a step; allowed are {allowed}")
     );
     let error = parse(&program("machin silo")).expect_err("no statement");
-    let allowed = "title, design, violates, machine, set, mutant, adversary, garbage, first-transaction, crash, thread, sequence, expect, survives and, before the first thread, variables as in A = 5";
+    let allowed = "title, design, violates, machine, set, mutant, adversary, garbage, first-transaction, crash, life, thread, sequence, expect, survives and, before the first thread, variables as in A = 5";
     assert_eq!(
         error.to_string(),
         format!("line 3, column 1: `machin` is not a statement; allowed are {allowed}")
@@ -42,8 +42,18 @@ fn it_refuses_what_is_malformed() {
             7,
             "there is no title; a program has one, as in title \"…\"",
         ),
-        (program("A = 1"), 3, 6, "there is no thread; a program has at least one"),
-        (program("sequence # of none"), 3, 19, "there is no thread; a program has at least one"),
+        (
+            program("A = 1"),
+            3,
+            6,
+            "there is no thread; a program has at least one, and so has each life",
+        ),
+        (
+            program("sequence # of none"),
+            3,
+            19,
+            "there is no thread; a program has at least one, and so has each life",
+        ),
         (program("graven litmus 1"), 3, 1, "`graven litmus 1` is the first line, and no other"),
         // Statements.
         (program("  title \"u\""), 3, 3, "`title` is in line 2 already; it is allowed once"),
@@ -271,6 +281,32 @@ fn it_refuses_what_is_malformed() {
             "there is a `thread` in line 5 already; a program has threads or one sequence",
         ),
         (in_order("sequence"), 5, 1, "`sequence` is in line 4 already; it is allowed once"),
+        // Lives.
+        (
+            program("life"),
+            3,
+            1,
+            "there is no thread before this `life`; each life has at least one",
+        ),
+        (
+            thread("life"),
+            6,
+            5,
+            "there is no thread; a program has at least one, and so has each life",
+        ),
+        (
+            thread("begin\nlife"),
+            6,
+            1,
+            "the thread ends inside this transaction; `commit` must follow",
+        ),
+        (thread("signal x\nlife\nthread\nawait x"), 9, 1, "nobody signals `x`; none is signalled"),
+        (
+            thread("crash y\nlife\nthread\ncrash y"),
+            9,
+            1,
+            "there is a `crash y` in line 6 already; each crash step has a name of its own",
+        ),
         // Expectations.
         (thread("expect x: A = 1"), 6, 8, "no crash step is named `x`; none is named"),
         (
