@@ -53,13 +53,15 @@ class MemoryReplay(Task):
 
     def __init__(self, spec_json: str) -> None: ...
 
+CampaignKind = Literal["run", "adversary", "litmus", "mutants", "mutant"]
+
 class Campaign(Task):
     """A campaign of the crash laboratory on one host thread, checked when it is made.
 
     Its progress is in transactions, schedules or designs.
     """
 
-    def __init__(self, kind: Literal["run", "adversary", "litmus"], spec_json: str) -> None: ...
+    def __init__(self, kind: CampaignKind, spec_json: str) -> None: ...
     def checked(self) -> int:
         """Power failures checked so far."""
 

@@ -52,6 +52,24 @@ pub struct DurabilityChecker {
     ended: Vec<Stored>,
     start: Addr,
     end: Addr,
+    /// The first store by which the program has broken its part of the contract.
+    race: Option<Race>,
+}
+
+/// A store to a word that another thread's transaction has stored, which is not acknowledged: no design can keep such
+/// transactions apart, and none is held to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the program is not isolated: in transaction {} thread {} stores to {addr}, which transaction {} of thread {} has stored to and not ended; words of several threads are stored to under a lock that is held until the commit",
+    by.number, by.thread, of.number, of.thread
+)]
+pub struct Race {
+    /// The word.
+    pub addr: Addr,
+    /// Whose it is.
+    pub of: Tx,
+    /// Who stores to it.
+    pub by: Tx,
 }
 
 /// A guarantee that was broken.
@@ -156,6 +174,15 @@ pub fn attach(simulation: &mut Simulation) {
     simulation.follow_transactions(Box::new(checker));
 }
 
+/// By which store the program has broken its part of the contract, if it has.
+///
+/// # Panics
+/// If no checker was attached to the simulation.
+pub fn race(simulation: &Simulation) -> Option<Race> {
+    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
+    checker.expect("a checker is attached").race
+}
+
 /// Checks the image that a power failure left, as it is now.
 ///
 /// # Errors
@@ -174,7 +201,7 @@ impl DurabilityChecker {
     /// For so many threads, and for words in `[start, end)`.
     pub fn new(guarantee: Guarantee, threads: u32, start: Addr, end: Addr) -> Self {
         let open = (0..threads).map(|_| None).collect();
-        Self { guarantee, open, ended: Vec::new(), start, end }
+        Self { guarantee, open, ended: Vec::new(), start, end, race: None }
     }
 
     /// Checks the image that recovery left. `now`: architectural memory at the failure. `different`: the words
@@ -272,6 +299,16 @@ impl TransactionObserver for DurabilityChecker {
         assert!(open.tx == tx, "a thread has one open transaction");
         let was_deferred = || open.deferred.binary_search_by_key(&addr, |&(a, _)| a).is_ok();
         assert!(!open.ending || was_deferred(), "{addr} is stored to before the end, or deferred");
+        let before = &mut open.before;
+        let is_new = before.binary_search_by_key(&addr, |&(a, _)| a).is_err();
+        if is_new && self.race.is_none() {
+            let stored = |o: &&Stored| {
+                o.tx != tx && o.before.binary_search_by_key(&addr, |&(a, _)| a).is_ok()
+            };
+            let of = self.open.iter().flatten().find(stored).map(|o| o.tx);
+            self.race = of.map(|of| Race { addr, of, by: tx });
+        }
+        let open = self.open[tx.thread as usize].as_mut().expect("it is open still");
         let before = &mut open.before;
         if let Err(at) = before.binary_search_by_key(&addr, |&(a, _)| a) {
             before.insert(at, (addr, old));
@@ -434,6 +471,28 @@ mod tests {
         let neither = deferred([5, 12, 7]);
         assert!(matches!(neither, Err(Verdict::Neither { before: 1, after: 11, .. })));
         assert!(matches!(deferred([11, 12, 8]), Err(Verdict::Lost { addr: Addr(16), .. })));
+    }
+
+    #[test]
+    fn a_store_to_a_word_of_an_open_transaction_is_a_race_of_the_program() {
+        let other = Tx { thread: 1, number: 7 };
+        for guarantee in [Guarantee::Durable, Guarantee::Prefix] {
+            let mut checker = checker(guarantee);
+            checker.begin(TX);
+            checker.store(TX, Addr(8), 2);
+            checker.begin(other);
+            checker.store(other, Addr(0), 1);
+            assert_eq!(checker.race, None);
+            checker.store(other, Addr(8), 3);
+            checker.store(TX, Addr(0), 3);
+            let first = Race { addr: Addr(8), of: TX, by: other };
+            assert_eq!(checker.race, Some(first));
+            assert!(
+                first
+                    .to_string()
+                    .contains("thread 1 stores to 0x8, which transaction 3 of thread 0")
+            );
+        }
     }
 
     #[test]

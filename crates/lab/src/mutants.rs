@@ -5,8 +5,10 @@
 //! for, as runs of the design itself have shown. Each is given to the adversary until its guarantee is broken. A mutant
 //! that survives is equivalent to the design, or shows what the adversary does not draw.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::{Arc, Once};
 
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
@@ -151,13 +153,16 @@ pub fn try_mutant(
     for seed in first_seed..first_seed + schedules {
         let mut litmus = schedule(design, seed);
         litmus.mutant = Some(mutant.name.clone());
+        if control.report(trial.schedules) {
+            return Err(SimError::Cancelled.into());
+        }
         trial.schedules += 1;
         let Ok(case) = Case::new(registry, &litmus, design) else {
             trial.refused += 1;
             continue;
         };
         let case = case.examined(Thoroughness::DRAWN).under(control);
-        let (by, what) = match catch_unwind(AssertUnwindSafe(|| case.run())) {
+        let (by, what) = match quietly(|| case.run()) {
             Err(panic) => (KilledBy::Assertion, panic_text(panic.as_ref())),
             Ok(outcome) => {
                 let outcome = outcome?;
@@ -172,7 +177,28 @@ pub fn try_mutant(
     Ok(trial)
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs something whose panics are results: nothing is printed of them.
+fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = take_hook();
+        set_hook(Box::new(move |info| {
+            if !IS_QUIET.get() {
+                before(info);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let result = catch_unwind(AssertUnwindSafe(run));
+    IS_QUIET.set(false);
+    result
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
 }

@@ -12,6 +12,7 @@ use graven::lab::campaign::{
 use graven::lab::case::{Case, LitmusError, designs_of};
 use graven::lab::explorer::Thoroughness;
 use graven::lab::litmus::{self, Litmus, ParseError};
+use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
 use graven::sim::{SimError, Spec};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -267,5 +268,82 @@ impl Task for LitmusTask {
         }
         control.report(self.designs.len() as u64);
         Ok(json!({ "title": self.litmus.title, "results": results }).to_string())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MutantsSpec {
+    design: String,
+}
+
+struct MutantsTask {
+    design: &'static DesignInfo,
+}
+
+/// The mutants of a design: its own, and those that operators make of it, as runs of it have shown.
+///
+/// # Errors
+/// A design that does not exist.
+pub fn mutants(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: MutantsSpec = parse(spec_json)?;
+    Ok(Box::new(MutantsTask { design: registry().find_design(&given.design)? }))
+}
+
+impl Task for MutantsTask {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
+        let control = Arc::new(Control::default());
+        watch.follow(Arc::clone(&control), 1)?;
+        let all = mutants_of(registry(), self.design, &control)?;
+        let all = all.iter().map(|m| json!({ "name": m.name, "class": m.class }));
+        Ok(Value::from_iter(all).to_string())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MutantSpec {
+    design: String,
+    mutant: String,
+    first_seed: u64,
+    seeds: u64,
+}
+
+struct MutantTask {
+    design: &'static DesignInfo,
+    mutant: Mutant,
+    seeds: (u64, u64),
+}
+
+/// Schedules of the adversary on a mutant, until it is killed; everything is checked here, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn mutant(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: MutantSpec = parse(spec_json)?;
+    let design = registry().find_design(&given.design)?;
+    let (_, operator) = design.mutation(&given.mutant)?;
+    let class = operator.map(|operator| operator.class().to_string());
+    let mutant = Mutant { name: given.mutant, class };
+    Ok(Box::new(MutantTask { design, mutant, seeds: (given.first_seed, given.seeds) }))
+}
+
+impl Task for MutantTask {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
+        let control = Arc::new(Control::default());
+        watch.follow(Arc::clone(&control), self.seeds.1)?;
+        let trial = try_mutant(registry(), self.design, &self.mutant, self.seeds, &control);
+        let trial = trial.map_err(|error| match error {
+            TrialError::Unknown(error) => Failure::from(error),
+            TrialError::Stopped(error) => Failure::from(error),
+        })?;
+        let kill = trial
+            .kill
+            .map(|kill| json!({ "by": kill.by.name(), "what": kill.what, "seed": kill.seed }));
+        Ok(json!({
+            "design": self.design.name, "mutant": trial.mutant.name, "class": trial.mutant.class,
+            "schedules": trial.schedules, "refused": trial.refused, "kill": kill,
+        })
+        .to_string())
     }
 }

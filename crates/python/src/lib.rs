@@ -83,8 +83,8 @@ impl MemoryReplay {
     }
 }
 
-/// A campaign of the crash laboratory on one host thread: `Campaign("run" | "adversary" | "litmus", spec_json)`. Its
-/// progress is in transactions, schedules or designs, its result a report.
+/// A campaign of the crash laboratory on one host thread: `Campaign(KIND, spec_json)`, KIND being run, adversary, litmus,
+/// mutants or mutant. Its progress is in transactions, schedules or designs, its result a report.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Campaign;
 
@@ -96,8 +96,12 @@ impl Campaign {
             "run" => laboratory::run(spec_json)?,
             "adversary" => laboratory::adversary(spec_json)?,
             "litmus" => laboratory::litmus_program(spec_json)?,
+            "mutants" => laboratory::mutants(spec_json)?,
+            "mutant" => laboratory::mutant(spec_json)?,
             other => {
-                let message = format!("`{other}` is no campaign; run, adversary and litmus are");
+                let message = format!(
+                    "`{other}` is no campaign; run, adversary, litmus, mutants and mutant are"
+                );
                 return Err(ConfigError::new_err(message));
             }
         };

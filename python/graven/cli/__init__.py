@@ -22,6 +22,7 @@ from graven.cli.explain import explain
 from graven.cli.listing import list_
 from graven.cli.litmus import litmus
 from graven.cli.memory import memory
+from graven.cli.mutants import mutants
 from graven.cli.new import new
 from graven.cli.reproduce import reproduce
 from graven.cli.run import run
@@ -41,6 +42,7 @@ Examples:
   graven compare                              six designs on five micro workloads
   graven run --design silo --workload btree   one simulation, every statistic
   graven crash --design silo                  power fails everywhere; is every guarantee kept?
+  graven mutants silo                         which mutants the laboratory kills
   graven reproduce silo --quick               Silo's figures and claims, in minutes
   graven explain silo-throughput-vs-fwb       what moves one of these claims
   graven cost silo                            its hardware, derived and beside its paper's table
@@ -64,6 +66,7 @@ cli.add_command(explain)
 cli.add_command(run)
 cli.add_command(crash)
 cli.add_command(litmus)
+cli.add_command(mutants)
 cli.add_command(cost)
 cli.add_command(list_)
 cli.add_command(memory)

@@ -417,3 +417,17 @@ fn a_design_that_refuses_to_go_on_has_broken_nothing() {
     assert!(outcome.refused.is_some_and(|why| why.contains("segment")));
     assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
 }
+
+/// Class of bug: a design is convicted for what a program did that broke the contract.
+#[test]
+fn a_program_that_is_not_isolated_is_refused() {
+    let text = "graven litmus 1\ntitle \"t\"\nA = 0\nsequence\n0: begin\n1: begin\n0: A = 1\n1: A = 2\n1: commit\n0: commit\n";
+    let litmus = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    for design in sound() {
+        let case = Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{e}"));
+        let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+        assert!(outcome.violations.is_empty(), "{}: {:?}", design.name, outcome.violations);
+        let refused = outcome.refused.unwrap_or_default();
+        assert!(refused.starts_with("the program is not isolated"), "{}: {refused}", design.name);
+    }
+}

@@ -231,7 +231,9 @@ pub struct CrashExplorer<'a> {
     recovered: u64,
     /// The one after which the next life begins.
     next_life_after: u64,
-    /// A later life refused to go on.
+    /// The program broke its part of the contract.
+    is_racy: bool,
+    /// It did, or a later life refused to go on.
     pub refused: Option<String>,
     /// Cover points of the design that later lives have reached.
     pub cover_points: Vec<u64>,
@@ -275,7 +277,7 @@ impl Observer for CrashExplorer<'_> {
             let what = format!("it makes no progress: after {actions} actions {waiting}");
             self.run_failed(simulation.machine().now(), what);
         }
-        if simulation.machine().failure().is_some() {
+        if simulation.machine().failure().is_some() || self.is_racy {
             // What comes of it is nobody's promise.
             return;
         }
@@ -289,7 +291,7 @@ impl Observer for CrashExplorer<'_> {
     }
 
     fn stops(&self) -> bool {
-        self.cancelled || self.violations.len() >= self.how.violations_max
+        self.cancelled || self.is_racy || self.violations.len() >= self.how.violations_max
     }
 }
 
@@ -308,6 +310,7 @@ impl<'a> CrashExplorer<'a> {
             actions: 0,
             recovered: 0,
             next_life_after: 1 + spread(seed, 0x6c69) % 16,
+            is_racy: false,
             refused: None,
             cover_points: Vec::new(),
             next_life: None,
@@ -358,6 +361,11 @@ impl<'a> CrashExplorer<'a> {
             if let Some(trace) = &mut self.trace {
                 trace.push((cycle, event));
             }
+        }
+        if let Some(race) = checker::race(simulation) {
+            self.is_racy = true;
+            self.refused = Some(race.to_string());
+            return;
         }
         let step = simulation.take_crash_step();
         let control = simulation.control();

@@ -145,6 +145,11 @@ impl CrashRun {
                 laboratory.run_failed(simulation.machine().now(), error.to_string());
             }
         }
+        if let Some(race) = checker::race(&simulation) {
+            // What comes of it is nobody's fault but the program's.
+            laboratory.violations.retain(|violation| violation.failure.is_some());
+            outcome.refused.get_or_insert_with(|| race.to_string());
+        }
         outcome.profile = simulation.profile().cloned();
         outcome.cover_points = simulation.machine().cover_points().to_vec();
         outcome

@@ -96,6 +96,12 @@ impl Thread {
     }
 
     fn unlock(&mut self, name: &str, place: Place) -> Result<(), ParseError> {
+        if let Some(begin) = self.transaction {
+            return Err(place.error(format!(
+                "`unlock {name}` inside the transaction that began in line {}; others must not see what may yet be undone, so `commit` comes first",
+                begin.line
+            )));
+        }
         let Some(at) = self.locks.iter().position(|(held, _)| held == name) else {
             let held = listed("held", self.locks.iter().map(|(held, _)| held));
             return Err(place.error(format!("the thread does not hold `{name}`; {held}")));

@@ -84,6 +84,7 @@ impl Maker<'_> {
             6 => Step::Load(word),
             7 => Step::Compute(pick),
             8 => match held.iter().position(|lock| *lock == name) {
+                Some(_) if *in_transaction => Step::Load(word),
                 Some(at) => Step::Unlock(held.remove(at)),
                 None => {
                     held.push(name.clone());

@@ -238,6 +238,12 @@ fn it_refuses_what_is_malformed() {
             1,
             "the thread has held `m` since line 6; `unlock m` comes first",
         ),
+        (
+            thread("lock m\nbegin\nunlock m\ncommit"),
+            8,
+            1,
+            "`unlock m` inside the transaction that began in line 7; others must not see what may yet be undone, so `commit` comes first",
+        ),
         (thread("lock m\nthread\nunlock m"), 8, 1, "the thread does not hold `m`; none is held"),
         (thread("await x\nsignal y\nsignal z"), 6, 1, "nobody signals `x`; signalled are y, z"),
         // Sequences.

@@ -1,0 +1,118 @@
+"""`graven mutants`: which mutants of a design the adversary kills."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+
+from graven.api import failures_text
+from graven.cli import options
+from graven.cli.tables import plain_table
+from graven.cli.terminal import complain, note, person_console, results_console
+from graven.figures import exact
+from graven.mutants import Trial, mutants_of, try_mutants
+from graven.progress import Display
+from graven.records import json_text
+
+HELP = """Give mutants of a design to the adversary, and print which it kills, and by what.
+
+A design has mutants of its own, and those that mutation operators make of it at its boundary with
+the machine, as far as there is a place for them: writes that wait for nothing, that are reported
+early, that lack a word or bits of a field; threads that are not made to wait; batteries that save
+less; recovery that leaves something out. A mutant that survives is equivalent to the design, or
+shows what the adversary does not draw.
+
+\b
+Examples:
+  graven mutants silo                              its own and those of the operators
+  graven mutants hoop --schedules 5000 --only "recovery"
+  graven crash --adversary --design silo --mutant "unordered(eviction)"   one of them, with a timeline
+  graven mutants lad --format json | jq '.[] | select(.kill == null) | .mutant'
+
+The exit code is 0 if all were killed, 1 if not, 2 for refused input.
+"""
+
+OWN = "own"
+_BY = ("plain", "torn", "in-flight", "recovery", "later life", "run", "assertion")
+
+
+@click.command(help=HELP, short_help="Which mutants of a design the adversary kills.")
+@click.argument("design")
+@click.option(
+    "--schedules",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Schedules of the adversary for each mutant at most.",
+)
+@click.option(
+    "--first-seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="SEED",
+    help="Seed of the first.",
+)
+@click.option(
+    "--only",
+    metavar="TEXT",
+    default="",
+    help="Only mutants whose name or class has this in it; the class of the design's own is `own`.",
+)
+@options.jobs("Mutants")
+@options.table_or_json
+def mutants(
+    design: str, schedules: int, first_seed: int, only: str, jobs: int | None, form: str
+) -> int:
+    """Asks which there are, runs, prints."""
+    found = [m for m in mutants_of(design) if only in m.name or only in (m.class_ or OWN)]
+    if not found:
+        complain(f"no mutant of {design} has `{only}` in its name or class")
+        return 2
+    with Display(person_console(), noun="mutants") as display:
+        result = try_mutants(
+            design, found, schedules, first_seed=first_seed, workers=jobs, observe=display
+        )
+    if form == "json":
+        sys.stdout.write(json_text([trial.to_dict() for trial in result.reports]))
+    elif result.reports:
+        _print(results_console(), design, result.reports)
+    for failure in result.failures:
+        complain(failures_text([failure]))
+    if result.interrupted:
+        note(f"interrupted: {len(result.reports)} of {len(found)} mutants had been tried")
+        return 130
+    return 0 if not result.failures and all(t.kill is not None for t in result.reports) else 1
+
+
+def _print(console: Console, design: str, trials: Sequence[Trial]) -> None:
+    table = plain_table()
+    table.add_column("mutant", no_wrap=True)
+    table.add_column("class")
+    table.add_column("schedules", justify="right")
+    table.add_column("killed by")
+    for trial in trials:
+        end = "[bold]SURVIVED[/]" if trial.kill is None else trial.kill.by
+        table.add_row(
+            trial.mutant.name, trial.mutant.class_ or OWN, exact(trial.schedules), end
+        )
+    console.print(f"Mutants of {design}", style="bold")
+    console.print(table)
+    counts = Counter((t.mutant.class_ or OWN, t.kill.by if t.kill else None) for t in trials)
+    classes = list(dict.fromkeys(t.mutant.class_ or OWN for t in trials))
+    matrix = plain_table()
+    matrix.add_column("class")
+    for name in ("mutants", *_BY, "survived"):
+        matrix.add_column(name, justify="right")
+    for class_ in classes:
+        of_class = [counts[class_, by] for by in (*_BY, None)]
+        matrix.add_row(class_, exact(sum(of_class)), *(exact(n) for n in of_class))
+    console.print("Kills by class, and by what", style="bold")
+    console.print(matrix)
+    killed = sum(trial.kill is not None for trial in trials)
+    console.print(f"Killed {exact(killed)} of {exact(len(trials))}.")

@@ -1,0 +1,116 @@
+"""Mutants of a design, and which of them the adversary kills: the measure of the laboratory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graven import _engine
+from graven.campaign import CampaignResult
+from graven.experiment import Observer, Pool, host_cores
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change for the worse.
+
+    Attributes:
+        name: What `graven crash --mutant` takes.
+        class_: `order`, `dependency`, `width`, `mask` or `recovery`; of the design's own mutants nobody has said so.
+    """
+
+    name: str
+    class_: str | None
+
+
+@dataclass(frozen=True)
+class Kill:
+    """The end of a mutant.
+
+    Attributes:
+        by: `plain`, `torn`, `in-flight`, `recovery`, `later life`, `run` or `assertion`.
+        what: The guarantee that was broken, or the assertion.
+        seed: Of the schedule that broke it.
+    """
+
+    by: str
+    what: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of a mutant.
+
+    Attributes:
+        design: Whose it is.
+        mutant: Which.
+        schedules: Schedules that it ran.
+        refused: Those among them that it refused.
+        kill: Its end; none if it survived.
+    """
+
+    design: str
+    mutant: Mutant
+    schedules: int
+    refused: int
+    kill: Kill | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        kill = None if self.kill is None else dict(self.kill.__dict__)
+        return {
+            "design": self.design,
+            "mutant": self.mutant.name,
+            "class": self.mutant.class_,
+            "schedules": self.schedules,
+            "refused": self.refused,
+            "kill": kill,
+        }
+
+
+def mutants_of(design: str) -> list[Mutant]:
+    """The mutants of a design: its own, then those that mutation operators make of it.
+
+    Raises:
+        ConfigError: there is no such design.
+    """
+    raw = json.loads(_engine.Campaign("mutants", json.dumps({"design": design})).run())
+    return [Mutant(item["name"], item["class"]) for item in raw]
+
+
+def try_mutants(
+    design: str,
+    mutants: Sequence[Mutant],
+    schedules: int,
+    *,
+    first_seed: int = 1,
+    workers: int | None = None,
+    observe: Observer | None = None,
+) -> CampaignResult[Trial]:
+    """Gives each mutant to the adversary until it is killed.
+
+    Raises:
+        ConfigError: a design or mutant that does not exist.
+    """
+    tasks = []
+    for mutant in mutants:
+        spec = {
+            "design": design,
+            "mutant": mutant.name,
+            "first_seed": first_seed,
+            "seeds": schedules,
+        }
+        tasks.append((mutant.name, _engine.Campaign("mutant", json.dumps(spec))))
+    outcome = Pool(tasks, workers or host_cores()).run(observe)
+    trials = tuple(_parse(text) for _, text in sorted(outcome.texts.items()))
+    return CampaignResult(trials, outcome.failures, outcome.interrupted)
+
+
+def _parse(text: str) -> Trial:
+    raw = json.loads(text)
+    kill = None if raw["kill"] is None else Kill(**raw["kill"])
+    mutant = Mutant(raw["mutant"], raw["class"])
+    return Trial(raw["design"], mutant, raw["schedules"], raw["refused"], kill)
