@@ -18,7 +18,7 @@ class Mutant:
 
     Attributes:
         name: What `graven crash --mutant` takes.
-        class_: `order`, `dependency`, `width`, `mask` or `recovery`; of the design's own mutants nobody has said so.
+        class_: `order`, `dependency`, `width`, `mask` or `recovery`; none of the design's own.
     """
 
     name: str

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 from graven._engine import __version__
 
 FAILURE_MODES = ("plain", "torn", "in_flight", "recovery", "structures", "lives")
-"""What was checked at crash points; `structures` are walks of the workload's structures, `lives` uses of the machine after
-a recovery."""
+"""What was checked at crash points; `structures` are walks of the workload's structures, `lives`
+uses of the machine after a recovery."""
 
 Verdict: TypeAlias = Literal["kept", "violated", "refused"]
 """`refused`: the design did not go on as configured, so that nothing is known of it."""

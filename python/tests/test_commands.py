@@ -149,6 +149,7 @@ def test_memory_names_the_line_that_it_cannot_read(graven, tmp_path):
         "litmus",
         "list",
         "memory",
+        "mutants",
         "reproduce",
         "explain",
         "cost",

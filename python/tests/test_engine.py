@@ -219,6 +219,35 @@ def test_the_adversary_violates_the_literal_design_and_not_the_repaired_one(real
     assert real("litmus", "graven-results/silo-literal-adversary.litmus").returncode == 0
 
 
+def test_mutants_are_killed_and_survivors_are_named(real):
+    done = real("mutants", "silo", "--only", "reported-early", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    trials = documents(done.stdout)
+    assert trials
+    for trial in trials:
+        assert trial["class"] == "dependency"
+        assert trial["kill"]["seed"] == trial["schedules"] >= 1
+    table = real("mutants", "silo", "--only", "own", "--schedules", "1")
+    assert table.returncode == 1
+    assert "SURVIVED" in table.stdout
+    assert "Killed" in table.stdout
+    assert real("mutants", "silo", "--only", "nothing").returncode == 2
+
+
+def test_an_operator_is_a_mutant(real):
+    done = real(
+        "crash", "--adversary", "--design", "silo", "--mutant", "recovery-skips(home,all)",
+        "--seeds", "20", "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert documents(done.stdout)[0]["violations"]
+    unknown = real(
+        "crash", "--adversary", "--design", "silo", "--mutant", "unordered(", "--seeds", "2"
+    )
+    assert unknown.returncode == 2
+    assert "mutation operator" in unknown.stderr
+
+
 def test_a_malformed_litmus_program_is_named_with_line_and_column(real, tmp_path):
     (tmp_path / "x.litmus").write_text('graven litmus 1\ntitle "x"\n\nA = 1\n\nthread\n  bogin\n')
     done = real("litmus", "x.litmus")

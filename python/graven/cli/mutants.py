@@ -30,7 +30,7 @@ shows what the adversary does not draw.
 Examples:
   graven mutants silo                              its own and those of the operators
   graven mutants hoop --schedules 5000 --only "recovery"
-  graven crash --adversary --design silo --mutant "unordered(eviction)"   one of them, with a timeline
+  graven crash --adversary --design silo --mutant "not-saved(last)"   one, with a timeline
   graven mutants lad --format json | jq '.[] | select(.kill == null) | .mutant'
 
 The exit code is 0 if all were killed, 1 if not, 2 for refused input.
@@ -98,9 +98,7 @@ def _print(console: Console, design: str, trials: Sequence[Trial]) -> None:
     table.add_column("killed by")
     for trial in trials:
         end = "[bold]SURVIVED[/]" if trial.kill is None else trial.kill.by
-        table.add_row(
-            trial.mutant.name, trial.mutant.class_ or OWN, exact(trial.schedules), end
-        )
+        table.add_row(trial.mutant.name, trial.mutant.class_ or OWN, exact(trial.schedules), end)
     console.print(f"Mutants of {design}", style="bold")
     console.print(table)
     counts = Counter((t.mutant.class_ or OWN, t.kill.by if t.kill else None) for t in trials)

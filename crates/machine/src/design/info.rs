@@ -7,7 +7,7 @@ use graven_base::memory::{Addr, MEDIA_LINE_BYTES};
 use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
 
-use super::operators::Operator;
+use super::operators::{self, Operator};
 use super::{MutantSet, Mutants, PluggedDesign};
 use crate::config::{ControllerConfig, LogAreas, PmConfig};
 use crate::request::Mapping;
@@ -231,11 +231,15 @@ impl DesignInfo {
         match (self.mutant(name), name.parse::<Operator>()) {
             (Ok(mutants), _) => Ok((mutants, None)),
             (Err(_), Ok(operator)) => Ok((MutantSet::NONE, Some(operator))),
-            (Err(_), Err(error)) if name.contains('(') => Err(ConfigError::Value {
+            (Err(_), Err(_)) if name.contains('(') => Err(ConfigError::Value {
                 origin: "argument".into(),
                 key: "mutant".into(),
                 value: name.into(),
-                allowed: error.to_string(),
+                allowed: format!(
+                    "a mutant of {}, or a mutation operator: {}",
+                    self.name,
+                    operators::ALLOWED
+                ),
             }),
             (Err(unknown), Err(_)) => Err(unknown),
         }

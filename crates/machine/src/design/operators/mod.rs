@@ -203,11 +203,12 @@ impl fmt::Display for Operator {
     }
 }
 
+/// The operators as texts, for messages.
+pub const ALLOWED: &str = "unordered(SITE), one-too-early(SITE), exchanged(SITE), reported-early(WRITE), without-word(SITE,WHICH), truncated(SITE,WORD,BITS), no-wait(begin|store|end), stale-byte(0..7), number-bits(BITS), without-instruction(flush|fence,WHICH), not-saved(WHICH), register-bits(REGISTER,BITS), recovery-skips(home|log,WHICH), recovery-reversed, recovery-log-first, recovery-reads(WORD,BITS), recovery-reads-half; WHICH is first, last, second or all; WORD is 0 to 7, BITS 1 to 63";
+
 /// A text that is no operator.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "`{0}` is no mutation operator; allowed are unordered(SITE), one-too-early(SITE), exchanged(SITE), reported-early(WRITE), without-word(SITE,WHICH), truncated(SITE,WORD,BITS), no-wait(begin|store|end), stale-byte(0..7), number-bits(BITS), without-instruction(flush|fence,WHICH), not-saved(WHICH), register-bits(REGISTER,BITS), recovery-skips(home|log,WHICH), recovery-reversed, recovery-log-first, recovery-reads(WORD,BITS), recovery-reads-half; WHICH is first, last, second or all; WORD is 0 to 7, BITS 1 to 63"
-)]
+#[error("`{0}` is no mutation operator; allowed are {ALLOWED}")]
 pub struct UnknownOperator(String);
 
 impl FromStr for Operator {
