@@ -427,6 +427,11 @@ fn a_program_that_is_not_isolated_is_refused() {
         let case = Case::new(registry(), &litmus, design).unwrap_or_else(|e| panic!("{e}"));
         let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
         assert!(outcome.violations.is_empty(), "{}: {:?}", design.name, outcome.violations);
+        if design.name == "redo-clwb" {
+            // Its software performs a transaction's stores when that ends: they do not meet.
+            assert_eq!(outcome.refused, None);
+            continue;
+        }
         let refused = outcome.refused.unwrap_or_default();
         assert!(refused.starts_with("the program is not isolated"), "{}: {refused}", design.name);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::coverage::Coverage;
 use super::points::{CrashExplorer, Expect, NextLife, Tally, Thoroughness, Violation};
-use crate::checker;
+use crate::checker::{self, Race};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::time::{Cycle, NEVER};
@@ -26,6 +26,8 @@ pub struct Outcome {
     pub cover_points: Vec<u64>,
     /// The design refused to go on as configured: nothing was broken, but the run did not end.
     pub refused: Option<String>,
+    /// The program broke its part of the contract by this store; `refused` says so, too.
+    pub race: Option<Race>,
     /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
     pub digest: u64,
     /// What the design did at its boundary with the machine, if a profile was to be taken.
@@ -149,6 +151,7 @@ impl CrashRun {
             // What comes of it is nobody's fault but the program's.
             laboratory.violations.retain(|violation| violation.failure.is_some());
             outcome.refused.get_or_insert_with(|| race.to_string());
+            outcome.race = Some(race);
         }
         outcome.profile = simulation.profile().cloned();
         outcome.cover_points = simulation.machine().cover_points().to_vec();
