@@ -14,7 +14,7 @@ use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image};
 use graven_machine::design::operators::Profile;
-use graven_machine::design::{DesignInfo, Guarantee, MutantSet};
+use graven_machine::design::{DesignContext, DesignInfo, Guarantee, MutantSet};
 use graven_machine::registry::Registry;
 use graven_machine::sim::{Crash, CrashOptions, Recovered, SimError, Spec};
 
@@ -232,8 +232,8 @@ struct Next<'a> {
 }
 
 impl NextLife for Next<'_> {
-    fn threads(&self) -> u32 {
-        self.case.specs[self.life].threads
+    fn context(&self) -> DesignContext {
+        self.case.specs[self.life].context()
     }
 
     fn begin(&mut self, recovered: Recovered, seed: u64) -> Result<Outcome, SimError> {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::common::{CELLS, simulation, tiny_config, with_each};
-use graven::design::DesignInfo;
+use graven::design::{Design, DesignInfo, Guarantee, NoEvent, RecoveryReport, Unused, plug};
 
 use graven::lab::adversary::schedule;
 use graven::lab::campaign::{RunCampaign, Schedules};
@@ -435,4 +435,49 @@ fn a_program_that_is_not_isolated_is_refused() {
         let refused = outcome.refused.unwrap_or_default();
         assert!(refused.starts_with("the program is not isolated"), "{}: {refused}", design.name);
     }
+}
+
+/// Numbers that recoveries found in the log region, beside those that the design's context gave.
+static FOUND: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+/// Its log region holds the number of the first transaction.
+static NUMBERED: DesignInfo = DesignInfo {
+    name: "numbered",
+    summary: "writes the number of the first transaction into the log region that it formats",
+    guarantee: |_| Guarantee::None,
+    build: |_| Ok(plug(DoesNothing).into()),
+    format: |context, image| image.store(context.log_start, context.first_transaction),
+    recover: |context, _, image| {
+        let found = (image.load(context.log_start), context.first_transaction);
+        FOUND.lock().expect("no recovery panics").push(found);
+        RecoveryReport::default()
+    },
+    ..DesignInfo::DEFAULT
+};
+
+struct DoesNothing;
+
+impl Design for DoesNothing {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+}
+
+/// The next life's log region was formatted as if its first transaction had the number of the life before: a design
+/// that counts commits from there (that of `graven new`) was blamed for it.
+#[test]
+fn a_log_region_is_formatted_for_the_transactions_of_the_life_that_is_next() {
+    let program = parse(concat!(
+        "graven litmus 1\ntitle \"two lives\"\n",
+        "garbage 1\nfirst-transaction 1000\ncrash point 0\nV1 = 0\nthread\n  begin\n  V1 = 0\n  commit\n",
+        "life\nfirst-transaction 70\ncrash point 0\nthread\n  begin\n  V1 = 0\n  commit\n",
+    ));
+    let program = program.unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(registry(), &program, &NUMBERED).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
+    let found = FOUND.lock().expect("no recovery panics");
+    assert!(found.contains(&(1000, 1000)) && found.contains(&(70, 70)), "{found:?}");
+    assert!(found.iter().all(|(found, given)| found == given), "{found:?}");
 }

@@ -25,6 +25,7 @@ use graven_base::memory::{Addr, Image, WordMask, spread, words_in};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
 use graven_machine::controller::domain::Change;
+use graven_machine::design::DesignContext;
 use graven_machine::sim::{Crash, Observer, Recovered, SimError, Simulation};
 use graven_machine::trace_event::TraceEvent;
 
@@ -247,8 +248,8 @@ pub struct CrashExplorer<'a> {
 
 /// What the machine is used for after a recovery.
 pub trait NextLife {
-    /// How many threads it has.
-    fn threads(&self) -> u32;
+    /// Where the design finds itself in it.
+    fn context(&self) -> DesignContext;
 
     /// It begins, with what is torn and what lands drawn from a seed.
     ///
@@ -560,11 +561,11 @@ impl<'a> CrashExplorer<'a> {
 
     /// Has the system prepare for the next life; where there is none, for one like this.
     fn reopen(&self, crash: &mut Crash<'_>) {
-        let threads = match &self.next_life {
-            Some(next_life) => next_life.threads(),
-            None => crash.simulation().spec().threads,
+        let context = match &self.next_life {
+            Some(next_life) => next_life.context(),
+            None => crash.simulation().spec().context(),
         };
-        crash.reopen(threads);
+        crash.reopen(&context);
     }
 
     /// Recovers, cut off as the failure says, and checks the result.

@@ -190,14 +190,12 @@ impl Crash<'_> {
         }
     }
 
-    /// After a recovery, has the system prepare for the next use of the design ([`DesignInfo::reopening`]) by so many
-    /// threads.
+    /// After a recovery, has the system prepare for the next use of the design ([`DesignInfo::reopening`]), which finds
+    /// itself in this context.
     ///
     /// [`DesignInfo::reopening`]: crate::design::DesignInfo::reopening
-    pub fn reopen(&mut self, threads: u32) {
-        let Simulation { spec, context, .. } = &*self.simulation;
-        let context = DesignContext { threads, ..context.clone() };
-        self.keeps_registers = spec.design.reopen(&context, &mut self.image);
+    pub fn reopen(&mut self, next: &DesignContext) {
+        self.keeps_registers = self.simulation.spec.design.reopen(next, &mut self.image);
     }
 
     /// A copy of what a machine finds that is switched on again after this.
