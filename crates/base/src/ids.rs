@@ -4,7 +4,7 @@
 pub type ThreadId = u32;
 
 /// A running transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tx {
     /// The thread that runs it.
     pub thread: ThreadId,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask, words_in};
+use crate::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask, word_digest, words_in};
 use crate::recovery_steps::{RecoverySteps, ThreadSteps};
 
 pub use crate::recovery_steps::Work;
@@ -16,6 +16,15 @@ pub struct Written {
     pub old: u64,
     /// What was written.
     pub new: u64,
+}
+
+impl Written {
+    /// The digest of an image ([`Image::digest`]) after this was written to it.
+    #[inline]
+    pub fn redigested(&self, digest: u64) -> u64 {
+        let Written { addr, old, new } = *self;
+        digest.wrapping_sub(word_digest(addr, old)).wrapping_add(word_digest(addr, new))
+    }
 }
 
 /// What a [`Reader`] did.
@@ -323,7 +332,7 @@ impl SurvivingImage {
 
     /// Writes words on as many threads as there are batches, each of which has its words durable at its end. Where steps are
     /// kept, each thread begins at another share of its batch. Each batch is
-    /// in the order of its addresses, and batch `i` of `n` has those of part `i` ([`Image::part_of`]).
+    /// in the order of its addresses, and batch `i` of `n` has those of part `i` ([`Image::parts`]).
     pub fn store_parallel(&mut self, batches: &[Vec<(Addr, u64)>]) {
         let mut words = batches.iter().flatten();
         let all_are_words = words.all(|&(addr, _)| self.is_word(addr));
@@ -483,7 +492,8 @@ mod tests {
         words.iter().for_each(|&(addr, value)| one.store(addr, value));
         let mut several = SurvivingImage::default();
         let mut batches = vec![Vec::new(); 3];
-        words.iter().for_each(|&w| batches[Image::part_of(w.0, 3)].push(w));
+        let parts = several.image().parts(3);
+        words.iter().for_each(|&w| batches[parts.of(w.0)].push(w));
         several.store(words[7].0, 99);
         several.store_parallel(&batches);
         assert_eq!(several.words_written(), 4001);

@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use graven::lab::explorer::{CrashRun, STATES, Thoroughness};
+use graven::lab::litmus::Choices;
 use graven::sim::CrashOptions;
 
 const TINY: [(&str, &str); 19] = [
@@ -56,7 +57,7 @@ fn main() {
                 crash_options.garbage = Some(value.parse().expect("a seed"))
             }
             Some(("adversary", value)) => {
-                crash_options.adversary = Some(value.parse().expect("a seed"))
+                crash_options.adversary = Some(Choices::Drawn(value.parse().expect("a seed")))
             }
             Some(("first", value)) => {
                 crash_options.first_transaction = value.parse().expect("a number")

@@ -11,7 +11,7 @@ use rand_pcg::Pcg64;
 
 use std::collections::BTreeMap;
 
-use crate::litmus::{Level, Life, Litmus, Placement, Step, Variable, Word};
+use crate::litmus::{Choices, Level, Life, Litmus, Placement, Step, Variable, Word};
 use graven_base::memory::{LINE_BYTES, spread};
 use graven_machine::design::DesignInfo;
 
@@ -205,7 +205,7 @@ impl Generator {
         };
         let threads = self.threads();
         Life {
-            adversary: (!self.one_in(4)).then(|| self.random.random()),
+            adversary: (!self.one_in(4)).then(|| Choices::Drawn(self.random.random())),
             first_transaction,
             threads: (0..threads).map(|t| self.thread(t, variables)).collect(),
             ..Life::default()
@@ -252,7 +252,7 @@ impl Generator {
             title: format!("schedule {seed} of the adversary"),
             designs: vec![design.name.into()],
             settings,
-            adversary: (!self.one_in(4)).then_some(seed),
+            adversary: (!self.one_in(4)).then_some(Choices::Drawn(seed)),
             garbage: garbage.then_some(seed),
             first_transaction: first,
             variables: variables.iter().map(|v| v.variable.clone()).collect(),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::explorer::{CrashRun, Expect, NextLife, Outcome, Thoroughness};
+use crate::explorer::{CrashRun, Expect, Known, NextLife, Outcome, Thoroughness};
 use crate::litmus::{
-    CrashAt, Expectation, Layout, LayoutError, Litmus, LitmusWorkload, MACHINE, Step, WORKLOAD,
-    When, Word, crash_steps,
+    Choices, CrashAt, Departure, Expectation, Layout, LayoutError, Litmus, LitmusWorkload, MACHINE,
+    Step, WORKLOAD, When, Word, crash_steps,
 };
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
@@ -87,7 +87,7 @@ impl Case {
             Some(name) => design.mutation(name)?,
             None => (MutantSet::NONE, None),
         };
-        let spec = |threads: &[Vec<Step>], first_transaction, adversary| {
+        let spec = |threads: &[Vec<Step>], first_transaction, adversary: &Option<Choices>| {
             let (config, threads) = (config.clone(), threads.len() as u64);
             let mut spec = Spec::new(config, design, &WORKLOAD, Some(threads), Some(1), 0)?;
             spec.crash_options = CrashOptions {
@@ -95,13 +95,14 @@ impl Case {
                 operator: operator.clone(),
                 first_transaction,
                 garbage: litmus.garbage,
-                adversary,
+                adversary: adversary.clone(),
             };
             (design.build)(&spec.context())?;
             Ok(spec)
         };
-        let first = spec(&litmus.threads, litmus.first_transaction, litmus.adversary);
-        let later = litmus.lives.iter().map(|l| spec(&l.threads, l.first_transaction, l.adversary));
+        let first = spec(&litmus.threads, litmus.first_transaction, &litmus.adversary);
+        let later =
+            litmus.lives.iter().map(|l| spec(&l.threads, l.first_transaction, &l.adversary));
         let specs = iter::once(first).chain(later).collect::<Result<Vec<_>, LitmusError>>()?;
         let (start, end) = specs[0].data_region();
         let layout = Layout::new(litmus, start, end)?;
@@ -159,6 +160,32 @@ impl Case {
             Some(race) => Ok(Outcome { refused: Some(race.to_string()), ..Outcome::default() }),
             None => Ok(outcome),
         }
+    }
+
+    /// Runs the first of these, which differ in their second lives only, with listed choices of an adversary and with what
+    /// was examined in other runs of it; each of the second lives follows. Also returns which of them broke the guarantee,
+    /// if one did.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`].
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn run_departing(
+        cases: &[Case],
+        departures: &[Departure],
+        known: Known,
+    ) -> Result<(Outcome, usize), SimError> {
+        let first = &cases[0];
+        let mut spec = first.specs[0].clone();
+        spec.crash_options.adversary = Some(Choices::Listed(departures.to_vec()));
+        let run = CrashRun::new(&spec, Some(first.workload(0)), first.how_in(0));
+        let run = first.part_of_parent(run.expect("it was built before").knowing(known));
+        let mut next = NextOfAny { cases, violated: 0 };
+        let life: Option<&mut dyn NextLife> =
+            if first.specs.len() > 1 { Some(&mut next) } else { None };
+        let outcome = run.run_on(None, life)?;
+        Ok((outcome, next.violated))
     }
 
     /// Runs it up to the first violation, recording all trace events.
@@ -241,6 +268,36 @@ impl NextLife for Next<'_> {
         let spec = Spec { seed, ..case.specs[life].clone() };
         let run = CrashRun::again(&spec, case.workload(life), recovered, case.how_in(life));
         case.run_lives(run, life, self.is_traced)
+    }
+}
+
+/// The second lives of several cases, one after the other, each on the same bytes.
+struct NextOfAny<'a> {
+    cases: &'a [Case],
+    violated: usize,
+}
+
+impl NextLife for NextOfAny<'_> {
+    fn context(&self) -> DesignContext {
+        self.cases[0].specs[1].context()
+    }
+
+    fn begin(&mut self, recovered: Recovered, seed: u64) -> Result<Outcome, SimError> {
+        let mut all = Outcome::default();
+        for (number, case) in self.cases.iter().enumerate() {
+            let mut next = Next { case, life: 1, is_traced: false };
+            let outcome = next.begin(recovered.clone(), seed)?;
+            all.tally.add(&outcome.tally);
+            all.coverage.add(&outcome.coverage);
+            all.refused = all.refused.or(outcome.refused);
+            if !outcome.violations.is_empty() {
+                self.violated = number;
+                all.violations = outcome.violations;
+                break;
+            }
+        }
+        all.tally.lives = self.cases.len() as u64 - 1;
+        Ok(all)
     }
 }
 

@@ -22,6 +22,7 @@
 //! [`Domain`]: graven_machine::controller::domain::Domain
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use thiserror::Error;
 
@@ -33,7 +34,7 @@ use graven_machine::design::Guarantee;
 use graven_machine::sim::{Crash, Simulation, TransactionObserver};
 
 /// A transaction and what it stored.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Stored {
     tx: Tx,
     /// What each word held before, by address.
@@ -195,6 +196,21 @@ pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
     let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
     let now = simulation.machine().architectural();
     checker.expect("a checker is attached").check(&crash.image, crash.different_words(), now)
+}
+
+/// Digest of all but the bytes of PM on which recovery and the verdict depend: the registers, and what the program has
+/// stored and may rely on. Of two failures of runs that began alike, with equal bytes and equal digests, recovery does the
+/// same and the verdict is the same.
+///
+/// # Panics
+/// If no checker was attached to the simulation.
+pub fn digest(crash: &Crash<'_>) -> u64 {
+    let checker: Option<&DurabilityChecker> = crash.simulation().transaction_observer();
+    let checker = checker.expect("a checker is attached");
+    let mut hasher = DefaultHasher::new();
+    let (_, architectural) = crash.simulation().machine().digests();
+    (&checker.open, &checker.ended, &crash.registers, architectural).hash(&mut hasher);
+    hasher.finish()
 }
 
 impl DurabilityChecker {

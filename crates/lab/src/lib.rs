@@ -10,6 +10,7 @@
 //! | `recording` | a workload's run as a litmus program |
 //! | `adversary` | seeded programs, machines and schedules |
 //! | `mutants` | which of a design's mutants the adversary kills: the measure of the laboratory |
+//! | `enumeration` | all small programs, all their schedules, all power failures |
 //! | `minimise` | the least program that still breaks the guarantee |
 //! | `timeline` | the events that led to a violation, in rows |
 //! | `campaign` | a run crashed everywhere, or schedules of the adversary on several host threads, and what is reported |
@@ -18,6 +19,7 @@ pub mod adversary;
 pub mod campaign;
 pub mod case;
 pub mod checker;
+pub mod enumeration;
 pub mod explorer;
 pub mod litmus;
 pub mod minimise;

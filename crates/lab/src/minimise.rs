@@ -106,7 +106,7 @@ fn only(violation: &Violation) -> Thoroughness {
     if !matches!(failure.mode, FailureMode::Torn(_)) {
         how.torn_every = 0;
     }
-    if !matches!(failure.mode, FailureMode::InFlight(_)) {
+    if !matches!(failure.mode, FailureMode::InFlight(_) | FailureMode::Landed(_)) {
         how.in_flight_every = 0;
     }
     how

@@ -76,7 +76,7 @@ impl KilledBy {
             _ if !failure.cuts.is_empty() => KilledBy::Recovery,
             FailureMode::Plain => KilledBy::Plain,
             FailureMode::Torn(_) => KilledBy::Torn,
-            FailureMode::InFlight(_) => KilledBy::InFlight,
+            FailureMode::InFlight(_) | FailureMode::Landed(_) => KilledBy::InFlight,
         }
     }
 }

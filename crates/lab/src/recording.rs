@@ -139,7 +139,7 @@ impl Log {
             machine: Some(machine),
             settings,
             mutant: mutant(spec),
-            adversary: spec.crash_options.adversary,
+            adversary: spec.crash_options.adversary.clone(),
             garbage: spec.crash_options.garbage,
             first_transaction: spec.crash_options.first_transaction,
             variables: touched.iter().map(variable).collect(),

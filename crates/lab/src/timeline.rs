@@ -180,7 +180,9 @@ impl Writer<'_> {
             FailureMode::Torn(mask) => {
                 format!("; of the write that is under way only words {mask:#010b} are there")
             }
-            FailureMode::InFlight(_) => "; some of what was on its way has arrived".into(),
+            FailureMode::InFlight(_) | FailureMode::Landed(_) => {
+                "; some of what was on its way has arrived".into()
+            }
         };
         for cut in &failure.cuts {
             mode += &format!("; it fails again after {cut} writes of recovery");

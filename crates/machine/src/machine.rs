@@ -124,6 +124,15 @@ impl Machine {
         self.domain.as_mut().map(|domain| (domain, &self.arch))
     }
 
+    /// Digests of what is durable and of architectural memory, both relative to what they were when the domain began to be
+    /// followed.
+    ///
+    /// # Panics
+    /// It is not followed.
+    pub fn digests(&self) -> (u64, u64) {
+        self.domain.as_ref().expect("the domain is followed").digests()
+    }
+
     fn follow_durable_writes(&mut self) {
         let (Some(domain), Some(writes)) =
             (&mut self.domain, &mut self.memory.shared.durability.writes)

@@ -1,5 +1,6 @@
 //! The crash laboratory's side of the seam: campaigns and litmus programs from JSON, reports to JSON.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use graven::config::{Config, ConfigError};
@@ -10,6 +11,7 @@ use graven::lab::campaign::{
     guarantee_text, replayed_timeline,
 };
 use graven::lab::case::{Case, LitmusError, designs_of};
+use graven::lab::enumeration::{Bound, Enumeration, EnumerationError};
 use graven::lab::explorer::Thoroughness;
 use graven::lab::litmus::{self, Litmus, ParseError};
 use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
@@ -27,6 +29,12 @@ impl From<LitmusError> for Failure {
 
 impl From<CampaignError> for Failure {
     fn from(error: CampaignError) -> Failure {
+        Failure::Config(error.to_string())
+    }
+}
+
+impl From<EnumerationError> for Failure {
+    fn from(error: EnumerationError) -> Failure {
         Failure::Config(error.to_string())
     }
 }
@@ -345,5 +353,73 @@ impl Task for MutantTask {
             "schedules": trial.schedules, "refused": trial.refused, "kill": kill,
         })
         .to_string())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckSpec {
+    design: String,
+    bound: Bound,
+    mutant: Option<String>,
+    set: Vec<(String, String)>,
+    /// The number of the first program, and how many; `programs` ignores both.
+    first: usize,
+    count: usize,
+}
+
+struct CheckTask {
+    enumeration: Enumeration<'static>,
+    range: Option<Range<usize>>,
+}
+
+fn enumeration(given: CheckSpec) -> Result<Enumeration<'static>, Failure> {
+    let design = registry().find_design(&given.design)?;
+    Ok(Enumeration::new(registry(), design, given.mutant, given.set, given.bound)?)
+}
+
+/// How many programs there are within a bound; everything is checked here, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn programs(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    Ok(Box::new(CheckTask { enumeration: enumeration(parse(spec_json)?)?, range: None }))
+}
+
+/// Some of the programs within a bound, executed and judged in every way; everything is checked here, nothing runs.
+///
+/// # Errors
+/// Names what was refused and what is allowed.
+pub fn check(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: CheckSpec = parse(spec_json)?;
+    let (first, count) = (given.first, given.count);
+    let enumeration = enumeration(given)?;
+    let all = enumeration.program_count();
+    let Some(end) = first.checked_add(count).filter(|&end| end <= all) else {
+        return Err(Failure::Config(format!(
+            "first: program {first} and {count} in all is not allowed; there are {all}"
+        )));
+    };
+    Ok(Box::new(CheckTask { enumeration, range: Some(first..end) }))
+}
+
+impl Task for CheckTask {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
+        let CheckTask { enumeration, range } = *self;
+        let Some(range) = range else {
+            return Ok(json!({ "programs": enumeration.program_count() }).to_string());
+        };
+        watch.follow(enumeration.control(), range.len() as u64)?;
+        let checked = enumeration.run(range)?;
+        let mut value = serde_json::to_value(&checked).expect("counts are numbers");
+        let finding = checked.findings.first().map(|finding| {
+            json!({
+                "what": finding.violation.what,
+                "program": finding.replay.as_ref().map(ToString::to_string),
+                "timeline": finding.timeline.to_string(),
+            })
+        });
+        extend(&mut value, json!({ "violation": finding }));
+        Ok(value.to_string())
     }
 }

@@ -84,7 +84,7 @@ impl MemoryReplay {
 }
 
 /// A campaign of the crash laboratory on one host thread: `Campaign(KIND, spec_json)`, KIND being run, adversary, litmus,
-/// mutants or mutant. Its progress is in transactions, schedules or designs, its result a report.
+/// mutants, mutant, programs or check. Its progress is in transactions, schedules, designs or programs, its result a report.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Campaign;
 
@@ -98,9 +98,11 @@ impl Campaign {
             "litmus" => laboratory::litmus_program(spec_json)?,
             "mutants" => laboratory::mutants(spec_json)?,
             "mutant" => laboratory::mutant(spec_json)?,
+            "programs" => laboratory::programs(spec_json)?,
+            "check" => laboratory::check(spec_json)?,
             other => {
                 let message = format!(
-                    "`{other}` is no campaign; run, adversary, litmus, mutants and mutant are"
+                    "`{other}` is no campaign; run, adversary, litmus, mutants, mutant, programs and check are"
                 );
                 return Err(ConfigError::new_err(message));
             }

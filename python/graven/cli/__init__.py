@@ -2,7 +2,7 @@
 
 Standard output carries results and nothing else; progress, notes and errors go to standard error.
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 input was refused,
-130 interrupted. Of `graven crash` and `graven litmus`, 1 also is a guarantee that was broken.
+130 interrupted. Of `graven crash`, `graven check` and `graven litmus`, 1 also is a guarantee that was broken.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import click
 
 from graven import _engine
 from graven.api import Interrupted
+from graven.cli.check import check
 from graven.cli.compare import compare
 from graven.cli.cost import cost
 from graven.cli.crash import crash
@@ -42,6 +43,7 @@ Examples:
   graven compare                              six designs on five micro workloads
   graven run --design silo --workload btree   one simulation, every statistic
   graven crash --design silo                  power fails everywhere; is every guarantee kept?
+  graven check silo                           all small programs, all that may happen to them
   graven mutants silo                         which mutants the laboratory kills
   graven reproduce silo --quick               Silo's figures and claims, in minutes
   graven explain silo-throughput-vs-fwb       what moves one of these claims
@@ -65,6 +67,7 @@ cli.add_command(reproduce)
 cli.add_command(explain)
 cli.add_command(run)
 cli.add_command(crash)
+cli.add_command(check)
 cli.add_command(litmus)
 cli.add_command(mutants)
 cli.add_command(cost)

@@ -19,6 +19,7 @@ pub use param::{Field, Param, Refusal, Section, Size};
 pub use toml;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use toml::{Table, Value};
 
@@ -32,11 +33,16 @@ struct Setting {
     order: usize,
 }
 
-/// The whole configuration of one simulation.
-#[derive(Debug)]
+/// The whole configuration of one simulation. Copies share what they have in common.
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Name of the preset or file that the machine came from.
     pub machine: String,
+    values: Arc<Values>,
+}
+
+#[derive(Debug)]
+struct Values {
     sections: Vec<Box<dyn Section>>,
     settings: BTreeMap<String, Setting>,
     next_order: usize,
@@ -51,10 +57,9 @@ pub struct OtherTable {
     pub keys: &'static [&'static str],
 }
 
-impl Clone for Config {
+impl Clone for Values {
     fn clone(&self) -> Self {
         Self {
-            machine: self.machine.clone(),
             sections: self.sections.iter().map(|s| s.boxed_clone()).collect(),
             settings: self.settings.clone(),
             next_order: self.next_order,
@@ -65,7 +70,8 @@ impl Clone for Config {
 impl Config {
     /// The defaults of these sections.
     pub fn of(sections: Vec<Box<dyn Section>>) -> Config {
-        Config { machine: "defaults".into(), sections, settings: BTreeMap::new(), next_order: 0 }
+        let values = Values { sections, settings: BTreeMap::new(), next_order: 0 };
+        Config { machine: "defaults".into(), values: Arc::new(values) }
     }
 
     /// Takes over the sections of a configuration as [`Config::to_json`] writes it whose names are wanted. `origin` is
@@ -219,10 +225,11 @@ impl Config {
         source: Source,
     ) -> Result<(), ConfigError> {
         let index = self.section_index(origin, section)?;
-        put(self.sections[index].as_mut(), origin, key, value)?;
-        self.next_order += 1;
-        let setting = Setting { source, origin: origin.into(), order: self.next_order };
-        self.settings.insert(format!("{section}.{key}"), setting);
+        let values = Arc::make_mut(&mut self.values);
+        put(values.sections[index].as_mut(), origin, key, value)?;
+        values.next_order += 1;
+        let setting = Setting { source, origin: origin.into(), order: values.next_order };
+        values.settings.insert(format!("{section}.{key}"), setting);
         Ok(())
     }
 
@@ -237,19 +244,19 @@ impl Config {
         key: &str,
         value: &Value,
     ) -> Result<Value, ConfigError> {
-        let mut copy = self.sections[self.section_index(origin, section)?].boxed_clone();
+        let mut copy = self.values.sections[self.section_index(origin, section)?].boxed_clone();
         put(copy.as_mut(), origin, key, value)?;
         Ok(copy.get(key).expect("a key that accepts a value has one"))
     }
 
     fn section_index(&self, origin: &str, name: &str) -> Result<usize, ConfigError> {
-        let found = self.sections.iter().position(|s| s.name() == name);
+        let found = self.values.sections.iter().position(|s| s.name() == name);
         found.ok_or_else(|| self.unknown_name(origin, name, &[]))
     }
 
     /// A name that is no section, nor one of the `others` that may stand in its place.
     fn unknown_name(&self, origin: &str, name: &str, others: &[&str]) -> ConfigError {
-        let sections = self.sections.iter().map(|s| s.name());
+        let sections = self.values.sections.iter().map(|s| s.name());
         let known: Vec<&str> = others.iter().copied().chain(sections).collect();
         ConfigError::UnknownKey {
             origin: origin.into(),
@@ -263,7 +270,8 @@ impl Config {
     /// # Panics
     /// If that section is not registered: a broken invariant of the build, not of the input.
     pub fn get<S: Section>(&self) -> &S {
-        self.sections
+        self.values
+            .sections
             .iter()
             .find_map(|s| s.as_any().downcast_ref::<S>())
             .expect("every section type in use is registered")
@@ -275,7 +283,7 @@ impl Config {
     /// # Panics
     /// If a key is not declared.
     pub fn inconsistent(&self, keys: &[&str], why: String) -> ConfigError {
-        let order = |key: &str| self.settings.get(key).map_or(0, |s| s.order);
+        let order = |key: &str| self.values.settings.get(key).map_or(0, |s| s.order);
         let key = keys
             .iter()
             .copied()
@@ -287,7 +295,7 @@ impl Config {
             .find(|s| s.name() == section)
             .and_then(|s| s.get(name))
             .expect("validation names declared keys");
-        let origin = self.settings.get(key).map_or("default", |s| &s.origin);
+        let origin = self.values.settings.get(key).map_or("default", |s| &s.origin);
         ConfigError::Inconsistent {
             origin: origin.into(),
             key: key.into(),
@@ -298,14 +306,14 @@ impl Config {
 
     /// Every section, in order.
     pub fn sections(&self) -> impl Iterator<Item = &dyn Section> {
-        self.sections.iter().map(AsRef::as_ref)
+        self.values.sections.iter().map(AsRef::as_ref)
     }
 
     /// Where the value of `section.key` is from; `None` if there is no such key.
     pub fn source(&self, path: &str) -> Option<&Source> {
         let (section, key) = path.split_once('.')?;
         self.sections().find(|s| s.name() == section)?.get(key)?;
-        Some(self.settings.get(path).map_or(&Source::Default, |setting| &setting.source))
+        Some(self.values.settings.get(path).map_or(&Source::Default, |setting| &setting.source))
     }
 
     /// The whole configuration as `{section: {key: value}}`, for the record of a result.

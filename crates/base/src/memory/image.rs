@@ -2,22 +2,50 @@
 
 use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, spread};
 
-/// Host memory is taken in chunks of this size on the first write: large enough to come zeroed from
-/// the operating system, small enough that sparse images stay so.
-const CHUNK_BYTES: u64 = 256 << 10;
-const CHUNK_WORDS: usize = (CHUNK_BYTES / WORD_BYTES) as usize;
+/// Host memory is taken in chunks of this size (as a power of two) on the first write: large enough to come zeroed
+/// from the operating system, small enough that sparse images stay so.
+const CHUNK_BITS: u32 = 18;
 
-/// Bytes that a comparison looks at in one step.
+/// The same of a small image, which may be made and copied thousands of times a second.
+const SMALL_CHUNK_BITS: u32 = 12;
+
+/// Images of so many bytes are small.
+const SMALL_BYTES: u64 = 64 << 20;
+
+/// Bytes that a comparison looks at in one step: chunks of any size are multiples of it.
 const COMPARED_BYTES: u64 = 1 << 10;
 
 /// Bytes of a physical address range, held as words.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Image {
     chunks: Vec<Option<Box<[u64]>>>,
+    /// The size of a chunk, as a power of two.
+    chunk_bits: u32,
+}
+
+impl Default for Image {
+    fn default() -> Image {
+        Image { chunks: Vec::new(), chunk_bits: CHUNK_BITS }
+    }
 }
 
 /// A chunk, if it has been written, with its number.
 type Numbered<'a> = (usize, &'a mut Option<Box<[u64]>>);
+
+/// Parts of an image that threads may write to at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    chunk_bits: u32,
+    count: usize,
+}
+
+impl Parts {
+    /// Which of them an address lies in.
+    #[inline]
+    pub fn of(self, addr: Addr) -> usize {
+        (addr.0 >> self.chunk_bits) as usize % self.count
+    }
+}
 
 impl Image {
     /// An all-zero image. It grows with the addresses that are written.
@@ -25,18 +53,41 @@ impl Image {
         Self::default()
     }
 
+    /// The same, for addresses below so many bytes; those above are possible, too.
+    pub fn of_bytes(bytes: u64) -> Self {
+        let chunk_bits = if bytes <= SMALL_BYTES { SMALL_CHUNK_BITS } else { CHUNK_BITS };
+        Image { chunks: Vec::new(), chunk_bits }
+    }
+
     #[inline]
-    fn locate(addr: Addr) -> (usize, usize) {
-        let chunk = (addr.0 / CHUNK_BYTES) as usize;
-        let word = (addr.0 % CHUNK_BYTES / WORD_BYTES) as usize;
-        (chunk, word)
+    fn chunk_bytes(&self) -> u64 {
+        1 << self.chunk_bits
+    }
+
+    #[inline]
+    fn locate(&self, addr: Addr) -> (usize, usize) {
+        let chunk = (addr.0 >> self.chunk_bits) as usize;
+        let word = (addr.0 & (self.chunk_bytes() - 1)) / WORD_BYTES;
+        (chunk, word as usize)
+    }
+
+    /// An all-zero chunk.
+    fn chunk(chunk_bits: u32) -> Box<[u64]> {
+        vec![0; (1 << chunk_bits) / WORD_BYTES as usize].into_boxed_slice()
+    }
+
+    /// So many bytes from an address on, within a chunk, if that has been written.
+    fn words(&self, at: Addr, bytes: u64) -> Option<&[u64]> {
+        let (chunk, first) = self.locate(at);
+        let words = self.chunks.get(chunk)?.as_ref()?;
+        Some(&words[first..first + (bytes / WORD_BYTES) as usize])
     }
 
     /// The word at a word-aligned address.
     #[inline]
     pub fn load(&self, addr: Addr) -> u64 {
         assert!(addr.is_word_aligned(), "unaligned load at {addr}");
-        let (chunk, word) = Self::locate(addr);
+        let (chunk, word) = self.locate(addr);
         match self.chunks.get(chunk) {
             Some(Some(words)) => words[word],
             _ => 0,
@@ -47,38 +98,40 @@ impl Image {
     #[inline]
     pub fn store(&mut self, addr: Addr, value: u64) -> u64 {
         assert!(addr.is_word_aligned(), "unaligned store at {addr}");
-        let (chunk, word) = Self::locate(addr);
+        let (chunk, word) = self.locate(addr);
         std::mem::replace(&mut self.chunk_mut(chunk)[word], value)
     }
 
-    /// Which of so many parts of an image an address lies in, for [`Image::store_parallel`].
-    pub fn part_of(addr: Addr, parts: usize) -> usize {
-        Self::locate(addr).0 % parts
+    /// Parts of the image, for [`Image::store_parallel`].
+    pub fn parts(&self, count: usize) -> Parts {
+        Parts { chunk_bits: self.chunk_bits, count }
     }
 
     /// Stores words, each batch on a thread of its own, and returns what was there. Batch `i` has the words of
-    /// part `i` ([`Image::part_of`]), in the order of their addresses.
+    /// part `i` ([`Image::parts`]), in the order of their addresses.
     pub fn store_parallel(&mut self, batches: &[Vec<(Addr, u64)>]) -> Vec<Vec<u64>> {
-        let last = batches.iter().filter_map(|b| b.last()).map(|&(addr, _)| Self::locate(addr).0);
+        let last = batches.iter().filter_map(|b| b.last()).map(|&(addr, _)| self.locate(addr).0);
         let needed = last.max().map_or(0, |chunk| chunk + 1);
         if needed > self.chunks.len() {
             self.chunks.resize_with(needed, || None);
         }
         let mut parts: Vec<Vec<Numbered<'_>>> = Vec::new();
         parts.resize_with(batches.len(), Vec::new);
+        let chunk_bits = self.chunk_bits;
         for (number, chunk) in self.chunks.iter_mut().enumerate() {
             parts[number % batches.len()].push((number, chunk));
         }
+        let shape = Image { chunks: Vec::new(), chunk_bits };
         let store = |batch: &[(Addr, u64)], part: Vec<Numbered<'_>>| {
             let mut chunks = part.into_iter();
             let (mut number, mut words): (usize, &mut [u64]) = (usize::MAX, &mut []);
             let mut old = Vec::with_capacity(batch.len());
             for &(addr, value) in batch {
-                let (chunk, word) = Self::locate(addr);
+                let (chunk, word) = shape.locate(addr);
                 if chunk != number {
                     let found = chunks.find(|&(number, _)| number == chunk);
                     let (_, slot) = found.expect("a batch is in order, and in its part");
-                    words = slot.get_or_insert_with(|| vec![0; CHUNK_WORDS].into_boxed_slice());
+                    words = slot.get_or_insert_with(|| Image::chunk(chunk_bits));
                     number = chunk;
                 }
                 old.push(std::mem::replace(&mut words[word], value));
@@ -99,7 +152,7 @@ impl Image {
     /// The eight words of a line.
     #[inline]
     pub fn load_line(&self, line: LineAddr) -> LineData {
-        let (chunk, word) = Self::locate(line.addr());
+        let (chunk, word) = self.locate(line.addr());
         match self.chunks.get(chunk) {
             Some(Some(words)) => {
                 let mut data = [0; WORDS_PER_LINE];
@@ -113,7 +166,7 @@ impl Image {
     /// Replaces the eight words of a line.
     #[inline]
     pub fn store_line(&mut self, line: LineAddr, data: &LineData) {
-        let (chunk, word) = Self::locate(line.addr());
+        let (chunk, word) = self.locate(line.addr());
         self.chunk_mut(chunk)[word..word + WORDS_PER_LINE].copy_from_slice(data);
     }
 
@@ -122,7 +175,7 @@ impl Image {
     pub fn prefetch(&self, line: LineAddr) {
         #[cfg(target_arch = "x86_64")]
         {
-            let (chunk, word) = Self::locate(line.addr());
+            let (chunk, word) = self.locate(line.addr());
             if let Some(Some(words)) = self.chunks.get(chunk) {
                 // SAFETY: `word` lies inside the chunk, and a prefetch has no architectural effect.
                 #[allow(unsafe_code)]
@@ -141,7 +194,8 @@ impl Image {
         if chunk >= self.chunks.len() {
             self.chunks.resize_with(chunk + 1, || None);
         }
-        self.chunks[chunk].get_or_insert_with(|| vec![0; CHUNK_WORDS].into_boxed_slice())
+        let chunk_bits = self.chunk_bits;
+        self.chunks[chunk].get_or_insert_with(|| Image::chunk(chunk_bits))
     }
 
     /// Reads bytes at any alignment.
@@ -170,8 +224,8 @@ impl Image {
         let mut sum = 0u64;
         for (index, chunk) in self.chunks.iter().enumerate() {
             let Some(words) = chunk else { continue };
-            let base = index as u64 * CHUNK_BYTES;
-            if base + CHUNK_BYTES <= start.0 || base >= end.0 {
+            let base = index as u64 * self.chunk_bytes();
+            if base + self.chunk_bytes() <= start.0 || base >= end.0 {
                 continue;
             }
             for (i, &word) in words.iter().enumerate() {
@@ -191,24 +245,21 @@ impl Image {
         start: Addr,
         end: Addr,
     ) -> Option<(Addr, u64, u64)> {
-        let chunks = self.chunks.len().max(other.chunks.len()) as u64;
-        let last = end.0.min(chunks * CHUNK_BYTES);
+        let written = |image: &Image| image.chunks.len() as u64 * image.chunk_bytes();
+        let last = end.0.min(written(self).max(written(other)));
+        let least = 1 << self.chunk_bits.min(other.chunk_bits);
         let mut at = start.0;
         while at < last {
-            let (chunk, first) = Self::locate(Addr(at));
-            let ours = self.chunks.get(chunk).and_then(Option::as_ref);
-            let theirs = other.chunks.get(chunk).and_then(Option::as_ref);
-            if ours.is_none() && theirs.is_none() {
-                at = (chunk as u64 + 1) * CHUNK_BYTES;
-                continue;
-            }
             // In steps, so that walking many differences of a chunk does not compare all of it each time.
             let step_end = ((at / COMPARED_BYTES + 1) * COMPARED_BYTES).min(last);
-            let words = first..first + ((step_end - at) / WORD_BYTES) as usize;
-            let equal = match (ours, theirs) {
-                (Some(a), Some(b)) => a[words.clone()] == b[words],
-                (Some(one), None) | (None, Some(one)) => one[words].iter().all(|&w| w == 0),
-                (None, None) => true,
+            let bytes = step_end - at;
+            let equal = match (self.words(Addr(at), bytes), other.words(Addr(at), bytes)) {
+                (Some(a), Some(b)) => a == b,
+                (Some(one), None) | (None, Some(one)) => one.iter().all(|&w| w == 0),
+                (None, None) => {
+                    at = (at / least + 1) * least;
+                    continue;
+                }
             };
             if !equal {
                 let differs = |at: &u64| self.load(Addr(*at)) != other.load(Addr(*at));
@@ -238,8 +289,8 @@ impl Image {
     /// Every word that is not zero, in the order of addresses.
     pub fn nonzero_words(&self) -> impl Iterator<Item = (Addr, u64)> + '_ {
         self.chunks.iter().enumerate().filter_map(|(i, chunk)| Some((i, chunk.as_ref()?))).flat_map(
-            |(index, words)| {
-                let base = index as u64 * CHUNK_BYTES;
+            move |(index, words)| {
+                let base = index as u64 * self.chunk_bytes();
                 let at = move |i: usize| Addr(base + i as u64 * WORD_BYTES);
                 let nonzero = words.iter().enumerate().filter(|&(_, &word)| word != 0);
                 nonzero.map(move |(i, &word)| (at(i), word))
@@ -256,7 +307,7 @@ impl Image {
 
     /// Bytes of host memory taken so far.
     pub fn host_bytes(&self) -> u64 {
-        self.chunks.iter().flatten().count() as u64 * CHUNK_BYTES
+        self.chunks.iter().flatten().count() as u64 * self.chunk_bytes()
     }
 }
 
@@ -266,11 +317,30 @@ pub fn word_digest(addr: Addr, word: u64) -> u64 {
     if word == 0 { 0 } else { spread(word, addr.0) }
 }
 
-const _: () = assert!(CHUNK_BYTES.is_multiple_of(LINE_BYTES));
+const _: () = assert!(COMPARED_BYTES.is_multiple_of(LINE_BYTES));
+const _: () = assert!((1u64 << SMALL_CHUNK_BITS).is_multiple_of(COMPARED_BYTES));
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CHUNK_BYTES: u64 = 1 << CHUNK_BITS;
+
+    #[test]
+    fn images_of_any_size_of_chunks_compare_word_by_word() {
+        let (mut small, mut large) = (Image::of_bytes(1 << 20), Image::new());
+        let end = Addr(8 << 20);
+        for at in [8, 4096, 4096 * 3 + 16, CHUNK_BYTES, CHUNK_BYTES * 3 + 8, 5 << 20] {
+            small.store(Addr(at), at + 1);
+            assert_eq!(small.first_difference(&large, Addr(0), end), Some((Addr(at), at + 1, 0)));
+            assert_eq!(large.first_difference(&small, Addr(0), end), Some((Addr(at), 0, at + 1)));
+            large.store(Addr(at), at + 1);
+            assert_eq!(small.first_difference(&large, Addr(0), end), None);
+        }
+        assert_eq!(small.digest(Addr(0), end), large.digest(Addr(0), end));
+        assert!(small.nonzero_words().eq(large.nonzero_words()));
+        assert!(small.host_bytes() < large.host_bytes());
+    }
 
     #[test]
     fn what_was_never_written_is_zero() {

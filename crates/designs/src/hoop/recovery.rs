@@ -19,7 +19,7 @@ use super::layout::{
     BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, Slice, is_indexed,
 };
 use super::{HoopConfig, Mutant};
-use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
@@ -352,6 +352,7 @@ fn newest(
     threads: usize,
     work: &mut Work,
 ) -> Vec<Vec<(Addr, u64)>> {
+    let parts = image.image().parts(threads);
     // From the latest back; what each thread gets keeps that order.
     let backwards = (1..=found.len() as u64).rev().zip(found.iter().rev());
     let local = deal(image, backwards, threads, |reader, records| {
@@ -364,7 +365,7 @@ fn newest(
             reader.work(Computation::Table, words);
             for slice in chain.drain(..).rev() {
                 for (home, word) in slice.words {
-                    let part = &mut newest[Image::part_of(home, threads)];
+                    let part = &mut newest[parts.of(home)];
                     let (piece, at) = piece_of(home);
                     let piece = part.entry(piece).or_insert_with(|| Box::new(Piece::EMPTY));
                     piece.keep(at, Version { commit, word });

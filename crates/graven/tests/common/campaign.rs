@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use graven::design::MutantSet;
 use graven::lab::case::{Case, designs_of};
 use graven::lab::explorer::{CrashRun, Outcome, Tally, Thoroughness, Violation};
-use graven::lab::litmus::{Litmus, parse};
+use graven::lab::litmus::{Choices, Litmus, parse};
 use graven::sim::{CrashOptions, Spec};
 use graven::workload::WorkloadInfo;
 
@@ -65,7 +65,7 @@ impl Campaign {
                 operator: None,
                 first_transaction: self.first_transaction,
                 garbage: Some(seed),
-                adversary: Some(seed),
+                adversary: Some(Choices::Drawn(seed)),
             };
             let spec =
                 Spec { config, design, workload, threads, transactions, seed, crash_options };
@@ -171,8 +171,11 @@ pub fn demand_enough_room(
         let spec = registry().spec(config, design, "array", Some(4), Some(56), 1);
         let mut spec = spec.expect("known names");
         spec.workload = &SHARED_LINES;
-        spec.crash_options =
-            CrashOptions { garbage: Some(1), adversary: Some(1), ..CrashOptions::default() };
+        spec.crash_options = CrashOptions {
+            garbage: Some(1),
+            adversary: Some(Choices::Drawn(1)),
+            ..CrashOptions::default()
+        };
         let run = CrashRun::new(&spec, None, Thoroughness::LONG).expect("the areas fit");
         run.run(None).expect("not cancelled")
     };

@@ -565,7 +565,10 @@ fn exhaust(design: &str, mutants: MutantSet, settings: &str, seed: u64) -> Outco
         let (key, value) = setting.split_once('=').expect("KEY=VALUE");
         match key {
             "wide" => workload = &WIDE_CHURN,
-            "adversary" => crash_options.adversary = Some(value.parse().expect("a seed")),
+            "adversary" => {
+                let seed = value.parse().expect("a seed");
+                crash_options.adversary = Some(graven::lab::litmus::Choices::Drawn(seed));
+            }
             "garbage" => crash_options.garbage = Some(value.parse().expect("a seed")),
             _ => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),
         }

@@ -1156,7 +1156,10 @@ fn exhaust(
     for setting in settings.split_whitespace() {
         let (key, value) = setting.split_once('=').expect("KEY=VALUE");
         match key {
-            "adversary" => crash_options.adversary = Some(value.parse().expect("a seed")),
+            "adversary" => {
+                let seed = value.parse().expect("a seed");
+                crash_options.adversary = Some(graven::lab::litmus::Choices::Drawn(seed));
+            }
             "garbage" => crash_options.garbage = Some(value.parse().expect("a seed")),
             "first" => crash_options.first_transaction = value.parse().expect("a number"),
             _ => config.set(key, value).unwrap_or_else(|e| panic!("{e}")),

@@ -136,16 +136,16 @@ fn an_unknown_base_is_refused_with_the_machines_that_exist() {
     refused(
         "extends = \"silp\"",
         "my.toml: `extends` = \"silp\" is not allowed; it must be the name of a machine; \
-         did you mean `silo`? known are silo, morlog, fwb, hoop, lalea, cramped",
+         did you mean `silo`? known are silo, morlog, fwb, hoop, lalea, cramped, miniature",
     );
     refused(
         "extends = 3",
         "my.toml: `extends` = 3 is not allowed; it must be the name of a machine; \
-         known are silo, morlog, fwb, hoop, lalea, cramped",
+         known are silo, morlog, fwb, hoop, lalea, cramped, miniature",
     );
     assert_eq!(
         registry().machine("fbw").unwrap_err().to_string(),
-        "unknown machine `fbw`; did you mean `fwb`? known are silo, morlog, fwb, hoop, lalea, cramped"
+        "unknown machine `fbw`; did you mean `fwb`? known are silo, morlog, fwb, hoop, lalea, cramped, miniature"
     );
 }
 

@@ -32,6 +32,7 @@ pub use events::{Events, Failure, Progress};
 pub use report::{
     Finding, Report, ViolationRecord, failure_text, guarantee_text, replayed_timeline,
 };
+pub(crate) use report::{as_claimed, timeline_without_program};
 pub use request::{AdversaryRequest, CHUNK_SCHEDULES, Chunk, RequestError};
 pub use run::RunCampaign;
 pub use scheduler::{AdversaryCampaign, CampaignError};

@@ -170,12 +170,12 @@ pub fn replayed_timeline(
 }
 
 /// Without a program to replay, what is known is its end.
-pub(super) fn timeline_without_program(violation: &Violation) -> Timeline {
+pub(crate) fn timeline_without_program(violation: &Violation) -> Timeline {
     timeline_of(&[], violation, &|_| None)
 }
 
 /// With what is expected of the design: of one that is not sound, or mutated, that it violates its guarantee.
-pub(super) fn as_claimed(
+pub(crate) fn as_claimed(
     registry: &Registry,
     mut litmus: Litmus,
     design: &'static DesignInfo,

@@ -37,7 +37,16 @@ pub struct FailureModes {
 
 impl From<&Tally> for FailureModes {
     fn from(tally: &Tally) -> FailureModes {
-        let Tally { crash_points: _, plain, torn, in_flight, recovery, structures, lives } = *tally;
+        let Tally {
+            crash_points: _,
+            plain,
+            torn,
+            in_flight,
+            recovery,
+            structures,
+            lives,
+            equal: _,
+        } = *tally;
         FailureModes { plain, torn, in_flight, recovery, structures, lives }
     }
 }

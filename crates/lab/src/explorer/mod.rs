@@ -2,14 +2,17 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `complete` | every power failure there is, and none twice |
 //! | `points` | what happens at a crash point |
 //! | `run` | a run that is crashed at all of them |
 //! | `reached` | which states worth reaching were reached |
 
+mod complete;
 mod coverage;
 mod points;
 mod run;
 
+pub use complete::Known;
 pub use coverage::{Coverage, STATES, State};
 pub use points::{
     CrashExplorer, Expect, LivesAfter, NextLife, PostCrashTrace, Tally, Thoroughness, Violation,

@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+use super::complete::Known;
 use super::coverage::{Coverage, State};
 use super::run::Outcome;
 use crate::checker;
@@ -54,6 +55,9 @@ pub struct Thoroughness {
     pub lives_after: LivesAfter,
     /// At every n-th crash point, the workload's structures are also walked; 0: never.
     pub structures_every: u64,
+    /// Power fails in every mode that there is, and in every recovery after that, wherever it can; failures that find what an
+    /// earlier one found are counted, and not examined again. What is said of shares and draws means nothing then.
+    pub is_complete: bool,
     /// After so many actions of the simulation the run makes no progress any more; 0: there is no limit.
     pub actions_max: u64,
     /// After so many violations the run stops.
@@ -85,6 +89,7 @@ impl Thoroughness {
         recovery_cuts: 64,
         lives_after: LivesAfter::None,
         structures_every: 1 << 16,
+        is_complete: false,
         actions_max: 0,
         violations_max: 1,
     };
@@ -95,6 +100,14 @@ impl Thoroughness {
         recovery_every: 32,
         recovery_cuts: 8,
         lives_after: LivesAfter::Some,
+        ..Thoroughness::SHORT
+    };
+
+    /// For the smallest programs: everything.
+    pub const COMPLETE: Thoroughness = Thoroughness {
+        is_complete: true,
+        torn_subsets: u32::MAX,
+        actions_max: 100_000,
         ..Thoroughness::SHORT
     };
 
@@ -187,6 +200,8 @@ pub struct Tally {
     pub structures: u64,
     /// Lives that began after a recovery.
     pub lives: u64,
+    /// Power failures that found what an earlier one had found: those were examined.
+    pub equal: u64,
 }
 
 impl Tally {
@@ -204,6 +219,7 @@ impl Tally {
         self.recovery += other.recovery;
         self.structures += other.structures;
         self.lives += other.lives;
+        self.equal += other.equal;
     }
 }
 
@@ -239,9 +255,11 @@ pub struct CrashExplorer<'a> {
     /// Cover points of the design that later lives have reached.
     pub cover_points: Vec<u64>,
     /// What the machine is used for after a recovery.
-    next_life: Option<&'a mut dyn NextLife>,
+    pub(super) next_life: Option<&'a mut dyn NextLife>,
     /// Asked at crash steps (with the step's number), and at all points with `None`.
     expectations: Option<&'a mut dyn Expect>,
+    /// What has been examined, if that is to be complete.
+    pub known: Option<Known>,
     /// All trace events, if they are to be recorded.
     pub trace: Option<Vec<(Cycle, TraceEvent)>>,
 }
@@ -299,8 +317,10 @@ impl Observer for CrashExplorer<'_> {
 impl<'a> CrashExplorer<'a> {
     /// A laboratory; the seed decides which words are torn and what lands.
     pub fn new(how: Thoroughness, seed: u64) -> CrashExplorer<'a> {
+        let known = how.is_complete.then(Known::default);
         CrashExplorer {
             how,
+            known,
             seed,
             seen: 0,
             violations: Vec::new(),
@@ -326,10 +346,21 @@ impl<'a> CrashExplorer<'a> {
         self
     }
 
+    /// Also knows what was found in other runs of the same program.
+    pub fn knowing(mut self, known: Known) -> CrashExplorer<'a> {
+        self.known = Some(known);
+        self
+    }
+
     /// Also goes on after recoveries.
     pub fn going_on(mut self, next_life: &'a mut dyn NextLife) -> CrashExplorer<'a> {
         self.next_life = Some(next_life);
         self
+    }
+
+    /// Whether nothing more is examined.
+    pub(super) fn stops_here(&self) -> bool {
+        self.stops()
     }
 
     /// All threads are done.
@@ -419,6 +450,11 @@ impl<'a> CrashExplorer<'a> {
         for part in self.tears(wide) {
             assert!(part != 0 && part != wide && part & !wide == 0, "a tear is a real part");
             simulation.lay_words(change, part);
+            if self.known.is_some() {
+                self.fails(simulation, FailureMode::Torn(part));
+                simulation.lay_back(std::slice::from_ref(change));
+                continue;
+            }
             self.power_fails(simulation, &Failure::of(FailureMode::Torn(part)), None, is_cut);
             simulation.lay_back(std::slice::from_ref(change));
         }
@@ -458,6 +494,7 @@ impl<'a> CrashExplorer<'a> {
                     self.power_fails(simulation, &failure, step, false);
                 }
             }
+            CrashAt::Everywhere if self.known.is_some() => self.every_failure(simulation, last),
             CrashAt::Everywhere => {
                 let is_cut = due(self.how.recovery_every);
                 if step.is_some() || due(self.how.every) {
@@ -494,6 +531,7 @@ impl<'a> CrashExplorer<'a> {
         }
         let crash = match failure.mode {
             FailureMode::InFlight(seed) => simulation.crash_in_flight(seed),
+            FailureMode::Landed(set) => simulation.crash_landed(set),
             _ => Some(simulation.crash()),
         };
         let Some(mut crash) = crash else { return };
@@ -504,7 +542,7 @@ impl<'a> CrashExplorer<'a> {
                 self.tally.torn += 1;
                 self.coverage.count(State::Torn);
             }
-            FailureMode::InFlight(_) => {
+            FailureMode::InFlight(_) | FailureMode::Landed(_) => {
                 self.tally.in_flight += 1;
                 self.coverage.count(State::InFlight);
             }
@@ -560,7 +598,7 @@ impl<'a> CrashExplorer<'a> {
     }
 
     /// Has the system prepare for the next life; where there is none, for one like this.
-    fn reopen(&self, crash: &mut Crash<'_>) {
+    pub(super) fn reopen(&self, crash: &mut Crash<'_>) {
         let context = match &self.next_life {
             Some(next_life) => next_life.context(),
             None => crash.simulation().spec().context(),
@@ -598,7 +636,7 @@ impl<'a> CrashExplorer<'a> {
     }
 
     /// What is wrong after a recovery.
-    fn verdict(
+    pub(super) fn verdict(
         &mut self,
         crash: &Crash<'_>,
         failure: &Failure,
@@ -624,7 +662,7 @@ impl<'a> CrashExplorer<'a> {
         expect.recovered(step, crash).map(|what| (what, None))
     }
 
-    fn add_violation(
+    pub(super) fn add_violation(
         &mut self,
         failure: &Failure,
         cycle: u64,
@@ -696,7 +734,7 @@ impl<'a> CrashExplorer<'a> {
     }
 
     /// The next life.
-    fn go_on(&mut self, crash: &Crash<'_>, failure: &Failure, cycle: Cycle) {
+    pub(super) fn go_on(&mut self, crash: &Crash<'_>, failure: &Failure, cycle: Cycle) {
         let point = self.point_of(failure);
         let Some(next) = &mut self.next_life else { return };
         self.tally.lives += 1;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::complete::Known;
 use super::coverage::Coverage;
 use super::points::{CrashExplorer, Expect, NextLife, Tally, Thoroughness, Violation};
 use crate::checker::{self, Race};
@@ -32,6 +33,10 @@ pub struct Outcome {
     pub digest: u64,
     /// What the design did at its boundary with the machine, if a profile was to be taken.
     pub profile: Option<Profile>,
+    /// Options of each of the adversary's choices, if they were listed.
+    pub options: Vec<u8>,
+    /// What was examined, if that was to be complete.
+    pub known: Option<Known>,
     /// All trace events, if they were to be recorded.
     pub trace: Vec<(Cycle, TraceEvent)>,
 }
@@ -42,6 +47,7 @@ pub struct CrashRun {
     how: Thoroughness,
     seed: u64,
     keeps_trace: bool,
+    known: Option<Known>,
 }
 
 impl CrashRun {
@@ -78,7 +84,13 @@ impl CrashRun {
         checker::attach(&mut simulation);
         simulation.keep_trace();
         let seed = simulation.spec().seed;
-        CrashRun { simulation, how, seed, keeps_trace: false }
+        CrashRun { simulation, how, seed, keeps_trace: false, known: None }
+    }
+
+    /// Knows what was found in other runs of the same program.
+    pub fn knowing(mut self, known: Known) -> CrashRun {
+        self.known = Some(known);
+        self
     }
 
     /// Records all trace events, for [`Outcome::trace`].
@@ -129,6 +141,9 @@ impl CrashRun {
         if let Some(next_life) = next_life {
             laboratory = laboratory.going_on(next_life);
         }
+        if let Some(known) = self.known {
+            laboratory = laboratory.knowing(known);
+        }
         laboratory.trace = self.keeps_trace.then(Vec::new);
         let mut simulation = self.simulation;
         let mut outcome = Outcome::default();
@@ -161,6 +176,9 @@ impl CrashRun {
             .zip(&laboratory.cover_points)
             .for_each(|(sum, n)| *sum += n);
         outcome.refused = outcome.refused.or(laboratory.refused);
+        let adversary = simulation.machine().memory.shared.adversary.as_ref();
+        outcome.options = adversary.map_or(Vec::new(), |adversary| adversary.options().to_vec());
+        outcome.known = laboratory.known;
         outcome.violations = laboratory.violations;
         outcome.tally = laboratory.tally;
         outcome.coverage = laboratory.coverage;

@@ -42,11 +42,12 @@
 //! | `set SECTION.KEY = VALUE` | a configuration value, as written up to the end of the line; may be repeated |
 //! | `mutant NAME` | a mutant of the design, or a mutation operator, as written up to the end of the line |
 //! | `adversary SEED` | delays and orders in memory are drawn |
+//! | `adversary departs [CHOICE=OPTION …]` | they are as without an adversary, but for these choices, which are numbered from 0; others are threads that wait and lines that are evicted |
 //! | `garbage SEED` | what the log region holds at first is drawn |
 //! | `first-transaction NUMBER` | number of each thread's first transaction |
 //! | `crash everywhere` | power fails at every change of the durable state; so it is if nothing is said |
 //! | `crash marked` | at crash steps only |
-//! | `crash point NUMBER [torn MASK \| in-flight SEED] [recovery COUNT …]` | at one point only; recovery is cut off after so many writes, once for each count, and starts again |
+//! | `crash point NUMBER [torn MASK \| in-flight SEED \| landed SET] [recovery COUNT …]` | at one point only; recovery is cut off after so many writes, once for each count, and starts again |
 //! | `A = VALUE [with B \| at OFFSET]` | a variable, before the first thread; `B` is defined above |
 //! | `C[COUNT] = VALUE [with B \| at OFFSET]` | an array of up to 65536 words |
 //! | `life` | power is back, and recovery has ended: what follows is what the machine is used for then |
@@ -114,6 +115,7 @@ mod steps;
 mod tests;
 mod tokens;
 
+pub use graven_machine::controller::adversary::{Choices, Departure};
 pub use parse::{ParseError, parse};
 pub use program::{Layout, LayoutError, LitmusWorkload, WORKLOAD, crash_steps};
 
@@ -138,8 +140,8 @@ pub struct Litmus {
     pub settings: Vec<(String, String)>,
     /// A mutant of the design, or a mutation operator, that is in force.
     pub mutant: Option<String>,
-    /// Seed of the adversary's delays and orders in memory; none: memory as it is.
-    pub adversary: Option<u64>,
+    /// The adversary's choices of delays and orders in memory; none: memory as it is.
+    pub adversary: Option<Choices>,
     /// Seed of the bytes that the log region holds at first; none: zeroes.
     pub garbage: Option<u64>,
     /// Number of each thread's first transaction, so that ids wrap soon.
@@ -159,8 +161,8 @@ pub struct Litmus {
 /// What the machine is used for after a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
-    /// Seed of the adversary's delays and orders in memory; none: memory as it is.
-    pub adversary: Option<u64>,
+    /// The adversary's choices of delays and orders in memory; none: memory as it is.
+    pub adversary: Option<Choices>,
     /// Number of each thread's first transaction.
     pub first_transaction: u64,
     /// What each thread does.
@@ -292,6 +294,8 @@ pub enum FailureMode {
     Torn(u8),
     /// `in-flight 12`: what was sent and not accepted is there in part, as this seed draws.
     InFlight(u64),
+    /// `landed 0x5`: of the writes that were sent and not accepted, in the order of their arrival, these are there, whole.
+    Landed(u64),
 }
 
 /// What must hold, and when.

@@ -8,8 +8,8 @@ use super::check::{self, Names, Thread, Variables};
 use super::steps::{self, STEPS};
 use super::tokens::{Kind, Line, Place, Token};
 use super::{
-    CrashAt, Expectation, Failure, FailureMode, Life, Litmus, Placement, Step, VERSION, Variable,
-    When, Word, sequence,
+    Choices, CrashAt, Departure, Expectation, Failure, FailureMode, Life, Litmus, Placement, Step,
+    VERSION, Variable, When, Word, sequence,
 };
 
 /// Most threads of a program.
@@ -168,10 +168,10 @@ impl<'a> Parser<'a> {
             "machine" => litmus.machine = Some(line.name("the name of a machine")?.text.into()),
             "mutant" => litmus.mutant = Some(line.raw("the name of a mutant")?.into()),
             "adversary" => {
-                let seed = Some(line.number("the seed", 0..=u64::MAX)?);
+                let choices = Some(choices(line)?);
                 match litmus.lives.last_mut() {
-                    None => litmus.adversary = seed,
-                    Some(life) => life.adversary = seed,
+                    None => litmus.adversary = choices,
+                    Some(life) => life.adversary = choices,
                 }
             }
             "garbage" => litmus.garbage = Some(line.number("the seed", 0..=u64::MAX)?),
@@ -449,6 +449,8 @@ fn failure(line: &mut Line<'_>) -> Result<Failure, ParseError> {
         failure.mode = FailureMode::Torn(line.number("the mask of words", 0..=0xff)? as u8);
     } else if line.take("in-flight") {
         failure.mode = FailureMode::InFlight(line.number("the seed", 0..=u64::MAX)?);
+    } else if line.take("landed") {
+        failure.mode = FailureMode::Landed(line.number("the set of writes", 0..=u64::MAX)?);
     }
     if line.take("recovery") {
         failure.cuts.push(line.number("the count of writes", 0..=u64::MAX)?);
@@ -460,8 +462,27 @@ fn failure(line: &mut Line<'_>) -> Result<Failure, ParseError> {
     match (next.kind, failure.mode) {
         (Kind::End, _) => Ok(failure),
         (_, FailureMode::Plain) if failure.cuts.is_empty() => {
-            Err(next.instead_of("torn, in-flight, recovery or the end of the line"))
+            Err(next.instead_of("torn, in-flight, landed, recovery or the end of the line"))
         }
         _ => Err(next.instead_of("recovery or the end of the line")),
     }
+}
+
+/// The seed of an adversary, or its departures.
+fn choices(line: &mut Line<'_>) -> Result<Choices, ParseError> {
+    if !line.take("departs") {
+        return Ok(Choices::Drawn(
+            line.number("the seed, or departs and its choices", 0..=u64::MAX)?,
+        ));
+    }
+    let mut departures: Vec<Departure> = Vec::new();
+    while !line.is_blank() {
+        // Each choice is behind the one before it.
+        let least = departures.last().map_or(0, |last| u64::from(last.choice) + 1);
+        let choice = line.number("the number of a choice", least..=u32::MAX.into())?;
+        line.sign("=")?;
+        let option = line.number("the number of its option", 1..=u8::MAX.into())?;
+        departures.push(Departure { choice: choice as u32, option: option as u8 });
+    }
+    Ok(Choices::Listed(departures))
 }

@@ -6,8 +6,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    CrashAt, Expectation, Failure, FailureMode, Level, Litmus, Placement, Step, VERSION, Variable,
-    When, Word,
+    Choices, CrashAt, Expectation, Failure, FailureMode, Level, Litmus, Placement, Step, VERSION,
+    Variable, When, Word,
 };
 
 /// From here on numbers are written in hexadecimal.
@@ -21,7 +21,7 @@ impl Display for Litmus {
         write_threads(f, &self.threads)?;
         for life in &self.lives {
             writeln!(f, "\nlife")?;
-            write_numbers(f, life.adversary, None, life.first_transaction)?;
+            write_numbers(f, life.adversary.as_ref(), None, life.first_transaction)?;
             write_crash(f, &life.crash)?;
             write_threads(f, &life.threads)?;
         }
@@ -47,21 +47,28 @@ impl Litmus {
         if let Some(mutant) = &self.mutant {
             writeln!(f, "mutant {mutant}")?;
         }
-        write_numbers(f, self.adversary, self.garbage, self.first_transaction)?;
+        write_numbers(f, self.adversary.as_ref(), self.garbage, self.first_transaction)?;
         write_crash(f, &self.crash)
     }
 }
 
 fn write_numbers(
     f: &mut Formatter<'_>,
-    adversary: Option<u64>,
+    adversary: Option<&Choices>,
     garbage: Option<u64>,
     first_transaction: u64,
 ) -> fmt::Result {
     let first = Some(first_transaction).filter(|&first| first != 0);
-    for (word, number) in
-        [("adversary", adversary), ("garbage", garbage), ("first-transaction", first)]
-    {
+    match adversary {
+        None => {}
+        Some(Choices::Drawn(seed)) => writeln!(f, "adversary {}", Number(*seed))?,
+        Some(Choices::Listed(departures)) => {
+            f.write_str("adversary departs")?;
+            departures.iter().try_for_each(|d| write!(f, " {}={}", d.choice, d.option))?;
+            writeln!(f)?;
+        }
+    }
+    for (word, number) in [("garbage", garbage), ("first-transaction", first)] {
         if let Some(number) = number {
             writeln!(f, "{word} {}", Number(number))?;
         }
@@ -160,6 +167,7 @@ impl Display for CrashAt {
                     FailureMode::Plain => {}
                     FailureMode::Torn(mask) => write!(f, " torn {mask:#x}")?,
                     FailureMode::InFlight(seed) => write!(f, " in-flight {}", Number(seed))?,
+                    FailureMode::Landed(set) => write!(f, " landed {set:#x}")?,
                 }
                 if !failure.cuts.is_empty() {
                     f.write_str(" recovery")?;
@@ -177,6 +185,7 @@ impl Display for Failure {
             FailureMode::Plain => vec!["plain".to_owned()],
             FailureMode::Torn(mask) => vec![format!("torn {mask:#x}")],
             FailureMode::InFlight(seed) => vec![format!("in-flight {seed}")],
+            FailureMode::Landed(set) => vec![format!("landed {set:#x}")],
         };
         let words = (!self.cuts.is_empty()).then(|| "recovery".to_owned());
         let cuts = self.cuts.iter().map(u64::to_string);

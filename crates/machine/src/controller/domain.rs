@@ -6,6 +6,7 @@
 //! architectural memory is kept up to date, so that nobody needs to compare images to know it.
 
 use graven_base::memory::{Addr, Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_base::surviving::Written;
 
 /// One write that became durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,10 @@ pub struct Domain {
     start: Addr,
     end: Addr,
     different: u64,
+    /// What the durable bytes' digest has changed by.
+    digest: u64,
+    /// The same of architectural memory.
+    arch_digest: u64,
     /// The bytes are with somebody who crashes them.
     taken: bool,
 }
@@ -36,7 +41,16 @@ pub struct Domain {
 impl Domain {
     /// A domain that holds these bytes, as architectural memory does in `[start, end)`.
     pub fn new(image: Image, start: Addr, end: Addr) -> Domain {
-        Domain { image, changes: Vec::new(), start, end, different: 0, taken: false }
+        Domain {
+            image,
+            changes: Vec::new(),
+            start,
+            end,
+            different: 0,
+            digest: 0,
+            arch_digest: 0,
+            taken: false,
+        }
     }
 
     /// The durable bytes.
@@ -106,13 +120,25 @@ impl Domain {
                     recount(self.different, old[word] != arch[word], now[word] != arch[word]);
             }
         }
+        for word in 0..WORDS_PER_LINE {
+            if old[word] != now[word] {
+                let written = Written { addr: line.word(word), old: old[word], new: now[word] };
+                self.digest = written.redigested(self.digest);
+            }
+        }
         self.image.store_line(line, &now);
         old
+    }
+
+    /// Digests ([`Image::digest`]) of the durable bytes and of architectural memory, less what they were at the beginning.
+    pub fn digests(&self) -> (u64, u64) {
+        (self.digest, self.arch_digest)
     }
 
     /// A store changes architectural memory.
     #[inline]
     pub fn stored(&mut self, addr: Addr, old: u64, new: u64) {
+        self.arch_digest = Written { addr, old, new }.redigested(self.arch_digest);
         if (self.start..self.end).contains(&addr) {
             let durable = self.image.load(addr);
             self.different = recount(self.different, durable != old, durable != new);
@@ -174,6 +200,8 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(domain.different_words(), before(&domain, &arch));
+                let all = |image: &Image| image.digest(Addr(0), Addr(512));
+                prop_assert_eq!(domain.digests(), (all(domain.image()), all(&arch)));
             }
             for change in domain.changes().to_vec().into_iter().rev() {
                 domain.lay(change.line, change.mask, &change.old, &arch);

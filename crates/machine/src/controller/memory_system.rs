@@ -424,19 +424,7 @@ impl MemorySystem {
     /// an order that is legal (each line's in theirs, none before the ordered writes that it waits for),
     /// up to a point that is drawn. Some are torn: a word is the largest unit that is whole or absent.
     pub fn land_some(&self, random: &mut Pcg64) -> Vec<(LineAddr, WordMask, LineData)> {
-        let mut transit: Vec<&InTransit> = self
-            .writes_in_transit
-            .iter()
-            .map(|(_, t)| t)
-            .filter(|t| self.is_pm(t.write.line.addr()))
-            .collect();
-        transit.sort_unstable_by_key(|t| (t.arrives, t.sequence));
-        let adr = self.shared.durability.adr;
-        let mut left: Vec<&Write> = self.channels[..self.pm_channels]
-            .iter()
-            .flat_map(|c| c.unaccepted(adr))
-            .chain(transit.iter().map(|t| &t.write))
-            .collect();
+        let mut left = self.under_way();
         let (mut order, mut landed) = (self.shared.durability.order.clone(), Vec::new());
         while !left.is_empty() && random.random_range(0..8) > 0 {
             let at = random.random_range(0..left.len());
@@ -461,6 +449,53 @@ impl MemorySystem {
             left.remove(at);
         }
         landed
+    }
+
+    /// Writes to PM that were sent and are not durable, in the order in which they would arrive: those of each channel,
+    /// then those on their way to one.
+    fn under_way(&self) -> Vec<&Write> {
+        let mut transit: Vec<&InTransit> = self
+            .writes_in_transit
+            .iter()
+            .map(|(_, t)| t)
+            .filter(|t| self.is_pm(t.write.line.addr()))
+            .collect();
+        transit.sort_unstable_by_key(|t| (t.arrives, t.sequence));
+        let adr = self.shared.durability.adr;
+        let waiting = self.channels[..self.pm_channels].iter().flat_map(|c| c.unaccepted(adr));
+        waiting.chain(transit.iter().map(|t| &t.write)).collect()
+    }
+
+    /// How many there are.
+    pub fn under_way_count(&self) -> u32 {
+        self.under_way().len() as u32
+    }
+
+    /// What a power failure finds if of the writes that were sent and are not durable exactly these are there, by their
+    /// places in the order of their arrival. `None`: the order of writes does not allow it.
+    pub fn land(&self, set: u64) -> Option<Vec<(LineAddr, WordMask, LineData)>> {
+        let all = self.under_way();
+        if all.len() < 64 && set >> all.len() != 0 {
+            return None;
+        }
+        let (mut order, mut landed) = (self.shared.durability.order.clone(), Vec::new());
+        let mut left = set;
+        while left != 0 {
+            let may = |&at: &usize| {
+                let write = all[at];
+                let missing = |&before: &usize| set & 1 << before == 0 || left & 1 << before != 0;
+                let first = !(0..at).filter(missing).any(|before| all[before].line == write.line);
+                left & 1 << at != 0 && first && order.reached(write.after)
+            };
+            let at = (0..all.len().min(64)).find(may)?;
+            let write = all[at];
+            landed.push((write.line, write.mask, write.data));
+            if write.order != 0 {
+                order.durable(write.order);
+            }
+            left &= !(1 << at);
+        }
+        Some(landed)
     }
 
     /// Runs until every queue is empty, without any program. For tests and shutdown.

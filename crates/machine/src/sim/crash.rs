@@ -10,7 +10,7 @@ use crate::design::{DesignContext, RecoveryReport};
 use crate::machine::Machine;
 use crate::trace_event::TraceEvent;
 use crate::workload::BrokenInvariant;
-use graven_base::memory::{Addr, Image, LineData, WORD_BYTES, WordMask};
+use graven_base::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask, spread};
 use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 
@@ -41,15 +41,26 @@ impl Simulation {
     pub fn crash_in_flight(&mut self, seed: u64) -> Option<Crash<'_>> {
         let mut random = Pcg64::seed_from_u64(seed);
         let landed = self.machine.memory.land_some(&mut random);
-        if landed.is_empty() {
-            return None;
-        }
+        if landed.is_empty() { None } else { Some(self.lose_power_with(landed)) }
+    }
+
+    /// The same with exactly these of the writes that were sent and not accepted, by their places in the order of their
+    /// arrival. Returns nothing if the order of writes does not allow it.
+    ///
+    /// # Panics
+    /// If transactions are not followed ([`Simulation::follow_transactions`]).
+    pub fn crash_landed(&mut self, set: u64) -> Option<Crash<'_>> {
+        let landed = self.machine.memory.land(set)?;
+        Some(self.lose_power_with(landed))
+    }
+
+    fn lose_power_with(&mut self, landed: Vec<(LineAddr, WordMask, LineData)>) -> Crash<'_> {
         let mut crash = self.lose_power();
         for (line, mask, data) in landed {
             crash.image.store_line(line, mask, &data);
         }
         crash.save();
-        Some(crash)
+        crash
     }
 
     /// Keeps what happens, for [`Simulation::take_trace`].
@@ -207,6 +218,19 @@ impl Crash<'_> {
     /// Writes of the image that came before recovery: in flight, or saved by batteries.
     pub fn saved(&self) -> usize {
         self.saved
+    }
+
+    /// Digest of the bytes that power failure has left, as they are now: equal for equal ones, among failures of simulations
+    /// that began alike.
+    pub fn digest(&self) -> u64 {
+        let (domain, _) = self.simulation.machine.digests();
+        self.image.written().iter().fold(domain, |digest, w| w.redigested(digest))
+    }
+
+    /// Digest of the registers with which the next use begins; 0 if it begins with those of a new machine.
+    pub fn kept_registers(&self) -> u64 {
+        let kept = self.registers.iter().filter(|_| self.keeps_registers);
+        kept.fold(0, |sum, &register| spread(register, sum + 1))
     }
 
     /// Takes back what recovery, and what came after it, has done.

@@ -11,6 +11,7 @@
 //! | `threads`, `ready`, `locks` | the state of a hardware thread; when each goes on; locks |
 //! | `operations` | instructions, loads, transactions, locks |
 //! | `scaled` | programs with more or fewer instructions between their accesses |
+//! | `choices` | choices among threads and evictions that are listed |
 //! | `disturb` | what directed tests do to the machine |
 //! | `stores` | the store queue |
 //! | `persistence` | persistence instructions in it |
@@ -21,6 +22,7 @@
 //! | `crash` | power failures |
 //! | `observer` | who looks on |
 
+mod choices;
 mod crash;
 mod distances;
 mod disturb;

@@ -50,6 +50,10 @@ impl Simulation {
     pub(super) fn step(&mut self, thread: usize) {
         let t = &mut self.threads[thread];
         self.machine.memory.shared.now = t.pipeline.time;
+        if self.has_listed_choices && t.op.is_none() && self.choose_before_operation(thread) {
+            return;
+        }
+        let t = &mut self.threads[thread];
         let op = match t.op.take() {
             Some(op) => op,
             None if t.software.is_some() => self.next_with_software(thread),

@@ -15,7 +15,7 @@ use super::spec::Spec;
 use super::threads::{Cause, Fill, Head, State, Thread};
 use crate::caches::hierarchy::Eviction;
 use crate::clock::Event;
-use crate::config::CoreConfig;
+use crate::config::{CoreConfig, PmConfig};
 use crate::controller::adversary::Adversary;
 use crate::controller::shared::Notice;
 use crate::cores::pipeline::Pipeline;
@@ -65,6 +65,8 @@ pub struct Simulation {
     pub(super) distances: Option<Distances>,
     pub(super) footprint_bytes: u64,
     pub(super) woken: bool,
+    /// An adversary chooses among threads and evictions.
+    pub(super) has_listed_choices: bool,
     /// Something stands between design and machine.
     pub(super) interferes: bool,
     /// A design has handed out stale bytes: not a refusal to go on, but a broken guarantee.
@@ -91,7 +93,7 @@ impl Simulation {
         spec: &Spec,
         mut workload: Box<dyn Workload>,
     ) -> Result<Simulation, ConfigError> {
-        let mut populated = Image::new();
+        let mut populated = Image::of_bytes(spec.config.get::<PmConfig>().capacity_bytes.0);
         workload.populate(&mut populated);
         Simulation::built(spec, workload, populated, None)
     }
@@ -126,7 +128,9 @@ impl Simulation {
         if let (Some(seed), None) = (spec.crash_options.garbage, again) {
             super::crash::fill_with_garbage(&mut machine, &context, spec.design.format, seed);
         }
-        machine.memory.shared.adversary = spec.crash_options.adversary.map(Adversary::new);
+        machine.memory.shared.adversary = spec.crash_options.adversary.clone().map(Adversary::new);
+        let adversary = machine.memory.shared.adversary.as_ref();
+        let has_listed_choices = adversary.is_some_and(Adversary::is_listed);
         if let Some(operator) = &spec.crash_options.operator {
             design.interfere(Interference::of(operator.clone()));
         }
@@ -160,6 +164,7 @@ impl Simulation {
                 .then(|| Distances::new(spec.threads)),
             footprint_bytes,
             woken: false,
+            has_listed_choices,
             interferes: spec.crash_options.operator.is_some(),
             fruitless_timers: 0,
             control: Arc::default(),
@@ -418,6 +423,9 @@ impl Simulation {
                 return Ok(());
             }
             observer.after_action(self);
+            if self.has_listed_choices {
+                self.choose_evictions();
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! What to simulate, checked before anything runs.
 
 use crate::config::{CoreConfig, PmConfig, validate};
+use crate::controller::adversary::Choices;
 use crate::design::operators::Operator;
 use crate::design::{self, DesignContext, MutantSet};
 use crate::stats::RecoveryConfig;
@@ -41,8 +42,8 @@ pub struct CrashOptions {
     pub first_transaction: u64,
     /// Seed of the bytes that the log region holds at first; none: zeroes.
     pub garbage: Option<u64>,
-    /// Seed of the delays and orders in memory that an adversary chooses.
-    pub adversary: Option<u64>,
+    /// How an adversary chooses delays and orders in memory; none: there is none.
+    pub adversary: Option<Choices>,
 }
 
 impl Spec {

@@ -131,7 +131,7 @@ fn body() -> impl Strategy<Value = Litmus> {
     let conditions = prop::collection::vec((any::<u32>(), number()), 1..4);
     let expectation = (any::<u8>(), prop::collection::vec(conditions, 1..4));
     let expectations = prop::collection::vec(expectation, 0..4);
-    let life = (prop::option::of(number()), number(), threads(), crash());
+    let life = (prop::option::of(choices()), number(), threads(), crash());
     let lives = prop::collection::vec(life, 0..3);
     let draws = (variables(), threads(), lives, expectations);
     draws.prop_map(|(variables, threads, lives, expectations)| {
@@ -157,6 +157,7 @@ fn crash() -> impl Strategy<Value = CrashAt> {
         Just(FailureMode::Plain),
         any::<u8>().prop_map(FailureMode::Torn),
         number().prop_map(FailureMode::InFlight),
+        number().prop_map(FailureMode::Landed),
     ];
     let failure = (mode, prop::collection::vec(number(), 0..4));
     let failure = failure.prop_map(|(mode, cuts)| Failure { mode, cuts });
@@ -165,6 +166,15 @@ fn crash() -> impl Strategy<Value = CrashAt> {
         Just(CrashAt::Marked),
         (number(), failure).prop_map(|(number, failure)| CrashAt::Point { number, failure }),
     ]
+}
+
+fn choices() -> impl Strategy<Value = Choices> {
+    let listed = prop::collection::btree_map(any::<u32>(), 1u8.., 0..4);
+    let departures = |listed: std::collections::BTreeMap<u32, u8>| {
+        let all = listed.into_iter().map(|(choice, option)| Departure { choice, option });
+        Choices::Listed(all.collect())
+    };
+    prop_oneof![number().prop_map(Choices::Drawn), listed.prop_map(departures)]
 }
 
 fn litmus() -> impl Strategy<Value = Litmus> {
@@ -176,7 +186,7 @@ fn litmus() -> impl Strategy<Value = Litmus> {
         (names(), names()),
         (some_name(), some_name()),
         prop::collection::vec(setting(), 0..3),
-        (some_number(), some_number(), number()),
+        (prop::option::of(choices()), some_number(), number()),
         crash(),
     );
     (head, body()).prop_map(|((title, names, some, settings, numbers, crash), body)| Litmus {

@@ -108,7 +108,8 @@ fn statements_of_every_kind() {
     assert_eq!(litmus.machine.as_deref(), Some("silo"));
     assert_eq!(litmus.settings, [("silo.note".to_owned(), "\"a # b\"".to_owned())]);
     assert_eq!(litmus.mutant.as_deref(), Some("early-ack"));
-    assert_eq!((litmus.adversary, litmus.garbage), (Some(7), Some(8)));
+    assert_eq!(litmus.adversary, Some(Choices::Drawn(7)));
+    assert_eq!(litmus.garbage, Some(8));
     assert_eq!(litmus.first_transaction, 65535);
     assert_eq!(
         litmus.crash,

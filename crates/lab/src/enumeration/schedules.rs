@@ -1,0 +1,247 @@
+//! The runs of a program: every set of departures that is small enough.
+//!
+//! The usual run is the first. Its choices are numbered as they come; a run that departs from it at one of them is the
+//! same before that, and has choices of its own afterwards, from which runs with two departures come; and so on. So each
+//! set of departures is run once, those with fewer first.
+
+use std::mem;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::bound::{Bound, BoundError};
+use super::programs::{Program, lives, programs};
+use crate::campaign::{Finding, as_claimed, replayed_timeline, timeline_without_program};
+use crate::case::{Case, LitmusError};
+use crate::explorer::{Known, Outcome, Tally, Thoroughness};
+use crate::litmus::{Choices, Departure, Litmus};
+use graven_base::config::ConfigError;
+use graven_base::control::Control;
+use graven_machine::design::DesignInfo;
+use graven_machine::registry::Registry;
+use graven_machine::sim::SimError;
+
+/// The machine on which programs are enumerated.
+pub const MACHINE: &str = "miniature";
+
+/// All programs within a bound, for a design.
+pub struct Enumeration<'r> {
+    registry: &'r Registry,
+    design: &'static DesignInfo,
+    mutant: Option<String>,
+    settings: Vec<(String, String)>,
+    bound: Bound,
+    programs: Vec<Program>,
+    lives: Vec<Program>,
+    control: Arc<Control>,
+}
+
+/// What cannot be enumerated.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EnumerationError {
+    /// How large programs may be.
+    #[error(transparent)]
+    Bound(#[from] BoundError),
+    /// The design's mutant, or its settings.
+    #[error(transparent)]
+    Litmus(#[from] LitmusError),
+}
+
+impl From<ConfigError> for EnumerationError {
+    fn from(error: ConfigError) -> EnumerationError {
+        LitmusError::from(error).into()
+    }
+}
+
+/// What was executed and judged, and what it came to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Checked {
+    /// Programs.
+    pub programs: u64,
+    /// Runs of them.
+    pub schedules: u64,
+    /// Choices of the longest usual run.
+    pub choices_max: u64,
+    /// Power failures, those included that found what an earlier one had found.
+    pub failures: u64,
+    /// Those that did.
+    pub equal: u64,
+    /// Of the failures, those with a torn write.
+    pub torn: u64,
+    /// With writes that were under way.
+    pub landed: u64,
+    /// In recovery.
+    pub recovery: u64,
+    /// Second lives.
+    pub lives: u64,
+    /// Crash points at which more writes were under way than sets are made of.
+    pub crowded: u64,
+    /// Runs that the design refuses, as configured, and programs.
+    pub refused: u64,
+    /// Why the first was.
+    pub refusal: Option<String>,
+    /// Guarantees that were broken.
+    #[serde(skip)]
+    pub findings: Vec<Finding>,
+}
+
+impl Checked {
+    fn add(&mut self, outcome: &Outcome) {
+        let Tally { torn, in_flight, recovery, lives, equal, .. } = outcome.tally;
+        self.schedules += 1;
+        self.failures += outcome.tally.recoveries();
+        self.equal += equal;
+        self.torn += torn;
+        self.landed += in_flight;
+        self.recovery += recovery;
+        self.lives += lives;
+    }
+}
+
+impl<'r> Enumeration<'r> {
+    /// Checks everything; nothing runs.
+    ///
+    /// # Errors
+    /// A bound, mutant or settings that are refused.
+    pub fn new(
+        registry: &'r Registry,
+        design: &'static DesignInfo,
+        mutant: Option<String>,
+        settings: Vec<(String, String)>,
+        bound: Bound,
+    ) -> Result<Enumeration<'r>, EnumerationError> {
+        bound.check()?;
+        if let Some(name) = &mutant {
+            design.mutation(name)?;
+        }
+        let programs = programs(&bound, true);
+        let lives = lives(&bound);
+        let control = Arc::default();
+        let enumeration =
+            Enumeration { registry, design, mutant, settings, bound, programs, lives, control };
+        let first = enumeration.programs.last().expect("a bound has programs");
+        enumeration.cases(first)?;
+        Ok(enumeration)
+    }
+
+    /// With all programs, also those that are symmetrical to others.
+    pub fn without_symmetry(mut self) -> Enumeration<'r> {
+        self.programs = programs(&self.bound, false);
+        self
+    }
+
+    /// How many programs there are.
+    pub fn program_count(&self) -> usize {
+        self.programs.len()
+    }
+
+    /// For observing and cancelling from another thread: programs, and power failures.
+    pub fn control(&self) -> Arc<Control> {
+        Arc::clone(&self.control)
+    }
+
+    fn litmus(&self, program: &Program, life: Option<&Program>) -> Litmus {
+        let mut litmus = program.litmus(&self.bound, life);
+        litmus.title = "a program of the enumeration".into();
+        litmus.designs = vec![self.design.name.into()];
+        litmus.machine = Some(MACHINE.into());
+        litmus.settings.clone_from(&self.settings);
+        litmus.mutant.clone_from(&self.mutant);
+        litmus
+    }
+
+    /// A program, with each of the second lives.
+    fn cases(&self, program: &Program) -> Result<Vec<Case>, LitmusError> {
+        let case = |life: Option<&Program>| {
+            let case = Case::new(self.registry, &self.litmus(program, life), self.design)?;
+            Ok(case.examined(Thoroughness::COMPLETE).under(&self.control))
+        };
+        match self.lives.as_slice() {
+            [] => Ok(vec![case(None)?]),
+            lives => lives.iter().map(|life| case(Some(life))).collect(),
+        }
+    }
+
+    /// Executes and judges these programs, by their numbers, up to the first violation.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`].
+    ///
+    /// # Panics
+    /// There are not so many programs.
+    pub fn run(&self, range: Range<usize>) -> Result<Checked, SimError> {
+        let mut checked = Checked::default();
+        for (done, program) in self.programs[range].iter().enumerate() {
+            if self.control.report(done as u64) {
+                return Err(SimError::Cancelled);
+            }
+            checked.programs += 1;
+            self.schedules(program, &mut checked)?;
+            if !checked.findings.is_empty() {
+                break;
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Every run of a program.
+    fn schedules(&self, program: &Program, checked: &mut Checked) -> Result<(), SimError> {
+        let cases = match self.cases(program) {
+            Ok(cases) => cases,
+            Err(error) => {
+                checked.refused += 1;
+                checked.refusal.get_or_insert_with(|| error.to_string());
+                return Ok(());
+            }
+        };
+        let mut known = Known::default();
+        let mut parents: Vec<Vec<Departure>> = vec![Vec::new()];
+        for departures in 0..=self.bound.departures {
+            let mut next = Vec::new();
+            for run in mem::take(&mut parents) {
+                let (outcome, life) = Case::run_departing(&cases, &run, mem::take(&mut known))?;
+                checked.add(&outcome);
+                self.control.checked(checked.failures);
+                if run.is_empty() {
+                    checked.choices_max = checked.choices_max.max(outcome.options.len() as u64);
+                }
+                if let Some(why) = outcome.refused {
+                    checked.refused += 1;
+                    checked.refusal.get_or_insert(why);
+                }
+                if let Some(violation) = outcome.violations.into_iter().next() {
+                    let mut replay = self.litmus(program, self.lives.get(life));
+                    replay.adversary = Some(Choices::Listed(run));
+                    violation.pin(&mut replay);
+                    checked.findings.push(self.finding(replay, violation));
+                    return Ok(());
+                }
+                known = outcome.known.expect("it was asked for");
+                if departures < self.bound.departures {
+                    let first = run.last().map_or(0, |last| last.choice as usize + 1);
+                    for (choice, &options) in outcome.options.iter().enumerate().skip(first) {
+                        next.extend((1..options).map(|option| {
+                            let departure = Departure { choice: choice as u32, option };
+                            [run.as_slice(), &[departure]].concat()
+                        }));
+                    }
+                }
+            }
+            parents = next;
+        }
+        checked.crowded += known.crowded;
+        Ok(())
+    }
+
+    fn finding(&self, replay: Litmus, violation: crate::explorer::Violation) -> Finding {
+        let told = replayed_timeline(self.registry, &replay, self.design);
+        let (violation, timeline) = match told {
+            Ok(Some(told)) => told,
+            _ => (violation.clone(), timeline_without_program(&violation)),
+        };
+        let replay = Some(as_claimed(self.registry, replay, self.design));
+        Finding { violation, timeline, replay, seed: None }
+    }
+}

@@ -1,0 +1,159 @@
+//! Every power failure, and none twice.
+//!
+//! At each crash point power fails with what was accepted; at each durable write with any of its words; at the end of
+//! each action with any set of the writes under way that their order allows. What a failure finds, its *state*, is the
+//! bytes of PM as the batteries leave them, the non-volatile registers, and what the program has stored and may rely on.
+//! Recovery is a function of bytes and registers, and so is every later life; the verdict is one of these and of what
+//! the program may rely on. So each state is examined once:
+//!
+//! - recovery, and the verdict;
+//! - what the system does before the next use, and the verdict;
+//! - the next life, if one is to follow, unless it has begun on the same bytes and registers before;
+//! - a power failure after each of the writes of all this, which leaves a state like any other. So recovery is cut off
+//!   anywhere, and again, to any depth, until nothing new is found.
+
+use rustc_hash::FxHashSet;
+
+use super::coverage::State;
+use super::points::CrashExplorer;
+use crate::checker;
+use crate::litmus::{Failure, FailureMode};
+use graven_base::memory::spread;
+use graven_base::surviving::Written;
+use graven_base::time::Cycle;
+use graven_machine::sim::{Crash, Simulation};
+
+/// Of more writes under way than this, the first so many are chosen from.
+const LANDED_MAX: u32 = 8;
+
+/// What has been examined, of runs that begin alike. States are known by digests of 64 bits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    states: FxHashSet<u64>,
+    lives: FxHashSet<u64>,
+    /// Crash points at which more writes were under way than are chosen from.
+    pub crowded: u64,
+}
+
+/// What a power failure finds, as digests.
+#[derive(Clone, Copy)]
+struct Found {
+    /// The bytes of PM.
+    bytes: u64,
+    /// All else on which recovery and the verdict depend.
+    rest: u64,
+}
+
+impl Found {
+    fn state(self) -> u64 {
+        spread(self.bytes, self.rest)
+    }
+}
+
+impl CrashExplorer<'_> {
+    /// Power fails at a crash point, in every mode but that of a torn write.
+    pub(super) fn every_failure(&mut self, simulation: &mut Simulation, last: bool) {
+        self.fails(simulation, FailureMode::Plain);
+        let under_way = simulation.machine().memory.under_way_count();
+        if !last || under_way == 0 {
+            return;
+        }
+        let known = self.known.as_mut().expect("the caller has seen it");
+        known.crowded += u64::from(under_way > LANDED_MAX);
+        for set in 1..1 << under_way.min(LANDED_MAX) {
+            self.fails(simulation, FailureMode::Landed(set));
+        }
+    }
+
+    /// Power fails in a mode, if the order of writes allows it.
+    pub(super) fn fails(&mut self, simulation: &mut Simulation, mode: FailureMode) {
+        if self.stops_here() {
+            return;
+        }
+        let cycle = simulation.machine().now();
+        let crash = match mode {
+            FailureMode::Landed(set) => simulation.crash_landed(set),
+            _ => Some(simulation.crash()),
+        };
+        let Some(mut crash) = crash else { return };
+        match mode {
+            FailureMode::Plain => self.tally.plain += 1,
+            FailureMode::Torn(_) => self.tally.torn += 1,
+            FailureMode::InFlight(_) | FailureMode::Landed(_) => self.tally.in_flight += 1,
+        }
+        self.coverage.count(match mode {
+            FailureMode::Torn(_) => State::Torn,
+            FailureMode::Landed(_) => State::InFlight,
+            _ => State::CrashOpen,
+        });
+        let found = Found { bytes: crash.digest(), rest: checker::digest(&crash) };
+        self.examine_state(&mut crash, found, &Failure::of(mode), cycle);
+    }
+
+    /// Examines what a failure has found, unless that is known; the image is left as it was.
+    fn examine_state(
+        &mut self,
+        crash: &mut Crash<'_>,
+        found: Found,
+        failure: &Failure,
+        cycle: Cycle,
+    ) {
+        let known = self.known.as_mut().expect("the caller has seen it");
+        if !known.states.insert(found.state()) {
+            self.tally.equal += 1;
+            return;
+        }
+        let start = crash.image.written().len();
+        let report = crash.recover();
+        if report.words_redone > 0 {
+            self.coverage.count(State::Redone);
+        }
+        if report.words_undone > 0 {
+            self.coverage.count(State::Undone);
+        }
+        if let Some(wrong) = self.verdict(crash, failure, None) {
+            self.add_violation(failure, cycle, wrong, crash);
+        } else if self.next_life.is_some() {
+            self.use_again(crash, failure, cycle);
+        }
+        let journal = crash.image.written()[start..].to_vec();
+        let mut bytes = found.bytes;
+        let after = |written: &Written| {
+            bytes = written.redigested(bytes);
+            bytes
+        };
+        let digests: Vec<u64> = journal.iter().map(after).collect();
+        for cut in (1..=journal.len()).rev() {
+            if self.stops_here() {
+                break;
+            }
+            self.tally.recovery += 1;
+            let found = Found { bytes: digests[cut - 1], ..found };
+            let known = self.known.as_ref().expect("the caller has seen it");
+            if known.states.contains(&found.state()) {
+                self.tally.equal += 1;
+                continue;
+            }
+            self.coverage.count(State::RecoveryCut);
+            crash.image.rewind(start + cut);
+            let mut cuts = failure.cuts.clone();
+            cuts.push(cut as u64);
+            self.examine_state(crash, found, &Failure { mode: failure.mode, cuts }, cycle);
+        }
+        crash.image.rewind(start);
+    }
+
+    /// After a recovery, the system prepares for the next use, and that begins.
+    fn use_again(&mut self, crash: &mut Crash<'_>, failure: &Failure, cycle: Cycle) {
+        self.reopen(crash);
+        if let Err(verdict) = checker::check(crash) {
+            let what = format!("when the log region is prepared for the next use, {verdict}");
+            self.add_violation(failure, cycle, (what, Some(verdict.addr())), crash);
+            return;
+        }
+        let known = self.known.as_mut().expect("the caller has seen it");
+        if known.lives.insert(spread(crash.digest(), crash.kept_registers())) {
+            self.go_on(crash, failure, cycle);
+        }
+    }
+}
