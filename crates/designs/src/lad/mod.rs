@@ -78,9 +78,11 @@ mod undo_log;
 mod write_set;
 
 use graven_base::config::Size;
+use graven_base::memory::LINE_BYTES;
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
-use graven_machine::design::{DesignInfo, Guarantee};
+use graven_machine::config::ControllerConfig;
+use graven_machine::design::{Battery, DesignInfo, Guarantee};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -195,6 +197,12 @@ pub const INFO: DesignInfo = DesignInfo {
     build,
     format,
     recover,
+    // The pool is in ADR; each thread's register says what of its log has not committed.
+    battery: |context| Battery {
+        bytes: u64::from(context.config.get::<ControllerConfig>().adr_entries) * LINE_BYTES,
+        registers: context.threads as usize,
+        register_bits: 64,
+    },
     mutants: Mutant::NAMED,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,

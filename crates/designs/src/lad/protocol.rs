@@ -11,6 +11,7 @@ use graven_machine::design::{
     self, AbsorbingDesign, Design, DesignContext, Fill, Mutants, Stall, Store, Writeback,
     WritebackAction,
 };
+use graven_machine::media::overlay;
 
 use super::event::Event;
 use super::pool::{ByLine, Coming, Draining, Gathered, Stage};
@@ -208,9 +209,20 @@ impl<L: UndoLog> Design for Lad<L> {
         if self.mutants.has(Mutant::SavedNewestFirst) {
             saved.reverse();
         }
+        // A place holds one line, in which newer words are over older ones: it is saved once.
+        let mut places: Vec<(LineAddr, WordMask, LineData)> = Vec::new();
         for drain in saved {
-            image.note(|| format!("the pool: words {:#010b} of {}", drain.mask, drain.line.addr()));
-            image.store_line(drain.line, drain.mask, &drain.data);
+            match places.iter_mut().find(|(line, ..)| *line == drain.line) {
+                None => places.push((drain.line, drain.mask, drain.data)),
+                Some((_, mask, data)) => {
+                    *mask |= drain.mask;
+                    overlay(data, &drain.data, drain.mask);
+                }
+            }
+        }
+        for (line, mask, data) in places {
+            image.note(|| format!("the pool: words {mask:#010b} of {}", line.addr()));
+            image.store_line(line, mask, &data);
         }
         if self.mutants.has(Mutant::UncommittedSaved) {
             for (line, entry) in self.gathered.lines.iter().zip(&self.gathered.values) {

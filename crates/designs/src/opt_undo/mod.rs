@@ -79,7 +79,7 @@ mod recovery;
 use graven_base::config::Size;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, plug};
+use graven_machine::design::{Battery, DesignInfo, Guarantee, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -107,6 +107,8 @@ pub const INFO: DesignInfo = DesignInfo {
     build: |context| Ok(plug(OptUndo::new(context)?).with_l1_evictions().into()),
     format,
     recover,
+    // For each thread, the number of the transaction that has not committed.
+    battery: |context| Battery { bytes: 0, registers: context.threads as usize, register_bits: 64 },
     mutants: Mutant::NAMED,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,

@@ -98,9 +98,11 @@ mod recovery;
 mod transaction;
 
 use graven_base::config::Size;
+use graven_base::memory::LINE_BYTES;
 use graven_base::section;
 use graven_base::stats::CounterSet;
-use graven_machine::design::{DesignInfo, Guarantee, Reopening, plug};
+use graven_machine::config::ControllerConfig;
+use graven_machine::design::{Battery, DesignContext, DesignInfo, Guarantee, Reopening, plug};
 use graven_machine::mutants;
 
 use event::{COVER_POINTS, Counters};
@@ -207,6 +209,13 @@ const STRESS: &[(&str, &[&str])] = &[
     ("controller.adr_entries", &["1", "2", "3", "4", "16"]),
 ];
 
+/// Buffered headers are in ADR; of each thread its last record is known, or of all the newest commit that is at home.
+const BATTERY: fn(&DesignContext) -> Battery = |context| Battery {
+    bytes: u64::from(context.config.get::<ControllerConfig>().adr_entries) * LINE_BYTES,
+    registers: context.threads as usize,
+    register_bits: 64,
+};
+
 /// Redo logging alone.
 pub const INFO: DesignInfo = DesignInfo {
     name: "redu",
@@ -217,6 +226,7 @@ pub const INFO: DesignInfo = DesignInfo {
     build: |context| Ok(plug(Redu::new(context)?).absorbing().into()),
     format,
     recover,
+    battery: BATTERY,
     mutants: Mutant::NAMED,
     counters: Counters::declarations,
     cover_points: COVER_POINTS,

@@ -90,6 +90,7 @@ pub const INFO: DesignInfo = DesignInfo {
     pm_buffer_lines: |config| config.get::<SiloConfig>().pm_buffer_lines,
     build: |context| Ok(plug(Silo::new(context)?).into()),
     recover,
+    battery: protocol::battery,
     // Head and tail say what is in the areas: they are reset, and whatever else is there means nothing.
     reopening: Reopening::RegistersReset,
     mutants: Mutant::NAMED,

@@ -6,7 +6,7 @@ use graven_base::memory::{Addr, LineAddr, LineData, MEDIA_LINE_BYTES, WORD_BYTES
 use graven_base::surviving::SurvivingImage;
 use graven_base::time::Cycle;
 use graven_machine::design::{
-    self, Design, DesignContext, Mutants, Stall, Store, Unused, Writeback,
+    self, Battery, Design, DesignContext, Mutants, Stall, Store, Unused, Writeback,
 };
 use graven_machine::request::{self, WriteClass};
 
@@ -439,6 +439,18 @@ impl Design for Silo {
 
 fn record(flush_bit: bool, thread: usize, tx: u64, addr: u64, data: u64) -> Record {
     Record { flush_bit, thread: thread as u32, tx: tx as u16, addr, data }
+}
+
+/// The log buffer is behind a battery: of each entry a record and an id tuple are written (§III-G). Head and tail of each
+/// log area are registers (Table I).
+pub(super) fn battery(context: &DesignContext) -> Battery {
+    let config = context.config.get::<SiloConfig>();
+    let threads = context.threads as usize;
+    Battery {
+        bytes: threads as u64 * failure_lines_max(config) * MEDIA_LINE_BYTES,
+        registers: 2 * threads,
+        register_bits: 64,
+    }
 }
 
 /// Most media lines that a power failure adds: a record and an id tuple for each entry.

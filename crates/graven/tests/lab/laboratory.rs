@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::common::{CELLS, simulation, tiny_config, with_each};
-use graven::design::{Design, DesignInfo, Guarantee, NoEvent, RecoveryReport, Unused, plug};
+use graven::design::{
+    Battery, Design, DesignContext, DesignInfo, Guarantee, NoEvent, RecoveryReport, Unused, plug,
+};
 
 use graven::lab::adversary::schedule;
 use graven::lab::campaign::{RunCampaign, Schedules};
@@ -19,6 +21,7 @@ use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
 use graven::lab::litmus::{CrashAt, Litmus, parse};
 use graven::memory::{Addr, Image, words_in};
 use graven::sim::{Observer, SimError, Simulation, Spec};
+use graven::surviving::SurvivingImage;
 use graven::time::NEVER;
 
 fn sound() -> impl Iterator<Item = &'static DesignInfo> {
@@ -480,4 +483,46 @@ fn a_log_region_is_formatted_for_the_transactions_of_the_life_that_is_next() {
     let found = FOUND.lock().expect("no recovery panics");
     assert!(found.contains(&(1000, 1000)) && found.contains(&(70, 70)), "{found:?}");
     assert!(found.iter().all(|(found, given)| found == given), "{found:?}");
+}
+
+/// What a design that saves more than it declares holds.
+struct Saves(u64);
+
+impl Design for Saves {
+    type Write = Unused;
+    type Read = Unused;
+    type Timer = Unused;
+    type Event = NoEvent;
+
+    fn on_power_failure(&self, image: &mut SurvivingImage) {
+        (0..self.0).for_each(|word| image.store(Addr((1 << 20) - 8 * (word + 1)), word));
+    }
+}
+
+/// A design that saves three words at each power failure, with this battery.
+fn saving(battery: fn(&DesignContext) -> Battery) -> Option<String> {
+    let info: &'static DesignInfo = Box::leak(Box::new(DesignInfo {
+        name: "saves",
+        summary: "saves three words when power fails",
+        guarantee: |_| Guarantee::None,
+        build: |_| Ok(plug(Saves(3)).into()),
+        battery,
+        ..DesignInfo::DEFAULT
+    }));
+    let program = parse(concat!(
+        "graven litmus 1\ntitle \"a store\"\nmachine miniature\ncrash point 0\nV1 = 0\n",
+        "thread\n  begin\n  V1 = 0\n  commit\n",
+    ));
+    let program = program.unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(registry(), &program, info).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    outcome.violations.first().map(|violation| violation.what.clone())
+}
+
+#[test]
+fn what_batteries_save_beyond_what_is_declared_is_a_violation() {
+    let what = saving(|_| Battery { bytes: 23, ..Battery::NONE });
+    let expected = "batteries write 24 B when power fails; the design declares 23 B";
+    assert_eq!(what.as_deref(), Some(expected));
+    assert_eq!(saving(|_| Battery { bytes: 24, ..Battery::NONE }), None);
 }

@@ -4,5 +4,6 @@
 mod common;
 
 mod campaigns;
+mod enumeration;
 mod laboratory;
 mod litmus;

@@ -14,6 +14,7 @@ use itertools::Itertools;
 
 use super::bound::Bound;
 use crate::litmus::{Litmus, Placement, Step, Variable, Word};
+use graven_base::memory::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 /// Values that stores store, in turn: small and large, single bits and bytes, all ones.
 const VALUES: [u64; 12] = [
@@ -30,6 +31,9 @@ const VALUES: [u64; 12] = [
     0xdead_beef_cafe_f00d,
     0x1_0000_0000,
 ];
+
+/// Number of each thread's first transaction: ids of 8 and of 16 bits wrap around within a thread.
+const FIRST_TRANSACTION: u64 = 65_534;
 
 /// The name of the lock.
 const LOCK: &str = "handed";
@@ -139,12 +143,15 @@ impl Program {
 
     /// As a litmus program; `life`: that of the second life.
     pub(super) fn litmus(&self, bound: &Bound, life: Option<&Program>) -> Litmus {
-        let variables = names(bound).into_iter().map(|(name, with)| {
-            let place = with.map_or(Placement::OwnLine, Placement::With);
-            Variable { name, words: None, initial: 0, place }
+        let variables = names(bound).into_iter().map(|(name, offset)| Variable {
+            name,
+            words: None,
+            initial: 0,
+            place: Placement::At(offset),
         });
         let mut values = VALUES.into_iter().cycle();
         let mut litmus = Litmus {
+            first_transaction: FIRST_TRANSACTION,
             variables: variables.collect(),
             threads: self.steps(bound, &mut values),
             ..Litmus::default()
@@ -152,6 +159,7 @@ impl Program {
         if let Some(life) = life {
             litmus.lives.push(crate::litmus::Life {
                 threads: life.steps(bound, &mut values),
+                first_transaction: FIRST_TRANSACTION,
                 ..Default::default()
             });
         }
@@ -179,15 +187,17 @@ impl Program {
     }
 }
 
-/// Names of the words, and of the word whose line each is in, if it is not the first of its line: `A0`, `A1`, `B0`.
-fn names(bound: &Bound) -> Vec<(String, Option<String>)> {
-    let lines = bound.words.iter().zip('A'..);
+/// Names of the words, `A0`, `A1`, `B0`, and where they lie: lines side by side, and in each line its words from both
+/// ends inwards.
+fn names(bound: &Bound) -> Vec<(String, u64)> {
+    let lines = bound.words.iter().zip('A'..).zip((0..).step_by(LINE_BYTES as usize));
+    let word = |line: char, start: u64, word: u64| {
+        let last = WORDS_PER_LINE as u64 - 1;
+        let place = if word.is_multiple_of(2) { word / 2 } else { last - word / 2 };
+        (format!("{line}{word}"), start + place * WORD_BYTES)
+    };
     lines
-        .flat_map(|(&words, line)| {
-            (0..words).map(move |word| {
-                (format!("{line}{word}"), (word > 0).then(|| format!("{line}{}", word - 1)))
-            })
-        })
+        .flat_map(|((&words, line), start)| (0..words.into()).map(move |w| word(line, start, w)))
         .collect()
 }
 
@@ -223,6 +233,14 @@ mod tests {
     fn transactions_are_dealt_to_threads_in_every_way() {
         assert_eq!(shares(3, 2), [vec![3], vec![2, 1]]);
         assert_eq!(shares(4, 4), [vec![4], vec![2, 2], vec![3, 1], vec![2, 1, 1], vec![1; 4]]);
+    }
+
+    #[test]
+    fn words_lie_at_both_ends_of_their_lines() {
+        let bound = Bound { words: vec![2, 3], ..Bound::default() };
+        let places = names(&bound).into_iter().map(|(name, at)| format!("{name} {at}"));
+        let places: Vec<String> = places.collect();
+        assert_eq!(places, ["A0 0", "A1 56", "B0 64", "B1 120", "B2 72"]);
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct Enumeration<'r> {
     bound: Bound,
     programs: Vec<Program>,
     lives: Vec<Program>,
+    /// What a program's first run knows.
+    known: Known,
     control: Arc<Control>,
 }
 
@@ -118,9 +120,17 @@ impl<'r> Enumeration<'r> {
         }
         let programs = programs(&bound, true);
         let lives = lives(&bound);
-        let control = Arc::default();
-        let enumeration =
-            Enumeration { registry, design, mutant, settings, bound, programs, lives, control };
+        let enumeration = Enumeration {
+            registry,
+            design,
+            mutant,
+            settings,
+            bound,
+            programs,
+            lives,
+            known: Known::default(),
+            control: Arc::default(),
+        };
         let first = enumeration.programs.last().expect("a bound has programs");
         enumeration.cases(first)?;
         Ok(enumeration)
@@ -129,6 +139,13 @@ impl<'r> Enumeration<'r> {
     /// With all programs, also those that are symmetrical to others.
     pub fn without_symmetry(mut self) -> Enumeration<'r> {
         self.programs = programs(&self.bound, false);
+        self
+    }
+
+    /// With every power failure examined, also those that find what an earlier one has found; recovery is cut off twice at
+    /// most. Only what happens in the first life is.
+    pub fn without_memory(mut self) -> Enumeration<'r> {
+        self.known = Known::forgetful(2);
         self
     }
 
@@ -196,7 +213,7 @@ impl<'r> Enumeration<'r> {
                 return Ok(());
             }
         };
-        let mut known = Known::default();
+        let mut known = self.known.clone();
         let mut parents: Vec<Vec<Departure>> = vec![Vec::new()];
         for departures in 0..=self.bound.departures {
             let mut next = Vec::new();

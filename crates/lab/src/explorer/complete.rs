@@ -33,6 +33,31 @@ pub struct Known {
     lives: FxHashSet<u64>,
     /// Crash points at which more writes were under way than are chosen from.
     pub crowded: u64,
+    /// Nothing is remembered, and recovery is cut off so often at most.
+    forgets_to_depth: Option<usize>,
+}
+
+impl Known {
+    /// Knows nothing, however much it has seen, so that everything is examined anew; recovery is cut off so often at most.
+    /// It is for comparing what is found.
+    pub fn forgetful(recovery_depth: usize) -> Known {
+        Known { forgets_to_depth: Some(recovery_depth), ..Known::default() }
+    }
+
+    /// Whether a state is new.
+    fn is_new_state(&mut self, state: u64) -> bool {
+        self.forgets_to_depth.is_some() || self.states.insert(state)
+    }
+
+    /// Whether a life is new.
+    fn is_new_life(&mut self, life: u64) -> bool {
+        self.forgets_to_depth.is_some() || self.lives.insert(life)
+    }
+
+    /// Whether a recovery that has been cut off so often is cut off again.
+    fn cuts_again(&self, cuts: usize) -> bool {
+        self.forgets_to_depth.is_none_or(|depth| cuts < depth)
+    }
 }
 
 /// What a power failure finds, as digests.
@@ -99,7 +124,7 @@ impl CrashExplorer<'_> {
         cycle: Cycle,
     ) {
         let known = self.known.as_mut().expect("the caller has seen it");
-        if !known.states.insert(found.state()) {
+        if !known.is_new_state(found.state()) {
             self.tally.equal += 1;
             return;
         }
@@ -115,6 +140,11 @@ impl CrashExplorer<'_> {
             self.add_violation(failure, cycle, wrong, crash);
         } else if self.next_life.is_some() {
             self.use_again(crash, failure, cycle);
+        }
+        let known = self.known.as_ref().expect("the caller has seen it");
+        if !known.cuts_again(failure.cuts.len()) {
+            crash.image.rewind(start);
+            return;
         }
         let journal = crash.image.written()[start..].to_vec();
         let mut bytes = found.bytes;
@@ -152,7 +182,7 @@ impl CrashExplorer<'_> {
             return;
         }
         let known = self.known.as_mut().expect("the caller has seen it");
-        if known.lives.insert(spread(crash.digest(), crash.kept_registers())) {
+        if known.is_new_life(spread(crash.digest(), crash.kept_registers())) {
             self.go_on(crash, failure, cycle);
         }
     }

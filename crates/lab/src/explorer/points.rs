@@ -642,6 +642,9 @@ impl<'a> CrashExplorer<'a> {
         failure: &Failure,
         step: Option<u32>,
     ) -> Option<Wrong> {
+        if let Some(what) = crash.exceeded() {
+            return Some((what.to_owned(), None));
+        }
         if let Some(addr) = crash.image.out_of_bounds() {
             let what = format!(
                 "recovery uses {addr}, which is no word of PM: it has taken noise for a record"

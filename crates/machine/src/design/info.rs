@@ -3,7 +3,7 @@
 use graven_base::config::{Config, ConfigError, Section, Size};
 use graven_base::cost::{Costs, NOTHING};
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, MEDIA_LINE_BYTES};
+use graven_base::memory::{Addr, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
 
@@ -122,6 +122,48 @@ pub enum Reopening {
     AsRecovered,
 }
 
+/// What the hardware of a design keeps when power fails, beside what memory keeps. The machine holds the design to it: what
+/// is beyond it is a broken guarantee, whatever recovery makes of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Battery {
+    /// Bytes that are written to PM by energy that is stored for it ([`super::Design::on_power_failure`]), each word counted
+    /// as often as it is written.
+    pub bytes: u64,
+    /// Non-volatile registers ([`super::Design::registers`]).
+    pub registers: usize,
+    /// Bits of each of them.
+    pub register_bits: u32,
+}
+
+impl Battery {
+    /// Nothing is kept.
+    pub const NONE: Battery = Battery { bytes: 0, registers: 0, register_bits: 0 };
+
+    /// What is kept beyond it, if anything is: so many words were written, and the registers hold this.
+    pub fn exceeded_by(&self, words: usize, registers: &[u64]) -> Option<String> {
+        let bytes = words as u64 * WORD_BYTES;
+        if bytes > self.bytes {
+            let allowed = self.bytes;
+            return Some(format!(
+                "batteries write {bytes} B when power fails; the design declares {allowed} B"
+            ));
+        }
+        if registers.len() > self.registers {
+            let (found, allowed) = (registers.len(), self.registers);
+            return Some(format!(
+                "{found} non-volatile registers are kept; the design declares {allowed}"
+            ));
+        }
+        let bits = self.register_bits;
+        let fits = |&register: &u64| bits >= 64 || register >> bits == 0;
+        let at = registers.iter().position(|register| !fits(register))?;
+        Some(format!(
+            "register {at} holds {:#x}; the design declares registers of {bits} bits",
+            registers[at]
+        ))
+    }
+}
+
 /// The word that says that the system is preparing the log region.
 const PREPARING: Addr = Addr(8);
 
@@ -161,6 +203,8 @@ pub struct DesignInfo {
     pub format: fn(&DesignContext, &mut SurvivingImage),
     /// Brings the surviving bytes into a committed state, using the registers and nothing else.
     pub recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
+    /// What its hardware keeps when power fails.
+    pub battery: fn(&DesignContext) -> Battery,
     /// What the system does to the log region between the end of a recovery and the next use of the design. Power may fail
     /// in it, too: then recovery begins again.
     pub reopening: Reopening,
@@ -196,6 +240,7 @@ impl DesignInfo {
         build: |_| unreachable!("an entry names how its design is built"),
         format: |_, _| {},
         recover: |_, _, _| RecoveryReport { records_scanned: 0, words_redone: 0, words_undone: 0 },
+        battery: |_| Battery::NONE,
         reopening: Reopening::Formatted,
         mutants: &[],
         inherent: MutantSet::NONE,
@@ -299,6 +344,19 @@ impl DesignInfo {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn a_battery_is_held_to_bytes_registers_and_their_widths() {
+        let battery = Battery { bytes: 16, registers: 2, register_bits: 8 };
+        assert_eq!(battery.exceeded_by(2, &[255, 0]), None);
+        assert_eq!(Battery { register_bits: 64, ..battery }.exceeded_by(0, &[u64::MAX]), None);
+        let texts = [(3, &[0][..]), (0, &[1, 2, 3]), (0, &[1, 256])]
+            .map(|(words, registers)| battery.exceeded_by(words, registers).expect("too much"));
+        assert_eq!(texts[0], "batteries write 24 B when power fails; the design declares 16 B");
+        assert_eq!(texts[1], "3 non-volatile registers are kept; the design declares 2");
+        assert_eq!(texts[2], "register 1 holds 0x100; the design declares registers of 8 bits");
+        assert!(Battery::NONE.exceeded_by(1, &[]).is_some());
+    }
 
     /// Class of bug: areas whose places do not follow the machine's interleaving.
     #[test]

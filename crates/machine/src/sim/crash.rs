@@ -137,6 +137,7 @@ impl Simulation {
             image,
             different,
             saved: 0,
+            exceeded: None,
         }
     }
 
@@ -173,6 +174,8 @@ pub struct Crash<'a> {
     different: u64,
     /// Writes of the image that came before recovery.
     saved: usize,
+    /// What was kept beyond what the design declares.
+    exceeded: Option<String>,
 }
 
 impl Crash<'_> {
@@ -181,6 +184,8 @@ impl Crash<'_> {
         let before = self.image.written().len();
         self.simulation.design.power_failure(&mut self.image);
         self.registers = self.simulation.design.registers();
+        let words = self.image.written().len() - before;
+        self.exceeded = self.simulation.battery.exceeded_by(words, &self.registers);
         if let Some(interference) = self.simulation.design.interference() {
             interference.saved(&mut self.image, before);
             interference.registers(&mut self.registers);
@@ -213,6 +218,13 @@ impl Crash<'_> {
     pub fn recovered(&self) -> Recovered {
         let registers = self.keeps_registers.then(|| self.registers.clone());
         Recovered { image: self.image.image().clone(), registers }
+    }
+
+    /// What the design's hardware has kept beyond what it declares ([`DesignInfo::battery`]).
+    ///
+    /// [`DesignInfo::battery`]: crate::design::DesignInfo::battery
+    pub fn exceeded(&self) -> Option<&str> {
+        self.exceeded.as_deref()
     }
 
     /// Writes of the image that came before recovery: in flight, or saved by batteries.

@@ -21,7 +21,7 @@ use crate::controller::shared::Notice;
 use crate::cores::pipeline::Pipeline;
 use crate::cores::write_combining::WriteCombining;
 use crate::design::operators::{Interference, Profile};
-use crate::design::{DesignContext, Plug, RawAction};
+use crate::design::{Battery, DesignContext, Plug, RawAction};
 use crate::machine::Machine;
 use crate::request::{ReadPurpose, Write, WriteClass};
 use crate::stats::{StatisticsConfig, Stats};
@@ -45,6 +45,8 @@ const ACTIONS_PER_LOOK: u32 = 4096;
 pub struct Simulation {
     pub(super) spec: Spec,
     pub(super) context: DesignContext,
+    /// What the design's hardware may keep when power fails.
+    pub(super) battery: Battery,
     pub(super) workload: Box<dyn Workload>,
     pub(super) design: Box<dyn Plug>,
     pub(super) machine: Machine,
@@ -139,6 +141,7 @@ impl Simulation {
         let dram = machine.memory.dram_start();
         let threads = (0..spec.threads).map(|id| thread(id, spec, workload.as_ref())).collect();
         let mut simulation = Simulation {
+            battery: (spec.design.battery)(&context),
             context,
             workload,
             design,
