@@ -106,12 +106,12 @@ mod protocol;
 mod recovery;
 
 use graven::config::Size;
-use graven::design::{DesignInfo, Guarantee, plug};
+use graven::design::{Battery, DesignInfo, Guarantee, plug};
 use graven::stats::CounterSet;
 use graven::{choice, mutants, section};
 
 use event::{COVER_POINTS, Counters, WRITES_REMOVED_SHARE};
-use log_area::SLOTS_MAX;
+use log_area::{SLOT_BYTES, SLOTS_MAX};
 use protocol::Proteus;
 use recovery::{format, recover};
 
@@ -157,6 +157,11 @@ pub const INFO: DesignInfo = DesignInfo {
     build: |context| Ok(plug(Proteus::new(context)?).with_software().into()),
     format,
     recover,
+    // The log pending queue is in the persistence domain.
+    battery: |context| Battery {
+        bytes: u64::from(context.config.get::<ProteusConfig>().lpq_entries) * SLOT_BYTES,
+        ..Battery::NONE
+    },
     mutants: Mutant::NAMED,
     counters: Counters::declarations,
     derived: &[WRITES_REMOVED_SHARE],
