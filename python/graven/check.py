@@ -1,7 +1,8 @@
 """All small programs: executed, crashed in every way and judged, with a state to go on from.
 
-The engine executes programs by their numbers; here they are dealt to host cores in parts, and what each part came to
-is kept in a file that is replaced as a whole, so that an interrupted check goes on where it was.
+The engine executes programs by their numbers; here they are dealt to host cores in parts, and what
+each part came to is kept in a file that is replaced as a whole, so that an interrupted check goes
+on where it was.
 """
 
 from __future__ import annotations
@@ -210,7 +211,8 @@ class Check:
             raise _engine.ConfigError(f"the state is of another format than {FORMAT}")
         if state["version"] != _engine.__version__:
             raise _engine.ConfigError(
-                f"the state is of version {state['version']} of graven, this is {_engine.__version__}"
+                f"the state is of version {state['version']} of graven, "
+                f"this is {_engine.__version__}"
             )
         if state["request"] != self._request():
             raise _engine.ConfigError(

@@ -2,7 +2,8 @@
 
 Standard output carries results and nothing else; progress, notes and errors go to standard error.
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 input was refused,
-130 interrupted. Of `graven crash`, `graven check` and `graven litmus`, 1 also is a guarantee that was broken.
+130 interrupted. Of `graven crash`, `graven check` and `graven litmus`, 1 also is a guarantee that
+was broken.
 """
 
 from __future__ import annotations

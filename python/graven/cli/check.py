@@ -63,25 +63,69 @@ class Words(click.ParamType[tuple[int, ...]]):
 
 @click.command(help=HELP, short_help="All small programs, in every way, on a design.")
 @click.argument("designs", metavar="DESIGN...|all", nargs=-1, required=True)
-@click.option("--threads", type=int, default=_DEFAULT.threads, show_default=True, metavar="N",
-              help="Threads at most, 1 to 4.")  # fmt: skip
-@click.option("--transactions", type=int, default=_DEFAULT.transactions, show_default=True,
-              metavar="N", help="Transactions of all threads together at most, 1 to 6.")  # fmt: skip
-@click.option("--stores", type=int, default=_DEFAULT.stores, show_default=True, metavar="N",
-              help="Stores of a transaction at most, 0 to 4.")  # fmt: skip
-@click.option("--words", type=Words(), default=_DEFAULT.words, metavar="N[,N...]",
-              help="Words of each line.  [default: 2,2]")  # fmt: skip
-@click.option("--departures", type=int, default=_DEFAULT.departures, show_default=True,
-              metavar="N", help="Departures of a run from the usual one at most, 0 to 4.")  # fmt: skip
+@click.option(
+    "--threads",
+    type=int,
+    default=_DEFAULT.threads,
+    show_default=True,
+    metavar="N",
+    help="Threads at most, 1 to 4.",
+)
+@click.option(
+    "--transactions",
+    type=int,
+    default=_DEFAULT.transactions,
+    show_default=True,
+    metavar="N",
+    help="Transactions of all threads together at most, 1 to 6.",
+)
+@click.option(
+    "--stores",
+    type=int,
+    default=_DEFAULT.stores,
+    show_default=True,
+    metavar="N",
+    help="Stores of a transaction at most, 0 to 4.",
+)
+@click.option(
+    "--words",
+    type=Words(),
+    default=_DEFAULT.words,
+    metavar="N[,N...]",
+    help="Words of each line.  [default: 2,2]",
+)
+@click.option(
+    "--departures",
+    type=int,
+    default=_DEFAULT.departures,
+    show_default=True,
+    metavar="N",
+    help="Departures of a run from the usual one at most, 0 to 4.",
+)
 @click.option("--no-hand-overs", is_flag=True, help="No word is stored to by several threads.")
-@click.option("--life-transactions", type=int, default=_DEFAULT.life.transactions,
-              show_default=True, metavar="N",
-              help="Transactions of the second life at most; 0: there is none.")  # fmt: skip
-@click.option("--life-stores", type=int, default=_DEFAULT.life.stores, show_default=True,
-              metavar="N", help="Stores of each at most, 1 or 2.")  # fmt: skip
+@click.option(
+    "--life-transactions",
+    type=int,
+    default=_DEFAULT.life.transactions,
+    show_default=True,
+    metavar="N",
+    help="Transactions of the second life at most; 0: there is none.",
+)
+@click.option(
+    "--life-stores",
+    type=int,
+    default=_DEFAULT.life.stores,
+    show_default=True,
+    metavar="N",
+    help="Stores of each at most, 1 or 2.",
+)
 @click.option("--mutant", metavar="NAME", help="A mutant of the designs that is enabled.")
-@click.option("--state", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Where what is done is kept, to go on from.")  # fmt: skip
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where what is done is kept, to go on from.",
+)
 @options.settings
 @options.jobs("Parts")
 @options.table_or_json

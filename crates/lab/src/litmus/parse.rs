@@ -471,9 +471,7 @@ fn failure(line: &mut Line<'_>) -> Result<Failure, ParseError> {
 /// The seed of an adversary, or its departures.
 fn choices(line: &mut Line<'_>) -> Result<Choices, ParseError> {
     if !line.take("departs") {
-        return Ok(Choices::Drawn(
-            line.number("the seed, or departs and its choices", 0..=u64::MAX)?,
-        ));
+        return Ok(Choices::Drawn(line.number("departs, or the seed", 0..=u64::MAX)?));
     }
     let mut departures: Vec<Departure> = Vec::new();
     while !line.is_blank() {

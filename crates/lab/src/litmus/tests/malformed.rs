@@ -88,7 +88,20 @@ fn it_refuses_what_is_malformed() {
             17,
             "the text that begins here is not closed; a `\"` must end it in this line",
         ),
-        (program("adversary soon"), 3, 11, "expected the seed, a number, found `soon`"),
+        (program("adversary soon"), 3, 11, "expected departs, or the seed, a number, found `soon`"),
+        (program("adversary departs 3 1"), 3, 21, "expected `=`, found `1`"),
+        (
+            program("adversary departs 3=0"),
+            3,
+            21,
+            "`0` is out of range; the number of its option is a number from 1 to 255",
+        ),
+        (
+            program("adversary departs 3=1 3=1"),
+            3,
+            23,
+            "`3` is out of range; the number of a choice is a number from 4 to 4294967295",
+        ),
         (
             program("garbage 0xg"),
             3,
@@ -117,7 +130,7 @@ fn it_refuses_what_is_malformed() {
             program("crash point 1 thorn 1"),
             3,
             15,
-            "expected torn, in-flight, recovery or the end of the line, found `thorn`",
+            "expected torn, in-flight, landed, recovery or the end of the line, found `thorn`",
         ),
         (many_threads, 67, 1, "one thread too many; a program has at most 64"),
         (

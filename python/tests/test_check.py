@@ -1,0 +1,98 @@
+"""`graven check` on the real engine: tables, documents, states and refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.campaigns import checked
+
+SMALL = ("--transactions", "1", "--departures", "1")
+
+
+def test_a_sound_design_is_kept_and_the_table_says_of_how_much(real):
+    done = real("check", "silo", "lad", *SMALL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("kept") == 2
+    assert "up to 1 departures from the usual run" in " ".join(done.stdout.split())
+
+
+def test_a_mutant_is_violated_and_its_program_replays(real, tmp_path):
+    done = real("check", "lad", *SMALL, "--mutant", "commit-before-lines", "--format", "json")
+    assert done.returncode == 1, done.stderr
+    (found,) = json.loads(done.stdout)
+    violation = found["violation"]
+    assert "committed" in violation["what"]
+    assert "verdict" in violation["timeline"]
+    (tmp_path / "found.litmus").write_text(violation["program"])
+    replayed = real("litmus", "found.litmus")
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+def test_a_check_goes_on_from_its_state_and_comes_to_the_same(real, tmp_path):
+    arguments = ("check", "undo-clwb", "--transactions", "2", "--departures", "0")
+    whole = real(*arguments, "--format", "json")
+    path = tmp_path / "states" / "check.json"
+    assert real(*arguments, "--state", str(path)).returncode == 0
+    state = json.loads(path.read_text())
+    parts = state["designs"]["undo-clwb"]
+    assert len(parts) > 3
+    for first in ("16", "32"):
+        del parts[first]
+    path.write_text(json.dumps(state))
+    again = real(*arguments, "--state", str(path), "--format", "json")
+    assert again.stdout == whole.stdout
+    assert sorted(json.loads(path.read_text())["designs"]["undo-clwb"]) == sorted(
+        [*parts, "16", "32"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("silo", "--transactions", "9"), "transactions: 9 is not allowed; from 1 to 6"),
+        (("silo", "--words", "2,x"), "2,x is not of the form N,N"),
+        (("silo", "--mutant", "nothing"), "unknown mutant `nothing`"),
+        (("nobody",), "unknown design `nobody`"),
+        (("silo", "--set", "silo.log_bytes_per_thread=1"), "silo.log_bytes_per_thread"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_with_what_is_allowed(real, arguments, message):
+    done = real("check", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "no JSON document"),
+        ('{"format": 7}', "of another format than 1"),
+    ],
+)
+def test_a_state_that_is_none_is_refused_and_stays(real, tmp_path, content, message):
+    path = tmp_path / "check.json"
+    path.write_text(content)
+    done = real("check", "silo", *SMALL, "--state", str(path))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert path.read_text() == content
+
+
+def test_a_state_of_another_bound_is_refused(real, tmp_path):
+    path = tmp_path / "check.json"
+    assert real("check", "silo", *SMALL, "--state", str(path)).returncode == 0
+    done = real("check", "silo", "--transactions", "1", "--state", str(path))
+    assert done.returncode == 2
+    assert "another bound, mutant or settings" in done.stderr
+
+
+def test_the_page_of_what_was_checked_is_that_of_the_table():
+    rows = checked.read_rows()
+    page = checked.PAGE.read_text()
+    assert page == checked.page_with(rows, page)
+    assert len({(row["bound"], row["design"]) for row in rows}) == len(rows) > 20
+    for row in rows:
+        modes = sum(int(row[mode]) for mode in ("plain", "torn", "landed", "recovery"))
+        assert modes == int(row["failures"]) >= int(row["different"]) > 0
+        assert row["verdict"] == "kept"
