@@ -235,6 +235,11 @@ class Check:
         }
         return json.dumps(document, indent=1) + "\n"
 
+    def task(self, design: str) -> Task:
+        """All programs on one of the designs, up to the first violation, as one task."""
+        spec = self._spec(design, 0, self.programs[design])
+        return _engine.Campaign("check", json.dumps(spec))
+
     def _left(self) -> Iterator[tuple[str, int, int]]:
         for design in self.designs:
             done = self.parts[design]

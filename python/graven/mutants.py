@@ -1,15 +1,22 @@
-"""Mutants of a design, and which of them the adversary kills: the measure of the laboratory."""
+"""Mutants of a design, and which of them the laboratory kills.
+
+The adversary comes first, and all small programs after it, if that is wanted.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graven import _engine
 from graven.campaign import CampaignResult
+from graven.check import Bound, Check
 from graven.experiment import Observer, Pool, host_cores
+
+SMALL_PROGRAMS = "small programs"
+"""What kills a mutant that the adversary has not killed."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +37,15 @@ class Kill:
     """The end of a mutant.
 
     Attributes:
-        by: `plain`, `torn`, `in-flight`, `recovery`, `later life`, `run` or `assertion`.
+        by: `plain`, `torn`, `in-flight`, `recovery`, `later life`, `run` or `assertion` of the
+            adversary's schedules, or `small programs`.
         what: The guarantee that was broken, or the assertion.
-        seed: Of the schedule that broke it.
+        seed: Of the schedule that broke it, if one did.
     """
 
     by: str
     what: str
-    seed: int
+    seed: int | None
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,45 @@ def try_mutants(
     outcome = Pool(tasks, workers or host_cores()).run(observe)
     trials = tuple(_parse(text) for _, text in sorted(outcome.texts.items()))
     return CampaignResult(trials, outcome.failures, outcome.interrupted)
+
+
+def check_mutants(
+    trials: Sequence[Trial],
+    bound: Bound,
+    *,
+    workers: int | None = None,
+    observe: Observer | None = None,
+) -> CampaignResult[Trial]:
+    """Executes all programs of a bound on each mutant that survived.
+
+    Returns:
+        All trials, with the ends of those that are killed now.
+
+    Raises:
+        ConfigError: a bound that is refused.
+    """
+    survivors = [at for at, trial in enumerate(trials) if trial.kill is None]
+    tasks = []
+    for at in survivors:
+        trial = trials[at]
+        check = Check.prepare((trial.design,), bound, mutant=trial.mutant.name)
+        tasks.append((trial.mutant.name, check.task(trial.design)))
+    outcome = Pool(tasks, workers or host_cores()).run(observe)
+    ends = dict(enumerate(trials))
+    for index, text in outcome.texts.items():
+        violation = json.loads(text)["violation"]
+        if violation is not None:
+            at = survivors[index]
+            ends[at] = replace(trials[at], kill=Kill(SMALL_PROGRAMS, violation["what"], None))
+    failures = []
+    for failure in outcome.failures:
+        if isinstance(failure.error, Exception):
+            failures.append(failure)
+            continue
+        # An assertion of the design or the machine: the engine panicked.
+        (at,) = (at for at in survivors if trials[at].mutant.name == failure.label)
+        ends[at] = replace(trials[at], kill=Kill("assertion", failure.message, None))
+    return CampaignResult(tuple(ends.values()), tuple(failures), outcome.interrupted)
 
 
 def _parse(text: str) -> Trial:

@@ -234,6 +234,19 @@ def test_mutants_are_killed_and_survivors_are_named(real):
     assert real("mutants", "silo", "--only", "nothing").returncode == 2
 
 
+def test_small_programs_kill_what_a_few_schedules_do_not(real):
+    arguments = ("mutants", "undo-clwb", "--only", "own", "--schedules", "1", "--format", "json")
+    before = documents(real(*arguments).stdout)
+    after = documents(real(*arguments, "--check").stdout)
+    survived = {trial["mutant"] for trial in before if trial["kill"] is None}
+    killed = {t["mutant"] for t in after if t["kill"] and t["kill"]["by"] == "small programs"}
+    assert killed
+    assert killed <= survived
+    assert [t for t in after if t["mutant"] not in survived] == [
+        t for t in before if t["mutant"] not in survived
+    ]
+
+
 def test_an_operator_is_a_mutant(real):
     done = real(
         "crash", "--adversary", "--design", "silo", "--mutant", "recovery-skips(home,all)",

@@ -5,16 +5,18 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 from rich.console import Console
 
 from graven.api import failures_text
+from graven.check import Bound
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, person_console, results_console
 from graven.figures import exact
-from graven.mutants import Trial, mutants_of, try_mutants
+from graven.mutants import SMALL_PROGRAMS, Trial, check_mutants, mutants_of, try_mutants
 from graven.progress import Display
 from graven.records import json_text
 
@@ -30,6 +32,7 @@ shows what the adversary does not draw.
 Examples:
   graven mutants silo                              its own and those of the operators
   graven mutants hoop --schedules 5000 --only "recovery"
+  graven mutants lad --schedules 200 --check       survivors meet all small programs
   graven crash --adversary --design silo --mutant "not-saved(last)"   one, with a timeline
   graven mutants lad --format json | jq '.[] | select(.kill == null) | .mutant'
 
@@ -37,7 +40,9 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 """
 
 OWN = "own"
-_BY = ("plain", "torn", "in-flight", "recovery", "later life", "run", "assertion")
+
+_CHECKED = Bound(transactions=2, departures=1)
+_BY = ("plain", "torn", "in-flight", "recovery", "later life", "run", "assertion", SMALL_PROGRAMS)
 
 
 @click.command(help=HELP, short_help="Which mutants of a design the adversary kills.")
@@ -64,10 +69,21 @@ _BY = ("plain", "torn", "in-flight", "recovery", "later life", "run", "assertion
     default="",
     help="Only mutants whose name or class has this in it; the class of the design's own is `own`.",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Execute all small programs (two transactions, one departure) on those that survive.",
+)
 @options.jobs("Mutants")
 @options.table_or_json
 def mutants(
-    design: str, schedules: int, first_seed: int, only: str, jobs: int | None, form: str
+    design: str,
+    schedules: int,
+    first_seed: int,
+    only: str,
+    check: bool,
+    jobs: int | None,
+    form: str,
 ) -> int:
     """Asks which there are, runs, prints."""
     found = [m for m in mutants_of(design) if only in m.name or only in (m.class_ or OWN)]
@@ -78,6 +94,11 @@ def mutants(
         result = try_mutants(
             design, found, schedules, first_seed=first_seed, workers=jobs, observe=display
         )
+    if check and not result.interrupted:
+        before = result
+        with Display(person_console(), noun="survivors") as display:
+            result = check_mutants(before.reports, _CHECKED, workers=jobs, observe=display)
+        result = replace(result, failures=before.failures + result.failures)
     if form == "json":
         sys.stdout.write(json_text([trial.to_dict() for trial in result.reports]))
     elif result.reports:
