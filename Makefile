@@ -81,6 +81,7 @@ campaigns: install ## What takes hours: mutants, full sizes of all papers, the a
 	$(BIN)/python -m tests.campaigns.properties
 	$(BIN)/python -m tests.campaigns.explained
 	$(BIN)/python -m tests.campaigns.checked
+	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/graven reproduce all --out graven-results/campaigns/reproduced
 	$(MAKE) soak
 

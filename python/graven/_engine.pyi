@@ -53,7 +53,9 @@ class MemoryReplay(Task):
 
     def __init__(self, spec_json: str) -> None: ...
 
-CampaignKind = Literal["run", "adversary", "litmus", "mutants", "mutant", "programs", "check"]
+CampaignKind = Literal[
+    "run", "adversary", "litmus", "mutants", "mutant", "programs", "check", "faults"
+]
 
 class Campaign(Task):
     """A campaign of the crash laboratory on one host thread, checked when it is made.

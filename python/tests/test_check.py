@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.campaigns import checked
+from tests.campaigns import checked, faults
 
 SMALL = ("--transactions", "1", "--departures", "1")
 
@@ -96,3 +96,26 @@ def test_the_page_of_what_was_checked_is_that_of_the_table():
         modes = sum(int(row[mode]) for mode in ("plain", "torn", "landed", "recovery"))
         assert modes == int(row["failures"]) >= int(row["different"]) > 0
         assert row["verdict"] == "kept"
+
+
+def test_faults_are_survived_reported_or_lost(real):
+    done = real("faults", "silo", "undo-clwb", "--schedules", "30", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    reports = json.loads(done.stdout)
+    assert [report["design"] for report in reports] == ["silo", "undo-clwb"]
+    for report in reports:
+        fates = {fate["fault"]: fate for fate in report["fates"]}
+        assert fates["lost-drain-4"]["lost"] >= fates["lost-drain-1"]["lost"] > 0
+        assert fates["poisoned-log"]["reported"] > 0
+        assert fates["poisoned-data"]["reported"] > 0
+    table = real("faults", "silo", "--schedules", "5")
+    assert "poisoned-data" in table.stdout
+    assert real("faults", "nobody").returncode == 2
+
+
+def test_the_page_of_faults_is_that_of_the_table():
+    reports = faults.read_reports()
+    page = faults.PAGE.read_text()
+    assert page == faults.page_with(reports, page)
+    assert len(reports) > 20
+    assert all(fate.total > 0 for report in reports for fate in report.fates)

@@ -32,6 +32,7 @@ impl Written {
 pub struct Used {
     words_read: u64,
     out_of_bounds: Option<Addr>,
+    met_poison: bool,
     steps: Option<ThreadSteps>,
 }
 
@@ -40,6 +41,7 @@ pub struct Used {
 pub struct Reader<'a> {
     image: &'a Image,
     end: Addr,
+    poison: Option<Addr>,
     used: Used,
 }
 
@@ -52,6 +54,7 @@ impl Reader<'_> {
             if let Some(steps) = &mut self.used.steps {
                 steps.load(addr);
             }
+            self.used.met_poison |= self.poison == Some(addr);
             return self.image.load(addr);
         }
         self.used.out_of_bounds.get_or_insert(addr);
@@ -129,6 +132,10 @@ pub struct SurvivingImage {
     end: Addr,
     /// The first address used that is no word of PM.
     out_of_bounds: Option<Addr>,
+    /// A word with an uncorrectable error.
+    poison: Option<Addr>,
+    /// It was read: the machine has reported the error.
+    met_poison: bool,
     /// What is to be said of the writes, each before the write of this number; if it is wanted.
     notes: Option<Vec<(usize, String)>>,
     /// What recovery does, if it is wanted.
@@ -177,7 +184,27 @@ impl SurvivingImage {
         if let Some(steps) = &mut self.steps {
             steps.main().load(addr);
         }
+        if self.poison == Some(addr) {
+            self.met_poison = true;
+        }
         self.image.load(addr)
+    }
+
+    /// A word has an uncorrectable error, which is reported when it is read ([`SurvivingImage::met_poison`]), until it is
+    /// written: what it holds is noise.
+    pub fn poison(&mut self, addr: Addr, noise: u64) {
+        self.store(addr, noise);
+        (self.poison, self.met_poison) = (Some(addr), false);
+    }
+
+    /// Whether an uncorrectable error was reported, because the word was read.
+    pub fn met_poison(&self) -> bool {
+        self.met_poison
+    }
+
+    /// The word that still has an uncorrectable error.
+    pub fn poisoned(&self) -> Option<Addr> {
+        self.poison
     }
 
     /// The words of a line.
@@ -206,6 +233,9 @@ impl SurvivingImage {
         self.words_written += 1;
         if let Some(steps) = &mut self.steps {
             steps.main().store(addr, new, self.bypassing);
+        }
+        if self.poison == Some(addr) {
+            self.poison = None;
         }
         let old = self.image.store(addr, new);
         if !self.forgets {
@@ -251,7 +281,8 @@ impl SurvivingImage {
     /// For a thread that reads beside others; its accesses are to be reported to [`SurvivingImage::account`].
     pub fn reader(&self) -> Reader<'_> {
         let steps = self.steps.as_ref().map(|_| ThreadSteps::default());
-        Reader { image: &self.image, end: self.end, used: Used { steps, ..Used::default() } }
+        let used = Used { steps, ..Used::default() };
+        Reader { image: &self.image, end: self.end, poison: self.poison, used }
     }
 
     /// Counts what a reader did on a thread of this number; 0 is the one that recovery began on. What threads do at the
@@ -259,6 +290,7 @@ impl SurvivingImage {
     pub fn account(&mut self, thread: usize, used: Used) {
         self.words_read += used.words_read;
         self.out_of_bounds = self.out_of_bounds.or(used.out_of_bounds);
+        self.met_poison |= used.met_poison;
         if let (Some(steps), Some(more)) = (&mut self.steps, used.steps) {
             steps.append(thread, more);
         }
@@ -336,7 +368,8 @@ impl SurvivingImage {
     pub fn store_parallel(&mut self, batches: &[Vec<(Addr, u64)>]) {
         let mut words = batches.iter().flatten();
         let all_are_words = words.all(|&(addr, _)| self.is_word(addr));
-        if batches.len() <= 1 || self.power.is_some() || !all_are_words {
+        let is_one_by_one = self.power.is_some() || self.poison.is_some() || !all_are_words;
+        if batches.len() <= 1 || is_one_by_one {
             batches.iter().flatten().for_each(|&(addr, value)| self.store(addr, value));
             return;
         }
@@ -525,6 +558,25 @@ mod tests {
         let threads = surviving.take_steps();
         assert_eq!(threads.iter().map(first).collect::<Vec<_>>(), [0, 64, 0]);
         assert!(threads.iter().all(|steps| steps.steps().len() == 17));
+    }
+
+    #[test]
+    fn poison_is_met_by_whoever_reads_it_until_it_is_written() {
+        let mut surviving = SurvivingImage::default();
+        surviving.store(Addr(8), 1);
+        surviving.poison(Addr(8), 0xbad);
+        surviving.load(Addr(16));
+        assert!(!surviving.met_poison());
+        let mut reader = surviving.reader();
+        assert_eq!(reader.load(Addr(8)), 0xbad);
+        let used = reader.used();
+        surviving.account(0, used);
+        assert!(surviving.met_poison());
+        surviving.poison(Addr(16), 0xbad);
+        surviving.store_parallel(&[vec![(Addr(16), 1)], vec![]]);
+        assert_eq!((surviving.poisoned(), surviving.met_poison()), (None, false));
+        assert_eq!(surviving.load(Addr(16)), 1);
+        assert!(!surviving.met_poison());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::checker;
 use crate::explorer::{CrashRun, Expect, Known, NextLife, Outcome, Thoroughness};
 use crate::litmus::{
     Choices, CrashAt, Departure, Expectation, Layout, LayoutError, Litmus, LitmusWorkload, MACHINE,
@@ -16,7 +17,7 @@ use graven_base::memory::{Addr, Image};
 use graven_machine::design::operators::Profile;
 use graven_machine::design::{DesignContext, DesignInfo, Guarantee, MutantSet};
 use graven_machine::registry::Registry;
-use graven_machine::sim::{Crash, CrashOptions, Recovered, SimError, Spec};
+use graven_machine::sim::{Crash, CrashOptions, Recovered, SimError, Simulation, Spec};
 
 /// Why a program cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -216,6 +217,17 @@ impl Case {
         let outcome =
             self.part_of_parent(run.expect("it was built before")).profiled().run(None)?;
         Ok(outcome.profile.unwrap_or_default())
+    }
+
+    /// The simulation of its first life, whose transactions are followed.
+    ///
+    /// # Panics
+    /// Never: it was built before.
+    pub fn simulation(&self) -> Simulation {
+        let built = Simulation::with_workload(&self.specs[0], self.workload(0));
+        let mut simulation = built.expect("it was built before");
+        checker::attach(&mut simulation);
+        simulation
     }
 
     fn workload(&self, life: usize) -> Box<LitmusWorkload> {

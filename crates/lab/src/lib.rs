@@ -9,6 +9,7 @@
 //! | `case` | a litmus program on a design |
 //! | `recording` | a workload's run as a litmus program |
 //! | `adversary` | seeded programs, machines and schedules |
+//! | `faults` | what becomes of a design when its machine does not work as it should |
 //! | `mutants` | which of a design's mutants the adversary kills: the measure of the laboratory |
 //! | `enumeration` | all small programs, all their schedules, all power failures |
 //! | `minimise` | the least program that still breaks the guarantee |
@@ -21,6 +22,7 @@ pub mod case;
 pub mod checker;
 pub mod enumeration;
 pub mod explorer;
+pub mod faults;
 pub mod litmus;
 pub mod minimise;
 pub mod mutants;

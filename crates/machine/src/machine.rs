@@ -124,11 +124,16 @@ impl Machine {
         self.domain.as_mut().map(|domain| (domain, &self.arch))
     }
 
-    /// Digests of what is durable and of architectural memory, both relative to what they were when the domain began to be
+    /// Follows the digests of what is durable and of architectural memory from now on, too.
+    pub(crate) fn follow_digests(&mut self) {
+        self.domain.as_mut().expect("the domain is followed").follow_digests();
+    }
+
+    /// Digests of what is durable and of architectural memory, both relative to what they were when they began to be
     /// followed.
     ///
     /// # Panics
-    /// It is not followed.
+    /// They are not followed.
     pub fn digests(&self) -> (u64, u64) {
         self.domain.as_ref().expect("the domain is followed").digests()
     }

@@ -13,6 +13,7 @@ use graven::lab::campaign::{
 use graven::lab::case::{Case, LitmusError, designs_of};
 use graven::lab::enumeration::{Bound, Enumeration, EnumerationError};
 use graven::lab::explorer::Thoroughness;
+use graven::lab::faults::{FaultKind, survey};
 use graven::lab::litmus::{self, Litmus, ParseError};
 use graven::lab::mutants::{Mutant, TrialError, mutants_of, try_mutant};
 use graven::sim::{SimError, Spec};
@@ -421,5 +422,46 @@ impl Task for CheckTask {
         });
         extend(&mut value, json!({ "violation": finding }));
         Ok(value.to_string())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FaultsSpec {
+    design: String,
+    first_seed: u64,
+    seeds: u64,
+}
+
+struct FaultsTask {
+    design: &'static DesignInfo,
+    seeds: (u64, u64),
+}
+
+/// Power failures with faults in schedules of the adversary; everything is checked here, nothing runs.
+///
+/// # Errors
+/// A design that does not exist.
+pub fn faults(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: FaultsSpec = parse(spec_json)?;
+    let design = registry().find_design(&given.design)?;
+    Ok(Box::new(FaultsTask { design, seeds: (given.first_seed, given.seeds) }))
+}
+
+impl Task for FaultsTask {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
+        let control = Arc::new(Control::default());
+        watch.follow(Arc::clone(&control), self.seeds.1)?;
+        let found = survey(registry(), self.design, self.seeds, &control)?;
+        let kinds = FaultKind::ALL.iter().zip(&found.counts);
+        let kinds = kinds.map(|((_, name), counts)| {
+            json!({
+                "fault": name, "kept": counts.kept, "reported": counts.reported, "lost": counts.lost,
+            })
+        });
+        Ok(json!({
+            "design": self.design.name, "schedules": found.schedules, "faults": Value::from_iter(kinds),
+        })
+        .to_string())
     }
 }

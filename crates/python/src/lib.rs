@@ -84,7 +84,7 @@ impl MemoryReplay {
 }
 
 /// A campaign of the crash laboratory on one host thread: `Campaign(KIND, spec_json)`, KIND being run, adversary, litmus,
-/// mutants, mutant, programs or check. Its progress is in transactions, schedules, designs or programs, its result a report.
+/// mutants, mutant, programs, check or faults. Its progress is in transactions, schedules, designs or programs, its result a report.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Campaign;
 
@@ -100,9 +100,10 @@ impl Campaign {
             "mutant" => laboratory::mutant(spec_json)?,
             "programs" => laboratory::programs(spec_json)?,
             "check" => laboratory::check(spec_json)?,
+            "faults" => laboratory::faults(spec_json)?,
             other => {
                 let message = format!(
-                    "`{other}` is no campaign; run, adversary, litmus, mutants, mutant, programs and check are"
+                    "`{other}` is no campaign; run, adversary, litmus, mutants, mutant, programs, check and faults are"
                 );
                 return Err(ConfigError::new_err(message));
             }

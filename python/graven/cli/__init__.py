@@ -21,6 +21,7 @@ from graven.cli.compare import compare
 from graven.cli.cost import cost
 from graven.cli.crash import crash
 from graven.cli.explain import explain
+from graven.cli.faults import faults
 from graven.cli.listing import list_
 from graven.cli.litmus import litmus
 from graven.cli.memory import memory
@@ -71,6 +72,7 @@ cli.add_command(crash)
 cli.add_command(check)
 cli.add_command(litmus)
 cli.add_command(mutants)
+cli.add_command(faults)
 cli.add_command(cost)
 cli.add_command(list_)
 cli.add_command(memory)

@@ -82,6 +82,9 @@ impl CrashRun {
 
     fn of(mut simulation: Simulation, how: Thoroughness) -> CrashRun {
         checker::attach(&mut simulation);
+        if how.is_complete {
+            simulation.follow_digests();
+        }
         simulation.keep_trace();
         let seed = simulation.spec().seed;
         CrashRun { simulation, how, seed, keeps_trace: false, known: None }

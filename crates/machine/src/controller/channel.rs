@@ -171,6 +171,31 @@ impl Channel {
         device.chain(queued).collect()
     }
 
+    /// Banks, and arrivals, of the accepted writes in the queue, by their places in it.
+    pub fn accepted(&self) -> impl Iterator<Item = (u32, Cycle)> + '_ {
+        self.writes.places().iter().map(|place| (place.bank, self.writes.write(place).arrived))
+    }
+
+    /// What the lines of these accepted writes hold below the caches if the writes are lost, by their places in the queue.
+    pub fn without(&self, lost: &[usize], media: &Image) -> Vec<(LineAddr, LineData)> {
+        let writes: Vec<&Write> = self.writes.writes().collect();
+        let content = |at: &usize| {
+            let line = writes[*at].line;
+            let mut content = media.load_line(line);
+            if self.banks.keep_rows() {
+                self.banks.overlay(self.spec.mapping.place(line).bank, line, &mut content);
+            }
+            if let Some(buffer) = &self.buffer {
+                buffer.overlay(line, &mut content);
+            }
+            let kept =
+                writes.iter().enumerate().filter(|(i, w)| w.line == line && !lost.contains(i));
+            kept.for_each(|(_, w)| overlay(&mut content, &w.data, w.mask));
+            (line, content)
+        };
+        lost.iter().map(content).collect()
+    }
+
     /// Writes that are not durable yet, those of one line in their order: what waits outside the queue,
     /// and without ADR what is in it.
     pub fn unaccepted(&self, adr: bool) -> impl Iterator<Item = &Write> {

@@ -30,10 +30,8 @@ pub struct Domain {
     start: Addr,
     end: Addr,
     different: u64,
-    /// What the durable bytes' digest has changed by.
-    digest: u64,
-    /// The same of architectural memory.
-    arch_digest: u64,
+    /// What the digests of the durable bytes and of architectural memory have changed by, if they are followed.
+    digests: Option<(u64, u64)>,
     /// The bytes are with somebody who crashes them.
     taken: bool,
 }
@@ -41,16 +39,7 @@ pub struct Domain {
 impl Domain {
     /// A domain that holds these bytes, as architectural memory does in `[start, end)`.
     pub fn new(image: Image, start: Addr, end: Addr) -> Domain {
-        Domain {
-            image,
-            changes: Vec::new(),
-            start,
-            end,
-            different: 0,
-            digest: 0,
-            arch_digest: 0,
-            taken: false,
-        }
+        Domain { image, changes: Vec::new(), start, end, different: 0, digests: None, taken: false }
     }
 
     /// The durable bytes.
@@ -120,25 +109,36 @@ impl Domain {
                     recount(self.different, old[word] != arch[word], now[word] != arch[word]);
             }
         }
-        for word in 0..WORDS_PER_LINE {
-            if old[word] != now[word] {
+        if let Some((durable, _)) = &mut self.digests {
+            for word in (0..WORDS_PER_LINE).filter(|&word| old[word] != now[word]) {
                 let written = Written { addr: line.word(word), old: old[word], new: now[word] };
-                self.digest = written.redigested(self.digest);
+                *durable = written.redigested(*durable);
             }
         }
         self.image.store_line(line, &now);
         old
     }
 
-    /// Digests ([`Image::digest`]) of the durable bytes and of architectural memory, less what they were at the beginning.
+    /// Follows digests from now on.
+    pub fn follow_digests(&mut self) {
+        self.digests = Some((0, 0));
+    }
+
+    /// Digests ([`Image::digest`]) of the durable bytes and of architectural memory, less what they were when they began to
+    /// be followed.
+    ///
+    /// # Panics
+    /// They are not followed.
     pub fn digests(&self) -> (u64, u64) {
-        (self.digest, self.arch_digest)
+        self.digests.expect("digests are followed")
     }
 
     /// A store changes architectural memory.
     #[inline]
     pub fn stored(&mut self, addr: Addr, old: u64, new: u64) {
-        self.arch_digest = Written { addr, old, new }.redigested(self.arch_digest);
+        if let Some((_, architectural)) = &mut self.digests {
+            *architectural = Written { addr, old, new }.redigested(*architectural);
+        }
         if (self.start..self.end).contains(&addr) {
             let durable = self.image.load(addr);
             self.different = recount(self.different, durable != old, durable != new);
@@ -186,6 +186,7 @@ mod tests {
             // Lines 1 to 6 are the region.
             let (start, end) = (Addr(64), Addr(7 * 64));
             let (mut arch, mut domain) = (Image::new(), Domain::new(Image::new(), start, end));
+            domain.follow_digests();
             let before = |domain: &Domain, arch: &Image| {
                 domain.image().differences(arch, start, end).count() as u64
             };

@@ -498,6 +498,48 @@ impl MemorySystem {
         Some(landed)
     }
 
+    /// What lines hold if at a power failure the newest so many of the accepted writes to PM are not drained. Without ADR
+    /// there are none.
+    pub fn without_newest(&self, count: usize) -> Vec<(LineAddr, LineData)> {
+        let mut accepted = self.accepted();
+        accepted.sort_by_key(|&(_, place, _, arrived)| (arrived, place));
+        let lost = accepted.split_off(accepted.len().saturating_sub(count));
+        self.without(&lost.iter().map(|&(channel, place, ..)| (channel, place)).collect::<Vec<_>>())
+    }
+
+    /// What lines hold if at a power failure the accepted writes to a bank of PM, by its number over all channels, are not
+    /// drained. Without ADR there are none.
+    pub fn without_bank(&self, bank: usize) -> Vec<(LineAddr, LineData)> {
+        let banks = self.mapping.banks as usize;
+        let of_bank = |&(channel, _, at, _): &(usize, usize, u32, Cycle)| {
+            channel * banks + at as usize == bank
+        };
+        let lost = self.accepted().into_iter().filter(of_bank);
+        self.without(&lost.map(|(channel, place, ..)| (channel, place)).collect::<Vec<_>>())
+    }
+
+    /// Channel, place in its queue, bank and arrival of each accepted write that is not in the device.
+    fn accepted(&self) -> Vec<(usize, usize, u32, Cycle)> {
+        if !self.shared.durability.adr {
+            return Vec::new();
+        }
+        let of_channel = |(number, channel): (usize, &Channel)| {
+            let accepted = channel.accepted().enumerate();
+            accepted
+                .map(move |(at, (bank, arrived))| (number, at, bank, arrived))
+                .collect::<Vec<_>>()
+        };
+        self.channels[..self.pm_channels].iter().enumerate().flat_map(of_channel).collect()
+    }
+
+    fn without(&self, lost: &[(usize, usize)]) -> Vec<(LineAddr, LineData)> {
+        let of_channel = |(number, channel): (usize, &Channel)| {
+            let places = lost.iter().filter(|&&(of, _)| of == number).map(|&(_, place)| place);
+            channel.without(&places.collect::<Vec<_>>(), &self.shared.media)
+        };
+        self.channels[..self.pm_channels].iter().enumerate().flat_map(of_channel).collect()
+    }
+
     /// Runs until every queue is empty, without any program. For tests and shutdown.
     pub fn run_until_idle(&mut self) {
         while !self.is_idle() {

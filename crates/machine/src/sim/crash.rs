@@ -22,6 +22,14 @@ impl Simulation {
         self.machine.follow_domain(start, end);
     }
 
+    /// Follows digests of bytes from now on ([`Crash::digest`]). Call it before running.
+    ///
+    /// # Panics
+    /// If neither transactions nor durable bytes are followed.
+    pub fn follow_digests(&mut self) {
+        self.machine.follow_digests();
+    }
+
     /// Power fails at this instant. The simulation itself goes on afterwards as if it had not.
     ///
     /// # Panics
@@ -52,6 +60,37 @@ impl Simulation {
     pub fn crash_landed(&mut self, set: u64) -> Option<Crash<'_>> {
         let landed = self.machine.memory.land(set)?;
         Some(self.lose_power_with(landed))
+    }
+
+    /// The same, and something does not work as it should. Returns nothing if that changes nothing that survives.
+    ///
+    /// # Panics
+    /// If transactions are not followed ([`Simulation::follow_transactions`]).
+    pub fn crash_with(&mut self, fault: Fault) -> Option<Crash<'_>> {
+        let memory = &self.machine.memory;
+        let lines = match fault {
+            Fault::LostDrain(count) => memory.without_newest(count),
+            Fault::StuckBank(bank) => memory.without_bank(bank),
+            Fault::Poison(addr, noise) => {
+                let mut crash = self.crash();
+                crash.image.poison(addr, noise);
+                crash.saved = crash.image.written().len();
+                return Some(crash);
+            }
+        };
+        let mut crash = self.lose_power();
+        for (line, content) in lines {
+            for (word, value) in content.into_iter().enumerate() {
+                if crash.image.peek(line.word(word)) != value {
+                    crash.image.store(line.word(word), value);
+                }
+            }
+        }
+        if crash.image.written().is_empty() {
+            return None;
+        }
+        crash.save();
+        Some(crash)
     }
 
     fn lose_power_with(&mut self, landed: Vec<(LineAddr, WordMask, LineData)>) -> Crash<'_> {
@@ -152,6 +191,17 @@ impl Simulation {
     }
 }
 
+/// What does not work as it should at a power failure. No design promises anything then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The newest so many of the accepted writes are not drained: the energy of ADR has ended.
+    LostDrain(usize),
+    /// The accepted writes to a bank, by its number over all channels, are not drained.
+    StuckBank(usize),
+    /// A word has an uncorrectable error, and holds noise.
+    Poison(Addr, u64),
+}
+
 /// What a recovery left, for a machine that is switched on again.
 #[derive(Clone)]
 pub struct Recovered {
@@ -234,6 +284,9 @@ impl Crash<'_> {
 
     /// Digest of the bytes that power failure has left, as they are now: equal for equal ones, among failures of simulations
     /// that began alike.
+    ///
+    /// # Panics
+    /// Digests are not followed ([`Simulation::follow_digests`]).
     pub fn digest(&self) -> u64 {
         let (domain, _) = self.simulation.machine.digests();
         self.image.written().iter().fold(domain, |digest, w| w.redigested(digest))

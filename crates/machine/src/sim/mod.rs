@@ -42,7 +42,7 @@ mod spec;
 mod stores;
 mod threads;
 
-pub use crash::{Crash, Recovered};
+pub use crash::{Crash, Fault, Recovered};
 pub use error::SimError;
 pub use graven_base::control::Control;
 pub use observer::{NoObserver, Observer, TransactionObserver};

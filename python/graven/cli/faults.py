@@ -1,0 +1,95 @@
+"""`graven faults`: what becomes of designs when their machine does not work as it should."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+
+from graven.api import failures_text, sound_designs
+from graven.cli import options
+from graven.cli.tables import plain_table
+from graven.cli.terminal import complain, note, person_console, results_console
+from graven.faults import Fate, FaultReport, survey
+from graven.progress import Display
+from graven.records import json_text
+
+HELP = """Have power fail while the machine does not work as it should, and say what becomes of it.
+
+No design promises anything then, and none says what it does. Faults: of the writes that the
+controller has accepted, the newest one or four are not drained when power fails (the energy of ADR
+has ended), or none to one bank is; a word of the log region, or of the programs' data, has an
+uncorrectable error, which the machine reports to who reads it. Counted are faults that change what
+survives, one of each kind at each crash point of schedules of the adversary.
+
+\b
+Examples:
+  graven faults all                        all sound designs
+  graven faults silo hoop --schedules 1000
+  graven faults all --format json
+
+The exit code is 0: there is no promise to break.
+"""
+
+
+@click.command(help=HELP, short_help="What becomes of designs when their machine fails them.")
+@click.argument("designs", metavar="DESIGN...|all", nargs=-1, required=True)
+@click.option(
+    "--schedules",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Schedules of the adversary for each design.",
+)
+@click.option(
+    "--first-seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="SEED",
+    help="Seed of the first.",
+)
+@options.jobs("Designs")
+@options.table_or_json
+def faults(
+    designs: tuple[str, ...], schedules: int, first_seed: int, jobs: int | None, form: str
+) -> int:
+    """Runs, prints."""
+    names = sound_designs() if designs == ("all",) else designs
+    with Display(person_console(), noun="designs") as display:
+        result = survey(names, schedules, first_seed=first_seed, workers=jobs, observe=display)
+    if form == "json":
+        sys.stdout.write(json_text([report.to_dict() for report in result.reports]))
+    elif result.reports:
+        _print(results_console(), result.reports)
+    for failure in result.failures:
+        complain(failures_text([failure]))
+    if result.interrupted:
+        note(f"interrupted: {len(result.reports)} of {len(names)} designs were done")
+        return 130
+    return 1 if result.failures else 0
+
+
+def _print(console: Console, reports: Sequence[FaultReport]) -> None:
+    table = plain_table()
+    table.add_column("design", no_wrap=True)
+    for fate in reports[0].fates:
+        table.add_column(fate.fault, justify="right")
+    for report in reports:
+        table.add_row(report.design, *(cell(fate) for fate in report.fates))
+    console.print(
+        "Kept / reported / lost in silence, in % of the faults that changed what survived",
+        style="bold",
+    )
+    console.print(table)
+
+
+def cell(fate: Fate) -> str:
+    """As the table has it."""
+    if fate.total == 0:
+        return "-"
+    shares = (100 * count / fate.total for count in (fate.kept, fate.reported, fate.lost))
+    return " / ".join(f"{share:.0f}" for share in shares)

@@ -1,0 +1,83 @@
+"""What becomes of designs when their machine does not work as it should at a power failure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from graven import _engine
+from graven.campaign import CampaignResult
+from graven.experiment import Observer, Pool, host_cores
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of power failures with a kind of fault that changed what survived.
+
+    Attributes:
+        fault: `lost-drain-1` and `lost-drain-4`: the newest accepted writes are not drained;
+            `stuck-bank`: those to a bank are not; `poisoned-log` and `poisoned-data`: a word has
+            an uncorrectable error.
+        kept: The guarantee was kept, and nobody noticed.
+        reported: The error is reported to who reads the word: recovery, or the program later.
+        lost: The guarantee is broken, and nobody notices.
+    """
+
+    fault: str
+    kept: int
+    reported: int
+    lost: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.kept + self.reported + self.lost
+
+
+@dataclass(frozen=True)
+class FaultReport:
+    """What became of a design.
+
+    Attributes:
+        design: Which.
+        schedules: Schedules of the adversary that ran.
+        fates: By kind of fault.
+    """
+
+    design: str
+    schedules: int
+    fates: tuple[Fate, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        return asdict(self)
+
+
+def survey(
+    designs: Sequence[str],
+    schedules: int,
+    *,
+    first_seed: int = 1,
+    workers: int | None = None,
+    observe: Observer | None = None,
+) -> CampaignResult[FaultReport]:
+    """Has power fail with faults in schedules of the adversary.
+
+    Raises:
+        ConfigError: a design that does not exist.
+    """
+    tasks = []
+    for design in designs:
+        spec = {"design": design, "first_seed": first_seed, "seeds": schedules}
+        tasks.append((design, _engine.Campaign("faults", json.dumps(spec))))
+    outcome = Pool(tasks, workers or host_cores()).run(observe)
+    reports = tuple(_parse(text) for _, text in sorted(outcome.texts.items()))
+    return CampaignResult(reports, outcome.failures, outcome.interrupted)
+
+
+def _parse(text: str) -> FaultReport:
+    raw = json.loads(text)
+    fates = tuple(Fate(**fate) for fate in raw["faults"])
+    return FaultReport(raw["design"], raw["schedules"], fates)
