@@ -24,6 +24,7 @@ from .tables import (
     LARGE,
     MACHINE_KEYS,
     MACHINES,
+    OF_SMALL_PROGRAMS,
     SECTIONS,
     SLOW,
     SMALL,
@@ -65,7 +66,7 @@ def runs(group: str, programs: Path = LITMUS) -> Iterator[Run]:
 def unlisted() -> list[str]:
     """What the engine's catalogue names and no run meets."""
     catalogue = engine.catalogue()
-    tables = {"designs": DESIGNS, "workloads": WORKLOADS, "machines": MACHINES}
+    tables = {"designs": DESIGNS, "workloads": WORKLOADS, "machines": (*MACHINES, *OF_SMALL_PROGRAMS)}
     missing = [
         f"{table}: {entry['name']}"
         for table, names in tables.items()

@@ -29,6 +29,9 @@ PAPERS: tuple[str, ...] = ("silo", "morlog", "fwb", "hoop", "lalea")
 
 MACHINES: tuple[str, ...] = (*PAPERS, "cramped")
 
+# Its runs are those of all small programs (crates/graven/tests/lab/enumeration.rs).
+OF_SMALL_PROGRAMS: tuple[str, ...] = ("miniature",)
+
 SECTIONS: dict[str, str] = {
     **dict.fromkeys(("fwb", "fwb-literal", "fwb-crade", "fwb-unsafe", "fwb-slde"), "fwb"),
     **dict.fromkeys(("hwl", "hw-rlog", "hw-ulog"), "fwb"),
