@@ -66,7 +66,11 @@ def runs(group: str, programs: Path = LITMUS) -> Iterator[Run]:
 def unlisted() -> list[str]:
     """What the engine's catalogue names and no run meets."""
     catalogue = engine.catalogue()
-    tables = {"designs": DESIGNS, "workloads": WORKLOADS, "machines": (*MACHINES, *OF_SMALL_PROGRAMS)}
+    tables = {
+        "designs": DESIGNS,
+        "workloads": WORKLOADS,
+        "machines": (*MACHINES, *OF_SMALL_PROGRAMS),
+    }
     missing = [
         f"{table}: {entry['name']}"
         for table, names in tables.items()
