@@ -255,6 +255,7 @@ def adversary(
     first_seed: int = 1,
     mutant: str | None = None,
     violations: int = 1,
+    draws: Mapping[str, int] | None = None,
     jobs: int | None = None,
     observe: Observer | None = None,
     settings: Mapping[str, object] | None = None,
@@ -268,6 +269,8 @@ def adversary(
         first_seed: Seed of the first; the others follow.
         mutant: A mutant of the design that is put in force.
         violations: No more schedules are run after so many.
+        draws: Bounds of what is drawn, by name (`graven list draws`), where they are not the
+            default.
         jobs: Host threads; the host's cores if not given. The report does not depend on it.
         observe: Called with the progress several times a second.
         settings: Configuration on top of what is drawn, by `SECTION.KEY`.
@@ -280,7 +283,8 @@ def adversary(
     if seeds < 1:
         raise ConfigError(f"seeds: {seeds} is not allowed; at least 1")
     pairs = tuple(setting_texts(settings, overrides).items())
-    plan = AdversaryRequest((design,), seeds, first_seed, mutant, pairs, violations)
+    bounds = tuple((draws or {}).items())
+    plan = AdversaryRequest((design,), seeds, first_seed, mutant, pairs, violations, bounds)
     return _only(AdversaryCampaign.prepare(plan).run(workers=jobs, observe=observe))
 
 

@@ -37,6 +37,25 @@ class Named:
 
 
 @dataclass(frozen=True)
+class Draw:
+    """A bound of what the adversary draws.
+
+    Attributes:
+        name: What `--draw` calls it.
+        summary: What it bounds, as it stands after the number.
+        default: If nothing is said.
+        least: The least that is allowed.
+        most: The most.
+    """
+
+    name: str
+    summary: str
+    default: int
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
 class Design:
     """A persistence design.
 
@@ -177,6 +196,7 @@ class Catalogue:
     stats: tuple[Statistic, ...]
     sections: tuple[Section, ...]
     states: tuple[Named, ...]
+    draws: tuple[Draw, ...]
     raw: Mapping[str, Any] = field(repr=False)
 
     def workload_groups(self) -> dict[str, list[str]]:
@@ -302,5 +322,6 @@ def catalogue() -> Catalogue:
             for item in raw["sections"]
         ),
         states=_named(raw["states"]),
+        draws=tuple(Draw(**item) for item in raw["draws"]),
         raw=raw,
     )

@@ -182,11 +182,13 @@ class AdversaryReport(Campaign):
         first_seed: The first one.
         seeds: How many were asked for.
         next_seed: Where to go on.
+        draws: Bounds of what was drawn, by name.
     """
 
     first_seed: int
     seeds: int
     next_seed: int
+    draws: Mapping[str, int]
 
     @property
     def is_refused(self) -> bool:

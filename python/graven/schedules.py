@@ -37,6 +37,7 @@ class AdversaryRequest:
         mutant: A mutant of the designs that is put in force.
         settings: Configuration on top of what is drawn, by `SECTION.KEY`.
         violations: A design's campaign ends after so many.
+        draws: Bounds of what is drawn, by name, where they are not the default.
     """
 
     designs: tuple[str, ...]
@@ -45,6 +46,7 @@ class AdversaryRequest:
     mutant: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     violations: int = 1
+    draws: tuple[tuple[str, int], ...] = ()
 
     def spec_json(self) -> str:
         """As the engine takes it."""
@@ -55,6 +57,7 @@ class AdversaryRequest:
             "mutant": self.mutant,
             "set": [list(setting) for setting in self.settings],
             "violations": self.violations,
+            "draw": [list(bound) for bound in self.draws],
         }
         return json.dumps(spec)
 

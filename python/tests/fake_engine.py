@@ -94,6 +94,7 @@ STATES = [
     ("steal", "a line with words of an open transaction became durable"),
     ("id-wrap", "the low 16 bits of a transaction's number wrapped around"),
 ]
+DRAWS = [{"name": "threads", "summary": "threads", "default": 64, "least": 1, "most": 64}]
 MUTANTS = [
     ("no-tuple", "At a power failure no id tuples are written."),
     ("harmless", "Nothing is any worse."),
@@ -227,6 +228,7 @@ def catalogue():
                 for name, items in SECTIONS.items()
             ],
             "states": _named(STATES),
+            "draws": DRAWS,
         }
     )
 
@@ -664,6 +666,8 @@ class Campaign(_Task):
             "seeds": spec["seeds"],
             "next_seed": seeds[-1] + 1,
             "runs": len(seeds),
+            "draws": {draw["name"]: draw["default"] for draw in DRAWS}
+            | dict(spec.get("draw", ())),
         }
         return json.dumps(report | common | more)
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::comparison::{Comparison, MachineFile, Variation};
 use graven_base::config::{Config, Field, Section, Source};
 use graven_base::stats::{Declaration, Kind};
+use graven_lab::adversary::{DRAW_RANGES, DrawRange};
 use graven_lab::campaign::guarantee_text;
 use graven_lab::explorer::STATES;
 use graven_machine::design::{DesignInfo, Named};
@@ -74,7 +75,7 @@ pub fn catalogue(registry: &Registry) -> Value {
         .collect();
     json!({
         "designs": designs, "aliases": aliases, "workloads": workloads, "machines": machines, "stats": stats, "sections": sections,
-        "states": named(STATES),
+        "states": named(STATES), "draws": draws(),
     })
 }
 
@@ -128,6 +129,17 @@ fn texts(settings: &[(&str, &str)]) -> Vec<String> {
 
 fn named(all: &[Named]) -> Vec<Value> {
     all.iter().map(|n| json!({ "name": n.name, "summary": n.summary.trim() })).collect()
+}
+
+/// Bounds of what the adversary draws.
+fn draws() -> Vec<Value> {
+    let entry = |range: &DrawRange| {
+        json!({
+            "name": range.name, "summary": range.summary, "default": range.default,
+            "least": range.allowed.0, "most": range.allowed.1,
+        })
+    };
+    DRAW_RANGES.iter().map(entry).collect()
 }
 
 fn parameters(section: &dyn Section) -> Vec<Value> {

@@ -144,7 +144,7 @@ impl Case {
     /// [`SimError::Cancelled`].
     pub fn run(&self) -> Result<Outcome, SimError> {
         let first = CrashRun::new(&self.specs[0], Some(self.workload(0)), self.how_in(0));
-        let outcome = self.run_lives(first, 0, false)?;
+        let outcome = self.run_lives(first.map(CrashRun::counted), 0, false)?;
         match outcome.violations.first() {
             Some(violation) if violation.before.is_empty() => self.unless_racy(outcome),
             _ => Ok(outcome),

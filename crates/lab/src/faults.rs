@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::Serialize;
 
-use crate::adversary::schedule;
+use crate::adversary::{Draws, schedule};
 use crate::case::Case;
 use crate::checker;
 use graven_base::control::Control;
@@ -87,7 +87,10 @@ pub fn survey(
         if control.report(seed - first_seed) {
             return Err(SimError::Cancelled);
         }
-        let Ok(case) = Case::new(registry, &schedule(design, seed), design) else { continue };
+        let Ok(case) = Case::new(registry, &schedule(design, seed, &Draws::default()), design)
+        else {
+            continue;
+        };
         let mut simulation = case.simulation();
         let random = Pcg64::seed_from_u64(spread(seed, 0x6661));
         let mut observer =

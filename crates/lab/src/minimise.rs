@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::case::Case;
-use crate::litmus::{self, CrashAt, FailureMode, Litmus, Placement, Step, Word};
+use crate::litmus::{
+    self, CrashAt, FailureMode, Litmus, Placement, Step, Word, transaction_starts,
+};
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
 
@@ -181,7 +183,8 @@ impl Minimiser<'_> {
     /// before it) to the next.
     fn drop_transactions(&mut self, best: &mut Litmus) {
         self.each_thread(best, |this, best, (life, thread)| {
-            let mut length = heads(&best.threads_of(life)[thread]).len().next_power_of_two();
+            let mut length =
+                transaction_starts(&best.threads_of(life)[thread]).len().next_power_of_two();
             while length > 0 {
                 let mut nth = 0;
                 while let Some((from, to)) = nth_run(&best.threads_of(life)[thread], nth, length) {
@@ -257,7 +260,7 @@ impl Minimiser<'_> {
     /// Variables that no step names: all at once, or else one by one.
     fn drop_unused(&mut self, best: &mut Litmus) {
         let unused = |l: &Litmus| {
-            let words = l.steps().filter_map(word_of);
+            let words = l.steps().flat_map(words_of);
             let beside = l.variables.iter().filter_map(|v| match &v.place {
                 Placement::With(name) => Some(name),
                 _ => None,
@@ -288,12 +291,16 @@ impl Minimiser<'_> {
                     let less = Step::Compute(n / 4 + 1);
                     this.try_it(best, |l| l.threads_of_mut(life)[thread][at] = less);
                 }
+                if let Step::If(_, _, then) = &best.threads_of(life)[thread][at] {
+                    let always = then.action().clone();
+                    this.try_it(best, |l| l.threads_of_mut(life)[thread][at] = always);
+                }
             }
         });
         for at in 0..best.variables.len() {
             self.try_it(best, |l| l.variables[at].initial = 0);
             let name = best.variables[at].name.clone();
-            let steps = || best.steps().filter_map(word_of);
+            let steps = || best.steps().flat_map(words_of);
             let highest = steps().filter(|w| w.name == name).filter_map(|w| w.index).max();
             if let (Some(_), Some(highest)) = (best.variables[at].words, highest) {
                 self.try_it(best, |l| l.variables[at].words = Some(highest + 1));
@@ -314,7 +321,7 @@ fn are_isolated(threads: &[Vec<Step>]) -> bool {
     for (thread, steps) in threads.iter().enumerate() {
         let mut held: BTreeSet<&str> = BTreeSet::new();
         for step in steps {
-            match step {
+            match step.action() {
                 Step::Lock(name) => drop(held.insert(name)),
                 Step::Unlock(name) => drop(held.remove(name.as_str())),
                 Step::Store(word, _) | Step::StoreNonTemporal(word, _) => {
@@ -331,28 +338,24 @@ fn are_isolated(threads: &[Vec<Step>]) -> bool {
     known.values().all(|(by, locks)| by.is_some() || !locks.is_empty())
 }
 
-/// Where transactions begin; what comes before the first belongs to none.
-fn heads(steps: &[Step]) -> Vec<usize> {
-    let is_head = |i: usize| matches!(steps[i], Step::Lock(_) | Step::Begin);
-    (0..steps.len()).filter(|&i| i == 0 || is_head(i) && !is_head(i - 1)).collect()
-}
-
 /// From the beginning of a transaction over so many of them.
 fn nth_run(steps: &[Step], nth: usize, length: usize) -> Option<(usize, usize)> {
-    let heads = heads(steps);
+    let heads = transaction_starts(steps);
     let from = *heads.get(nth)?;
     Some((from, heads.get(nth + length).copied().unwrap_or(steps.len())))
 }
 
-fn word_of(step: &Step) -> Option<&Word> {
-    match step {
+fn words_of(step: &Step) -> impl Iterator<Item = &Word> {
+    let tested = if let Step::If(word, ..) = step { Some(word) } else { None };
+    let touched = match step.action() {
         Step::Store(word, _)
         | Step::StoreNonTemporal(word, _)
         | Step::Load(word)
         | Step::Evict(word, _)
         | Step::WriteBack(word) => Some(word),
         _ => None,
-    }
+    };
+    tested.into_iter().chain(touched)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use graven_machine::design::operators::Profile;
 use graven_machine::registry::Registry;
 use graven_machine::sim::SimError;
 
-use crate::adversary::schedule;
+use crate::adversary::{Adversary, Draws, schedule};
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Thoroughness, Violation};
 use crate::litmus::FailureMode;
@@ -130,7 +130,7 @@ fn profile(
 ) -> Result<Profile, SimError> {
     let mut profile = Profile::default();
     for seed in 1..=PROFILED_SCHEDULES {
-        if let Ok(case) = Case::new(registry, &schedule(design, seed), design) {
+        if let Ok(case) = Case::new(registry, &schedule(design, seed, &Draws::default()), design) {
             profile.add(&case.under(control).profile()?);
         }
     }
@@ -150,8 +150,9 @@ pub fn try_mutant(
 ) -> Result<Trial, TrialError> {
     design.mutation(&mutant.name).map_err(LitmusError::from)?;
     let mut trial = Trial { mutant: mutant.clone(), schedules: 0, refused: 0, kill: None };
+    let mut adversary = Adversary::new(design, Draws::default());
     for seed in first_seed..first_seed + schedules {
-        let mut litmus = schedule(design, seed);
+        let mut litmus = adversary.schedule(seed);
         litmus.mutant = Some(mutant.name.clone());
         if control.report(trial.schedules) {
             return Err(SimError::Cancelled.into());
@@ -166,6 +167,7 @@ pub fn try_mutant(
             Err(panic) => (KilledBy::Assertion, panic_text(panic.as_ref())),
             Ok(outcome) => {
                 let outcome = outcome?;
+                adversary.learn(&outcome.reached());
                 trial.refused += u64::from(outcome.refused.is_some());
                 let Some(violation) = outcome.violations.first() else { continue };
                 (KilledBy::of(violation), violation.what.clone())

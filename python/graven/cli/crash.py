@@ -61,6 +61,7 @@ Examples:
   graven crash --design silo --workload hash --mutant no-tuple
   graven crash --adversary --seeds 10000
   graven crash --adversary --seeds 1000000 --state graven-results/soak.json
+  graven crash --adversary --design silo --draw transactions=500 --draw varied=0
 
 The machine `cramped` has tiny caches and queues, so that more is under way when power fails.
 
@@ -73,7 +74,7 @@ RUN_ONLY = (
     "workloads", "machine", "threads", "transactions", "seed", "sample", "failure_modes",
     "recovery_depth", "garbage",
 )  # fmt: skip
-ADVERSARY_ONLY = ("seeds", "first_seed", "state")
+ADVERSARY_ONLY = ("seeds", "first_seed", "draws", "state")
 
 
 class Forms(click.ParamType[dict[str, int]]):
@@ -202,6 +203,14 @@ class Forms(click.ParamType[dict[str, int]]):
     help="With --adversary: seed of the first.",
 )
 @click.option(
+    "--draw",
+    "draws",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    callback=options.read_draws,
+    help="With --adversary: change a bound of what is drawn (`graven list draws`); may be repeated.",
+)
+@click.option(
     "--state",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
@@ -235,6 +244,7 @@ def crash(
     adversary: bool,
     seeds: int,
     first_seed: int,
+    draws: tuple[tuple[str, int], ...],
     state: Path | None,
     replay: Path | None,
     jobs: int | None,
@@ -248,7 +258,7 @@ def crash(
     task: _Task
     if adversary:
         plan = AdversaryRequest(
-            tuple(names), seeds, first_seed, mutant, tuple(settings.items()), violations
+            tuple(names), seeds, first_seed, mutant, tuple(settings.items()), violations, draws
         )
         campaigns = len(names)
         task = _Schedules.prepare(plan, state)

@@ -14,9 +14,10 @@ from graven.catalogue import Named, Parameter, catalogue
 from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
+from graven.figures import exact
 from graven.records import json_text
 
-HELP = """List designs, workloads, machines, statistics, parameters, mutants or states.
+HELP = """List designs, workloads, machines, statistics, parameters, mutants, states or draws.
 
 \b
 Examples:
@@ -26,6 +27,7 @@ Examples:
   graven list parameters --verbose    every key that --set and machine files take, with its range
   graven list mutants               what `graven crash --mutant` takes
   graven list states                  what a campaign of `graven crash` should reach
+  graven list draws                   bounds of what `graven crash --adversary` draws
   graven list stats --format json     for a script
 """
 
@@ -190,6 +192,19 @@ def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _draws(console: Console, *, verbose: bool) -> None:
+    del verbose
+    table = plain_table()
+    table.add_column("bound", no_wrap=True)
+    table.add_column("default", justify="right")
+    table.add_column("allowed")
+    table.add_column("of what the adversary draws")
+    for draw in catalogue().draws:
+        allowed = f"{exact(draw.least)} to {exact(draw.most)}"
+        table.add_row(draw.name, exact(draw.default), allowed, Text(draw.summary))
+    console.print(table)
+
+
 _LISTS: dict[str, Callable[..., None]] = {
     "designs": _designs,
     "workloads": _workloads,
@@ -198,6 +213,7 @@ _LISTS: dict[str, Callable[..., None]] = {
     "parameters": _sections,
     "mutants": _mutants,
     "states": _states,
+    "draws": _draws,
 }
 
 

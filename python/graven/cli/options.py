@@ -54,6 +54,21 @@ def _settings(
     return found
 
 
+def read_draws(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, int], ...]:
+    """Reads `NAME=NUMBER`, each name once; the engine knows which there are."""
+    found: dict[str, int] = {}
+    for text in values:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value.isdecimal():
+            raise click.UsageError(
+                f"--draw: `{text}` is not of the form NAME=NUMBER, as in threads=8"
+            )
+        found[name] = int(value)
+    return tuple(found.items())
+
+
 def reproduction(command: F) -> F:
     """`--quick`, `--stored` and `--out`: sizes, whether to run, and where results are kept."""
     for option in (

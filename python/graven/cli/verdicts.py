@@ -83,6 +83,8 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
         "Power failures checked, by failure mode: plain, with a torn write, with writes on their "
         "way, in recovery; and walks of structures."
     )
+    for drawn in dict.fromkeys(_drawn(r) for r in reports if isinstance(r, AdversaryReport)):
+        console.print(f"Drawn: {drawn}.")
     sampled = {report.every for report in reports if isinstance(report, CrashReport)} - {1}
     for every in sampled:
         console.print(f"Sampled: of {every} crash points, power failed at one.", style="bold")
@@ -96,6 +98,11 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
             why = f"{_called(report)} {_where(report)} refused {of}: {report.refusal}"
             console.print(Text(why))
     console.print()
+
+
+def _drawn(report: AdversaryReport) -> str:
+    bounds = (f"{exact(report.draws[b.name])} {b.summary}" for b in catalogue().draws)
+    return "up to " + ", ".join(bounds)
 
 
 def _called(report: Campaign) -> str:

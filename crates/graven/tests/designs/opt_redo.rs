@@ -64,7 +64,7 @@ const FULL: Campaign = Campaign {
         ("llc.bytes", "2 KB"),
         ("llc.ways", "2"),
         ("opt-redo.log_bytes_per_thread", "64 KB"),
-        ("opt-redo.victim_cache_lines", "256"),
+        ("opt-redo.victim_cache_lines", "320"),
         ("opt-redo.checkpoint_transactions", "64"),
         ("opt-redo.checkpoint_delay_cycles", "10000000"),
     ],

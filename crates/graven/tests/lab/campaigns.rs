@@ -16,6 +16,7 @@ fn request(designs: &[&str], seeds: u64) -> AdversaryRequest {
         first_seed: 1,
         mutant: None,
         settings: Vec::new(),
+        draws: Vec::new(),
         violations_max: 1,
     }
 }

@@ -206,6 +206,7 @@ pub(super) mod testing {
             first_seed: 8,
             mutant: None,
             settings: vec![("pm.banks".into(), "2".into())],
+            draws: Vec::new(),
             violations_max,
         }
     }

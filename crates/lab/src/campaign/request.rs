@@ -4,8 +4,10 @@
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Schedules of a chunk; a design's last may have fewer.
-pub const CHUNK_SCHEDULES: u64 = 250;
+use crate::adversary::{Draws, DrawsError, FAMILY_SCHEDULES};
+
+/// Schedules of a chunk; a design's last may have fewer. With the first seed 1, a chunk is a family of the adversary's.
+pub const CHUNK_SCHEDULES: u64 = FAMILY_SCHEDULES;
 
 /// Most schedules of a design.
 const SEEDS_MAX: u64 = 1 << 40;
@@ -26,6 +28,9 @@ pub enum RequestError {
     /// No design.
     #[error("designs: the list is empty")]
     NoDesigns,
+    /// Bounds of what is drawn.
+    #[error(transparent)]
+    Draws(#[from] DrawsError),
     /// A design more than once.
     #[error("designs: `{0}` is there twice")]
     Twice(String),
@@ -46,6 +51,9 @@ pub struct AdversaryRequest {
     /// Configuration on top of what is drawn, by `SECTION.KEY`.
     #[serde(rename = "set")]
     pub settings: Vec<(String, String)>,
+    /// Bounds of what is drawn, by name.
+    #[serde(rename = "draw", default)]
+    pub draws: Vec<(String, u64)>,
     /// A design's campaign ends with the chunk in which there are so many.
     #[serde(rename = "violations")]
     pub violations_max: usize,
@@ -89,6 +97,7 @@ impl AdversaryRequest {
         if self.violations_max == 0 {
             return Err(number("violations", 0, "at least 1".into()));
         }
+        self.draws()?;
         if self.designs.is_empty() {
             return Err(RequestError::NoDesigns);
         }
@@ -97,6 +106,14 @@ impl AdversaryRequest {
             Some((_, name)) => Err(RequestError::Twice(name.clone())),
             None => Ok(()),
         }
+    }
+
+    /// Bounds of what is drawn.
+    ///
+    /// # Errors
+    /// There is none of a name, or it is out of its range.
+    pub fn draws(&self) -> Result<Draws, RequestError> {
+        Ok(Draws::with(&self.draws)?)
     }
 
     /// Chunks of each design.
@@ -135,6 +152,7 @@ mod tests {
             first_seed,
             mutant: None,
             settings: Vec::new(),
+            draws: Vec::new(),
             violations_max: 1,
         }
     }

@@ -225,7 +225,8 @@ impl<'r> AdversaryCampaign<'r> {
             let (mutant, settings) = (request.mutant.clone(), request.settings.clone());
             let seeds = (request.first_seed, request.seeds);
             let max = request.violations_max;
-            schedules.push(Schedules::new(registry, design, mutant, settings, seeds, max)?);
+            let all = Schedules::new(registry, design, mutant, settings, seeds, max)?;
+            schedules.push(all.within(request.draws()?));
             nothing.push(AdversaryReport::new(design, &config, &request));
         }
         Ok(Self::prepared(request, nothing, state, Box::new(schedules))?)

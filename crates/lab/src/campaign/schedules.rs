@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::report::{Finding, Report, as_claimed, replayed_timeline, timeline_without_program};
 use super::request::Chunk;
-use crate::adversary::schedule;
+use crate::adversary::{Adversary, Draws};
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Thoroughness, Violation};
 use crate::litmus::Litmus;
@@ -21,6 +21,7 @@ pub struct Schedules<'r> {
     design: &'static DesignInfo,
     mutant: Option<String>,
     settings: Vec<(String, String)>,
+    draws: Draws,
     first_seed: u64,
     seeds: u64,
     violations_max: usize,
@@ -59,11 +60,18 @@ impl<'r> Schedules<'r> {
             design,
             mutant,
             settings,
+            draws: Draws::default(),
             first_seed,
             seeds,
             violations_max,
             control,
         })
+    }
+
+    /// The same, drawn within other bounds.
+    pub fn within(mut self, draws: Draws) -> Schedules<'r> {
+        self.draws = draws;
+        self
     }
 
     /// The schedules of a chunk instead, cancelled and observed by `control`.
@@ -83,11 +91,28 @@ impl<'r> Schedules<'r> {
         Arc::clone(&self.control)
     }
 
-    fn program(&self, seed: u64) -> Litmus {
-        let mut litmus = schedule(self.design, seed);
+    fn program(&self, adversary: &mut Adversary, seed: u64) -> Litmus {
+        let mut litmus = adversary.schedule(seed);
         litmus.mutant.clone_from(&self.mutant);
         litmus.settings.extend(self.settings.iter().cloned());
         litmus
+    }
+
+    fn case(&self, litmus: &Litmus) -> Result<Case, LitmusError> {
+        let case = Case::new(self.registry, litmus, self.design)?;
+        Ok(case.examined(Thoroughness::DRAWN).under(&self.control))
+    }
+
+    /// The adversary as it is before the first schedule: it has seen those of the family that come before.
+    fn adversary(&self) -> Result<Adversary, SimError> {
+        let mut adversary = Adversary::new(self.design, self.draws);
+        for seed in adversary.before(self.first_seed) {
+            let litmus = self.program(&mut adversary, seed);
+            if let Ok(case) = self.case(&litmus) {
+                adversary.learn(&case.run()?.reached());
+            }
+        }
+        Ok(adversary)
     }
 
     /// Runs all of them, or until there are violations enough. The report is whole: when it is cancelled, there is none,
@@ -98,14 +123,15 @@ impl<'r> Schedules<'r> {
     pub fn run(self) -> Result<Report, SimError> {
         let mut report = Report::new(self.design);
         report.next_seed = self.first_seed;
+        let mut adversary = self.adversary()?;
         for seed in self.first_seed..self.first_seed + self.seeds {
             if self.control.report(seed - self.first_seed) {
                 return Err(SimError::Cancelled);
             }
-            let litmus = self.program(seed);
+            let litmus = self.program(&mut adversary, seed);
             report.next_seed = seed + 1;
-            let case = match Case::new(self.registry, &litmus, self.design) {
-                Ok(case) => case.examined(Thoroughness::DRAWN).under(&self.control),
+            let case = match self.case(&litmus) {
+                Ok(case) => case,
                 Err(error) => {
                     report.refused += 1;
                     report.refusal.get_or_insert_with(|| error.to_string());
@@ -113,6 +139,7 @@ impl<'r> Schedules<'r> {
                 }
             };
             let outcome = case.run()?;
+            adversary.learn(&outcome.reached());
             report.add(&outcome);
             self.control.checked(report.tally.recoveries());
             if let Some(violation) = outcome.violations.into_iter().next() {

@@ -75,6 +75,8 @@ struct Arguments {
     mutant: Option<String>,
     #[serde(rename = "--set")]
     settings: Settings,
+    #[serde(rename = "--draw", default)]
+    draws: Vec<(String, u64)>,
     #[serde(rename = "--violations")]
     violations_max: usize,
 }
@@ -87,6 +89,7 @@ impl Arguments {
             first_seed: request.first_seed,
             mutant: request.mutant.clone(),
             settings: Settings::new(request.settings.iter().cloned()),
+            draws: request.draws.clone(),
             violations_max: request.violations_max,
         }
     }
@@ -96,6 +99,10 @@ impl Arguments {
         let or_nothing = |text: String| if text.is_empty() { "not given".into() } else { text };
         let set = |settings: &Settings| {
             let pairs = settings.iter().map(|(key, value)| format!("{key}={value}"));
+            pairs.collect::<Vec<_>>().join(",")
+        };
+        let drawn = |draws: &Vec<(String, u64)>| {
+            let pairs = draws.iter().map(|(name, value)| format!("{name}={value}"));
             pairs.collect::<Vec<_>>().join(",")
         };
         let mut found = Vec::new();
@@ -116,6 +123,7 @@ impl Arguments {
         compare!("--first-seed", first_seed, u64::to_string);
         compare!("--mutant", mutant, |name: &Option<String>| name.clone().unwrap_or_default());
         compare!("--set", settings, set);
+        compare!("--draw", draws, drawn);
         compare!("--violations", violations_max, usize::to_string);
         found
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::report::{Report, ViolationRecord, guarantee_text};
 use super::request::{AdversaryRequest, CHUNK_SCHEDULES, Chunk};
 use super::settings::Settings;
+use crate::adversary::Draws;
 use crate::explorer::Tally;
 use graven_base::VERSION;
 use graven_base::config::Config;
@@ -97,6 +98,8 @@ pub struct AdversaryReport {
     pub mutant: Option<String>,
     /// Configuration on top of what was drawn.
     pub settings: Settings,
+    /// Bounds of what was drawn.
+    pub draws: Draws,
     /// Graven's.
     pub version: String,
     /// Seed of the first schedule.
@@ -153,6 +156,7 @@ impl AdversaryReport {
             machine: config.machine.clone(),
             mutant: request.mutant.clone(),
             settings: Settings::new(request.settings.iter().cloned()),
+            draws: request.draws().expect("it was checked"),
             version: VERSION.into(),
             first_seed: request.first_seed,
             seeds: request.seeds,

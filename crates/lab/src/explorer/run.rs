@@ -25,6 +25,8 @@ pub struct Outcome {
     pub coverage: Coverage,
     /// How often each cover point of the design was reached.
     pub cover_points: Vec<u64>,
+    /// What the machine and the design have counted, if that was to be known.
+    pub counts: Vec<u64>,
     /// The design refused to go on as configured: nothing was broken, but the run did not end.
     pub refused: Option<String>,
     /// The program broke its part of the contract by this store; `refused` says so, too.
@@ -41,6 +43,14 @@ pub struct Outcome {
     pub trace: Vec<(Cycle, TraceEvent)>,
 }
 
+impl Outcome {
+    /// How often the run has reached each thing that can be: states of any design, cover points, and whatever is counted.
+    pub fn reached(&self) -> Vec<u64> {
+        let all = self.coverage.counts().iter().chain(&self.cover_points).chain(&self.counts);
+        all.copied().collect()
+    }
+}
+
 /// A run, ready to be crashed.
 pub struct CrashRun {
     simulation: Simulation,
@@ -48,6 +58,7 @@ pub struct CrashRun {
     seed: u64,
     keeps_trace: bool,
     known: Option<Known>,
+    keeps_counts: bool,
 }
 
 impl CrashRun {
@@ -87,7 +98,7 @@ impl CrashRun {
         }
         simulation.keep_trace();
         let seed = simulation.spec().seed;
-        CrashRun { simulation, how, seed, keeps_trace: false, known: None }
+        CrashRun { simulation, how, seed, keeps_trace: false, known: None, keeps_counts: false }
     }
 
     /// Knows what was found in other runs of the same program.
@@ -100,6 +111,12 @@ impl CrashRun {
     pub fn traced(mut self) -> CrashRun {
         self.keeps_trace = true;
         self.simulation.keep_notes();
+        self
+    }
+
+    /// Tells what machine and design have counted, in [`Outcome::counts`].
+    pub fn counted(mut self) -> CrashRun {
+        self.keeps_counts = true;
         self
     }
 
@@ -178,6 +195,9 @@ impl CrashRun {
             .iter_mut()
             .zip(&laboratory.cover_points)
             .for_each(|(sum, n)| *sum += n);
+        if self.keeps_counts {
+            outcome.counts = simulation.counts().iter().map(|(_, count)| count).collect();
+        }
         outcome.refused = outcome.refused.or(laboratory.refused);
         let adversary = simulation.machine().memory.shared.adversary.as_ref();
         outcome.options = adversary.map_or(Vec::new(), |adversary| adversary.options().to_vec());

@@ -60,7 +60,7 @@ impl Thread {
     /// Its next step, which stands at `place`.
     pub fn step(&mut self, step: &Step, place: Place) -> Result<(), ParseError> {
         self.first.get_or_insert(place);
-        match step {
+        match step.action() {
             Step::Begin => self.begin(place),
             Step::Commit if self.transaction.take().is_none() => {
                 Err(place.error("`commit` outside a transaction; `begin` comes first"))

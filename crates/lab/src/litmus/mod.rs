@@ -71,6 +71,7 @@
 //! | `maintenance` | the design's periodic work begins |
 //! | `settle` | waits until memory and the design's work for finished transactions are idle |
 //! | `crash NAME` | power fails here, and then the run goes on as if it had not |
+//! | `if WORD = VALUE: STEP` | the word is loaded; the step, which is one of those that touch a line, or `compute` or `maintenance`, is done if it holds the value |
 //!
 //! Words that begin a statement or a step name no variable. `everywhere`, `marked`, `point` and `end` name
 //! no crash step: `crash marked` among the steps of a thread is the statement, and ends the thread. The title
@@ -237,6 +238,25 @@ pub enum Step {
     Settle,
     /// `crash NAME`: power fails here; then the run goes on as if it had not.
     Crash(String),
+    /// `if A = 5: B = 6`: A is loaded, and the step is done if it holds the value.
+    If(Word, u64, Box<Step>),
+}
+
+impl Step {
+    /// What it does, whether or not a loaded word decides that it is done.
+    pub fn action(&self) -> &Step {
+        match self {
+            Step::If(_, _, then) => then.action(),
+            step => step,
+        }
+    }
+}
+
+/// Where the transactions of a thread begin, with the locks that are taken before them. What comes before the first is one
+/// of them.
+pub fn transaction_starts(steps: &[Step]) -> Vec<usize> {
+    let is_head = |at: usize| matches!(steps[at], Step::Lock(_) | Step::Begin);
+    (0..steps.len()).filter(|&at| at == 0 || is_head(at) && !is_head(at - 1)).collect()
 }
 
 /// A level of the hierarchy.

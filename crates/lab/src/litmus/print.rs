@@ -152,6 +152,7 @@ impl Display for Step {
             Step::Maintenance => write!(f, "maintenance"),
             Step::Settle => write!(f, "settle"),
             Step::Crash(name) => write!(f, "crash {name}"),
+            Step::If(word, value, then) => write!(f, "if {word} = {}: {then}", Number(*value)),
         }
     }
 }

@@ -136,7 +136,7 @@ impl Layout {
 /// The workload of a litmus program.
 pub struct LitmusWorkload {
     initial: Vec<(Addr, u64)>,
-    threads: Vec<Vec<Op>>,
+    threads: Vec<Vec<Planned>>,
 }
 
 /// Stands for litmus programs where a workload is named.
@@ -161,8 +161,7 @@ impl LitmusWorkload {
             let addrs = (0..words).map(|i| first.plus(u64::from(i) * WORD_BYTES));
             initial.extend(addrs.map(|addr| (addr, v.initial)));
         }
-        let op = |step: &Step, names: &mut Names| names.op(step, layout);
-        let steps = |steps: &Vec<Step>| steps.iter().map(|s| op(s, &mut names)).collect();
+        let steps = |steps: &Vec<Step>| steps.iter().map(|s| names.plan(s, layout)).collect();
         let threads = litmus.threads_of(life).iter().map(steps).collect();
         LitmusWorkload { initial, threads }
     }
@@ -193,6 +192,16 @@ fn number(names: &mut Vec<String>, name: &str) -> u32 {
 }
 
 impl Names {
+    fn plan(&mut self, step: &Step, layout: &Layout) -> Planned {
+        match step {
+            Step::If(word, value, then) => {
+                let at = Ptr::known(layout.addr(word));
+                Planned::If { at, value: *value, then: self.op(then, layout) }
+            }
+            step => Planned::Always(self.op(step, layout)),
+        }
+    }
+
     fn op(&mut self, step: &Step, layout: &Layout) -> Op {
         let at = |word: &Word| Ptr::known(layout.addr(word));
         let line = |word: &Word| layout.addr(word).line();
@@ -224,15 +233,39 @@ impl Names {
                 self.crashes += 1;
                 Op::Disturb(Disturbance::Crash(self.crashes - 1))
             }
+            Step::If(..) => unreachable!("a step that depends on a word is not one that may"),
         }
     }
 }
 
-struct Run(std::vec::IntoIter<Op>);
+/// An operation that is done, or one that depends on what a word holds.
+#[derive(Clone, Copy)]
+enum Planned {
+    Always(Op),
+    If { at: Ptr, value: u64, then: Op },
+}
+
+struct Run {
+    rest: std::vec::IntoIter<Planned>,
+    /// What is done if the word that is being loaded holds this value.
+    pending: Option<(u64, Op)>,
+}
 
 impl Program for Run {
-    fn next(&mut self, _value: u64) -> Op {
-        self.0.next().unwrap_or(Op::Done)
+    fn next(&mut self, loaded: u64) -> Op {
+        if let Some((value, then)) = self.pending.take()
+            && value == loaded
+        {
+            return then;
+        }
+        match self.rest.next() {
+            None => Op::Done,
+            Some(Planned::Always(op)) => op,
+            Some(Planned::If { at, value, then }) => {
+                self.pending = Some((value, then));
+                Op::Load { at }
+            }
+        }
     }
 }
 
@@ -244,7 +277,8 @@ impl Workload for LitmusWorkload {
     }
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
-        Box::new(Run(self.threads[thread as usize].clone().into_iter()))
+        let rest = self.threads[thread as usize].clone().into_iter();
+        Box::new(Run { rest, pending: None })
     }
 
     fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {

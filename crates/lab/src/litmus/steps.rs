@@ -5,7 +5,7 @@ use super::tokens::{Kind, Line, ParseError, Token};
 use super::{Level, Step, Word};
 
 /// What steps begin with, but for stores.
-pub const STEPS: [&str; 14] = [
+pub const STEPS: [&str; 15] = [
     "begin",
     "commit",
     "movnt",
@@ -20,6 +20,7 @@ pub const STEPS: [&str; 14] = [
     "maintenance",
     "settle",
     "crash",
+    "if",
 ];
 
 /// What `crash` and `expect` mean something else by.
@@ -51,10 +52,33 @@ pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseErr
         "maintenance" => Ok(Step::Maintenance),
         "settle" => Ok(Step::Settle),
         "crash" => crash(line),
+        "if" => conditional(line, variables),
         _ => {
             let allowed = format!("{} and stores as in A = 5", STEPS.join(", "));
             Err(first.refused_as("a step", &allowed))
         }
+    }
+}
+
+/// A step that is done if a word holds a value: one that no other step depends on.
+fn conditional(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseError> {
+    let tested = word(line, variables)?;
+    line.sign("=")?;
+    let value = value(line)?;
+    line.sign(":")?;
+    let first = line.peek();
+    let then = step(line, variables)?;
+    match then {
+        Step::Store(..)
+        | Step::StoreNonTemporal(..)
+        | Step::Load(_)
+        | Step::Compute(_)
+        | Step::Evict(..)
+        | Step::WriteBack(_)
+        | Step::Maintenance => Ok(Step::If(tested, value, Box::new(then))),
+        _ => Err(first.instead_of(
+            "a store, load, movnt, compute, evict, writeback or maintenance, which alone may depend on a word",
+        )),
     }
 }
 

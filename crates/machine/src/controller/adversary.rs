@@ -1,14 +1,21 @@
 //! Choices where the rules leave the machine one: how long a write is on its way, which of the waiting requests goes next,
-//! when a write-combining buffer lets its oldest line go; and, if they are listed instead of drawn, which thread goes
+//! when a write-combining buffer lets its oldest line go; and, if they are listed or their seed says so, which thread goes
 //! next, and which line the caches evict. Timing means nothing under it; every order that it brings about is legal.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+use graven_base::memory::spread;
 use graven_base::time::Cycle;
 
 /// How long what comes late is late, in cycles: longer than anything that the machine does by itself.
 const LATE_CYCLES: Cycle = 5000;
+
+/// One in so many notices, and operations, is followed by an eviction, if choices are drawn.
+const EVICTIONS_ONE_IN: u32 = 24;
+
+/// Before one in so many operations a thread waits, if choices are drawn.
+const PAUSES_ONE_IN: u32 = 48;
 
 /// How an adversary makes its choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +43,11 @@ pub struct Adversary {
 
 #[derive(Clone, Debug)]
 enum From {
-    Seed(Pcg64),
+    Seed {
+        random: Pcg64,
+        /// Whether threads and evictions are chosen, too.
+        intervenes: bool,
+    },
     List {
         departures: Vec<Departure>,
         /// How many of them are behind.
@@ -50,7 +61,10 @@ impl Adversary {
     /// With these choices.
     pub fn new(choices: Choices) -> Adversary {
         let from = match choices {
-            Choices::Drawn(seed) => From::Seed(Pcg64::seed_from_u64(seed)),
+            Choices::Drawn(seed) => From::Seed {
+                random: Pcg64::seed_from_u64(seed),
+                intervenes: spread(seed, 0x696e) & 1 == 0,
+            },
             Choices::Listed(departures) => {
                 From::List { departures, departed: 0, options: Vec::new() }
             }
@@ -63,7 +77,7 @@ impl Adversary {
     pub fn delay(&mut self) -> Cycle {
         match &mut self.from {
             From::List { .. } => LATE_CYCLES * self.choose(2) as Cycle,
-            From::Seed(random) => match random.random_range(0..8) {
+            From::Seed { random, .. } => match random.random_range(0..8) {
                 0..4 => 0,
                 4..7 => random.random_range(0..200),
                 _ => random.random_range(0..LATE_CYCLES),
@@ -75,14 +89,14 @@ impl Adversary {
     pub fn lets_go(&mut self) -> bool {
         match &mut self.from {
             From::List { .. } => self.choose(2) > 0,
-            From::Seed(random) => random.random_range(0..8) == 0,
+            From::Seed { random, .. } => random.random_range(0..8) == 0,
         }
     }
 
     /// One of so many, at least one.
     pub fn choose(&mut self, n: usize) -> usize {
         match &mut self.from {
-            From::Seed(random) => random.random_range(0..n),
+            From::Seed { random, .. } => random.random_range(0..n),
             From::List { departures, departed, options } => {
                 let n = u8::try_from(n).unwrap_or(u8::MAX);
                 if n <= 1 {
@@ -102,21 +116,38 @@ impl Adversary {
         }
     }
 
-    /// Whether it also chooses among threads and evictions, because its choices are listed.
-    pub fn is_listed(&self) -> bool {
-        matches!(self.from, From::List { .. })
+    /// Whether it also chooses among threads and evictions.
+    pub fn intervenes(&self) -> bool {
+        match self.from {
+            From::List { .. } => true,
+            From::Seed { intervenes, .. } => intervenes,
+        }
     }
 
     /// How long a thread waits before its next operation, so that others go first.
     pub fn pause(&mut self) -> Cycle {
-        LATE_CYCLES * self.choose(2) as Cycle
+        match &mut self.from {
+            From::List { .. } => LATE_CYCLES * self.choose(2) as Cycle,
+            From::Seed { random, .. } => match random.random_range(0..PAUSES_ONE_IN) {
+                0 => random.random_range(0..LATE_CYCLES),
+                _ => 0,
+            },
+        }
+    }
+
+    /// Whether a line may be evicted now.
+    pub fn may_evict(&mut self) -> bool {
+        match &mut self.from {
+            From::List { .. } => true,
+            From::Seed { random, .. } => random.random_range(0..EVICTIONS_ONE_IN) == 0,
+        }
     }
 
     /// How many options each choice so far has had, if they are listed.
     pub fn options(&self) -> &[u8] {
         match &self.from {
             From::List { options, .. } => options,
-            From::Seed(_) => &[],
+            From::Seed { .. } => &[],
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Choices among threads and evictions, of an adversary whose choices are listed ([`Choices::Listed`]).
+//! Choices among threads and evictions, of an adversary that intervenes
+//! ([`Adversary::intervenes`](crate::controller::adversary::Adversary::intervenes)).
 //!
 //! There is one before each operation of a thread, which may wait until everybody else has gone on, and before each and
 //! after each notice that something is durable or read there are choices of the dirty lines that the caches evict.
-//!
-//! [`Choices::Listed`]: crate::controller::adversary::Choices::Listed
 
 use super::run::Simulation;
 use super::threads::State;
+use crate::controller::adversary::Adversary;
 use graven_base::memory::LineAddr;
 
 /// The level from which all copies of a line are evicted.
@@ -22,8 +22,7 @@ impl Simulation {
         if others.next().is_none() && self.is_idle() {
             return false;
         }
-        let adversary = self.machine.memory.shared.adversary.as_mut();
-        let pause = adversary.expect("its choices are listed").pause();
+        let pause = self.intervening().pause();
         let t = &mut self.threads[thread];
         t.pipeline.wait_until(t.pipeline.time + pause);
         pause > 0
@@ -32,11 +31,10 @@ impl Simulation {
     /// Any dirty lines may be evicted, one after the other.
     #[cold]
     pub(super) fn choose_evictions(&mut self) {
-        loop {
+        while self.intervening().may_evict() {
             let mut lines: Vec<LineAddr> = self.machine.caches.dirty_lines();
             lines.retain(|line| self.machine.memory.is_pm(line.addr()));
-            let adversary = self.machine.memory.shared.adversary.as_mut();
-            match adversary.expect("its choices are listed").choose(1 + lines.len()) {
+            match self.intervening().choose(1 + lines.len()) {
                 0 => return,
                 line => {
                     self.machine.caches.evict(lines[line - 1], LLC);
@@ -44,5 +42,9 @@ impl Simulation {
                 }
             }
         }
+    }
+
+    fn intervening(&mut self) -> &mut Adversary {
+        self.machine.memory.shared.adversary.as_mut().expect("it intervenes")
     }
 }

@@ -50,7 +50,7 @@ impl Simulation {
     pub(super) fn step(&mut self, thread: usize) {
         let t = &mut self.threads[thread];
         self.machine.memory.shared.now = t.pipeline.time;
-        if self.has_listed_choices && t.op.is_none() && self.choose_before_operation(thread) {
+        if self.intervenes && t.op.is_none() && self.choose_before_operation(thread) {
             return;
         }
         let t = &mut self.threads[thread];

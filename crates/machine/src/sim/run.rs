@@ -68,7 +68,7 @@ pub struct Simulation {
     pub(super) footprint_bytes: u64,
     pub(super) woken: bool,
     /// An adversary chooses among threads and evictions.
-    pub(super) has_listed_choices: bool,
+    pub(super) intervenes: bool,
     /// Something stands between design and machine.
     pub(super) interferes: bool,
     /// A design has handed out stale bytes: not a refusal to go on, but a broken guarantee.
@@ -132,7 +132,7 @@ impl Simulation {
         }
         machine.memory.shared.adversary = spec.crash_options.adversary.clone().map(Adversary::new);
         let adversary = machine.memory.shared.adversary.as_ref();
-        let has_listed_choices = adversary.is_some_and(Adversary::is_listed);
+        let intervenes = adversary.is_some_and(Adversary::intervenes);
         if let Some(operator) = &spec.crash_options.operator {
             design.interfere(Interference::of(operator.clone()));
         }
@@ -167,7 +167,7 @@ impl Simulation {
                 .then(|| Distances::new(spec.threads)),
             footprint_bytes,
             woken: false,
-            has_listed_choices,
+            intervenes,
             interferes: spec.crash_options.operator.is_some(),
             fruitless_timers: 0,
             control: Arc::default(),
@@ -426,7 +426,7 @@ impl Simulation {
                 return Ok(());
             }
             observer.after_action(self);
-            if self.has_listed_choices {
+            if self.intervenes {
                 self.choose_evictions();
             }
         }

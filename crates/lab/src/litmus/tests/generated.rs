@@ -99,6 +99,14 @@ impl Maker<'_> {
             11 => Step::Evict(word, level),
             12 => Step::WriteBack(word),
             13 => Step::Maintenance,
+            14 if pick % 2 == 0 => {
+                let then = if *in_transaction {
+                    Step::Store(word.clone(), value)
+                } else {
+                    Step::Evict(word.clone(), level)
+                };
+                Step::If(self.word(pick / 2), value, Box::new(then))
+            }
             14 => Step::Settle,
             _ => {
                 self.crashes.push(format!("c{}", self.crashes.len()));

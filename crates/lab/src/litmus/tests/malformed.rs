@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn messages_say_where_and_what() {
     let error = parse(&thread("begin\n  evcit A")).expect_err("no step");
-    let allowed = "begin, commit, movnt, load, compute, lock, unlock, signal, await, evict, writeback, maintenance, settle, crash and stores as in A = 5";
+    let allowed = "begin, commit, movnt, load, compute, lock, unlock, signal, await, evict, writeback, maintenance, settle, crash, if and stores as in A = 5";
     assert_eq!(
         error.to_string(),
         format!("line 7, column 3: `evcit` is not a step; allowed are {allowed}")
@@ -132,6 +132,19 @@ fn it_refuses_what_is_malformed() {
             15,
             "expected torn, in-flight, landed, recovery or the end of the line, found `thorn`",
         ),
+        (
+            thread("begin\n  if A = 1: commit"),
+            7,
+            13,
+            "expected a store, load, movnt, compute, evict, writeback or maintenance, which alone may depend on a word, found `commit`",
+        ),
+        (
+            thread("if A = 1: A = 2"),
+            6,
+            1,
+            "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first",
+        ),
+        (thread("if A 1: A = 2"), 6, 6, "expected `=`, found `1`"),
         (many_threads, 67, 1, "one thread too many; a program has at most 64"),
         (
             program(&format!("machine \"{}\"", "ä".repeat(50))),

@@ -1,16 +1,13 @@
-//! The adversary: seeded programs, machines and schedules that are legal and as unpleasant as can be.
-//!
-//! A schedule is a litmus program: threads that store to a few lines, share words under locks and lines without, repeat
-//! values, store what is there already, fill buffers, and have lines evicted between any two steps; on a machine and with
-//! parameters of the design drawn from small values; with delays and orders in memory drawn, too; and with lives that
-//! follow a power failure. So whatever is found is a text that replays it. What is drawn is bounded by [`Draws`].
+//! Programs that are drawn from nothing, and parts of them.
 
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
+use super::draws::Draws;
 use crate::litmus::{Choices, Level, Life, Litmus, Placement, Step, Variable, Word};
 use graven_base::memory::{LINE_BYTES, spread};
 use graven_machine::design::DesignInfo;
@@ -42,7 +39,10 @@ const FIRST_TRANSACTIONS: [u64; 7] =
     [0, 254, 65_534, 0, (1 << 32) - 2, (1 << 34) - 2, (1 << 46) - 2];
 
 /// PM of so much, in which variables lie far apart.
-const LARGE_PM: [&str; 3] = ["1 GB", "16 GB", "300 GB"];
+const LARGE_PM_GB: [u64; 3] = [1, 16, 300];
+
+/// Hardware threads of a core.
+const THREADS_PER_CORE: &str = "core.threads_per_core";
 
 /// Cores of the cramped machine.
 const CORES: usize = 8;
@@ -50,37 +50,8 @@ const CORES: usize = 8;
 /// The log region for more threads than the cramped machine's is for.
 const LARGE_LOG_REGION: &str = "16 MB";
 
-/// Bounds of what is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Draws {
-    /// Most threads.
-    pub threads: u32,
-    /// Most locks.
-    pub locks: usize,
-    /// Most transactions of a thread.
-    pub transactions: u32,
-    /// Most stores of a transaction, but for arrays that are filled.
-    pub stores: u32,
-    /// Most variables besides the array.
-    pub variables: u32,
-    /// Most words of the array.
-    pub array_words: u32,
-    /// Most lives.
-    pub lives: usize,
-}
-
-impl Draws {
-    /// All that is drawn.
-    pub const ALL: Draws = Draws {
-        threads: 64,
-        locks: 6,
-        transactions: 48,
-        stores: 600,
-        variables: 8,
-        array_words: 400,
-        lives: 3,
-    };
-}
+/// One schedule in so many has steps that depend on what is loaded; one of its stores in as many does.
+const CONDITIONS_ONE_IN: u32 = 4;
 
 /// What a program looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,27 +79,57 @@ enum Palette {
     Any,
 }
 
-/// The program of a seed for a design.
-pub fn schedule(design: &DesignInfo, seed: u64) -> Litmus {
-    let mut generator = Generator {
-        random: Pcg64::seed_from_u64(spread(seed, 0x6176)),
-        fresh: 16,
-        shape: Shape::Small,
-        palette: Palette::Few,
-        locks: 1,
-        newest: BTreeMap::new(),
-        streams: false,
-    };
-    let (mut litmus, variables) = generator.litmus(design, seed);
-    // Drawn by themselves, so that all else of a seed's schedule is what it would be without them.
-    generator.random = Pcg64::seed_from_u64(spread(seed, 0x6c69));
-    while litmus.life_count() < Draws::ALL.lives && generator.one_in(LIVES_ONE_IN) {
-        let life = generator.life(&litmus, &variables);
-        litmus.lives.push(life);
+/// The program of a seed for a design, drawn from nothing.
+pub fn schedule(design: &DesignInfo, seed: u64, draws: &Draws) -> Litmus {
+    Drawn::new(design, seed, draws).litmus
+}
+
+/// A program, and what it takes to draw more of its kind.
+#[derive(Clone)]
+pub(super) struct Drawn {
+    pub litmus: Litmus,
+    pub variables: Vec<Owned>,
+    pub generator: Generator,
+}
+
+impl Drawn {
+    /// From nothing.
+    pub fn new(design: &DesignInfo, seed: u64, draws: &Draws) -> Drawn {
+        let mut generator = Generator {
+            draws: *draws,
+            random: Pcg64::seed_from_u64(spread(seed, 0x6176)),
+            fresh: 16,
+            shape: Shape::Small,
+            palette: Palette::Few,
+            locks: 1,
+            newest: BTreeMap::new(),
+            streams: false,
+        };
+        let (mut litmus, variables) = generator.litmus(design, seed);
+        // What follows is drawn by itself, so that all else of a seed's schedule is what it would be without it.
+        generator.random = Pcg64::seed_from_u64(spread(seed, 0x6c69));
+        while (litmus.life_count() as u64) < draws.lives && generator.one_in(LIVES_ONE_IN) {
+            let life = generator.life(&litmus, &variables);
+            litmus.lives.push(life);
+        }
+        generator.random = Pcg64::seed_from_u64(spread(seed, 0x6966));
+        if generator.one_in(CONDITIONS_ONE_IN) {
+            generator.make_conditional(&mut litmus, &variables);
+        }
+        let mut drawn = Drawn { litmus, variables, generator };
+        drawn.set_cores(seed);
+        drawn
     }
-    let threads = (0..litmus.life_count()).map(|life| litmus.threads_of(life).len()).max();
-    litmus.settings.extend(cores(seed, threads.unwrap_or(1)));
-    litmus
+
+    /// Draws how many cores there are anew.
+    pub fn set_cores(&mut self, seed: u64) {
+        let litmus = &mut self.litmus;
+        litmus
+            .settings
+            .retain(|(key, _)| !key.starts_with("core.count") && key != THREADS_PER_CORE);
+        let threads = (0..litmus.life_count()).map(|life| litmus.threads_of(life).len()).max();
+        litmus.settings.extend(cores(seed, threads.unwrap_or(1)));
+    }
 }
 
 /// Settings that put two threads on each core, in some schedules, and that give many threads cores enough. They are drawn
@@ -140,11 +141,13 @@ fn cores(seed: u64, threads: usize) -> Vec<(String, String)> {
         return if threads > CORES { vec![count] } else { Vec::new() };
     }
     let cores = threads.div_ceil(2).to_string();
-    vec![("core.count".into(), cores), ("core.threads_per_core".into(), "2".into())]
+    vec![("core.count".into(), cores), (THREADS_PER_CORE.into(), "2".into())]
 }
 
-struct Generator {
-    random: Pcg64,
+#[derive(Clone)]
+pub(super) struct Generator {
+    pub draws: Draws,
+    pub random: Pcg64,
     /// A value that nobody has stored yet.
     fresh: u64,
     shape: Shape,
@@ -157,8 +160,9 @@ struct Generator {
 }
 
 /// A variable and who may store to it.
-struct Owned {
-    variable: Variable,
+#[derive(Clone)]
+pub(super) struct Owned {
+    pub variable: Variable,
     owner: Owner,
 }
 
@@ -169,40 +173,50 @@ enum Owner {
 }
 
 impl Generator {
-    fn one_in(&mut self, n: u32) -> bool {
+    pub fn one_in(&mut self, n: u32) -> bool {
         self.random.random_range(0..n) == 0
+    }
+
+    /// One of these, but no more than is allowed.
+    fn up_to(&mut self, most: u64, range: RangeInclusive<u64>) -> u64 {
+        let (low, high) = (*range.start().min(&most), *range.end().min(&most));
+        self.random.random_range(low as u32..=high as u32).into()
     }
 
     fn threads(&mut self) -> usize {
         let is_crowd = self.one_in(8);
+        let most = self.draws.threads;
         let threads = match self.shape {
-            Shape::Small => *[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty"),
-            Shape::LongThreads => self.random.random_range(1..=3),
-            Shape::ManyThreads if is_crowd => self.random.random_range(5..=Draws::ALL.threads),
-            Shape::ManyThreads => self.random.random_range(5..=16),
-            Shape::LargeTransactions => self.random.random_range(1..=2),
-            Shape::HandOvers => self.random.random_range(2..=6),
+            Shape::Small => {
+                (*[1, 2, 2, 3, 4].choose(&mut self.random).expect("not empty")).min(most)
+            }
+            Shape::LongThreads => self.up_to(most, 1..=3),
+            Shape::ManyThreads if is_crowd => self.up_to(most, 5..=most.max(5)),
+            Shape::ManyThreads => self.up_to(most, 5..=16),
+            Shape::LargeTransactions => self.up_to(most, 1..=2),
+            Shape::HandOvers => self.up_to(most, 2..=6),
         };
         threads as usize
     }
 
-    fn transactions(&mut self) -> u32 {
-        self.random.random_range(match self.shape {
-            Shape::Small => 1..=5,
-            Shape::LongThreads => 6..=Draws::ALL.transactions,
-            Shape::ManyThreads | Shape::LargeTransactions => 1..=2,
-            Shape::HandOvers => 2..=6,
-        })
+    fn transactions(&mut self) -> u64 {
+        let most = self.draws.transactions;
+        self.up_to(
+            most,
+            match self.shape {
+                Shape::Small => 1..=5,
+                Shape::LongThreads => 6..=most.max(6),
+                Shape::ManyThreads | Shape::LargeTransactions => 1..=2,
+                Shape::HandOvers => 2..=6,
+            },
+        )
     }
 
     /// What the machine is used for after a recovery: other threads, on the same words. Transactions are counted from
     /// where they were counted from before, so that old records of the same numbers are there, or from elsewhere.
-    fn life(&mut self, litmus: &Litmus, variables: &[Owned]) -> Life {
-        let first_transaction = if self.one_in(2) {
-            litmus.first_transaction
-        } else {
-            *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty")
-        };
+    pub fn life(&mut self, litmus: &Litmus, variables: &[Owned]) -> Life {
+        let first_transaction =
+            if self.one_in(2) { litmus.first_transaction } else { self.first_transaction() };
         let threads = self.threads();
         Life {
             adversary: (!self.one_in(4)).then(|| Choices::Drawn(self.random.random())),
@@ -224,29 +238,28 @@ impl Generator {
         self.palette = *palettes.choose(&mut self.random).expect("not empty");
         let threads = self.threads();
         self.locks = match self.shape {
-            Shape::Small => self.random.random_range(1..=2),
-            _ => self.random.random_range(1..=Draws::ALL.locks),
-        };
+            Shape::Small => self.up_to(self.draws.locks, 1..=2),
+            _ => self.up_to(self.draws.locks, 1..=self.draws.locks),
+        } as usize;
         let mut settings = Vec::new();
         if self.shape == Shape::ManyThreads {
             settings.push(("pm.log_region_bytes".into(), LARGE_LOG_REGION.into()));
         }
-        let is_large = self.one_in(16);
+        let sizes = LARGE_PM_GB.iter().filter(|&&gb| gb <= self.draws.pm_gb).collect::<Vec<_>>();
+        let is_large = self.one_in(16) && !sizes.is_empty();
         if is_large {
-            let bytes = *LARGE_PM.choose(&mut self.random).expect("not empty");
-            settings.push(("pm.capacity_bytes".into(), bytes.into()));
+            let gb = *sizes.choose(&mut self.random).expect("not empty");
+            settings.push(("pm.capacity_bytes".into(), format!("{gb} GB")));
         }
         let variables = self.variables(threads, is_large);
         self.streams = self.one_in(4);
         let programs = (0..threads).map(|t| self.thread(t, &variables)).collect();
         for (key, values) in MACHINE.iter().chain(design.stress) {
             if self.one_in(2) {
-                let value = values.choose(&mut self.random).expect("a table has values");
-                let together = key.split('+').zip(value.split('+'));
-                settings.extend(together.map(|(key, value)| (key.into(), value.into())));
+                settings.extend(self.setting(key, values));
             }
         }
-        let first = *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty");
+        let first = self.first_transaction();
         let garbage = self.one_in(4) && self.shape != Shape::ManyThreads;
         let litmus = Litmus {
             title: format!("schedule {seed} of the adversary"),
@@ -265,7 +278,7 @@ impl Generator {
     /// Words in lines that several share, and sometimes an array that fills any buffer.
     fn variables(&mut self, threads: usize, is_large: bool) -> Vec<Owned> {
         let mut out: Vec<Owned> = Vec::new();
-        let count = self.random.random_range(2..=Draws::ALL.variables);
+        let count = self.up_to(self.draws.variables, 2..=self.draws.variables);
         for i in 0..count {
             let place = match out.choose(&mut self.random) {
                 Some(other) if !self.random.random_ratio(1, 3) && i < 6 => {
@@ -277,7 +290,9 @@ impl Generator {
         }
         let has_array = self.one_in(3);
         let words = match self.shape {
-            Shape::LargeTransactions => Some(self.random.random_range(80..=Draws::ALL.array_words)),
+            Shape::LargeTransactions => {
+                Some(self.random.random_range(80..=self.draws.array_words as u32))
+            }
             _ if has_array => Some(self.random.random_range(9..=80)),
             _ => None,
         };
@@ -313,11 +328,11 @@ impl Generator {
         let initial = match self.palette {
             Palette::Any if is_any => self.random.random(),
             _ => self.random.random_range(0..3),
-        };
+        } & self.value_mask();
         Owned { variable: Variable { name, words, initial, place }, owner }
     }
 
-    fn thread(&mut self, thread: usize, variables: &[Owned]) -> Vec<Step> {
+    pub fn thread(&mut self, thread: usize, variables: &[Owned]) -> Vec<Step> {
         let mut steps = Vec::new();
         for _ in 0..self.transactions() {
             let one_in = if self.shape == Shape::HandOvers { 1 + self.locks as u32 / 2 } else { 2 };
@@ -354,8 +369,11 @@ impl Generator {
             for index in 0..words {
                 let word = Word { name: variable.name.clone(), index: Some(index) };
                 self.fresh += 1;
-                let value =
-                    if self.palette == Palette::Any { self.value(&word) } else { self.fresh };
+                let value = if self.palette == Palette::Any {
+                    self.value(&word)
+                } else {
+                    self.fresh & self.value_mask()
+                };
                 steps.push(Step::Store(word, value));
             }
             return;
@@ -365,10 +383,11 @@ impl Generator {
             Shape::LargeTransactions => true,
             Shape::LongThreads | Shape::ManyThreads | Shape::HandOvers => self.one_in(40),
         };
+        let most = self.draws.stores;
         let count = match self.shape {
-            Shape::LargeTransactions => self.random.random_range(50..=Draws::ALL.stores),
-            Shape::LongThreads | Shape::ManyThreads if !many => self.random.random_range(0..4),
-            _ => self.random.random_range(1..if many { 100 } else { 8 }),
+            Shape::LargeTransactions => self.up_to(most, 50..=most.max(50)),
+            Shape::LongThreads | Shape::ManyThreads if !many => self.up_to(most, 0..=3),
+            _ => self.up_to(most, 1..=if many { 99 } else { 7 }),
         };
         let few: Vec<&Owned> = mine.sample(&mut self.random, 3).copied().collect();
         for _ in 0..count {
@@ -384,7 +403,7 @@ impl Generator {
         }
     }
 
-    fn value(&mut self, word: &Word) -> u64 {
+    pub fn value(&mut self, word: &Word) -> u64 {
         let small = match self.random.random_range(0..4) {
             0 | 1 => self.random.random_range(0..3),
             _ => {
@@ -407,11 +426,12 @@ impl Generator {
                 _ => self.random.random(),
             },
         };
+        let value = value & self.value_mask();
         self.newest.insert(word.clone(), value);
         value
     }
 
-    fn disturb(&mut self, all: &[Owned], steps: &mut Vec<Step>) {
+    pub fn disturb(&mut self, all: &[Owned], steps: &mut Vec<Step>) {
         let variable = &all.choose(&mut self.random).expect("not empty").variable;
         let word = self.word(variable);
         steps.push(match self.random.random_range(0..12) {
@@ -424,6 +444,50 @@ impl Generator {
             9 => Step::Compute(self.random.random_range(1..600)),
             _ => return,
         });
+    }
+
+    fn value_mask(&self) -> u64 {
+        u64::MAX >> (64 - self.draws.value_bits)
+    }
+
+    pub fn first_transaction(&mut self) -> u64 {
+        *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty")
+    }
+
+    /// One of a table's values; keys that are joined by `+` have one each.
+    fn setting(&mut self, key: &str, values: &[&str]) -> Vec<(String, String)> {
+        let value = values.choose(&mut self.random).expect("a table has values");
+        let together = key.split('+').zip(value.split('+'));
+        together.map(|(key, value)| (key.into(), value.into())).collect()
+    }
+
+    /// Any of the machine's and the design's settings, anew.
+    pub fn any_setting(&mut self, design: &DesignInfo) -> Vec<(String, String)> {
+        let tables: Vec<_> = MACHINE.iter().chain(design.stress).collect();
+        let (key, values) = tables.choose(&mut self.random).expect("not empty");
+        self.setting(key, values)
+    }
+
+    /// Some stores depend on what another word holds.
+    fn make_conditional(&mut self, litmus: &mut Litmus, variables: &[Owned]) {
+        for life in 0..litmus.life_count() {
+            for step in litmus.threads_of_mut(life).iter_mut().flatten() {
+                if matches!(step, Step::Store(..) | Step::StoreNonTemporal(..))
+                    && self.one_in(CONDITIONS_ONE_IN)
+                {
+                    *step = self.conditional(step.clone(), variables);
+                }
+            }
+        }
+    }
+
+    /// A step that depends on what a word holds: what it held at first, or one of the values that are stored.
+    pub fn conditional(&mut self, step: Step, variables: &[Owned]) -> Step {
+        let variable = &variables.choose(&mut self.random).expect("not empty").variable;
+        let word = self.word(variable);
+        let newest = self.newest.get(&word).copied();
+        let value = if self.one_in(2) { None } else { newest };
+        Step::If(word, value.unwrap_or(variable.initial), Box::new(step))
     }
 
     fn word(&mut self, variable: &Variable) -> Word {

@@ -1,0 +1,215 @@
+//! Changes of a program that keep it legal: transactions that come again, go, or are drawn anew, other values, evictions
+//! elsewhere, another machine, another order of things, other lives.
+
+use std::ops::Range;
+
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::generator::Drawn;
+use crate::litmus::{Choices, Step, transaction_starts};
+use graven_base::memory::spread;
+use graven_machine::design::DesignInfo;
+
+/// After a change there is another one as often as not, up to so many.
+const CHANGES_MAX: u32 = 6;
+
+/// Steps of a life at most: what is longer is not made longer.
+const STEPS_MAX: usize = 4000;
+
+/// A change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Disturb,
+    RemoveStep,
+    Value,
+    StoreAgain,
+    Condition,
+    TransactionAgain,
+    RemoveTransaction,
+    NewTransaction,
+    AllAgain,
+    Setting,
+    Order,
+    FirstTransaction,
+    Lives,
+}
+
+impl Change {
+    const ALL: [Change; 13] = [
+        Change::Disturb,
+        Change::RemoveStep,
+        Change::Value,
+        Change::StoreAgain,
+        Change::Condition,
+        Change::TransactionAgain,
+        Change::RemoveTransaction,
+        Change::NewTransaction,
+        Change::AllAgain,
+        Change::Setting,
+        Change::Order,
+        Change::FirstTransaction,
+        Change::Lives,
+    ];
+}
+
+impl Drawn {
+    /// The schedule of a seed: this one, changed.
+    pub fn varied(&self, design: &DesignInfo, seed: u64) -> Drawn {
+        let mut varied = self.clone();
+        varied.generator.random = Pcg64::seed_from_u64(spread(seed, 0x7661));
+        for _ in 0..CHANGES_MAX {
+            let change = Change::ALL.choose(&mut varied.generator.random).expect("not empty");
+            varied.change(*change, design);
+            if varied.generator.one_in(2) {
+                break;
+            }
+        }
+        varied.litmus.title = format!("schedule {seed} of the adversary");
+        varied.set_cores(seed);
+        varied
+    }
+
+    fn any(&mut self, below: usize) -> usize {
+        self.generator.random.random_range(0..below)
+    }
+
+    fn change(&mut self, change: Change, design: &DesignInfo) {
+        match change {
+            Change::Setting => {
+                let drawn = self.generator.any_setting(design);
+                let settings = &mut self.litmus.settings;
+                settings.retain(|(key, _)| drawn.iter().all(|(of, _)| of != key));
+                if !self.generator.one_in(4) {
+                    settings.extend(drawn);
+                }
+            }
+            Change::Order => {
+                let order = (!self.generator.one_in(8))
+                    .then(|| Choices::Drawn(self.generator.random.random()));
+                self.litmus.adversary = order;
+            }
+            Change::FirstTransaction => {
+                self.litmus.first_transaction = self.generator.first_transaction();
+            }
+            Change::Lives => self.change_lives(),
+            _ => {
+                let life = self.any(self.litmus.life_count());
+                let thread = self.any(self.litmus.threads_of(life).len());
+                let length = self.litmus.threads_of(life).iter().map(Vec::len).sum::<usize>();
+                let mut steps = std::mem::take(&mut self.litmus.threads_of_mut(life)[thread]);
+                self.change_thread(change, thread, &mut steps, length < STEPS_MAX);
+                self.litmus.threads_of_mut(life)[thread] = steps;
+            }
+        }
+    }
+
+    fn change_lives(&mut self) {
+        let lives = self.litmus.lives.len();
+        let most = self.generator.draws.lives as usize;
+        if lives > 0 && self.generator.one_in(3) {
+            let gone = self.any(lives);
+            self.litmus.lives.remove(gone);
+        } else if lives + 1 < most {
+            let life = self.generator.life(&self.litmus, &self.variables);
+            self.litmus.lives.push(life);
+        } else if lives > 0 {
+            let at = self.any(lives);
+            self.litmus.lives[at] = self.generator.life(&self.litmus, &self.variables);
+        }
+    }
+
+    /// Of one thread of one life. What would make it longer is done if it may be.
+    fn change_thread(
+        &mut self,
+        change: Change,
+        thread: usize,
+        steps: &mut Vec<Step>,
+        may_grow: bool,
+    ) {
+        let transactions = transactions(steps);
+        let most = self.generator.draws.transactions as usize;
+        let is_store =
+            |step: &Step| matches!(step.action(), Step::Store(..) | Step::StoreNonTemporal(..));
+        match change {
+            Change::Disturb => {
+                let mut drawn = Vec::new();
+                self.generator.disturb(&self.variables, &mut drawn);
+                let at = self.any(steps.len() + 1);
+                steps.splice(at..at, drawn);
+            }
+            Change::RemoveStep => {
+                let is_free = |step: &Step| {
+                    !matches!(step, Step::Begin | Step::Commit | Step::Lock(_) | Step::Unlock(_))
+                };
+                if let Some(at) = self.position(steps, is_free) {
+                    steps.remove(at);
+                }
+            }
+            Change::Value => {
+                if let Some(at) = self.position(steps, is_store) {
+                    if let Step::Store(word, value) | Step::StoreNonTemporal(word, value) =
+                        &mut steps[at]
+                    {
+                        *value = self.generator.value(word);
+                    }
+                }
+            }
+            Change::StoreAgain if may_grow => {
+                if let Some(at) = self.position(steps, is_store) {
+                    let end = steps[at..].iter().position(|step| *step == Step::Commit);
+                    let end = at + end.expect("a store is in a transaction");
+                    let to = self.generator.random.random_range(at + 1..=end);
+                    steps.insert(to, steps[at].clone());
+                }
+            }
+            Change::Condition => {
+                if let Some(at) = self.position(steps, is_store) {
+                    let step = steps[at].action().clone();
+                    steps[at] = match &steps[at] {
+                        Step::If(..) => step,
+                        _ => self.generator.conditional(step, &self.variables),
+                    };
+                }
+            }
+            Change::TransactionAgain if may_grow && (1..most).contains(&transactions.len()) => {
+                let again = transactions[self.any(transactions.len())].clone();
+                let to = transactions[self.any(transactions.len())].start;
+                let again = steps[again].to_vec();
+                steps.splice(to..to, again);
+            }
+            Change::RemoveTransaction if transactions.len() > 1 => {
+                steps.drain(transactions[self.any(transactions.len())].clone());
+            }
+            Change::NewTransaction if may_grow && transactions.len() < most => {
+                let drawn = self.generator.thread(thread, &self.variables);
+                let first = transactions_of(&drawn, 0);
+                steps.extend_from_slice(&drawn[first]);
+            }
+            Change::AllAgain if may_grow && transactions.len() * 2 <= most => {
+                steps.extend_from_within(..);
+            }
+            _ => {}
+        }
+    }
+
+    /// Any step of a kind.
+    fn position(&mut self, steps: &[Step], is_one: impl Fn(&Step) -> bool) -> Option<usize> {
+        let all: Vec<usize> = (0..steps.len()).filter(|&at| is_one(&steps[at])).collect();
+        all.choose(&mut self.generator.random).copied()
+    }
+}
+
+/// The transactions of a thread, with the locks that are taken before each, and what follows it.
+fn transactions(steps: &[Step]) -> Vec<Range<usize>> {
+    let starts = transaction_starts(steps);
+    let ends = starts.iter().skip(1).copied().chain([steps.len()]);
+    let ranges = starts.iter().copied().zip(ends).map(|(start, end)| start..end);
+    ranges.filter(|range| steps[range.clone()].contains(&Step::Begin)).collect()
+}
+
+/// One of them; nothing if there is none.
+fn transactions_of(steps: &[Step], number: usize) -> Range<usize> {
+    transactions(steps).into_iter().nth(number).unwrap_or(0..0)
+}
