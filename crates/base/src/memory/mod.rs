@@ -5,12 +5,14 @@
 //! [`Image`]. Everything in between (write queues, on-PM buffer) carries real bytes in [`LineData`].
 
 mod address;
+mod field;
 mod image;
 mod mix;
 
 pub use address::{
     Addr, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, WordMask, words_in,
 };
+pub use field::Field;
 pub use image::{Image, word_digest};
 pub use mix::{mix, spread};
 

@@ -148,12 +148,11 @@ impl Drawn {
                 }
             }
             Change::Value => {
-                if let Some(at) = self.position(steps, is_store) {
-                    if let Step::Store(word, value) | Step::StoreNonTemporal(word, value) =
+                if let Some(at) = self.position(steps, is_store)
+                    && let Step::Store(word, value) | Step::StoreNonTemporal(word, value) =
                         &mut steps[at]
-                    {
-                        *value = self.generator.value(word);
-                    }
+                {
+                    *value = self.generator.value(word);
                 }
             }
             Change::StoreAgain if may_grow => {
