@@ -16,7 +16,7 @@ use graven_base::choice;
 use graven_base::config::{Config, Size};
 use graven_base::cost::{Item, Place, Unit};
 use graven_base::counters;
-use graven_base::memory::{LINE_BYTES, LineAddr};
+use graven_base::memory::{LINE_BYTES, LineAddr, WORD_BYTES};
 use graven_base::time::Cycle;
 use graven_machine::caches::hierarchy::TagPortUse;
 use graven_machine::caches::tags::DIRTY;
@@ -24,6 +24,10 @@ use graven_machine::config::{ControllerConfig, CoreConfig, L2Config, PmConfig};
 use graven_machine::design::{Design, DesignEvent, Observation, Port};
 use graven_machine::device::LINES_PER_MEDIA_LINE;
 use graven_machine::quantities::cache_lines;
+
+/// Bytes that a transaction with stores takes in a log at least: an entry and a commit record, of two words each. So a log
+/// that is truncated by scans bounds how many transactions are not durable yet.
+pub const TRANSACTION_BYTES_MIN: u64 = 2 * 2 * WORD_BYTES;
 
 /// The force-write-back bit of a line.
 const FWB: u8 = 0x10;

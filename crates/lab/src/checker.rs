@@ -9,7 +9,7 @@
 //!   see [`DurabilityChecker::defer`], included);
 //! - every acknowledged one is there, unless the design guarantees commit order only
 //!   ([`Guarantee::Prefix`]): then the surviving transactions form a prefix of the order
-//!   in which they reached their ends.
+//!   in which they reached their ends, and no more acknowledged ones are missing than it allows.
 //!
 //! Nothing else may have changed. Since threads hand words to each other under locks that they hold to the
 //! end, dependent transactions respect commit order under either guarantee: the later one begins when
@@ -42,6 +42,8 @@ struct Stored {
     /// What it will have stored to words that it has not stored to yet, by address.
     deferred: Vec<(Addr, u64)>,
     ending: bool,
+    /// Under [`Guarantee::Prefix`], of those that have ended.
+    acknowledged: bool,
 }
 
 /// Follows transactions and checks recovered bytes.
@@ -152,18 +154,33 @@ pub enum Verdict {
         /// What recovery left there.
         found: u64,
     },
+    /// Under commit order: the surviving transactions form a prefix of it that is too short.
+    #[error(
+        "{lost} acknowledged transactions are lost, the oldest of them transaction {number} of thread {thread}; the design promises to lose {lost_max} at most"
+    )]
+    TooManyLost {
+        /// Acknowledged transactions that are missing.
+        lost: u64,
+        /// How many may be.
+        lost_max: u64,
+        /// Thread of the oldest of them.
+        thread: u32,
+        /// Its number.
+        number: u64,
+    },
 }
 
 impl Verdict {
-    /// A word that shows it.
-    pub fn addr(&self) -> Addr {
-        match *self {
+    /// A word that shows it, if one does.
+    pub fn addr(&self) -> Option<Addr> {
+        Some(match *self {
             Verdict::Lost { addr, .. }
             | Verdict::Neither { addr, .. }
             | Verdict::NotUndone { addr, .. }
             | Verdict::NoPrefix { addr, .. } => addr,
             Verdict::Partial { missing, .. } => missing,
-        }
+            Verdict::TooManyLost { .. } => return None,
+        })
     }
 }
 
@@ -238,8 +255,8 @@ impl DurabilityChecker {
                 different = recount(different, w.old != committed, w.new != committed);
             }
         }
-        if self.guarantee == Guarantee::Prefix {
-            return self.find_prefix(recovered, different, now);
+        if let Guarantee::Prefix { lost_max } = self.guarantee {
+            return self.find_prefix(recovered, different, now, lost_max);
         }
         for open in self.open.iter().flatten() {
             open.check(recovered, now)?;
@@ -262,8 +279,10 @@ impl DurabilityChecker {
         recovered: &SurvivingImage,
         mut different: u64,
         now: &Image,
+        lost_max: u64,
     ) -> Result<(), Verdict> {
         let mut expected = BTreeMap::new();
+        let mut lost = 0;
         let mut open_left = self.open.iter().flatten().count();
         if open_left == 0 && different == 0 {
             return Ok(());
@@ -275,8 +294,12 @@ impl DurabilityChecker {
                 different = recount(different, found != after, found != before);
             }
             open_left = open_left.saturating_sub(1);
+            lost += u64::from(transaction.acknowledged && !transaction.before.is_empty());
             if open_left == 0 && different == 0 {
-                return Ok(());
+                let Tx { thread, number } = transaction.tx;
+                let is_bounded = lost <= lost_max;
+                let verdict = Verdict::TooManyLost { lost, lost_max, thread, number };
+                return if is_bounded { Ok(()) } else { Err(verdict) };
             }
         }
         // Something is wrong whichever prefix is taken; show it for the longest.
@@ -305,7 +328,13 @@ impl TransactionObserver for DurabilityChecker {
     fn begin(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
         assert!(slot.is_none(), "transactions do not nest");
-        *slot = Some(Stored { tx, before: Vec::new(), deferred: Vec::new(), ending: false });
+        *slot = Some(Stored {
+            tx,
+            before: Vec::new(),
+            deferred: Vec::new(),
+            ending: false,
+            acknowledged: false,
+        });
     }
 
     /// It stores a word.
@@ -334,7 +363,7 @@ impl TransactionObserver for DurabilityChecker {
     /// It is about to end, and stores these words, by address, only when it may be there already. `now`:
     /// architectural memory.
     fn defer(&mut self, tx: Tx, words: &[(Addr, u64)], now: &Image) {
-        assert!(self.guarantee != Guarantee::Prefix || words.is_empty(), "not needed yet");
+        assert!(!self.guarantee.is_of_order() || words.is_empty(), "not needed yet");
         words.iter().for_each(|&(addr, _)| self.store(tx, addr, now.load(addr)));
         let open = self.open[tx.thread as usize].as_mut();
         open.expect("it is open still").deferred = words.to_vec();
@@ -343,7 +372,7 @@ impl TransactionObserver for DurabilityChecker {
     /// Its end was reached: from now on it may be there.
     fn ending(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
-        if self.guarantee != Guarantee::Prefix {
+        if !self.guarantee.is_of_order() {
             slot.as_mut().expect("only an open transaction ends").ending = true;
             return;
         }
@@ -353,7 +382,7 @@ impl TransactionObserver for DurabilityChecker {
     /// The design puts its end off: it has not taken effect, and will be reached anew.
     fn put_off(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
-        if self.guarantee != Guarantee::Prefix {
+        if !self.guarantee.is_of_order() {
             slot.as_mut().expect("it is open still").ending = false;
             return;
         }
@@ -364,7 +393,10 @@ impl TransactionObserver for DurabilityChecker {
 
     /// Its commit was acknowledged: from now on it must be there.
     fn acknowledged(&mut self, tx: Tx) {
-        if self.guarantee != Guarantee::Prefix {
+        if self.guarantee.is_of_order() {
+            let ended = self.ended.iter_mut().rev().find(|ended| ended.tx == tx);
+            ended.expect("only an ended transaction is acknowledged").acknowledged = true;
+        } else {
             let open = self.open[tx.thread as usize].take();
             let is_ending = open.is_some_and(|open| open.ending && open.tx == tx);
             assert!(is_ending, "only an ending transaction is acknowledged");
@@ -410,6 +442,7 @@ mod tests {
 
     const TX: Tx = Tx { thread: 0, number: 3 };
     const END: Addr = Addr(4096);
+    const PREFIX: Guarantee = Guarantee::Prefix { lost_max: 3 };
 
     fn checker(guarantee: Guarantee) -> DurabilityChecker {
         DurabilityChecker::new(guarantee, 2, Addr(0), END)
@@ -492,7 +525,7 @@ mod tests {
     #[test]
     fn a_store_to_a_word_of_an_open_transaction_is_a_race_of_the_program() {
         let other = Tx { thread: 1, number: 7 };
-        for guarantee in [Guarantee::Durable, Guarantee::Prefix] {
+        for guarantee in [Guarantee::Durable, PREFIX] {
             let mut checker = checker(guarantee);
             checker.begin(TX);
             checker.store(TX, Addr(8), 2);
@@ -527,7 +560,7 @@ mod tests {
     /// Three transactions have ended: word 0 went 0 → 1 → 2, word 1 went 0 → 5 with the second, word 2
     /// went 0 → 6 with the third; an open one has stored word 3.
     fn prefix(recovered: [u64; 4]) -> Result<(), Verdict> {
-        let mut checker = checker(Guarantee::Prefix);
+        let mut checker = checker(PREFIX);
         let stores: [&[(u64, u64)]; 3] = [&[(0, 0)], &[(0, 1), (8, 0)], &[(16, 0)]];
         for (number, words) in stores.iter().enumerate() {
             let tx = Tx { thread: 0, number: number as u64 };
@@ -554,8 +587,31 @@ mod tests {
     }
 
     #[test]
+    fn under_commit_order_no_more_are_lost_than_the_design_promises() {
+        let verdict_of = |lost_max, there: [u64; 2]| {
+            let mut checker = checker(Guarantee::Prefix { lost_max });
+            for number in 0..3 {
+                let tx = Tx { thread: 0, number };
+                checker.begin(tx);
+                // The second stores nothing: whether it is lost means nothing.
+                if number != 1 {
+                    checker.store(tx, Addr(number * 4), 0);
+                }
+                checker.ending(tx);
+                checker.acknowledged(tx);
+            }
+            verdict(&checker, &image(&[1, 1]), &there)
+        };
+        assert_eq!((verdict_of(2, [0, 0]), verdict_of(1, [1, 0])), (Ok(()), Ok(())));
+        for (lost_max, there, lost, number) in [(1, [0, 0], 2, 0), (0, [1, 0], 1, 2)] {
+            let verdict = Verdict::TooManyLost { lost, lost_max, thread: 0, number };
+            assert_eq!(verdict_of(lost_max, there), Err(verdict));
+        }
+    }
+
+    #[test]
     fn an_ending_transaction_does_not_survive_without_its_forerunners() {
-        let mut checker = checker(Guarantee::Prefix);
+        let mut checker = checker(PREFIX);
         for number in 0..2 {
             let tx = Tx { thread: number, number: 0 };
             checker.begin(tx);
@@ -574,7 +630,7 @@ mod tests {
 
     #[test]
     fn an_end_that_is_put_off_is_reached_anew() {
-        let mut checker = checker(Guarantee::Prefix);
+        let mut checker = checker(PREFIX);
         let [first, second] = [0, 1].map(|thread| Tx { thread, number: 0 });
         for tx in [first, second] {
             checker.begin(tx);

@@ -11,9 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::case::Case;
-use crate::litmus::{
-    self, CrashAt, FailureMode, Litmus, Placement, Step, Word, transaction_starts,
-};
+use crate::litmus::{self, CrashAt, FailureMode, Litmus, Placement, Step, Word};
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
 
@@ -183,8 +181,7 @@ impl Minimiser<'_> {
     /// before it) to the next.
     fn drop_transactions(&mut self, best: &mut Litmus) {
         self.each_thread(best, |this, best, (life, thread)| {
-            let mut length =
-                transaction_starts(&best.threads_of(life)[thread]).len().next_power_of_two();
+            let mut length = heads(&best.threads_of(life)[thread]).len().next_power_of_two();
             while length > 0 {
                 let mut nth = 0;
                 while let Some((from, to)) = nth_run(&best.threads_of(life)[thread], nth, length) {
@@ -338,9 +335,15 @@ fn are_isolated(threads: &[Vec<Step>]) -> bool {
     known.values().all(|(by, locks)| by.is_some() || !locks.is_empty())
 }
 
+/// Where transactions begin; what comes before the first belongs to none.
+fn heads(steps: &[Step]) -> Vec<usize> {
+    let is_head = |i: usize| matches!(steps[i], Step::Lock(_) | Step::Begin);
+    (0..steps.len()).filter(|&i| i == 0 || is_head(i) && !is_head(i - 1)).collect()
+}
+
 /// From the beginning of a transaction over so many of them.
 fn nth_run(steps: &[Step], nth: usize, length: usize) -> Option<(usize, usize)> {
-    let heads = transaction_starts(steps);
+    let heads = heads(steps);
     let from = *heads.get(nth)?;
     Some((from, heads.get(nth + length).copied().unwrap_or(steps.len())))
 }

@@ -5,10 +5,7 @@
 //! for, as runs of the design itself have shown. Each is given to the adversary until its guarantee is broken. A mutant
 //! that survives is equivalent to the design, or shows what the adversary does not draw.
 
-use std::any::Any;
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
@@ -18,7 +15,7 @@ use graven_machine::sim::SimError;
 
 use crate::adversary::{Adversary, Draws, schedule};
 use crate::case::{Case, LitmusError};
-use crate::explorer::{Thoroughness, Violation};
+use crate::explorer::{Thoroughness, Violation, is_assertion};
 use crate::litmus::FailureMode;
 
 /// Schedules in which it is seen what a design does at its boundary.
@@ -70,6 +67,9 @@ impl KilledBy {
     }
 
     fn of(violation: &Violation) -> KilledBy {
+        if is_assertion(&violation.what) {
+            return KilledBy::Assertion;
+        }
         let Some(failure) = &violation.failure else { return KilledBy::Run };
         match failure.mode {
             _ if !violation.before.is_empty() => KilledBy::LaterLife,
@@ -163,46 +163,16 @@ pub fn try_mutant(
             continue;
         };
         let case = case.examined(Thoroughness::DRAWN).under(control);
-        let (by, what) = match quietly(|| case.run()) {
-            Err(panic) => (KilledBy::Assertion, panic_text(panic.as_ref())),
-            Ok(outcome) => {
-                let outcome = outcome?;
-                adversary.learn(&outcome.reached());
-                trial.refused += u64::from(outcome.refused.is_some());
-                let Some(violation) = outcome.violations.first() else { continue };
-                (KilledBy::of(violation), violation.what.clone())
-            }
-        };
-        trial.kill = Some(Kill { by, what, seed });
-        break;
+        let outcome = case.run()?;
+        adversary.learn(&outcome.reached());
+        trial.refused += u64::from(outcome.refused.is_some());
+        if let Some(violation) = outcome.violations.first() {
+            let (by, what) = (KilledBy::of(violation), violation.what.clone());
+            trial.kill = Some(Kill { by, what, seed });
+            break;
+        }
     }
     Ok(trial)
-}
-
-thread_local! {
-    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs something whose panics are results: nothing is printed of them.
-fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = take_hook();
-        set_hook(Box::new(move |info| {
-            if !IS_QUIET.get() {
-                before(info);
-            }
-        }));
-    });
-    IS_QUIET.set(true);
-    let result = catch_unwind(AssertUnwindSafe(run));
-    IS_QUIET.set(false);
-    result
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
 }
 
 /// Why a mutant was not tried.

@@ -156,7 +156,7 @@ mod scan;
 mod slots;
 mod variants;
 
-use super::force_write_back::ScanPort;
+use super::force_write_back::{ScanPort, TRANSACTION_BYTES_MIN};
 use graven_base::config::{Config, ConfigError, Size};
 use graven_base::stats::CounterSet;
 use graven_base::{choice, section};
@@ -354,7 +354,7 @@ fn guarantee(config: &Config) -> Guarantee {
     if fwb.log_buffer_entries > traversal_cycles(config) || !logs_enough {
         Guarantee::None
     } else if fwb.instant_commit {
-        Guarantee::Prefix
+        Guarantee::Prefix { lost_max: log::bytes(config) / TRANSACTION_BYTES_MIN }
     } else {
         Guarantee::Durable
     }

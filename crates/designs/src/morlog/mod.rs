@@ -79,6 +79,7 @@ use graven_machine::config::{L1Config, traversal_cycles};
 use graven_machine::design::{DesignContext, DesignInfo, Guarantee, PluggedDesign, plug};
 use graven_machine::mutants;
 
+use crate::force_write_back::TRANSACTION_BYTES_MIN;
 use crate::packed_log::ULOG_MAX;
 use event::{COVER_POINTS, Counters};
 use protocol::Morlog;
@@ -270,7 +271,7 @@ fn guarantee(config: &Config) -> Guarantee {
     if morlog.undo_redo_entries >= traversal_cycles(config) {
         Guarantee::None
     } else if morlog.delay_persistence {
-        Guarantee::Prefix
+        Guarantee::Prefix { lost_max: logs::bytes(config) / TRANSACTION_BYTES_MIN }
     } else {
         Guarantee::Durable
     }

@@ -19,7 +19,8 @@ use graven::lab::campaign::{RunCampaign, Schedules};
 use graven::lab::case::Case;
 use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
 use graven::lab::litmus::{CrashAt, Litmus, Step, parse};
-use graven::memory::{Addr, Image, words_in};
+use graven::lab::minimise::minimise;
+use graven::memory::{Addr, Field, Image, words_in};
 use graven::sim::{Observer, SimError, Simulation, Spec};
 use graven::surviving::SurvivingImage;
 use graven::time::NEVER;
@@ -594,4 +595,42 @@ fn what_batteries_save_beyond_what_is_declared_is_a_violation() {
     let expected = "batteries write 24 B when power fails; the design declares 23 B";
     assert_eq!(what.as_deref(), Some(expected));
     assert_eq!(saving(|_| Battery { bytes: 24, ..Battery::NONE }), None);
+}
+
+/// The least program that shows that a recovery fails an assertion.
+fn overflowing(
+    recover: fn(&DesignContext, &[u64], &mut SurvivingImage) -> RecoveryReport,
+) -> Litmus {
+    let info: &'static DesignInfo = Box::leak(Box::new(DesignInfo {
+        name: "overflows",
+        summary: "has a field that is too narrow",
+        guarantee: |_| Guarantee::None,
+        build: |_| Ok(plug(DoesNothing).into()),
+        recover,
+        ..DesignInfo::DEFAULT
+    }));
+    let program = parse(concat!(
+        "graven litmus 1\ntitle \"stores\"\nmachine miniature\nV1 = 0\nV2 = 0\n",
+        "thread\n  begin\n  V1 = 0\n  V2 = 0\n  evict V1\n  commit\n  begin\n  V2 = 0\n  commit\n",
+    ));
+    let program = program.unwrap_or_else(|e| panic!("{e}"));
+    let case = Case::new(registry(), &program, info).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = case.run().unwrap_or_else(|e| panic!("{e}"));
+    assert!(outcome.violations[0].failure.is_some(), "it is known where power failed");
+    let found = minimise(registry(), &program, info).expect("it is a violation");
+    let what = &found.violation.what;
+    assert!(what.contains("the field `count` of 2 bits cannot hold 0x4"), "{what}");
+    assert!(what.starts_with("an assertion fails"), "{what}");
+    found.litmus
+}
+
+/// A field that cannot hold its value is a violation like any other: a program replays it.
+#[test]
+fn an_assertion_that_fails_in_a_recovery_is_a_violation_with_a_program() {
+    const COUNT: Field = Field::new("count", 2, 0);
+    let always = overflowing(|_, _, image| {
+        image.store(Addr(4096), COUNT.put(4));
+        RecoveryReport::default()
+    });
+    assert!(always.steps().count() <= 3, "{always}");
 }

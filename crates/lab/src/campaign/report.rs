@@ -144,7 +144,7 @@ pub fn failure_text(violation: &Violation) -> String {
 pub fn guarantee_text(guarantee: Guarantee) -> &'static str {
     match guarantee {
         Guarantee::None => "none",
-        Guarantee::Prefix => "prefix",
+        Guarantee::Prefix { .. } => "prefix",
         Guarantee::Durable => "durable",
     }
 }

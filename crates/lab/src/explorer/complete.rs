@@ -101,6 +101,7 @@ impl CrashExplorer<'_> {
             _ => Some(simulation.crash()),
         };
         let Some(mut crash) = crash else { return };
+        self.examining = Some(Failure::of(mode));
         match mode {
             FailureMode::Plain => self.tally.plain += 1,
             FailureMode::Torn(_) => self.tally.torn += 1,
@@ -113,6 +114,7 @@ impl CrashExplorer<'_> {
         });
         let found = Found { bytes: crash.digest(), rest: checker::digest(&crash) };
         self.examine_state(&mut crash, found, &Failure::of(mode), cycle);
+        self.examining = None;
     }
 
     /// Examines what a failure has found, unless that is known; the image is left as it was.
@@ -129,6 +131,9 @@ impl CrashExplorer<'_> {
             return;
         }
         let start = crash.image.written().len();
+        if !failure.cuts.is_empty() {
+            self.examining = Some(failure.clone());
+        }
         let report = crash.recover();
         if report.words_redone > 0 {
             self.coverage.count(State::Redone);
@@ -178,7 +183,7 @@ impl CrashExplorer<'_> {
         self.reopen(crash);
         if let Err(verdict) = checker::check(crash) {
             let what = format!("when the log region is prepared for the next use, {verdict}");
-            self.add_violation(failure, cycle, (what, Some(verdict.addr())), crash);
+            self.add_violation(failure, cycle, (what, verdict.addr()), crash);
             return;
         }
         let known = self.known.as_mut().expect("the caller has seen it");

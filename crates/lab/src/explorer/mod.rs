@@ -2,16 +2,19 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `assertion` | assertions that fail, as violations |
 //! | `complete` | every power failure there is, and none twice |
 //! | `points` | what happens at a crash point |
 //! | `run` | a run that is crashed at all of them |
-//! | `reached` | which states worth reaching were reached |
+//! | `coverage` | which states worth reaching were reached |
 
+mod assertion;
 mod complete;
 mod coverage;
 mod points;
 mod run;
 
+pub use assertion::is_assertion;
 pub use complete::Known;
 pub use coverage::{Coverage, STATES, State};
 pub use points::{

@@ -252,6 +252,8 @@ pub struct CrashExplorer<'a> {
     is_racy: bool,
     /// It did, or a later life refused to go on.
     pub refused: Option<String>,
+    /// The power failure that is being examined.
+    pub(super) examining: Option<Failure>,
     /// Cover points of the design that later lives have reached.
     pub cover_points: Vec<u64>,
     /// What the machine is used for after a recovery.
@@ -333,6 +335,7 @@ impl<'a> CrashExplorer<'a> {
             next_life_after: 1 + spread(seed, 0x6c69) % 16,
             is_racy: false,
             refused: None,
+            examining: None,
             cover_points: Vec::new(),
             next_life: None,
             expectations: None,
@@ -369,6 +372,22 @@ impl<'a> CrashExplorer<'a> {
         let wrong = self.expectations.as_mut().and_then(|expect| expect.ended(memory));
         if let Some(what) = wrong {
             self.run_failed(simulation.machine().now(), what);
+        }
+    }
+
+    /// An assertion has failed, in the examination of a power failure or in the run itself.
+    pub fn assertion_failed(&mut self, cycle: u64, what: String) {
+        match self.examining.take() {
+            None => self.run_failed(cycle, what),
+            Some(failure) => self.violations.push(Violation {
+                point: self.point_of(&failure),
+                failure: Some(failure),
+                before: Vec::new(),
+                cycle,
+                what,
+                addr: None,
+                post_crash: PostCrashTrace::default(),
+            }),
         }
     }
 
@@ -523,6 +542,7 @@ impl<'a> CrashExplorer<'a> {
             return;
         }
         let cycle = simulation.machine().now();
+        self.examining = Some(failure.clone());
         if simulation.is_any_ending() {
             self.coverage.count(State::CrashEnding);
         }
@@ -534,7 +554,10 @@ impl<'a> CrashExplorer<'a> {
             FailureMode::Landed(set) => simulation.crash_landed(set),
             _ => Some(simulation.crash()),
         };
-        let Some(mut crash) = crash else { return };
+        let Some(mut crash) = crash else {
+            self.examining = None;
+            return;
+        };
         match failure.mode {
             _ if !failure.cuts.is_empty() => {}
             FailureMode::Plain => self.tally.plain += 1,
@@ -555,6 +578,7 @@ impl<'a> CrashExplorer<'a> {
         if is_cut && failure.cuts.is_empty() && !self.stops() {
             self.cut_recovery(&mut crash, failure.mode, cycle);
         }
+        self.examining = None;
     }
 
     /// Recovers, cut off as the failure says, checks the result, and has the next life begin if it is its turn.
@@ -591,7 +615,7 @@ impl<'a> CrashExplorer<'a> {
         }
         if let Err(verdict) = checker::check(crash) {
             let what = format!("when the log region is prepared for the next use, {verdict}");
-            self.add_violation(&failure, cycle, (what, Some(verdict.addr())), crash);
+            self.add_violation(&failure, cycle, (what, verdict.addr()), crash);
             return;
         }
         self.go_on(crash, &failure, cycle);
@@ -613,6 +637,9 @@ impl<'a> CrashExplorer<'a> {
         failure: &Failure,
         step: Option<u32>,
     ) -> Option<Wrong> {
+        if !failure.cuts.is_empty() {
+            self.examining = Some(failure.clone());
+        }
         for &cut in &failure.cuts {
             crash.image.set_power(Some(cut));
             crash.recover();
@@ -652,7 +679,7 @@ impl<'a> CrashExplorer<'a> {
             return Some((what, None));
         }
         if let Err(verdict) = checker::check(crash) {
-            return Some((verdict.to_string(), Some(verdict.addr())));
+            return Some((verdict.to_string(), verdict.addr()));
         }
         let walks = self.how.structures_every;
         if walks > 0 && *failure == Failure::default() && self.tally.plain.is_multiple_of(walks) {

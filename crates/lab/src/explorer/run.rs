@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::assertion::caught;
 use super::complete::Known;
 use super::coverage::Coverage;
 use super::points::{CrashExplorer, Expect, NextLife, Tally, Thoroughness, Violation};
@@ -167,10 +168,24 @@ impl CrashRun {
         laboratory.trace = self.keeps_trace.then(Vec::new);
         let mut simulation = self.simulation;
         let mut outcome = Outcome::default();
-        let ended = run_to_the_end(&mut simulation, &mut laboratory);
+        let ended = caught(|| run_to_the_end(&mut simulation, &mut laboratory));
         if laboratory.cancelled {
             return Err(SimError::Cancelled);
         }
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(what) => {
+                // Nothing more is asked of a simulation that has stopped in the midst of something.
+                laboratory.assertion_failed(simulation.machine().now(), what);
+                outcome.violations = laboratory.violations;
+                outcome.tally = laboratory.tally;
+                outcome.coverage = laboratory.coverage;
+                outcome.cover_points = laboratory.cover_points;
+                outcome.known = laboratory.known;
+                outcome.trace = laboratory.trace.unwrap_or_default();
+                return Ok(outcome);
+            }
+        };
         match ended {
             Ok(digest) => {
                 outcome.digest = digest;

@@ -252,13 +252,6 @@ impl Step {
     }
 }
 
-/// Where the transactions of a thread begin, with the locks that are taken before them. What comes before the first is one
-/// of them.
-pub fn transaction_starts(steps: &[Step]) -> Vec<usize> {
-    let is_head = |at: usize| matches!(steps[at], Step::Lock(_) | Step::Begin);
-    (0..steps.len()).filter(|&at| at == 0 || is_head(at) && !is_head(at - 1)).collect()
-}
-
 /// A level of the hierarchy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {

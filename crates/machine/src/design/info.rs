@@ -104,9 +104,19 @@ pub enum Guarantee {
     /// Nothing: an unsafe reference. It is checked as if it guaranteed durability.
     None,
     /// The surviving transactions form a prefix of the order in which transactions reached their ends.
-    Prefix,
+    Prefix {
+        /// Acknowledged transactions that may be missing from it, at most: the delay of durability is bounded.
+        lost_max: u64,
+    },
     /// Every one survives.
     Durable,
+}
+
+impl Guarantee {
+    /// Whether acknowledged transactions may be lost, from the newest on.
+    pub fn is_of_order(self) -> bool {
+        matches!(self, Guarantee::Prefix { .. })
+    }
 }
 
 /// What becomes of a design's log region and non-volatile registers between the end of a recovery and the next use.
