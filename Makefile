@@ -77,10 +77,11 @@ bench: ## Measure the simulator's speed
 	cargo bench --locked --package graven-benches
 
 campaigns: install ## What takes hours: mutants, full sizes of all papers, the adversary; each goes on where it was
-	$(BIN)/python -m tests.campaigns.kills
+	$(BIN)/python -m tests.campaigns.mutants
 	$(BIN)/python -m tests.campaigns.properties
 	$(BIN)/python -m tests.campaigns.explained
 	$(BIN)/python -m tests.campaigns.checked
+	$(BIN)/python -m tests.campaigns.soaked
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/graven reproduce all --out graven-results/campaigns/reproduced
 	$(MAKE) soak

@@ -145,15 +145,7 @@ def check_mutants(
         if violation is not None:
             at = survivors[index]
             ends[at] = replace(trials[at], kill=Kill(SMALL_PROGRAMS, violation["what"], None))
-    failures = []
-    for failure in outcome.failures:
-        if isinstance(failure.error, Exception):
-            failures.append(failure)
-            continue
-        # An assertion of the design or the machine: the engine panicked.
-        (at,) = (at for at in survivors if trials[at].mutant.name == failure.label)
-        ends[at] = replace(trials[at], kill=Kill("assertion", failure.message, None))
-    return CampaignResult(tuple(ends.values()), tuple(failures), outcome.interrupted)
+    return CampaignResult(tuple(ends.values()), outcome.failures, outcome.interrupted)
 
 
 def _parse(text: str) -> Trial:

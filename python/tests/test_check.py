@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.campaigns import checked, faults
+from graven.api import sound_designs
+from tests.campaigns import checked, faults, mutants, soaked, tables
 
 SMALL = ("--transactions", "1", "--departures", "1")
 
@@ -88,9 +89,9 @@ def test_a_state_of_another_bound_is_refused(real, tmp_path):
 
 
 def test_the_page_of_what_was_checked_is_that_of_the_table():
-    rows = checked.read_rows()
+    rows = tables.read_rows(checked.TABLE)
     page = checked.PAGE.read_text()
-    assert page == checked.page_with(rows, page)
+    assert page == tables.page_with(page, checked.shown(rows))
     assert len({(row["bound"], row["design"]) for row in rows}) == len(rows) > 20
     for row in rows:
         modes = sum(int(row[mode]) for mode in ("plain", "torn", "landed", "recovery"))
@@ -114,8 +115,30 @@ def test_faults_are_survived_reported_or_lost(real):
 
 
 def test_the_page_of_faults_is_that_of_the_table():
-    reports = faults.read_reports()
+    reports = faults.reports_of(tables.read_rows(faults.TABLE))
     page = faults.PAGE.read_text()
-    assert page == faults.page_with(reports, page)
+    assert page == tables.page_with(page, faults.shown(reports))
     assert len(reports) > 20
     assert all(fate.total > 0 for report in reports for fate in report.fates)
+
+
+def test_the_page_of_mutants_is_that_of_the_table_and_every_survivor_is_explained():
+    rows = tables.read_rows(mutants.TABLE)
+    reasons = mutants.read_reasons()
+    page = mutants.PAGE.read_text()
+    assert page == tables.page_with(page, mutants.shown(rows, reasons))
+    assert set(mutants.survivors(rows)) == set(reasons)
+    for design in sound_designs():
+        of_design = [row for row in rows if row["design"] == design]
+        assert len(of_design) >= 15, design
+        assert len({row["mutant"] for row in of_design}) == len(of_design)
+
+
+def test_the_page_of_the_soak_is_that_of_the_table():
+    rows = tables.read_rows(soaked.TABLE)
+    page = soaked.PAGE.read_text()
+    assert page == tables.page_with(page, soaked.shown(rows))
+    assert [row["design"] for row in rows] == sound_designs()
+    for row in rows:
+        assert row["verdict"] == "kept"
+        assert sum(int(row[mode]) for mode in soaked.MODES) == int(row["recoveries"])

@@ -10,19 +10,18 @@ the table at a bound when all of its programs were executed.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from pathlib import Path
 
 from graven.api import sound_designs
 from graven.check import Bound, Check, Checked, read_state, write_state
+from graven.figures import exact
+from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write_page, write_rows
 
-HERE = Path(__file__).parent
-TABLE = HERE / "checked.csv"
-PAGE = HERE.parents[1] / "docs/checked.md"
-STATES = HERE.parents[1] / "graven-results"
+TABLE = Path(__file__).parent / "checked.csv"
+PAGE = ROOT / "docs/checked.md"
 
-BOUNDS = {"2": Bound(transactions=2), "3": Bound()}
+BOUNDS = {"2": Bound(transactions=2), "3-1": Bound(departures=1), "3": Bound()}
 """By what the files of their states are called."""
 
 COLUMNS = (
@@ -30,10 +29,8 @@ COLUMNS = (
     "different", "lives", "crowded", "verdict",
 )  # fmt: skip
 
-BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 
-
-def row_of(bound: str, result: Checked) -> dict[str, str]:
+def row_of(bound: str, result: Checked) -> Row:
     """A row of the table."""
     plain = result.failures - result.torn - result.landed - result.recovery
     values = (
@@ -44,46 +41,36 @@ def row_of(bound: str, result: Checked) -> dict[str, str]:
     return dict(zip(COLUMNS, map(str, values), strict=True))
 
 
-def page_table(rows: list[dict[str, str]]) -> str:
-    """The tables of the page."""
+def shown(rows: list[Row]) -> str:
+    """What the page shows."""
     out = []
     for name, bound in BOUNDS.items():
         of_bound = [row for row in rows if row["bound"] == name]
         if not of_bound:
             continue
-        total = sum(int(row["failures"]) for row in of_bound)
-        lives = sum(int(row["lives"]) for row in of_bound)
-        out += [
-            f"**{str(bound)[0].upper()}{str(bound)[1:]}** "
-            f"(`graven check all --transactions {bound.transactions}`):"
-            f" {total:,} power failures, {lives:,} second lives.",
-            "",
-            "| design | programs | schedules | plain | torn | landed | in recovery "
-            "| power failures | different | second lives | guarantee |",
-            "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
-        ]
+        failures, lives = (exact(sum(int(row[n]) for row in of_bound)) for n in ("failures", "lives"))
+        command = (
+            f"graven check all --transactions {bound.transactions} --departures {bound.departures}"
+        )
         numbers = (
             "programs", "schedules", "plain", "torn", "landed", "recovery", "failures",
             "different", "lives",
         )  # fmt: skip
-        for row in of_bound:
-            cells = [row["design"], *(f"{int(row[name]):,}" for name in numbers), row["verdict"]]
-            out.append("| " + " | ".join(cells) + " |")
-        out.append("")
+        head = (
+            "design", "programs", "schedules", "plain", "torn", "landed", "in recovery",
+            "power failures", "different", "second lives", "guarantee",
+        )  # fmt: skip
+        cells = (
+            [row["design"], *(exact(int(row[name])) for name in numbers), row["verdict"]]
+            for row in of_bound
+        )
+        out += [
+            f"**{str(bound)[0].upper()}{str(bound)[1:]}** (`{command}`): "
+            f"{failures} power failures, {lives} second lives.",
+            "",
+            table_of(head, cells),
+        ]
     return "\n".join(out)
-
-
-def page_with(rows: list[dict[str, str]], page: str) -> str:
-    """The page with these tables."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n\n{page_table(rows)}\n{END}{after}"
-
-
-def read_rows() -> list[dict[str, str]]:
-    """The table as it is stored."""
-    with TABLE.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def main() -> int:
@@ -91,7 +78,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stored", action="store_true", help="run nothing")
     stored = parser.parse_args().stored
-    rows, interrupted = [], False
+    rows: list[Row] = []
+    interrupted = False
     for name, bound in BOUNDS.items():
         path = STATES / f"check-{name}.json"
         for design in sound_designs():
@@ -102,11 +90,8 @@ def main() -> int:
             (result,) = check.results
             if result.is_complete or result.violation is not None:
                 rows.append(row_of(name, result))
-    with TABLE.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    PAGE.write_text(page_with(rows, PAGE.read_text()))
+    write_rows(TABLE, COLUMNS, rows)
+    write_page(PAGE, shown(rows))
     return 130 if interrupted else 0
 
 

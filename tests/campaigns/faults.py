@@ -1,61 +1,53 @@
 """What becomes of every sound design when its machine does not work as it should.
 
-python -m tests.campaigns.faults            run `graven faults`, and write table and page
-python -m tests.campaigns.faults --stored   write the page from the table
+    python -m tests.campaigns.faults            run `graven faults`, and write table and page
+    python -m tests.campaigns.faults --stored   write the page from the table
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+from collections.abc import Iterable
 from pathlib import Path
 
 from graven.api import sound_designs
 from graven.cli.faults import cell
 from graven.faults import Fate, FaultReport, survey
+from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
 
-HERE = Path(__file__).parent
-TABLE = HERE / "faults.csv"
-PAGE = HERE.parents[1] / "docs/faults.md"
+TABLE = Path(__file__).parent / "faults.csv"
+PAGE = ROOT / "docs/faults.md"
 SCHEDULES = 400
 
 COLUMNS = ("design", "schedules", "fault", "kept", "reported", "lost")
 
-BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 
-
-def read_reports() -> list[FaultReport]:
-    """The table as it is stored."""
+def reports_of(rows: Iterable[Row]) -> list[FaultReport]:
+    """What the rows of a table say."""
     found: dict[str, tuple[int, list[Fate]]] = {}
-    with TABLE.open(newline="") as file:
-        for row in csv.DictReader(file):
-            _, fates = found.setdefault(row["design"], (int(row["schedules"]), []))
-            counts = (int(row[name]) for name in ("kept", "reported", "lost"))
-            fates.append(Fate(row["fault"], *counts))
+    for row in rows:
+        _, fates = found.setdefault(row["design"], (int(row["schedules"]), []))
+        counts = (int(row[name]) for name in ("kept", "reported", "lost"))
+        fates.append(Fate(row["fault"], *counts))
     return [FaultReport(design, n, tuple(fates)) for design, (n, fates) in found.items()]
 
 
-def write_reports(reports: list[FaultReport]) -> None:
-    """Replaces the table."""
-    with TABLE.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for report in reports:
-            for fate in report.fates:
-                counts = (fate.kept, fate.reported, fate.lost)
-                writer.writerow((report.design, report.schedules, fate.fault, *counts))
-
-
-def page_with(reports: list[FaultReport], page: str) -> str:
-    """The page with this table."""
-    kinds = [fate.fault for fate in reports[0].fates]
-    lines = ["| design | " + " | ".join(kinds) + " |", "|---|" + "---:|" * len(kinds)]
+def rows_of(reports: Iterable[FaultReport]) -> list[Row]:
+    """The rows of a table."""
+    rows = []
     for report in reports:
-        cells = [report.design, *(cell(fate) for fate in report.fates)]
-        lines.append("| " + " | ".join(cells) + " |")
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}"
+        for fate in report.fates:
+            counts = (fate.kept, fate.reported, fate.lost)
+            values = (report.design, report.schedules, fate.fault, *counts)
+            rows.append(dict(zip(COLUMNS, map(str, values), strict=True)))
+    return rows
+
+
+def shown(reports: list[FaultReport]) -> str:
+    """What the page shows."""
+    kinds = [fate.fault for fate in reports[0].fates]
+    rows = ([report.design, *(cell(fate) for fate in report.fates)] for report in reports)
+    return table_of(["design", *kinds], rows)
 
 
 def main() -> int:
@@ -66,8 +58,8 @@ def main() -> int:
         result = survey(sound_designs(), SCHEDULES)
         if result.interrupted or result.failures:
             return 1
-        write_reports(list(result.reports))
-    PAGE.write_text(page_with(read_reports(), PAGE.read_text()))
+        write_rows(TABLE, COLUMNS, rows_of(result.reports))
+    write_page(PAGE, shown(reports_of(read_rows(TABLE))))
     return 0
 
 

@@ -1,0 +1,148 @@
+"""The kill matrix: which mutants of each sound design the laboratory kills, by what and how soon.
+
+    python -m tests.campaigns.mutants [DESIGN …]    try what is left, and write table and page
+    python -m tests.campaigns.mutants --stored      write the page from the table
+
+Each mutant of a design, its own and those of the mutation operators, meets schedules of the
+adversary from seed 1 on; what survives them meets all small programs. The table is replaced after
+each design, so that an interrupted campaign goes on with the next; `--anew` begins again. Why a
+mutant may survive is said in `survivors.toml`; the command fails if one does of which nothing is
+said there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from graven.api import sound_designs
+from graven.check import Bound
+from graven.figures import exact
+from graven.mutants import SMALL_PROGRAMS, Trial, check_mutants, mutants_of, try_mutants
+from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
+
+TABLE = Path(__file__).parent / "mutants.csv"
+REASONS = Path(__file__).parent / "survivors.toml"
+PAGE = ROOT / "docs/mutants.md"
+
+SCHEDULES = 1000
+"""Of the adversary for each mutant at most."""
+
+BOUND = Bound(transactions=2, departures=1)
+"""Of the small programs that survivors meet."""
+
+COLUMNS = ("design", "class", "mutant", "schedules", "killed_by")
+OWN = "own"
+WAYS = (
+    "plain", "torn", "in-flight", "recovery", "later life", "run", "assertion", SMALL_PROGRAMS,
+)  # fmt: skip
+
+
+def trials_of(design: str) -> list[Trial]:
+    """Tries all mutants of a design."""
+    tried = try_mutants(design, mutants_of(design), SCHEDULES)
+    if tried.interrupted or tried.failures:
+        raise SystemExit(f"{design}: {tried.failures}")
+    checked = check_mutants(tried.reports, BOUND)
+    if checked.interrupted or checked.failures:
+        raise SystemExit(f"{design}: {checked.failures}")
+    return list(checked.reports)
+
+
+def row_of(trial: Trial) -> Row:
+    """A row of the table."""
+    values = (
+        trial.design, trial.mutant.class_ or OWN, trial.mutant.name, trial.schedules,
+        "" if trial.kill is None else trial.kill.by,
+    )  # fmt: skip
+    return dict(zip(COLUMNS, map(str, values), strict=True))
+
+
+def survivors(rows: Iterable[Row]) -> list[tuple[str, str]]:
+    """Designs and mutants that nothing has killed."""
+    return [(row["design"], row["mutant"]) for row in rows if not row["killed_by"]]
+
+
+def read_reasons() -> dict[tuple[str, str], str]:
+    """Why mutants survive, by design and name."""
+    found: dict[tuple[str, str], str] = {}
+    for entry in tomllib.loads(REASONS.read_text(encoding="utf-8"))["survivors"]:
+        for design in entry["designs"]:
+            for mutant in entry["mutants"]:
+                if (design, mutant) in found:
+                    raise SystemExit(f"{REASONS.name}: {design} {mutant} is there twice")
+                found[design, mutant] = " ".join(entry["because"].split())
+    return found
+
+
+def _matrix(rows: Sequence[Row], key: str) -> str:
+    """Kills by design or class, and by what."""
+    counts = Counter((row[key], row["killed_by"]) for row in rows)
+    names = list(dict.fromkeys(row[key] for row in rows))
+
+    def cells(name: str, of: Sequence[Row]) -> list[str]:
+        numbers = [sum(row["killed_by"] == way for row in of) for way in (*WAYS, "")]
+        return [name, exact(len(of)), *map(exact, numbers)]
+
+    lines = [cells(name, [row for row in rows if row[key] == name]) for name in names]
+    assert sum(counts.values()) == len(rows)
+    head = (key, "mutants", *WAYS, "survive")
+    return table_of(head, [*lines, cells("all", rows)])
+
+
+def shown(rows: Sequence[Row], reasons: dict[tuple[str, str], str]) -> str:
+    """What the page shows."""
+    by_reason: dict[str, dict[str, list[str]]] = {}
+    for design, mutant in survivors(rows):
+        why = reasons.get((design, mutant), "Nothing is known yet.")
+        by_reason.setdefault(why, {}).setdefault(mutant, []).append(design)
+    lines = []
+    for why, mutants in by_reason.items():
+        of = "; ".join(f"`{mutant}` of {', '.join(of)}" for mutant, of in mutants.items())
+        lines.append(f"- {of}. {why}")
+    return "\n".join(
+        [
+            "## By design",
+            "",
+            _matrix(rows, "design"),
+            "## By class",
+            "",
+            _matrix(rows, "class"),
+            "## Survivors",
+            "",
+            *lines,
+            "",
+        ]
+    )
+
+
+def main() -> int:
+    """Tries what is left, unless only what is stored is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stored", action="store_true", help="try nothing")
+    parser.add_argument("--anew", action="store_true", help="try all again")
+    parser.add_argument("designs", nargs="*", metavar="DESIGN", help="those, instead of all")
+    given = parser.parse_args()
+    rows: list[Row] = [] if given.anew and not given.designs else list(read_rows(TABLE))
+    done = {row["design"] for row in rows}
+    for design in [] if given.stored else given.designs or sound_designs():
+        if design in done and not given.anew:
+            continue
+        print(design, file=sys.stderr)
+        rows = [row for row in rows if row["design"] != design]
+        rows += map(row_of, trials_of(design))
+        write_rows(TABLE, COLUMNS, rows)
+    reasons = read_reasons()
+    write_page(PAGE, shown(rows, reasons))
+    unexplained = [pair for pair in survivors(rows) if pair not in reasons]
+    for design, mutant in unexplained:
+        print(f"{design}: {mutant} survives, and nothing says why", file=sys.stderr)
+    return 1 if unexplained else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

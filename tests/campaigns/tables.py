@@ -1,0 +1,55 @@
+"""Tables that campaigns keep, and the pages of the documentation that show them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from graven import output
+
+ROOT = Path(__file__).parents[2]
+STATES = ROOT / "graven-results"
+"""Where campaigns keep what they go on from."""
+
+BEGIN, END = "<!-- table -->", "<!-- end of table -->"
+"""Between these a page shows its tables."""
+
+Row = Mapping[str, str]
+
+
+def read_rows(table: Path) -> list[dict[str, str]]:
+    """A table as it is stored; nothing if there is none yet."""
+    if not table.exists():
+        return []
+    with table.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_rows(table: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    """Replaces a table, whole or not at all."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    output.write(table, text.getvalue().encode())
+
+
+def page_with(page: str, shown: str) -> str:
+    """A page that shows this."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n\n{shown}\n{END}{after}"
+
+
+def write_page(page: Path, shown: str) -> None:
+    """Has a page show this."""
+    output.write(page, page_with(page.read_text(encoding="utf-8"), shown).encode())
+
+
+def table_of(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
+    """A table as Markdown has it, whose first columns are texts and all others numbers."""
+    rule = "|" + "---|" * texts + "---:|" * (len(head) - texts)
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, *rows)]
+    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
