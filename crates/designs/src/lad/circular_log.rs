@@ -32,7 +32,7 @@ const SLOT_BYTES: u64 = 2 * LINE_BYTES;
 const KIND: Field = Field::new("kind", 8, 0);
 const KIND_UNDO: u64 = 1;
 const WORDS: Field = KIND.then("words", WordMask::BITS);
-/// Numbers come round: an area's records are of fewer transactions.
+/// Numbers come round after 2^47 transactions.
 const TX: Field = WORDS.then("transaction", 47);
 
 /// The second line of an undo record.

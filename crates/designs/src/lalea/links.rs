@@ -28,9 +28,9 @@ impl Links {
     pub fn line(&self) -> LineData {
         let mut words = [0; ENTRIES + 1];
         for (word, entry) in words.iter_mut().zip(&self.entries) {
-            *word = LINE.put(entry.addr().0);
+            *word = word_of(*entry);
         }
-        words[ENTRIES] = LINE.put(self.next.addr().0);
+        words[ENTRIES] = word_of(self.next);
         words
     }
 
@@ -39,6 +39,11 @@ impl Links {
         let entries = std::array::from_fn(|i| line_at(line[i]));
         Links { entries, next: line_at(line[ENTRIES]) }
     }
+}
+
+/// The word that has a line's address in its low 48 bits.
+pub fn word_of(line: LineAddr) -> u64 {
+    LINE.put(line.addr().0)
 }
 
 /// The line that the low 48 bits of a word have the address of.
