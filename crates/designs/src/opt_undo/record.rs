@@ -12,7 +12,7 @@ pub(super) const ENTRIES_MAX: usize = WORDS_PER_LINE - 1;
 
 /// An area has at most 2^19 records.
 const INDEX: Field = Field::new("index", 20, 0);
-/// Numbers come round: an area's records are of fewer transactions.
+/// Numbers come round after 2^43 transactions.
 const TX: Field = INDEX.then("transaction", 43);
 
 /// What a header says of one entry.
