@@ -1,11 +1,12 @@
 //! Records and log areas, byte by byte.
 
 use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{Addr, WORD_BYTES};
+use graven_base::memory::{Addr, Field, WORD_BYTES};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants, Store};
 
 use super::{BaseConfig, Mutant};
+use crate::fields::{HOME, THREAD_BITS, TX_BITS};
 use crate::torn;
 
 /// Bytes of a record.
@@ -13,13 +14,14 @@ const RECORD_BYTES: u64 = 32;
 /// Words of a record.
 pub const RECORD_WORDS: usize = (RECORD_BYTES / WORD_BYTES) as usize;
 
-const UNDO_TOP: u32 = 2;
-const REDO_TOP: u32 = 3;
-const ADDR_MASK: u64 = (1 << 48) - 1;
-const KIND_MASK: u64 = 3;
-const NUMBER_LOW: u32 = 31;
-const NUMBER_LOW_MASK: u64 = (1 << NUMBER_LOW) - 1;
-const NUMBER_MASK: u64 = (1 << 46) - 1;
+const KIND: Field = Field::new("kind", 2, 0);
+const UNDO_TOP: Field = KIND.then("bit 63 of the undo word", 1);
+const REDO_TOP: Field = UNDO_TOP.then("bit 63 of the redo word", 1);
+const THREAD: Field = Field::new("thread", THREAD_BITS, 8);
+const TX: Field = THREAD.then("transaction", TX_BITS);
+const NUMBER_LOW: Field = TX.then("low part of the number", 31);
+/// Behind the home address.
+const NUMBER_HIGH: Field = HOME.then("high part of the number", 15);
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +36,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     pub kind: Kind,
-    thread: u8,
-    pub tx: u16,
+    thread: ThreadId,
+    /// The transaction's number; read back, what the record has of it.
+    pub tx: u64,
     pub number: u64,
     pub addr: Addr,
     pub undo: u64,
@@ -53,8 +56,8 @@ impl Record {
     pub fn commit(number: u64, tx: Tx) -> Record {
         Record {
             kind: Kind::Commit,
-            thread: tx.thread as u8,
-            tx: tx.number as u16,
+            thread: tx.thread,
+            tx: tx.number,
             number,
             addr: Addr(0),
             undo: 0,
@@ -64,34 +67,33 @@ impl Record {
 
     /// Its bytes, with this torn bit in each word.
     pub fn words(&self, torn: bool) -> [u64; RECORD_WORDS] {
-        assert!(self.addr.0 <= ADDR_MASK, "home addresses have 48 bits");
-        assert!(self.number <= NUMBER_MASK, "no thread writes 2^46 records");
-        let head = self.kind as u64
-            | (self.undo >> 63) << UNDO_TOP
-            | (self.redo >> 63) << REDO_TOP
-            | u64::from(self.thread) << 8
-            | u64::from(self.tx) << 16
-            | (self.number & NUMBER_LOW_MASK) << 32;
-        let home = self.addr.0 | self.number >> NUMBER_LOW << 48;
+        // Transaction numbers come round: of adjacent records, they distinguish one transaction from the next.
+        let head = KIND.put(self.kind as u64)
+            | UNDO_TOP.put(torn::top(self.undo))
+            | REDO_TOP.put(torn::top(self.redo))
+            | THREAD.put(self.thread.into())
+            | TX.wrapped(self.tx)
+            | NUMBER_LOW.wrapped(self.number);
+        let home = HOME.put(self.addr.0) | NUMBER_HIGH.put(self.number >> NUMBER_LOW.bits());
         torn::mark([head, home, self.undo, self.redo], torn)
     }
 
     /// The record, if it is one and was written whole.
     fn parse(words: [u64; RECORD_WORDS]) -> Option<Record> {
         let [head, home, undo, redo] = torn::whole(words)?;
-        let kind = match head & KIND_MASK {
+        let kind = match KIND.get(head) {
             1 => Kind::Entry,
             2 => Kind::Commit,
             _ => return None,
         };
         Some(Record {
             kind,
-            thread: (head >> 8) as u8,
-            tx: (head >> 16) as u16,
-            number: head >> 32 | home >> 48 << NUMBER_LOW,
-            addr: Addr(home & ADDR_MASK),
-            undo: undo | (head >> UNDO_TOP & 1) << 63,
-            redo: redo | (head >> REDO_TOP & 1) << 63,
+            thread: THREAD.get(head) as ThreadId,
+            tx: TX.get(head),
+            number: NUMBER_LOW.get(head) | NUMBER_HIGH.get(home) << NUMBER_LOW.bits(),
+            addr: Addr(HOME.get(home)),
+            undo: torn::with_top(undo, UNDO_TOP.get(head)),
+            redo: torn::with_top(redo, REDO_TOP.get(head)),
         })
     }
 }
@@ -128,7 +130,7 @@ impl Area {
         let slot = self.slot(number);
         let head = image.load(slot);
         image.work(Work::Record, 1);
-        if head & KIND_MASK == 0 {
+        if KIND.get(head) == 0 {
             return None;
         }
         let mut words = [head, 0, 0, 0];
@@ -150,12 +152,12 @@ mod tests {
 
     fn any_record() -> impl Strategy<Value = Record> {
         let kind = prop_oneof![Just(Kind::Entry), Just(Kind::Commit)];
-        let head = (kind, any::<u8>(), any::<u16>(), 0..=NUMBER_MASK);
-        (head, 0..=ADDR_MASK, any::<u64>(), any::<u64>()).prop_map(
+        let head = (kind, any::<u8>(), any::<u16>(), 0u64..1 << 46);
+        (head, 0..=HOME.max(), any::<u64>(), any::<u64>()).prop_map(
             |((kind, thread, tx, number), addr, undo, redo)| Record {
                 kind,
-                thread,
-                tx,
+                thread: thread.into(),
+                tx: tx.into(),
                 number,
                 addr: Addr(addr),
                 undo,

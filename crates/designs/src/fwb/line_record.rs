@@ -1,24 +1,20 @@
 //! The bits of a record of a line: one header for all words of a line that met in the log buffer (the table in
 //! [`super`]).
 
-use crate::fields::{ADDR_BITS, TX_BITS};
+use super::record::{COMMIT, ENTRY, KIND, THREAD, TX};
+use crate::fields::{HOME, WORDS};
 use crate::packed_log::{Kind, Record};
-use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, WordMask, words_in};
+use crate::torn;
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, Field, WORDS_PER_LINE, WordMask, words_in};
 
 /// Words of a header.
 const HEADER_WORDS: usize = 2;
 /// Words of the longest record: a header, and the old and the new content of a line.
 pub const LINE_RECORD_WORDS_MAX: usize = HEADER_WORDS + 2 * WORDS_PER_LINE;
 
-const THREAD_SHIFT: u32 = TX_BITS;
-const KIND_SHIFT: u32 = 24;
-const ENTRY: u64 = 1;
-const COMMIT: u64 = 2;
-/// Of the top bits of the first undo word; those of the others follow in the order of the words.
-const TOPS_SHIFT: u32 = 26;
-const MASK_SHIFT: u32 = ADDR_BITS;
-const LINE_MASK: u64 = (1 << ADDR_BITS) - LINE_BYTES;
-const LOW_63: u64 = u64::MAX >> 1;
+/// Bits 63 of the words of data, in the order in which these lie.
+const TOPS: Field = KIND.then("bits 63 of the words", 2 * WORDS_PER_LINE as u32);
 
 /// Words of a record that holds the old and the new content of so many words of a line; of a commit record, of none.
 #[inline]
@@ -31,30 +27,29 @@ pub const fn record_words(words: usize) -> usize {
 pub fn words_of(records: &[Record]) -> ([u64; LINE_RECORD_WORDS_MAX], usize) {
     let mut words = [0; LINE_RECORD_WORDS_MAX];
     let Record { kind, thread, tx, addr, .. } = records[0];
-    let mut first = u64::from(tx) | u64::from(thread) << THREAD_SHIFT;
+    let first = TX.put(tx.into()) | THREAD.put(thread.into());
     if kind == Kind::Commit {
-        words[0] = first | COMMIT << KIND_SHIFT;
+        words[0] = first | KIND.put(COMMIT);
         return (words, HEADER_WORDS);
     }
-    assert!(addr.0 < 1 << ADDR_BITS, "home addresses have 48 bits");
-    first |= ENTRY << KIND_SHIFT;
+    let mut tops = 0;
     let mask = records.iter().fold(0, |mask, record| mask | record.addr.word_mask());
     for record in records {
         let below = mask & (record.addr.word_mask() - 1);
         let at = 2 * below.count_ones();
         for (value, place) in [(record.undo, at), (record.redo, at + 1)] {
-            words[HEADER_WORDS + place as usize] = value & LOW_63;
-            first |= (value >> 63) << (TOPS_SHIFT + place);
+            words[HEADER_WORDS + place as usize] = value & torn::LOW_63;
+            tops |= torn::top(value) << place;
         }
     }
-    words[0] = first;
-    words[1] = addr.0 & LINE_MASK | u64::from(mask) << MASK_SHIFT;
+    words[0] = first | KIND.put(ENTRY) | TOPS.put(tops);
+    words[1] = HOME.put(addr.line().addr().0) | WORDS.put(mask.into());
     (words, record_words(records.len()))
 }
 
 /// How many words the record has that begins with these two, if one does.
 pub fn length(header: [u64; 2]) -> Option<usize> {
-    match header[0] >> KIND_SHIFT & 3 {
+    match KIND.get(header[0]) {
         ENTRY => {
             let mask = mask_of(header[1]);
             (mask != 0).then(|| record_words(mask.count_ones() as usize))
@@ -67,18 +62,16 @@ pub fn length(header: [u64; 2]) -> Option<usize> {
 /// The records of a record's words, without their torn bits, whose number [`length`] has told.
 pub fn parse(words: &[u64], into: &mut Vec<Record>) {
     let first = words[0];
-    let record =
-        Record { thread: (first >> THREAD_SHIFT) as u8, tx: first as u16, ..Record::BLANK };
+    let (thread, tx) = (THREAD.get(first) as ThreadId, TX.get(first) as u16);
+    let record = Record { thread, tx, ..Record::BLANK };
     if words.len() == HEADER_WORDS {
         into.push(Record { kind: Kind::Commit, ..record });
         return;
     }
-    let line = Addr(words[1] & LINE_MASK);
+    let (line, tops) = (Addr(HOME.get(words[1])).line(), TOPS.get(first));
     for (i, word) in words_in(mask_of(words[1])).enumerate() {
-        let value = |place: usize| {
-            words[HEADER_WORDS + place] | (first >> (TOPS_SHIFT as usize + place) & 1) << 63
-        };
-        let addr = line.plus(word as u64 * WORD_BYTES);
+        let value = |place: usize| torn::with_top(words[HEADER_WORDS + place], tops >> place & 1);
+        let addr = line.word(word);
         let (undo, redo) = (value(2 * i), value(2 * i + 1));
         into.push(Record { kind: Kind::UndoRedo, addr, undo, redo, ..record });
     }
@@ -86,12 +79,13 @@ pub fn parse(words: &[u64], into: &mut Vec<Record>) {
 
 /// Which words of its line a record has, by the second word of its header.
 fn mask_of(second: u64) -> WordMask {
-    (second >> MASK_SHIFT) as WordMask
+    WORDS.get(second) as WordMask
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graven_base::memory::WORD_BYTES;
     use proptest::prelude::*;
 
     fn entry(addr: u64, undo: u64, redo: u64) -> Record {
@@ -119,13 +113,13 @@ mod tests {
         let bytes = |words| record_words(words) as u64 * WORD_BYTES;
         assert_eq!((bytes(1), bytes(8), bytes(0)), (32, 144, 16));
         assert_eq!(record_words(WORDS_PER_LINE), LINE_RECORD_WORDS_MAX);
-        assert!(TOPS_SHIFT as usize + 2 * WORDS_PER_LINE <= 63, "the torn bit is left");
+        assert!(TOPS.end() <= 63, "the torn bit is left");
     }
 
     #[test]
     fn zeroes_are_no_record() {
         assert_eq!(length([0; 2]), None);
-        assert_eq!(length([ENTRY << KIND_SHIFT, 0]), None, "of no word");
+        assert_eq!(length([KIND.put(ENTRY), 0]), None, "of no word");
     }
 
     proptest! {

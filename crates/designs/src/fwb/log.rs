@@ -181,7 +181,7 @@ mod tests {
     fn ids_of_8_bits_are_256() {
         let ids = |bits: &str| {
             let context = context(&[("fwb.transaction_id_bits", bits)]);
-            u32::from(crate::fwb::Fwb::new(&context).id_mask) + 1
+            crate::fwb::Fwb::new(&context).id.max() + 1
         };
         assert_eq!((ids("8"), ids("16")), (256, 65_536));
     }

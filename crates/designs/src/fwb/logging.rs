@@ -96,8 +96,9 @@ impl Fwb {
     fn append(&mut self, port: &mut Port<'_>, record: Record, tx: Tx) -> u64 {
         assert!(self.free_places() > 0 || self.mutants.any(), "there was room");
         let place = self.end.place_behind(self.buffer.entries());
-        let id = tx.number as u16 & self.id_mask;
-        let record = Record { thread: tx.thread as u8, tx: id, ..record };
+        // Ids come round (§IV-B).
+        let id = self.id.wrapped(tx.number) as u16;
+        let record = Record { thread: tx.thread, tx: id, ..record };
         self.buffer.push(record, tx, port.now());
         port.emit(Event::Entered { record, occupied: self.buffer.entries() });
         place

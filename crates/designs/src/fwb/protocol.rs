@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{LineAddr, LineData};
+use graven_base::memory::{Field, LineAddr, LineData};
 use graven_base::time::{Cycle, NEVER};
 use graven_machine::config::{PmConfig, traversal_cycles};
 use graven_machine::design::{
@@ -66,7 +66,8 @@ pub struct Fwb {
     pub strict: bool,
     /// Whether data waits for its records; not with an unsafe buffer, nor with records of one value.
     pub ordered: bool,
-    pub id_mask: u16,
+    /// By which records know a transaction: its number, modulo.
+    pub id: Field,
     /// Per thread, the place of its running transaction's first record (or one before), once there is one.
     pub running: Vec<Option<u64>>,
     /// Commit records that must still find room.
@@ -114,7 +115,7 @@ impl Fwb {
             strict: !fwb.instant_commit && !mutants.has(Mutant::CommitDoesNotWait),
             ordered: fwb.log_buffer_entries <= traversal_cycles(config)
                 && fwb.log_values == LogValues::Both,
-            id_mask: ((1u32 << id_bits) - 1) as u16,
+            id: Field::new("transaction id", id_bits, 0),
             running: vec![None; context.threads as usize],
             reserved: 0,
             ended: VecDeque::new(),

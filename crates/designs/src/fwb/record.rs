@@ -1,10 +1,11 @@
 //! The bits of a record in a slot of its own (the tables in [`super`]): of both values, or of one.
 
-use crate::fields::{ADDR_BITS, TX_BITS};
+use crate::fields::{HOME, THREAD_BITS, TX_BITS};
 use crate::packed_log::{Kind, Record};
 use crate::torn;
 use graven_base::choice;
-use graven_base::memory::{Addr, WORD_BYTES};
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, Field, WORD_BYTES};
 
 choice! {
     /// What a record holds of a word that is stored to.
@@ -36,19 +37,23 @@ pub const RECORD_WORDS_MAX: usize = 4;
 /// Bits of a transaction's id in a record of one value.
 pub const SHORT_ID_BITS: u32 = 8;
 
-const ADDR_MASK: u64 = (1 << ADDR_BITS) - 1;
-const UNDO_TOP: u32 = 26;
-const REDO_TOP: u32 = 27;
+/// Of the first word, where there are both values.
+pub(super) const TX: Field = Field::new("transaction", TX_BITS, 0);
+pub(super) const THREAD: Field = TX.then("thread", THREAD_BITS);
+pub(super) const KIND: Field = THREAD.then("kind", 2);
+const UNDO_TOP: Field = KIND.then("bit 63 of the undo word", 1);
+const REDO_TOP: Field = UNDO_TOP.then("bit 63 of the redo word", 1);
 
-const INFO: u64 = 1;
-const COMMIT: u64 = 2;
+/// What a record is; 0: there is none.
+pub(super) const ENTRY: u64 = 1;
+pub(super) const COMMIT: u64 = 2;
 
 /// Of a record of one value, in its first word.
-const SHORT_THREAD: u32 = 8;
-const SHORT_ADDR: u32 = 16;
-const SHORT_ADDR_MASK: u64 = (1 << 45) - 1;
-const SHORT_COMMIT: u32 = 61;
-const SHORT_TOP: u32 = 62;
+const SHORT_TX: Field = Field::new("transaction", SHORT_ID_BITS, 0);
+const SHORT_THREAD: Field = SHORT_TX.then("thread", THREAD_BITS);
+const SHORT_ADDR: Field = SHORT_THREAD.then("home address in words", 45);
+const SHORT_COMMIT: Field = SHORT_ADDR.then("commit", 1);
+const SHORT_TOP: Field = SHORT_COMMIT.then("bit 63 of the value", 1);
 
 impl LogValues {
     /// Words of a record.
@@ -64,7 +69,6 @@ impl LogValues {
 
     /// A record's words, each with the torn bit as given; behind them, zeroes.
     pub fn words_of(self, record: &Record, torn: bool) -> [u64; RECORD_WORDS_MAX] {
-        assert!(record.addr.0 <= ADDR_MASK, "home addresses have 48 bits");
         let value = match self {
             LogValues::Both => return words_of_both(record, torn),
             LogValues::Redo => record.redo,
@@ -91,58 +95,58 @@ impl LogValues {
 fn words_of_both(record: &Record, torn: bool) -> [u64; RECORD_WORDS_MAX] {
     let Record { kind, thread, tx, addr, undo, redo, .. } = *record;
     let kind = match kind {
-        Kind::UndoRedo => INFO,
+        Kind::UndoRedo => ENTRY,
         Kind::Commit => COMMIT,
         Kind::Redo | Kind::InPlace => unreachable!("slots hold entries and commit records"),
     };
-    let first = u64::from(tx)
-        | u64::from(thread) << TX_BITS
-        | kind << 24
-        | (undo >> 63) << UNDO_TOP
-        | (redo >> 63) << REDO_TOP;
-    torn::mark([first, addr.0, undo, redo], torn)
+    let first = TX.put(tx.into())
+        | THREAD.put(thread.into())
+        | KIND.put(kind)
+        | UNDO_TOP.put(torn::top(undo))
+        | REDO_TOP.put(torn::top(redo));
+    torn::mark([first, HOME.put(addr.0), undo, redo], torn)
 }
 
 fn parse_both(words: [u64; RECORD_WORDS_MAX], torn: bool) -> Option<Record> {
     let [first, addr, undo, redo] = of_pass(words, torn)?;
-    let kind = match first >> 24 & 3 {
-        INFO => Kind::UndoRedo,
+    let kind = match KIND.get(first) {
+        ENTRY => Kind::UndoRedo,
         COMMIT => Kind::Commit,
         _ => return None,
     };
     Some(Record {
         kind,
-        thread: (first >> TX_BITS) as u8,
-        tx: first as u16,
-        addr: Addr(addr & ADDR_MASK),
-        undo: undo | (first >> UNDO_TOP & 1) << 63,
-        redo: redo | (first >> REDO_TOP & 1) << 63,
+        thread: THREAD.get(first) as ThreadId,
+        tx: TX.get(first) as u16,
+        addr: Addr(HOME.get(addr)),
+        undo: torn::with_top(undo, UNDO_TOP.get(first)),
+        redo: torn::with_top(redo, REDO_TOP.get(first)),
         ..Record::BLANK
     })
 }
 
 fn words_of_one(record: &Record, value: u64, torn: bool) -> [u64; 2] {
     let Record { kind, thread, tx, addr, .. } = *record;
-    let first = u64::from(tx & 0xff)
-        | u64::from(thread) << SHORT_THREAD
-        | (addr.0 / WORD_BYTES) << SHORT_ADDR
-        | u64::from(kind == Kind::Commit) << SHORT_COMMIT
-        | (value >> 63) << SHORT_TOP;
+    // Ids come round (§IV-B), here earlier than in longer records.
+    let first = SHORT_TX.wrapped(tx.into())
+        | SHORT_THREAD.put(thread.into())
+        | SHORT_ADDR.put(addr.0 / WORD_BYTES)
+        | SHORT_COMMIT.put((kind == Kind::Commit).into())
+        | SHORT_TOP.put(torn::top(value));
     torn::mark([first, value], torn)
 }
 
 /// The record but for its value, and that.
 fn parse_one(words: [u64; 2], torn: bool) -> Option<(Record, u64)> {
     let [first, value] = of_pass(words, torn)?;
-    let is_commit = first >> SHORT_COMMIT & 1 == 1;
     let record = Record {
-        kind: if is_commit { Kind::Commit } else { Kind::UndoRedo },
-        thread: (first >> SHORT_THREAD) as u8,
-        tx: (first & 0xff) as u16,
-        addr: Addr((first >> SHORT_ADDR & SHORT_ADDR_MASK) * WORD_BYTES),
+        kind: if SHORT_COMMIT.is_set(first) { Kind::Commit } else { Kind::UndoRedo },
+        thread: SHORT_THREAD.get(first) as ThreadId,
+        tx: SHORT_TX.get(first) as u16,
+        addr: Addr(SHORT_ADDR.get(first) * WORD_BYTES),
         ..Record::BLANK
     };
-    Some((record, value | (first >> SHORT_TOP & 1) << 63))
+    Some((record, torn::with_top(value, SHORT_TOP.get(first))))
 }
 
 /// The words without their torn bits, if all of them have this one.
@@ -160,10 +164,10 @@ mod tests {
 
     fn any_record() -> impl Strategy<Value = Record> {
         let kind = prop_oneof![Just(Kind::UndoRedo), Just(Kind::Commit)];
-        (kind, any::<u8>(), any::<u16>(), 0..=ADDR_MASK, any::<u64>(), any::<u64>()).prop_map(
+        (kind, any::<u8>(), any::<u16>(), 0..=HOME.max(), any::<u64>(), any::<u64>()).prop_map(
             |(kind, thread, tx, addr, undo, redo)| Record {
                 kind,
-                thread,
+                thread: thread.into(),
                 tx,
                 addr: Addr(addr),
                 undo,
@@ -225,8 +229,8 @@ mod tests {
     #[test]
     fn the_fields_of_an_entry_are_as_wide_as_the_paper_says() {
         let parse = |words| BOTH.parse(words, false).expect("a record");
-        let entry = INFO << 24;
-        let all = [entry | 0xff_ffff | 3 << UNDO_TOP, u64::MAX >> 16, !0 >> 1, !0 >> 1];
+        let entry = KIND.put(ENTRY) | UNDO_TOP.put(1) | REDO_TOP.put(1);
+        let all = [entry | 0xff_ffff, u64::MAX >> 16, !0 >> 1, !0 >> 1];
         let record = parse(all);
         let widths = [
             u64::from(record.tx).count_ones(),

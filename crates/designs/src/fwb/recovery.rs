@@ -25,6 +25,7 @@ use std::collections::BTreeSet;
 use super::log::{Log, Remains};
 use super::record::LogValues;
 use super::{FwbConfig, Mutant};
+use crate::fields::THREAD_BITS;
 use crate::packed_log::{Kind, Record};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
@@ -86,11 +87,11 @@ fn split<'a>(
     image: &mut SurvivingImage,
 ) -> (Vec<&'a Record>, Vec<&'a Record>) {
     let mutants = context.mutants();
-    let mut committed_until = [0; 1 << u8::BITS];
+    let mut committed_until = [0; 1 << THREAD_BITS];
     let mut committed_ids = BTreeSet::new();
     let of = |kind| records.iter().map(|(_, r)| r).enumerate().filter(move |(_, r)| r.kind == kind);
     for (i, record) in of(Kind::Commit) {
-        committed_until[usize::from(record.thread)] = i;
+        committed_until[record.thread as usize] = i;
         if mutants.has(Mutant::IdTellsCommit) {
             committed_ids.insert((record.thread, record.tx));
         }
@@ -106,7 +107,7 @@ fn split<'a>(
         } else if mutants.has(Mutant::IdTellsCommit) {
             committed_ids.contains(&(record.thread, record.tx))
         } else {
-            i < committed_until[usize::from(record.thread)]
+            i < committed_until[record.thread as usize]
         };
         (if is_committed { &mut redo } else { &mut undo }).push(record);
     }

@@ -1,7 +1,9 @@
 //! Where everything of an OOP region lies, and every bit of it (the tables are in the module's description).
 
 use super::{HoopConfig, SliceOrder};
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE};
+use graven_base::memory::{
+    Addr, Field, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE,
+};
 use graven_machine::design::DesignContext;
 use graven_machine::request::Mapping;
 
@@ -14,7 +16,7 @@ pub const RECORDS_PER_SLICE: u32 = (SLICE_BYTES / WORD_BYTES) as u32;
 
 /// Bits of a home address in a slice.
 pub const HOME_BITS: u32 = 40;
-const HOME_MASK: u64 = (1 << HOME_BITS) - 1;
+const HOME: Field = Field::new("home address", HOME_BITS, 0);
 /// Bits of the way to the next slice.
 pub const NEXT_BITS: u32 = 24;
 /// Bits of a transaction's number in a slice.
@@ -25,34 +27,40 @@ pub const FIRST_BITS: u32 = 1;
 pub const COUNT_BITS: u32 = 3;
 /// Of a slice's state.
 pub const FLAG_BITS: u32 = 4;
-const COUNT_SHIFT: u32 = SLICE_TX_BITS + FIRST_BITS;
-const FLAG_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
-const NEXT_SHIFT: u32 = FLAG_SHIFT + FLAG_BITS;
+const SLICE_TX: Field = Field::new("transaction", SLICE_TX_BITS, 0);
+const FIRST: Field = SLICE_TX.then("first", FIRST_BITS);
+const COUNT: Field = FIRST.then("words, less one", COUNT_BITS);
+const FLAG: Field = COUNT.then("state of the slice", FLAG_BITS);
+const NEXT: Field = FLAG.then("next slice", NEXT_BITS);
 /// How many slices further up the next of a chain may lie, and how many further down.
 pub const NEXT_MAX: i64 = (1 << (NEXT_BITS - 1)) - 1;
 /// Bits of the next block's place in a block header.
 pub const NEXT_SLICE_BITS: u32 = 34;
 const FLAG_DATA: u64 = 1;
 
-const START_BITS: u32 = 29;
-const START_MASK: u64 = (1 << START_BITS) - 1;
-const SEQUENCE_BITS: u32 = 34;
-const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
-const SEQUENCE_PRESENT: u64 = 1 << 63;
-const COMMITTED: u64 = 1 << 63;
+/// Of a commit record.
+const START: Field = Field::new("first slice", 29, 0);
+const RECORD_SEQUENCE: Field = START.then("sequence number", SEQUENCE.bits());
+const COMMITTED: Field = RECORD_SEQUENCE.then("committed", 1);
 /// Slices that the start of a commit record can distinguish.
-pub const REGION_SLICES_MAX: u64 = 1 << START_BITS;
+pub const REGION_SLICES_MAX: u64 = 1 << START.bits();
 
-const INDEX_PRESENT: u64 = 1 << 63;
+/// Of the first word of a region.
+const SEQUENCE: Field = Field::new("sequence number", 34, 0);
+const SEQUENCE_PRESENT: Field = Field::new("present", 1, 63);
+
+/// Of an entry of the block index table.
+const BLOCK_START: Field = Field::new("start of the block", 63, 0);
+const INDEX_PRESENT: Field = BLOCK_START.then("present", 1);
 /// Bits of a block's number in its header; the paper's 8 end at 512 MB.
 pub const BLOCK_NUMBER_BITS: u32 = 16;
-const BLOCK_NUMBER_MASK: u64 = (1 << BLOCK_NUMBER_BITS) - 1;
 /// Blocks that a block header can distinguish.
-pub const BLOCKS_MAX: u64 = BLOCK_NUMBER_MASK + 1;
-const NEXT_BLOCK_SHIFT: u32 = BLOCK_NUMBER_BITS;
-const STATE_SHIFT: u32 = NEXT_BLOCK_SHIFT + NEXT_SLICE_BITS;
+pub const BLOCKS_MAX: u64 = 1 << BLOCK_NUMBER_BITS;
 /// Bits of a block's state in its header.
 pub const STATE_BITS: u32 = 2;
+const BLOCK_NUMBER: Field = Field::new("number of the block", BLOCK_NUMBER_BITS, 0);
+const NEXT_BLOCK: Field = BLOCK_NUMBER.then("slice of the next block", NEXT_SLICE_BITS);
+const STATE: Field = NEXT_BLOCK.then("state of the block", STATE_BITS);
 
 /// The number of a slice within a region, counted from the first block.
 pub type SliceNumber = u32;
@@ -64,17 +72,17 @@ pub struct Sequence(u64);
 impl Sequence {
     /// Of any number its low bits.
     pub fn of(number: u64) -> Sequence {
-        Sequence(number & SEQUENCE_MASK)
+        Sequence(SEQUENCE.wrapped(number))
     }
 
     /// As the first word of a region has it.
     pub fn word(self) -> u64 {
-        self.0 | SEQUENCE_PRESENT
+        SEQUENCE.put(self.0) | SEQUENCE_PRESENT.put(1)
     }
 
     /// That of the first word of a region, if a recovery has written one.
     pub fn of_word(word: u64) -> Option<Sequence> {
-        (word & SEQUENCE_PRESENT != 0).then(|| Sequence::of(word))
+        SEQUENCE_PRESENT.is_set(word).then(|| Sequence::of(word))
     }
 
     /// The one after it.
@@ -89,9 +97,19 @@ impl Sequence {
 
     /// How many commits after `first` it is; `None` if it is older: it lies in the half that came before.
     pub fn since(self, first: Sequence) -> Option<u64> {
-        let distance = self.0.wrapping_sub(first.0) & SEQUENCE_MASK;
-        (distance < 1 << (SEQUENCE_BITS - 1)).then_some(distance)
+        let distance = SEQUENCE.wrapped(self.0.wrapping_sub(first.0));
+        (distance < 1 << (SEQUENCE.bits() - 1)).then_some(distance)
     }
+}
+
+/// A transaction's number as its slices have it: numbers come round after 2^32 transactions.
+pub fn slice_tx(number: u64) -> u32 {
+    SLICE_TX.wrapped(number) as u32
+}
+
+/// That of the slice whose metadata line has this word 5.
+pub fn tx_of_head(head: u64) -> u32 {
+    SLICE_TX.get(head) as u32
 }
 
 /// A data memory slice (Fig. 5b).
@@ -116,37 +134,39 @@ impl Slice {
         for (i, &(home, word)) in self.words.iter().enumerate() {
             data[i] = word;
             let (at, shift) = home_place(i);
-            metadata[at] |= home.0 << shift;
+            let home = HOME.put(home.0);
+            metadata[at] |= home << shift;
             if shift + HOME_BITS > 64 {
-                metadata[at + 1] |= home.0 >> (64 - shift);
+                metadata[at + 1] |= home >> (64 - shift);
             }
         }
-        metadata[5] = u64::from(self.tx)
-            | u64::from(self.first) << SLICE_TX_BITS
-            | (self.words.len() as u64 - 1) << COUNT_SHIFT
-            | FLAG_DATA << FLAG_SHIFT
-            | (self.next as u64) << NEXT_SHIFT;
+        // The distance has its sign: what is within reach is distinguishable by its low bits.
+        metadata[5] = SLICE_TX.put(self.tx.into())
+            | FIRST.put(self.first.into())
+            | COUNT.put(self.words.len() as u64 - 1)
+            | FLAG.put(FLAG_DATA)
+            | NEXT.wrapped(self.next as u64);
         [data, metadata]
     }
 
     /// The slice of two lines, if they are one.
     pub fn parse(data: &LineData, metadata: &LineData) -> Option<Slice> {
         let head = metadata[5];
-        if head >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1) != FLAG_DATA {
+        if FLAG.get(head) != FLAG_DATA {
             return None;
         }
-        let count = (head >> COUNT_SHIFT & ((1 << COUNT_BITS) - 1)) as usize + 1;
+        let count = COUNT.get(head) as usize + 1;
         let home = |i: usize| {
             let (at, shift) = home_place(i);
             let low = metadata[at] >> shift;
             let high = if shift + HOME_BITS > 64 { metadata[at + 1] << (64 - shift) } else { 0 };
-            Addr((low | high) & HOME_MASK)
+            Addr(HOME.get(low | high))
         };
         Some(Slice {
-            tx: head as u32,
-            first: head >> SLICE_TX_BITS & 1 != 0,
+            tx: tx_of_head(head),
+            first: FIRST.is_set(head),
             // With its sign.
-            next: ((head as i64) >> NEXT_SHIFT) as i32,
+            next: (NEXT.get(head) as i32) << (i32::BITS - NEXT_BITS) >> (i32::BITS - NEXT_BITS),
             words: (0..count).map(|i| (home(i), data[i])).collect(),
         })
     }
@@ -172,17 +192,18 @@ pub struct Record {
 impl Record {
     /// Its bits.
     pub fn word(&self) -> u64 {
-        let committed = if self.committed { COMMITTED } else { 0 };
-        u64::from(self.start) | self.sequence.0 << START_BITS | committed
+        START.put(self.start.into())
+            | RECORD_SEQUENCE.put(self.sequence.0)
+            | COMMITTED.put(self.committed.into())
     }
 
     /// The record, if the word is one. (Slice 0 is a header: nothing starts there.)
     pub fn parse(word: u64) -> Option<Record> {
-        let start = (word & START_MASK) as SliceNumber;
+        let start = START.get(word) as SliceNumber;
         (start != 0).then_some(Record {
             start,
-            sequence: Sequence(word >> START_BITS & SEQUENCE_MASK),
-            committed: word & COMMITTED != 0,
+            sequence: Sequence(RECORD_SEQUENCE.get(word)),
+            committed: COMMITTED.is_set(word),
         })
     }
 }
@@ -214,29 +235,30 @@ pub struct Header {
 impl Header {
     /// Its first word; the second is the sequence number with which the block was opened.
     pub fn word(&self) -> u64 {
-        assert!(self.next < 1 << NEXT_SLICE_BITS, "regions end before");
-        u64::from(self.number) | self.next << NEXT_BLOCK_SHIFT | (self.state as u64) << STATE_SHIFT
+        BLOCK_NUMBER.put(self.number.into())
+            | NEXT_BLOCK.put(self.next)
+            | STATE.put(self.state as u64)
     }
 
     /// The header of a first word.
     pub fn parse(word: u64) -> Header {
         let states = [BlockState::Unused, BlockState::InUse, BlockState::Full, BlockState::Gc];
         Header {
-            number: (word & BLOCK_NUMBER_MASK) as u32,
-            next: word >> NEXT_BLOCK_SHIFT & ((1 << NEXT_SLICE_BITS) - 1),
-            state: states[(word >> STATE_SHIFT & ((1 << STATE_BITS) - 1)) as usize],
+            number: BLOCK_NUMBER.get(word) as u32,
+            next: NEXT_BLOCK.get(word),
+            state: states[STATE.get(word) as usize],
         }
     }
 }
 
 /// The entry of a block in the block index table.
 pub fn index_entry(block_start: Addr) -> u64 {
-    INDEX_PRESENT | block_start.0
+    BLOCK_START.put(block_start.0) | INDEX_PRESENT.put(1)
 }
 
 /// Whether a word of the block index table has an entry.
 pub fn is_indexed(word: u64) -> bool {
-    word & INDEX_PRESENT != 0
+    INDEX_PRESENT.is_set(word)
 }
 
 /// Where one controller's OOP region lies, and what is where in it.
@@ -413,9 +435,9 @@ mod tests {
     /// What claims hoop-arith-home-1tb, hoop-arith-next-slice-reach and hoop-arith-block-header are about is in `cost`.
     #[test]
     fn fields_fill_their_words() {
-        assert_eq!(NEXT_SHIFT + NEXT_BITS, 64);
-        assert_eq!(STATE_SHIFT + STATE_BITS, 44 + 8, "8 bits more of number than the paper's");
-        assert_eq!(START_BITS + SEQUENCE_BITS + 1, 64);
+        assert_eq!(NEXT.end(), 64);
+        assert_eq!(STATE.end(), 44 + 8, "8 bits more of number than the paper's");
+        assert_eq!(COMMITTED.end(), 64);
         assert_eq!(REGION_SLICES_MAX * SLICE_BYTES, 64 << 30);
     }
 
@@ -516,7 +538,7 @@ mod tests {
 
     #[test]
     fn sequence_numbers_come_round() {
-        let (first, last) = (Sequence::of(0), Sequence::of(SEQUENCE_MASK));
+        let (first, last) = (Sequence::of(0), Sequence::of(SEQUENCE.max()));
         assert_eq!(last.next(), first);
         assert_eq!(first.since(last), Some(1));
         assert_eq!(last.since(first), None);

@@ -184,7 +184,8 @@ impl Hoop {
                     port.emit(Event::LineMoves { line, words: words.len() });
                 }
             }
-            self.send_slice(port, thread, controller, distance as i32);
+            let next = i32::try_from(distance).expect("regions are smaller");
+            self.send_slice(port, thread, controller, next);
         }
         let buffer = &mut self.threads[thread].buffers[controller];
         buffer.first.get_or_insert(number);

@@ -14,7 +14,7 @@ use slab::Slab;
 use super::collect::{Collection, Reason};
 use super::event::Event;
 use super::eviction_buffer::{EVICTED_LINE_BYTES, EvictionBuffer};
-use super::layout::{BLOCKS_MAX, Geometry, REGION_SLICES_MAX, SLICE_BYTES, Sequence};
+use super::layout::{BLOCKS_MAX, Geometry, REGION_SLICES_MAX, SLICE_BYTES, Sequence, slice_tx};
 use super::mapping::{MAPPING_ENTRY_BYTES, Mapping};
 use super::miss::Miss;
 use super::packing::{Buffer, Leaving, Thread};
@@ -179,7 +179,7 @@ impl Design for Hoop {
     }
 
     fn on_tx_begin(&mut self, _port: &mut Port<'_>, tx: Tx) -> Stall {
-        self.threads[tx.thread as usize].begin(self.transactions as u32);
+        self.threads[tx.thread as usize].begin(slice_tx(self.transactions));
         self.transactions += 1;
         Stall::None
     }

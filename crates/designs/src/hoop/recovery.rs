@@ -16,7 +16,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::layout::{
-    BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, Slice, is_indexed,
+    BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, Slice, is_indexed, tx_of_head,
 };
 use super::{HoopConfig, Mutant};
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
@@ -319,7 +319,7 @@ fn transaction_of(reader: &mut Reader<'_>, geometry: &Geometry, record: &Record)
     let [_, metadata] = geometry.slice_lines(record.start);
     // Which slice is in the record.
     reader.follow();
-    let tx = reader.load(metadata.word(5)) as u32;
+    let tx = tx_of_head(reader.load(metadata.word(5)));
     reader.addresses_known();
     tx
 }

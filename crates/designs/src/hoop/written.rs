@@ -2,6 +2,7 @@
 
 use super::layout::{
     BlockState, Geometry, Header, Record, SLICE_WORDS, Sequence, Slice, SliceNumber, index_entry,
+    slice_tx,
 };
 use graven_base::memory::{Addr, WordMask};
 use graven_base::surviving::SurvivingImage;
@@ -58,8 +59,9 @@ pub fn write_transactions(
         }
         for (i, words) in words.chunks(SLICE_WORDS).enumerate() {
             let next = slices.get(i + 1).map_or(0, |&next| geometry.distance(slices[i], next));
+            let next = i32::try_from(next).expect("regions are smaller");
             let words = words.to_vec();
-            let slice = Slice { tx: number as u32, first: i == 0, next: next as i32, words };
+            let slice = Slice { tx: slice_tx(number as u64), first: i == 0, next, words };
             for (line, data) in geometry.slice_lines(slices[i]).into_iter().zip(slice.lines()) {
                 surviving.store_line(line, WordMask::MAX, &data);
             }

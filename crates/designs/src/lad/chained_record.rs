@@ -13,13 +13,15 @@
 //! before the LR register led to them, and to no others; they need no torn bits.
 
 use super::Mutant;
+use crate::fields::{HOME, WORDS};
 use crate::lalea::{ENTRIES, LaleaConfig, Links, Regions, line_at};
-use graven_base::memory::{LineAddr, LineData, WordMask};
+use graven_base::memory::{Field, LineAddr, LineData, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// The word of the first line that is no block's.
 const VALID_COUNT: usize = ENTRIES;
+const VALID: Field = Field::new("valid count", 3, 0);
 
 /// A block as its header has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +38,9 @@ pub(super) fn header(
 ) -> [LineData; 2] {
     let mut first = LineData::default();
     let mut links = Links { next: next.unwrap_or_default(), ..Links::default() };
-    first[VALID_COUNT] = entries.len() as u64;
+    first[VALID_COUNT] = VALID.put(entries.len() as u64);
     for (at, entry) in entries.enumerate() {
-        first[at] = entry.home.addr().0 | u64::from(entry.words) << 48;
+        first[at] = HOME.put(entry.home.addr().0) | WORDS.put(entry.words.into());
         links.entries[at] = entry.block;
     }
     [first, links.line()]
@@ -49,7 +51,7 @@ fn parse(first: LineData, links: &Links) -> impl Iterator<Item = Entry> {
     let valid = first[VALID_COUNT].min(ENTRIES as u64) as usize;
     let entry = |(home, &block): (u64, &LineAddr)| Entry {
         home: line_at(home),
-        words: (home >> 48) as WordMask,
+        words: WORDS.get(home) as WordMask,
         block,
     };
     first.into_iter().zip(&links.entries).take(valid).map(entry)

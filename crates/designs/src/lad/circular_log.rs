@@ -19,19 +19,21 @@ use super::event::Event;
 use super::protocol::{self, Port};
 use super::undo_log::{Undo, UndoLog};
 use super::{LadConfig, Mutant};
+use crate::fields::HOME;
 use crate::torn;
 use graven_base::config::ConfigError;
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
+use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, WORD_BYTES, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
 use graven_machine::request::{Write, WriteClass};
 
 const SLOT_BYTES: u64 = 2 * LINE_BYTES;
+const KIND: Field = Field::new("kind", 8, 0);
 const KIND_UNDO: u64 = 1;
-const KIND_MASK: u64 = 0xff;
-const TX_MASK: u64 = (1 << 47) - 1;
-const HOME_MASK: u64 = (1 << 48) - 1;
+const WORDS: Field = KIND.then("words", WordMask::BITS);
+/// Numbers come round after 2^47 transactions.
+const TX: Field = WORDS.then("transaction", 47);
 
 /// The second line of an undo record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,22 +46,22 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn words(&self, torn: bool) -> [u64; 2] {
-        let head = KIND_UNDO | u64::from(self.words) << 8 | (self.tx & TX_MASK) << 16;
-        torn::mark([head, self.home.addr().0], torn)
+        let head = KIND.put(KIND_UNDO) | WORDS.put(self.words.into()) | TX.wrapped(self.tx);
+        torn::mark([head, HOME.put(self.home.addr().0)], torn)
     }
 
     /// The header, if it is one and was written whole.
     pub(super) fn parse(words: [u64; 2]) -> Option<Header> {
         let [head, home] = torn::whole(words)?;
-        (head & KIND_MASK == KIND_UNDO).then_some(Header {
-            words: (head >> 8) as WordMask,
-            tx: head >> 16 & TX_MASK,
-            home: Addr(home & HOME_MASK).line(),
+        (KIND.get(head) == KIND_UNDO).then_some(Header {
+            words: WORDS.get(head) as WordMask,
+            tx: TX.get(head),
+            home: Addr(HOME.get(home)).line(),
         })
     }
 
     fn is_of(&self, uncommitted: u64) -> bool {
-        self.tx == uncommitted & TX_MASK
+        TX.wrapped(self.tx) == TX.wrapped(uncommitted)
     }
 }
 
@@ -205,7 +207,7 @@ fn read_header(
     let [head, home] = header_at(slot);
     let head = image.load(head);
     image.work(Work::Record, 1);
-    if head & KIND_MASK != KIND_UNDO {
+    if KIND.get(head) != KIND_UNDO {
         return None;
     }
     let mut words = [head, image.load(home)];
@@ -258,7 +260,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (any::<WordMask>(), 0..=TX_MASK, 0..=HOME_MASK / LINE_BYTES)
+        (any::<WordMask>(), 0..=TX.max(), 0..=HOME.max() / LINE_BYTES)
             .prop_map(|(words, tx, home)| Header { words, tx, home: LineAddr(home) })
     }
 
@@ -304,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_record_is_of_the_transaction_that_the_register_names() {
-        let of = |tx: u64| Header { words: 1, tx: tx & TX_MASK, home: LineAddr(1) };
+        let of = |tx: u64| Header { words: 1, tx: tx & TX.max(), home: LineAddr(1) };
         for tx in [0, 1, u64::from(u32::MAX), 1 << 32, u64::MAX] {
             assert!(of(tx).is_of(tx));
             assert!(!of(tx).is_of(tx.wrapping_add(1)) && !of(tx).is_of(tx.wrapping_sub(1 << 32)));

@@ -122,7 +122,8 @@ impl<L: UndoLog> Lad<L> {
             let Some(at) = thread.writes.find(line) else { continue };
             let written = &thread.writes.lines[at];
             unlogged |= written.unlogged();
-            words_in(written.words).for_each(|word| owners[word] = Some(t as u8));
+            let owner = u8::try_from(t).expect("an owner has 8 bits");
+            words_in(written.words).for_each(|word| owners[word] = Some(owner));
         }
         (owners, unlogged)
     }

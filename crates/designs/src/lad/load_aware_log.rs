@@ -21,7 +21,7 @@ use super::chained_record::{self, Entry};
 use super::event::Event;
 use super::protocol::{self, Port};
 use super::undo_log::{Undo, UndoLog};
-use crate::lalea::{BankTable, ENTRIES};
+use crate::lalea::{BankTable, ENTRIES, word_of};
 use graven_base::config::ConfigError;
 use graven_base::memory::{LineAddr, LineData, WordMask};
 use graven_machine::design::{DesignContext, Mutants};
@@ -364,6 +364,6 @@ impl UndoLog for LoadAwareLog {
     }
 
     fn registers(&self) -> Vec<u64> {
-        self.chains.iter().map(|chain| chain.first.unwrap_or_default().addr().0).collect()
+        self.chains.iter().map(|chain| word_of(chain.first.unwrap_or_default())).collect()
     }
 }

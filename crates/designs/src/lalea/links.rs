@@ -6,12 +6,13 @@
 //! | 0-6 | 0-47 | address of an entry's block; 0: the record has no such entry |
 //! | 7 | 0-47 | `next_ptr`: first line of another header; 0: there is none |
 
-use graven_base::memory::{Addr, LineAddr, LineData};
+use crate::fields::ADDR_BITS;
+use graven_base::memory::{Addr, Field, LineAddr, LineData};
 
 /// Log entries of a record.
 pub const ENTRIES: usize = 7;
 
-const ADDR_MASK: u64 = (1 << 48) - 1;
+const LINE: Field = Field::new("address of a block", ADDR_BITS, 0);
 
 /// What the line says. Line 0 stands for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,9 +28,9 @@ impl Links {
     pub fn line(&self) -> LineData {
         let mut words = [0; ENTRIES + 1];
         for (word, entry) in words.iter_mut().zip(&self.entries) {
-            *word = entry.addr().0;
+            *word = word_of(*entry);
         }
-        words[ENTRIES] = self.next.addr().0;
+        words[ENTRIES] = word_of(self.next);
         words
     }
 
@@ -40,9 +41,14 @@ impl Links {
     }
 }
 
+/// The word that has a line's address in its low 48 bits.
+pub fn word_of(line: LineAddr) -> u64 {
+    LINE.put(line.addr().0)
+}
+
 /// The line that the low 48 bits of a word have the address of.
 pub fn line_at(word: u64) -> LineAddr {
-    Addr(word & ADDR_MASK).line()
+    Addr(LINE.get(word)).line()
 }
 
 #[cfg(test)]

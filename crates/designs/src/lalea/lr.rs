@@ -8,10 +8,11 @@
 //! | 0-47 | address of the first header of the newest committed transaction |
 //! | 48-63 | committed transactions that are not at home: how many to follow, newest first |
 
-use graven_base::memory::{Addr, LineAddr};
+use crate::fields::ADDR_BITS;
+use graven_base::memory::{Addr, Field, LineAddr};
 
-const ADDR_MASK: u64 = (1 << COUNT_SHIFT) - 1;
-const COUNT_SHIFT: u32 = 48;
+const NEWEST: Field = Field::new("newest", ADDR_BITS, 0);
+const COUNT: Field = NEWEST.then("committed transactions", 16);
 
 /// What the register says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,19 +20,18 @@ pub struct Lr {
     /// First line of the first header of the newest committed transaction.
     pub newest: LineAddr,
     /// Committed transactions that are not at home.
-    pub count: u16,
+    pub count: u64,
 }
 
 impl Lr {
     /// The register's bits.
     pub fn bits(self) -> u64 {
-        assert!(self.newest.addr().0 <= ADDR_MASK, "addresses have 48 bits");
-        self.newest.addr().0 | u64::from(self.count) << COUNT_SHIFT
+        NEWEST.put(self.newest.addr().0) | COUNT.put(self.count)
     }
 
     /// What the bits say.
     pub fn parse(bits: u64) -> Lr {
-        Lr { newest: Addr(bits & ADDR_MASK).line(), count: (bits >> COUNT_SHIFT) as u16 }
+        Lr { newest: Addr(NEWEST.get(bits)).line(), count: COUNT.get(bits) }
     }
 }
 

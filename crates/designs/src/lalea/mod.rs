@@ -31,7 +31,7 @@ mod regions;
 
 pub use bank_table::BankTable;
 pub use cost::items as cost_items;
-pub use links::{ENTRIES, Links, line_at};
+pub use links::{ENTRIES, Links, line_at, word_of};
 pub use lr::Lr;
 pub use regions::Regions;
 

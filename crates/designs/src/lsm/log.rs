@@ -1,19 +1,18 @@
 //! The log in PM: where its segments lie, how a transaction is laid out in one, and how it is read back.
 
 use super::{LsmConfig, Mutant};
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
+use crate::fields::HOME;
+use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::DesignContext;
 
 /// Words of a log line that hold entries; its first word holds a commit record or nothing.
 pub(super) const PAYLOAD_WORDS: u64 = 7;
-const COUNT_BITS: u32 = 20;
-const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
-const SEQUENCE_MAX: u64 = (1 << (64 - COUNT_BITS)) - 1;
-const HOME_BITS: u32 = 48;
-const HOME_MASK: u64 = (1 << HOME_BITS) - 1;
-/// Most words of one entry.
-const LENGTH_MAX: usize = (1 << (64 - HOME_BITS)) - 1;
+/// Of a commit record. A transaction fits a segment.
+const PAYLOAD: Field = Field::new("words of the entries", 20, 0);
+const SEQUENCE: Field = PAYLOAD.then("commit sequence number", 44);
+/// Of an entry, behind the home address of its first word.
+const LENGTH: Field = HOME.then("number of words", 16);
 
 /// The order in which transactions commit, from 1; 0 is no record.
 pub(super) type Sequence = u64;
@@ -31,13 +30,11 @@ pub(super) struct CommitRecord {
 
 impl CommitRecord {
     pub(super) fn word(self) -> u64 {
-        assert!(self.sequence <= SEQUENCE_MAX, "nobody commits 2^44 transactions");
-        assert!(self.payload <= COUNT_MASK, "a transaction fits a segment");
-        self.sequence << COUNT_BITS | self.payload
+        SEQUENCE.put(self.sequence) | PAYLOAD.put(self.payload)
     }
 
     fn parse(word: u64) -> Option<CommitRecord> {
-        let record = CommitRecord { sequence: word >> COUNT_BITS, payload: word & COUNT_MASK };
+        let record = CommitRecord { sequence: SEQUENCE.get(word), payload: PAYLOAD.get(word) };
         (record.payload > 0).then_some(record)
     }
 
@@ -62,7 +59,7 @@ pub(super) fn runs(words: impl IntoIterator<Item = Addr>, length_max: usize, out
         let payload = match out.last_mut() {
             Some(run)
                 if run.home.plus(run.words * WORD_BYTES) == addr
-                    && run.words < length_max.min(LENGTH_MAX) as u64 =>
+                    && run.words < LENGTH.max().min(length_max as u64) =>
             {
                 run.words += 1;
                 continue;
@@ -79,8 +76,7 @@ pub(super) fn encode(words: &[(Addr, u64)], runs: &[Run], out: &mut Vec<u64>) {
     out.clear();
     let mut data = words.iter().map(|&(_, value)| value);
     for run in runs {
-        assert!(run.home.0 <= HOME_MASK, "home addresses have 48 bits");
-        out.push(run.home.0 | run.words << HOME_BITS);
+        out.push(HOME.put(run.home.0) | LENGTH.put(run.words));
         out.extend(data.by_ref().take(run.words as usize));
     }
 }
@@ -168,7 +164,7 @@ impl Log {
             let mut at = 0;
             while at < record.payload {
                 let header = payload(at);
-                let (home, length) = (Addr(header & HOME_MASK), header >> HOME_BITS);
+                let (home, length) = (Addr(HOME.get(header)), LENGTH.get(header));
                 if length == 0 || at + length >= record.payload {
                     break;
                 }

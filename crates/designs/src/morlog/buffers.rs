@@ -26,7 +26,7 @@ pub enum Waiting {
     /// A commit record (delay-persistence commit), with the ulog counter.
     Commit {
         /// Words whose redo data comes later.
-        ulog: u16,
+        ulog: u32,
         /// Its number among commits.
         number: u64,
     },

@@ -16,7 +16,7 @@ use super::buffers::Waiting;
 use super::event::Event;
 use super::line_state::{Owner, State};
 use super::protocol::{Morlog, Port, Running, Timer};
-use crate::packed_log::{Kind, Record, ULOG_MAX};
+use crate::packed_log::{Kind, Record};
 
 /// A transaction that has ended, and may not leave the log yet.
 #[derive(Clone, Copy, Debug)]
@@ -133,9 +133,8 @@ impl Morlog {
             false => to_come,
             true => self.lines_with_ulog(&running),
         };
-        assert!(ulog <= ULOG_MAX.into(), "an L1's words, and a redo buffer's");
         let number = self.ends(tx, running.first_group, to_come, false);
-        let what = Waiting::Commit { ulog: ulog as u16, number };
+        let what = Waiting::Commit { ulog, number };
         port.emit(Event::Committed { number, ulog });
         self.undo_redo.push(tx, running.core, what, port.now());
         self.drain(port);
@@ -164,7 +163,7 @@ impl Morlog {
     }
 
     /// Moves a commit record into the batches at hand.
-    pub fn pack_commit(&mut self, tx: Tx, number: u64, ulog: u16) {
+    pub fn pack_commit(&mut self, tx: Tx, number: u64, ulog: u32) {
         let log = self.logs.of(tx.thread);
         self.logs.ends[log].open -= 1;
         let (kind, addr, blank) = (Kind::Commit, Addr(number), self.owner(tx).record());

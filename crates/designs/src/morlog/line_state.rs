@@ -32,7 +32,7 @@ pub struct Owner {
 impl Owner {
     /// A record of the transaction, to be filled in.
     pub fn record(self) -> Record {
-        Record { thread: self.thread as u8, tx: self.id, ..Record::BLANK }
+        Record { thread: self.thread, tx: self.id, ..Record::BLANK }
     }
 }
 

@@ -358,7 +358,7 @@ impl Morlog {
         }
         for &record in batch {
             port.emit(Event::RecordSent { log, group: sent.group, record });
-            let owner = Owner { thread: record.thread.into(), id: record.tx };
+            let owner = Owner { thread: record.thread, id: record.tx };
             match record.kind {
                 Kind::Redo if record.late => self.late_sent(owner, 1, sent.order),
                 Kind::InPlace if record.late => {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use graven_base::config::ConfigError;
 use graven_base::ids::{ThreadId, Tx};
-use graven_base::memory::{Addr, LineAddr, LineData, WordMask};
+use graven_base::memory::{Addr, Field, LineAddr, LineData, WordMask};
 use graven_base::time::{Cycle, NEVER};
 use graven_machine::config::{CoreConfig, traversal_cycles};
 use graven_machine::design::{
@@ -88,7 +88,8 @@ pub struct InFlight {
 
 /// The design.
 pub struct Morlog {
-    pub id_mask: u16,
+    /// By which records know a transaction: its number, modulo.
+    pub id: Field,
     pub delay_persistence: bool,
     pub dirty_flags: bool,
     /// Whether data waits for its undo data; not with an unsafe buffer.
@@ -162,7 +163,7 @@ impl Morlog {
             TransactionTable::new(morlog.transaction_table_entries, in_order)
         });
         Ok(Morlog {
-            id_mask: ((1u32 << morlog.transaction_id_bits) - 1) as u16,
+            id: Field::new("transaction id", morlog.transaction_id_bits, 0),
             delay_persistence: morlog.delay_persistence,
             dirty_flags: morlog.dirty_flags,
             ordered: morlog.undo_redo_entries < traversal_cycles(config),
@@ -196,9 +197,9 @@ impl Morlog {
         })
     }
 
-    /// A transaction as hardware knows it.
+    /// A transaction as hardware knows it. Ids come round: state of the transaction that had the id before is gone by then.
     pub fn owner(&self, tx: Tx) -> Owner {
-        Owner { thread: tx.thread, id: tx.number as u16 & self.id_mask }
+        Owner { thread: tx.thread, id: self.id.wrapped(tx.number) as u16 }
     }
 }
 

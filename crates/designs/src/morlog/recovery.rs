@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use super::logs::Places;
 use super::{MorlogConfig, Mutant};
 use crate::packed_log::{Kind, Record, bytes_of};
+use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, words_in};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
@@ -35,7 +36,7 @@ struct Transaction {
     /// Its undo+redo and redo records, oldest first.
     records: Vec<Record>,
     /// Its place among commits, and how many words it announced, once it has a commit record.
-    commit: Option<(u64, u16)>,
+    commit: Option<(u64, u32)>,
     /// Words that came late.
     late: u32,
 }
@@ -139,8 +140,8 @@ fn collect(
     transactions: &mut Vec<Transaction>,
 ) {
     let first = transactions.len();
-    let mut open: BTreeMap<u8, Transaction> = BTreeMap::new();
-    let mut committed: Vec<u8> = Vec::new();
+    let mut open: BTreeMap<ThreadId, Transaction> = BTreeMap::new();
+    let mut committed: Vec<ThreadId> = Vec::new();
     for (place, record) in records.enumerate() {
         if record.late {
             // The last transaction of the thread that has committed under this id.
@@ -202,7 +203,7 @@ fn whole(
                 number == expected.unwrap_or(horizon + 1) || mutants.has(Mutant::PrefixIsIgnored);
             expected = Some(number + 1);
         }
-        let is_whole = transaction.late == u32::from(ulog) || mutants.has(Mutant::CounterIsIgnored);
+        let is_whole = transaction.late == ulog || mutants.has(Mutant::CounterIsIgnored);
         counts.push(is_whole && all_before);
         all_before &= is_whole || mutants.has(Mutant::PrefixIsIgnored);
     }

@@ -107,7 +107,7 @@ impl OptRedo {
         let OpenRecord { home, words, data, .. } = open.expect("it was found");
         port.emit(Event::RecordSent { thread: t, home, words, number });
         let kind = Kind::Update { home, words };
-        let metadata = Metadata { kind, thread: t as u8, tx: thread.tx, number };
+        let metadata = Metadata { kind, thread: t as u32, tx: thread.tx, number };
         let metadata = metadata.line(thread.area.torn(number));
         let area = &thread.area;
         let about = Write::Record { thread: t, entry };
@@ -159,7 +159,7 @@ impl OptRedo {
         let (number, updates) = (thread.number, std::mem::take(&mut thread.updates));
         thread.number += 1;
         let kind = Kind::Commit { sequence, updates };
-        let metadata = Metadata { kind, thread: t as u8, tx: thread.tx, number };
+        let metadata = Metadata { kind, thread: t as u32, tx: thread.tx, number };
         let line = metadata.line(thread.area.torn(number));
         let write = request::Write::line(WriteClass::Metadata, thread.area.metadata(number), line);
         port.emit(Event::CommitSent { thread: t, updates, sequence });

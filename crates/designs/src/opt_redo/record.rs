@@ -1,10 +1,10 @@
 //! What lies in a slot of a log area, and where: update records and commit records.
 
 use super::{Mutant, OptRedoConfig};
+use crate::fields::{HOME, THREAD_BITS};
 use crate::torn;
-use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
+use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants};
 
@@ -15,12 +15,16 @@ pub(super) const HEADER_BYTES: u64 = SLOT_BYTES;
 /// Words of a metadata line that are used.
 const METADATA_WORDS: usize = 4;
 
-const KIND_MASK: u64 = 0xff;
+const KIND: Field = Field::new("kind", 8, 0);
 const KIND_UPDATE: u64 = 1;
 const KIND_COMMIT: u64 = 2;
-const TX_SHIFT: u32 = 24;
-const TX_MASK: u64 = LOW_63 >> TX_SHIFT;
-const HOME_MASK: u64 = (1 << 48) - 1;
+const WORDS: Field = KIND.then("words", WordMask::BITS);
+const THREAD: Field = WORDS.then("thread", THREAD_BITS);
+const TX: Field = THREAD.then("transaction", 39);
+/// Of the words behind the first: all but the torn bit.
+const SEQUENCE: Field = Field::new("commit sequence number", 63, 0);
+const NUMBER: Field = Field::new("number of the record", 63, 0);
+const UPDATES: Field = Field::new("number of update records", 63, 0);
 
 /// What a metadata line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +39,8 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Metadata {
     pub(super) kind: Kind,
-    pub(super) thread: u8,
-    /// Low 39 bits of the transaction's number.
+    pub(super) thread: ThreadId,
+    /// The transaction's number; read back, what the record has of it.
     pub(super) tx: u64,
     /// The record's number among the thread's.
     pub(super) number: u64,
@@ -44,13 +48,17 @@ pub(super) struct Metadata {
 
 impl Metadata {
     pub(super) fn line(&self, torn: bool) -> LineData {
-        let head = u64::from(self.thread) << 16 | (self.tx & TX_MASK) << TX_SHIFT;
+        // Transaction numbers come round: they are for whoever looks at the log, recovery does without them.
+        let head = THREAD.put(self.thread.into()) | TX.wrapped(self.tx);
+        let number = NUMBER.put(self.number);
         let words = match self.kind {
             Kind::Update { home, words } => {
-                [head | KIND_UPDATE | u64::from(words) << 8, home.addr().0, self.number, 0]
+                let head = head | KIND.put(KIND_UPDATE) | WORDS.put(words.into());
+                [head, HOME.put(home.addr().0), number, 0]
             }
             Kind::Commit { sequence, updates } => {
-                [head | KIND_COMMIT, sequence, self.number, updates]
+                let head = head | KIND.put(KIND_COMMIT);
+                [head, SEQUENCE.put(sequence), number, UPDATES.put(updates)]
             }
         };
         let mut line = [0; 8];
@@ -61,15 +69,18 @@ impl Metadata {
     /// The metadata, if these words are some and were written whole.
     pub(super) fn parse(words: [u64; METADATA_WORDS]) -> Option<Metadata> {
         let [head, second, number, fourth] = torn::whole(words)?;
-        let kind = match head & KIND_MASK {
+        let kind = match KIND.get(head) {
             KIND_UPDATE => Kind::Update {
-                home: Addr(second & HOME_MASK).line(),
-                words: (head >> 8) as WordMask,
+                home: Addr(HOME.get(second)).line(),
+                words: WORDS.get(head) as WordMask,
             },
-            KIND_COMMIT => Kind::Commit { sequence: second, updates: fourth },
+            KIND_COMMIT => {
+                Kind::Commit { sequence: SEQUENCE.get(second), updates: UPDATES.get(fourth) }
+            }
             _ => return None,
         };
-        Some(Metadata { kind, thread: (head >> 16) as u8, tx: head >> TX_SHIFT, number })
+        let (thread, tx) = (THREAD.get(head) as ThreadId, TX.get(head));
+        Some(Metadata { kind, thread, tx, number: NUMBER.get(number) })
     }
 
     /// The metadata of a line that was read.
@@ -119,7 +130,7 @@ impl Area {
         let line = self.metadata(slot);
         let mut words = [image.load(line.word(0)), 0, 0, 0];
         image.work(Work::Record, 1);
-        if words[0] & KIND_MASK == 0 {
+        if KIND.get(words[0]) == 0 {
             return None;
         }
         for (at, word) in words.iter_mut().enumerate().skip(1) {
@@ -145,17 +156,19 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::torn::LOW_63;
     use graven_machine::design::MutantSet;
     use proptest::prelude::*;
 
     fn any_metadata() -> impl Strategy<Value = Metadata> {
-        let update = (0..=HOME_MASK / LINE_BYTES, any::<WordMask>())
+        let update = (0..=HOME.max() / LINE_BYTES, any::<WordMask>())
             .prop_map(|(home, words)| Kind::Update { home: LineAddr(home), words });
         let commit = (0..=LOW_63, 0..=LOW_63)
             .prop_map(|(sequence, updates)| Kind::Commit { sequence, updates });
         let kind = prop_oneof![update, commit];
-        (kind, any::<u8>(), 0..=TX_MASK, 0..=LOW_63)
-            .prop_map(|(kind, thread, tx, number)| Metadata { kind, thread, tx, number })
+        (kind, any::<u8>(), 0..=TX.max(), 0..=LOW_63).prop_map(|(kind, thread, tx, number)| {
+            Metadata { kind, thread: thread.into(), tx, number }
+        })
     }
 
     fn words(metadata: &Metadata, torn: bool) -> [u64; METADATA_WORDS] {

@@ -107,7 +107,7 @@ mod tests {
     /// Writes a record, and its line of data if it is an update.
     fn put(image: &mut Image, thread: ThreadId, number: u64, kind: Kind, data: &LineData) {
         let area = Area::of(&context(), thread);
-        let metadata = Metadata { kind, thread: thread as u8, tx: 0, number };
+        let metadata = Metadata { kind, thread, tx: 0, number };
         image.store_line(area.metadata(number), &metadata.line(area.torn(number)));
         if let Kind::Update { .. } = kind {
             image.store_line(area.data(number), data);

@@ -1,19 +1,19 @@
 //! Log records: a header with the home addresses of up to seven lines, and these lines as they were.
 
 use super::{Mutant, OptUndoConfig};
+use crate::fields::{HOME, WORDS};
 use crate::torn;
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_machine::design::{DesignContext, Mutants};
 
 /// Addresses that a header of one line has room for.
 pub(super) const ENTRIES_MAX: usize = WORDS_PER_LINE - 1;
 
-const INDEX_BITS: u32 = 20;
-const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
-const TX_MASK: u64 = (1 << 43) - 1;
-const HOME_BITS: u32 = 48;
-const HOME_MASK: u64 = (1 << HOME_BITS) - 1;
+/// An area has at most 2^19 records.
+const INDEX: Field = Field::new("index", 20, 0);
+/// Numbers come round after 2^43 transactions.
+const TX: Field = INDEX.then("transaction", 43);
 
 /// What a header says of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,12 +67,10 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn words(&self, torn: bool) -> LineData {
-        assert!(self.index <= INDEX_MASK, "an area has at most 2^19 records");
         let mut line = [0; WORDS_PER_LINE];
-        line[0] = self.index | (self.tx & TX_MASK) << INDEX_BITS;
+        line[0] = INDEX.put(self.index) | TX.wrapped(self.tx);
         for (word, entry) in line[1..].iter_mut().zip(&self.collected.entries) {
-            assert!(entry.home.addr().0 <= HOME_MASK, "home addresses have 48 bits");
-            *word = entry.home.addr().0 | u64::from(entry.words) << HOME_BITS;
+            *word = HOME.put(entry.home.addr().0) | WORDS.put(entry.words.into());
         }
         torn::mark(line, torn)
     }
@@ -82,14 +80,14 @@ impl Header {
         let line = torn::whole(line)?;
         let mut collected = Collected::default();
         for (entry, word) in collected.entries.iter_mut().zip(&line[1..]) {
-            let words = (word >> HOME_BITS) as WordMask;
-            *entry = Logged { home: Addr(word & HOME_MASK).line(), words };
+            let words = WORDS.get(*word) as WordMask;
+            *entry = Logged { home: Addr(HOME.get(*word)).line(), words };
         }
-        Some(Header { index: line[0] & INDEX_MASK, tx: line[0] >> INDEX_BITS, collected })
+        Some(Header { index: INDEX.get(line[0]), tx: TX.get(line[0]), collected })
     }
 
     pub(super) fn is_of(&self, uncommitted: u64) -> bool {
-        self.tx == uncommitted & TX_MASK
+        TX.wrapped(self.tx) == TX.wrapped(uncommitted)
     }
 }
 
@@ -134,8 +132,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        let entry = (0..=HOME_MASK / LINE_BYTES, 1..=WordMask::MAX);
-        (0..=INDEX_MASK, 0..=TX_MASK, prop::collection::vec(entry, 0..=ENTRIES_MAX)).prop_map(
+        let entry = (0..=HOME.max() / LINE_BYTES, 1..=WordMask::MAX);
+        (0..=INDEX.max(), 0..=TX.max(), prop::collection::vec(entry, 0..=ENTRIES_MAX)).prop_map(
             |(index, tx, entries)| {
                 let mut collected = Collected::default();
                 for (home, words) in entries {
@@ -174,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_record_is_of_the_transaction_that_the_register_names() {
-        let of = |tx: u64| Header { index: 0, tx: tx & TX_MASK, collected: Collected::default() };
+        let of = |tx: u64| Header { index: 0, tx: tx & TX.max(), collected: Collected::default() };
         for tx in [0, 1, u64::from(u32::MAX), 1 << 43, u64::MAX] {
             assert!(of(tx).is_of(tx));
             assert!(!of(tx).is_of(tx.wrapping_add(1)) && !of(tx).is_of(tx.wrapping_sub(1 << 32)));

@@ -3,7 +3,7 @@
 use super::OspConfig;
 use crate::torn;
 use graven_base::config::{ConfigError, Size};
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, WORD_BYTES};
+use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, WORD_BYTES};
 use graven_machine::design::DesignContext;
 
 /// Bytes of a journal entry and of a table entry: 128 bits.
@@ -11,17 +11,19 @@ pub(super) const ENTRY_BYTES: u64 = 16;
 /// Of each of them, how many a line holds.
 pub(super) const ENTRIES_PER_LINE: u64 = LINE_BYTES / ENTRY_BYTES;
 
-const FIRST: u64 = 1 << 60;
-const LAST: u64 = 1 << 61;
-const PAGE_SHIFT: u32 = 40;
-const PAGE_BITS: u32 = 20;
-const NUMBER_MASK: u64 = (1 << PAGE_SHIFT) - 1;
-const BITMAP_TOP: u32 = 62;
-/// Marks a used table entry in its home word.
-const USED: u64 = 1;
+/// Numbers come round: a journal has fewer entries.
+const NUMBER: Field = Field::new("number of the entry", 40, 0);
+const PAGE: Field = NUMBER.then("shadow page", 20);
+const FIRST: Field = PAGE.then("first", 1);
+const LAST: Field = FIRST.then("last", 1);
+const BITMAP_TOP: Field = LAST.then("bit 63 of the bitmap", 1);
+
+/// Of the home word of a table entry.
+const USED: Field = Field::new("used", 1, 0);
+const HOME_LINE: Field = Field::new("home page in lines", 58, 6);
 
 /// Most shadow pages that a journal entry can distinguish.
-pub(super) const SHADOW_PAGES_MAX: u32 = 1 << PAGE_BITS;
+pub(super) const SHADOW_PAGES_MAX: u32 = 1 << PAGE.bits();
 
 /// A number by which a shadow page is known, from 0: SSP's slot.
 pub(super) type Slot = u32;
@@ -45,28 +47,29 @@ pub(super) struct JournalEntry {
 
 impl JournalEntry {
     pub(super) fn words(&self, torn: bool) -> [u64; 2] {
-        let top = self.committed >> 63 << BITMAP_TOP;
-        let first = if self.first { FIRST } else { 0 };
-        let last = if self.last { LAST } else { 0 };
-        let head = self.number & NUMBER_MASK | u64::from(self.slot) << PAGE_SHIFT;
-        torn::mark([head | top | first | last, self.committed], torn)
+        let head = NUMBER.wrapped(self.number)
+            | PAGE.put(self.slot.into())
+            | FIRST.put(self.first.into())
+            | LAST.put(self.last.into())
+            | BITMAP_TOP.put(torn::top(self.committed));
+        torn::mark([head, self.committed], torn)
     }
 
     /// What two words say, if they were written together.
     pub(super) fn parse(words: [u64; 2]) -> Option<JournalEntry> {
         let [head, bitmap] = torn::whole(words)?;
         Some(JournalEntry {
-            number: head & NUMBER_MASK,
-            slot: (head >> PAGE_SHIFT) as Slot & (SHADOW_PAGES_MAX - 1),
-            first: head & FIRST != 0,
-            last: head & LAST != 0,
-            committed: bitmap | (head >> BITMAP_TOP & 1) << 63,
+            number: NUMBER.get(head),
+            slot: PAGE.get(head) as Slot,
+            first: FIRST.is_set(head),
+            last: LAST.is_set(head),
+            committed: torn::with_top(bitmap, BITMAP_TOP.get(head)),
         })
     }
 
     /// Whether it is the one of this number.
     pub(super) fn is(&self, number: u64) -> bool {
-        self.number == number & NUMBER_MASK
+        NUMBER.wrapped(self.number) == NUMBER.wrapped(number)
     }
 
     /// The same, with the first word's torn bit taken for the second's.
@@ -166,12 +169,12 @@ impl Layout {
 
 /// The home word of a table entry.
 pub(super) fn home_word(home: LineAddr) -> u64 {
-    home.addr().0 | USED
+    HOME_LINE.put(home.0) | USED.put(1)
 }
 
 /// The home page that it names, if any.
 pub(super) fn home_of(word: u64) -> Option<LineAddr> {
-    (word & USED != 0).then(|| Addr(word & !USED).line())
+    USED.is_set(word).then(|| LineAddr(HOME_LINE.get(word)))
 }
 
 #[cfg(test)]
@@ -181,7 +184,7 @@ mod tests {
 
     fn any_entry() -> impl Strategy<Value = JournalEntry> {
         let flags = (any::<bool>(), any::<bool>());
-        (0..=NUMBER_MASK, 0..SHADOW_PAGES_MAX, flags, any::<u64>()).prop_map(
+        (0..=NUMBER.max(), 0..SHADOW_PAGES_MAX, flags, any::<u64>()).prop_map(
             |(number, slot, (first, last), committed)| JournalEntry {
                 number,
                 slot,

@@ -150,13 +150,14 @@ impl Log {
 mod tests {
     use super::super::{Faults, LINE_BYTES};
     use super::*;
+    use graven_base::ids::ThreadId;
 
     const LOG_BYTES: u64 = LINE_BYTES + 4 * Format::Packed.group_bytes();
 
     /// Writes a block of commit records.
     fn write_block(log: &Log, image: &mut SurvivingImage, group: u64, count: usize) {
         for place in 0..count {
-            let record = Record { kind: Kind::Commit, thread: place as u8, ..Record::BLANK };
+            let record = Record { kind: Kind::Commit, thread: place as ThreadId, ..Record::BLANK };
             let metadata = Metadata { record, encoding: 0, count, continues: false };
             let at = log.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
             for (word, value) in (0..).zip(metadata.words(log.torn(group))) {

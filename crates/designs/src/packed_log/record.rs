@@ -1,20 +1,29 @@
 //! Records and their bits (the table in [`super`]).
 
 use super::{METADATA_WORDS, TORN};
-use crate::fields::{ADDR_BITS, THREAD_BITS};
-use graven_base::memory::Addr;
+use crate::fields::{HOME, THREAD_BITS, TX_BITS};
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, Field};
 
 /// Bits of a record's type (MorLog Fig. 7).
 pub const TYPE_BITS: u32 = 2;
 /// Bits of the ulog counter.
 pub const ULOG_BITS: u32 = 13;
 /// Largest ulog counter.
-pub const ULOG_MAX: u16 = (1 << ULOG_BITS) - 1;
+pub const ULOG_MAX: u32 = ULOG.max() as u32;
 
-const ADDR_MASK: u64 = (1 << ADDR_BITS) - 1;
-const TYPE_MASK: u64 = (1 << TYPE_BITS) - 1;
-const THREAD_SHIFT: u32 = ADDR_BITS + TYPE_BITS;
-const ENCODING_SHIFT: u32 = THREAD_SHIFT + THREAD_BITS;
+/// Of the first word, behind the home address.
+const TYPE: Field = HOME.then("type", TYPE_BITS);
+const THREAD: Field = TYPE.then("thread", THREAD_BITS);
+const ENCODING: Field = THREAD.then("encoding type flag", 3);
+const COUNT: Field = ENCODING.then("records of the block, less one", 2);
+
+/// Of the second word.
+const TX: Field = Field::new("transaction", TX_BITS, 0);
+const DIRTY: Field = TX.then("dirty flag", 8);
+const ULOG: Field = DIRTY.then("ulog counter", ULOG_BITS);
+const CONTINUES: Field = ULOG.then("continues", 1);
+pub(super) const LATE: Field = CONTINUES.then("late", 1);
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +44,7 @@ pub struct Record {
     /// What it says.
     pub kind: Kind,
     /// Which thread.
-    pub thread: u8,
+    pub thread: ThreadId,
     /// Id of its transaction.
     pub tx: u16,
     /// Home address of the word, or line; of a commit record the number of the commit.
@@ -47,7 +56,7 @@ pub struct Record {
     /// The dirty flag: bytes of the word that changed; in place: words of the line.
     pub dirty: u8,
     /// Commit: words whose redo data is still to come.
-    pub ulog: u16,
+    pub ulog: u32,
     /// It follows the commit record of its transaction.
     pub late: bool,
     /// Read back: the clean bytes of a redo record are not known.
@@ -102,18 +111,17 @@ pub(super) struct Metadata {
 impl Metadata {
     pub fn words(&self, torn: u64) -> [u64; METADATA_WORDS] {
         let Record { kind, thread, tx, addr, dirty, ulog, late, .. } = self.record;
-        assert!(addr.0 <= ADDR_MASK, "home addresses have 48 bits");
-        assert!(ulog <= ULOG_MAX && self.encoding < 8 && (1..=4).contains(&self.count));
-        let first = addr.0
-            | (kind as u64) << ADDR_BITS
-            | u64::from(thread) << THREAD_SHIFT
-            | u64::from(self.encoding) << ENCODING_SHIFT
-            | (self.count as u64 - 1) << 61;
-        let second = u64::from(tx)
-            | u64::from(dirty) << 16
-            | u64::from(ulog) << 24
-            | u64::from(self.continues) << 37
-            | u64::from(late) << 38;
+        assert!(self.count > 0, "a block has records");
+        let first = HOME.put(addr.0)
+            | TYPE.put(kind as u64)
+            | THREAD.put(thread.into())
+            | ENCODING.put(self.encoding.into())
+            | COUNT.put(self.count as u64 - 1);
+        let second = TX.put(tx.into())
+            | DIRTY.put(dirty.into())
+            | ULOG.put(ulog.into())
+            | CONTINUES.put(self.continues.into())
+            | LATE.put(late.into());
         [first | torn, second | torn]
     }
 
@@ -122,7 +130,7 @@ impl Metadata {
         if first & TORN != torn || second & TORN != torn {
             return None;
         }
-        let kind = match first >> ADDR_BITS & TYPE_MASK {
+        let kind = match TYPE.get(first) {
             0 => Kind::UndoRedo,
             1 => Kind::Redo,
             2 => Kind::Commit,
@@ -130,21 +138,21 @@ impl Metadata {
         };
         let record = Record {
             kind,
-            thread: (first >> THREAD_SHIFT) as u8,
-            tx: second as u16,
-            addr: Addr(first & ADDR_MASK),
+            thread: THREAD.get(first) as ThreadId,
+            tx: TX.get(second) as u16,
+            addr: Addr(HOME.get(first)),
             undo: 0,
             redo: 0,
-            dirty: (second >> 16) as u8,
-            ulog: (second >> 24) as u16 & ULOG_MAX,
-            late: second >> 38 & 1 != 0,
+            dirty: DIRTY.get(second) as u8,
+            ulog: ULOG.get(second) as u32,
+            late: LATE.is_set(second),
             partial: false,
         };
         Some(Metadata {
             record,
-            encoding: (first >> ENCODING_SHIFT & 7) as u8,
-            count: (first >> 61 & 3) as usize + 1,
-            continues: second >> 37 & 1 != 0,
+            encoding: ENCODING.get(first) as u8,
+            count: COUNT.get(first) as usize + 1,
+            continues: CONTINUES.is_set(second),
         })
     }
 }

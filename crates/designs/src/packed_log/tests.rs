@@ -86,13 +86,13 @@ fn any_record() -> impl Strategy<Value = Record> {
     (kind, any::<u8>(), any::<u16>(), 0u64..1 << 45, word.clone(), any::<u8>(), word, any::<bool>())
         .prop_map(|(kind, thread, tx, addr, undo, dirty, new, late)| {
             let redo = undo & !bytes_of(dirty) | new & bytes_of(dirty);
-            let ulog = if kind == Kind::Commit { new as u16 & ULOG_MAX } else { 0 };
+            let ulog = if kind == Kind::Commit { new as u32 & ULOG_MAX } else { 0 };
             let (undo, redo) = match kind {
                 Kind::UndoRedo => (undo, redo),
                 Kind::Redo => (0, redo),
                 Kind::Commit | Kind::InPlace => (0, 0),
             };
-            let addr = Addr(addr * 8);
+            let (thread, addr) = (thread.into(), Addr(addr * 8));
             Record { kind, thread, tx, addr, undo, redo, dirty, ulog, late, partial: false }
         })
 }

@@ -152,7 +152,7 @@ impl Redu {
             let first = self.transactions[newest].records[0].place;
             thread.lr.newest = first.unwrap_or_default();
         }
-        thread.lr = Lr { count: thread.chain.len() as u16, ..thread.lr };
+        thread.lr = Lr { count: thread.chain.len() as u64, ..thread.lr };
         port.durable_state_changed();
     }
 

@@ -1,33 +1,31 @@
 //! Headers of log records: ATOM's of one line, LALEA's of two, and where they and their entries lie.
 
 use super::{Mutant, ReduConfig};
-use crate::fields::ADDR_BITS;
+use crate::fields::{HOME, WORDS};
 use crate::lalea::{ENTRIES, line_at};
 use crate::torn;
-use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, LINE_BYTES, LineAddr, LineData, WordMask};
+use graven_base::memory::{Addr, Field, LINE_BYTES, LineAddr, LineData, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants};
 
 /// Bytes of a record in the log area of a thread: a header, and its entries after it.
 pub(super) const RECORD_BYTES: u64 = (1 + ENTRIES as u64) * LINE_BYTES;
 /// Most records of a transaction.
-pub(super) const RECORDS_MAX: usize = 1 << INDEX_BITS;
+pub(super) const RECORDS_MAX: usize = 1 << INDEX.bits();
 /// No commit has this number.
-pub(super) const SEQUENCE_MAX: u64 = LOW_63 >> SEQUENCE_SHIFT;
+pub(super) const SEQUENCE_MAX: u64 = SEQUENCE.max();
 
-const WORDS_SHIFT: u32 = ADDR_BITS;
 /// Bits of the mask that says which words of a line are a transaction's.
-pub(super) const WORDS_MASK_BITS: u32 = WordMask::BITS;
-const NUMBER_SHIFT: u32 = WORDS_SHIFT + WORDS_MASK_BITS;
-/// Bits of a record's number in each of the seven words.
-const NUMBER_BITS: u32 = 7;
-const VALID_MASK: u64 = 7;
-const LAST: u64 = 1 << 3;
-const INDEX_SHIFT: u32 = 4;
-const INDEX_BITS: u32 = 12;
-const SEQUENCE_SHIFT: u32 = INDEX_SHIFT + INDEX_BITS;
+pub(super) const WORDS_MASK_BITS: u32 = WORDS.bits();
+/// A record's number, and the part of it that each of the seven words has.
+const NUMBER: Field = Field::new("number of the record", ENTRIES as u32 * NUMBER_PART.bits(), 0);
+const NUMBER_PART: Field = WORDS.then("part of the number", 7);
+/// Of the last word.
+const VALID: Field = Field::new("valid count", 3, 0);
+const LAST: Field = VALID.then("last", 1);
+const INDEX: Field = LAST.then("index", 12);
+const SEQUENCE: Field = INDEX.then("commit sequence number", 47);
 
 /// A log entry's place in its header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,39 +53,38 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn line(&self, torn: bool) -> LineData {
-        assert!(self.sequence <= SEQUENCE_MAX, "no machine commits 2^47 transactions");
-        let mut words = [0; ENTRIES + 1];
+        let (mut words, mut number) = ([0; ENTRIES + 1], NUMBER.put(self.number));
         for (i, logged) in self.logged.iter().enumerate() {
-            let number = self.number >> (i as u32 * NUMBER_BITS) & ((1 << NUMBER_BITS) - 1);
-            words[i] = logged.home.addr().0
-                | u64::from(logged.words) << WORDS_SHIFT
-                | number << NUMBER_SHIFT;
+            words[i] = HOME.put(logged.home.addr().0)
+                | WORDS.put(logged.words.into())
+                | NUMBER_PART.wrapped(number);
+            number >>= NUMBER_PART.bits();
         }
-        words[ENTRIES] = self.valid as u64
-            | if self.last { LAST } else { 0 }
-            | self.index << INDEX_SHIFT
-            | self.sequence << SEQUENCE_SHIFT;
+        words[ENTRIES] = VALID.put(self.valid as u64)
+            | LAST.put(self.last.into())
+            | INDEX.put(self.index)
+            | SEQUENCE.put(self.sequence);
         torn::mark(words, torn)
     }
 
     /// The header, if these words are one and were written together.
     pub(super) fn parse(line: LineData) -> Option<Header> {
         let words = torn::whole(line)?;
-        let valid = (words[ENTRIES] & VALID_MASK) as usize;
+        let valid = VALID.get(words[ENTRIES]) as usize;
         if valid == 0 {
             return None;
         }
         let mut header = Header {
             valid,
-            last: words[ENTRIES] & LAST != 0,
-            index: words[ENTRIES] >> INDEX_SHIFT & ((1 << INDEX_BITS) - 1),
-            sequence: words[ENTRIES] >> SEQUENCE_SHIFT,
+            last: LAST.is_set(words[ENTRIES]),
+            index: INDEX.get(words[ENTRIES]),
+            sequence: SEQUENCE.get(words[ENTRIES]),
             ..Header::default()
         };
         for (i, word) in words[..ENTRIES].iter().enumerate() {
-            let words = (word >> WORDS_SHIFT) as WordMask;
+            let words = WORDS.get(*word) as WordMask;
             header.logged[i] = Logged { home: line_at(*word), words };
-            header.number |= word >> NUMBER_SHIFT << (i as u32 * NUMBER_BITS);
+            header.number |= NUMBER_PART.get(*word) << (i as u32 * NUMBER_PART.bits());
         }
         Some(header)
     }
@@ -126,7 +123,7 @@ impl Area {
         // The word that says whether there is one comes first.
         for word in (0..words.len()).rev() {
             words[word] = image.load(line.word(word));
-            if word == ENTRIES && words[word] & VALID_MASK == 0 {
+            if word == ENTRIES && VALID.get(words[word]) == 0 {
                 return None;
             }
         }
@@ -170,7 +167,7 @@ mod tests {
     #[test]
     fn every_bit_lies_where_the_table_says() {
         let mut header = Header { valid: 2, index: 5, number: 3 << 7 | 0x7f, ..Header::default() };
-        header.logged[0] = Logged { home: LineAddr(0x48d_159e_2680), words: 0xa5 };
+        header.logged[0] = Logged { home: LineAddr(0x8d_159e_2680), words: 0xa5 };
         let line = header.line(false);
         assert_eq!(line[..3], [0x7fa5_2345_6789_a000, 3 << 56, 0]);
         assert_eq!(line[7], 2 | 5 << 4);

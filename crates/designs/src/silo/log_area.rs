@@ -1,8 +1,9 @@
 //! The log area in PM: records of 18 B in media lines, one circular area for each thread.
 
 use super::SiloConfig;
-use crate::fields::{ADDR_BITS, THREAD_BITS, TX_BITS};
-use graven_base::memory::{Addr, MEDIA_LINE_BYTES, WORD_BYTES};
+use crate::fields::{ADDR_BITS, HOME, THREAD_BITS, TX_BITS};
+use graven_base::ids::ThreadId;
+use graven_base::memory::{Addr, Field, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::DesignContext;
 
@@ -11,34 +12,46 @@ pub const RECORD_BYTES: u64 = (HEAD_BITS as u64).div_ceil(8) + WORD_BYTES;
 /// Records that fit one media line (§III-F: N = ⌊S/18⌋).
 pub const RECORDS_PER_BATCH: u64 = MEDIA_LINE_BYTES / RECORD_BYTES;
 /// The address of an id tuple.
-pub const TUPLE: u64 = (1 << ADDR_BITS) - 1;
+pub const TUPLE: u64 = HOME.max();
 
 /// Bits of the flush-bit.
 pub const FLUSH_BITS: u32 = 1;
-const TX_SHIFT: u32 = FLUSH_BITS + THREAD_BITS;
-const ADDR_SHIFT: u32 = TX_SHIFT + TX_BITS;
+const FLUSH: Field = Field::new("flush-bit", FLUSH_BITS, 0);
+const THREAD: Field = FLUSH.then("thread", THREAD_BITS);
+const TX: Field = THREAD.then("transaction", TX_BITS);
+/// As much of the home address as the first word has room for; the rest begins the second.
+const ADDR_LOW: Field = TX.then("low part of the home address", u64::BITS - TX.end());
+const ADDR_HIGH: Field =
+    Field::new("high part of the home address", ADDR_BITS - ADDR_LOW.bits(), 0);
 /// Bits before a record's word.
-const HEAD_BITS: u32 = ADDR_SHIFT + ADDR_BITS;
+const HEAD_BITS: u32 = ADDR_LOW.end() + ADDR_HIGH.end();
 const HEAD_BYTES: usize = HEAD_BITS.div_ceil(8) as usize;
+/// Those of them that are the first word's.
+const FIRST_BYTES: usize = WORD_BYTES as usize;
 
 /// One record of the log area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     pub flush_bit: bool,
-    pub thread: u32,
-    pub tx: u16,
+    pub thread: ThreadId,
+    /// The transaction's number; read back, what the record has of it.
+    pub tx: u64,
     pub addr: u64,
     pub data: u64,
 }
 
 impl Record {
     pub fn bytes(&self) -> [u8; RECORD_BYTES as usize] {
-        let head = u128::from(self.flush_bit)
-            | u128::from(self.thread as u8) << FLUSH_BITS
-            | u128::from(self.tx) << TX_SHIFT
-            | u128::from(self.addr & TUPLE) << ADDR_SHIFT;
+        // Transaction numbers come round: an area holds the records of few.
+        let first = FLUSH.put(self.flush_bit.into())
+            | THREAD.put(self.thread.into())
+            | TX.wrapped(self.tx)
+            | ADDR_LOW.wrapped(self.addr);
+        let second = ADDR_HIGH.put(self.addr >> ADDR_LOW.bits());
         let mut bytes = [0; RECORD_BYTES as usize];
-        bytes[..HEAD_BYTES].copy_from_slice(&head.to_le_bytes()[..HEAD_BYTES]);
+        bytes[..FIRST_BYTES].copy_from_slice(&first.to_le_bytes());
+        bytes[FIRST_BYTES..HEAD_BYTES]
+            .copy_from_slice(&second.to_le_bytes()[..HEAD_BYTES - FIRST_BYTES]);
         bytes[HEAD_BYTES..].copy_from_slice(&self.data.to_le_bytes());
         bytes
     }
@@ -57,15 +70,16 @@ impl Record {
     }
 
     pub fn parse(bytes: &[u8; RECORD_BYTES as usize]) -> Record {
-        let mut head = [0; 16];
-        head[..HEAD_BYTES].copy_from_slice(&bytes[..HEAD_BYTES]);
-        let head = u128::from_le_bytes(head);
+        let mut head = [[0; FIRST_BYTES]; 2];
+        head[0].copy_from_slice(&bytes[..FIRST_BYTES]);
+        head[1][..HEAD_BYTES - FIRST_BYTES].copy_from_slice(&bytes[FIRST_BYTES..HEAD_BYTES]);
+        let [first, second] = head.map(u64::from_le_bytes);
         let data = bytes[HEAD_BYTES..].try_into().expect("the rest is a word");
         Record {
-            flush_bit: head & 1 != 0,
-            thread: (head >> FLUSH_BITS) as u8 as u32,
-            tx: (head >> TX_SHIFT) as u16,
-            addr: (head >> ADDR_SHIFT) as u64 & TUPLE,
+            flush_bit: FLUSH.is_set(first),
+            thread: THREAD.get(first) as ThreadId,
+            tx: TX.get(first),
+            addr: ADDR_LOW.get(first) | ADDR_HIGH.get(second) << ADDR_LOW.bits(),
             data: u64::from_le_bytes(data),
         }
     }
@@ -135,6 +149,17 @@ mod tests {
     }
 
     #[test]
+    fn every_bit_lies_where_the_table_says() {
+        let (tx, addr) = (0x5_beef, 0x9234_5678_9ab8);
+        let record = Record { flush_bit: true, thread: 0xa5, tx, addr, data: 7 };
+        let head = |addr: u64| 1 | 0xa5 << 1 | 0xbeef << 9 | u128::from(addr) << 25;
+        let bytes = |addr: u64| (head(addr) | 7 << 80).to_le_bytes();
+        assert_eq!(record.bytes()[..16], bytes(addr));
+        assert_eq!(Record { addr: TUPLE, ..record }.bytes()[..16], bytes(u64::MAX >> 16));
+        assert_eq!(Record::parse(&record.bytes()), Record { tx: 0xbeef, ..record });
+    }
+
+    #[test]
     fn full_and_partial_lines_are_read_back_from_bytes() {
         let record = |i: u64| Record {
             flush_bit: i.is_multiple_of(2),
@@ -160,7 +185,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_record_survives_its_bytes(flush_bit: bool, thread: u8, tx: u16, addr in 0..=TUPLE, data: u64) {
-            let record = Record { flush_bit, thread: thread.into(), tx, addr, data };
+            let record = Record { flush_bit, thread: thread.into(), tx: tx.into(), addr, data };
             prop_assert_eq!(Record::parse(&record.bytes()), record);
         }
     }

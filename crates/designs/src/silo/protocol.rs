@@ -438,7 +438,7 @@ impl Design for Silo {
 }
 
 fn record(flush_bit: bool, thread: usize, tx: u64, addr: u64, data: u64) -> Record {
-    Record { flush_bit, thread: thread as u32, tx: tx as u16, addr, data }
+    Record { flush_bit, thread: thread as u32, tx, addr, data }
 }
 
 /// The log buffer is behind a battery: of each entry a record and an id tuple are written (§III-G). Head and tail of each

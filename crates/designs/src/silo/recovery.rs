@@ -27,7 +27,7 @@ pub fn recover(
         for record in &records {
             image.note(|| format!("log area {thread}: {}", record.describe()));
         }
-        let tuples: Vec<u16> = records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx).collect();
+        let tuples: Vec<u64> = records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx).collect();
         for record in records.iter().filter(|r| r.addr != TUPLE) {
             if !tuples.contains(&record.tx) {
                 undo.push(*record);

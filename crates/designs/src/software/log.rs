@@ -2,18 +2,19 @@
 
 use super::SoftwareLogConfig;
 use crate::torn;
-use crate::torn::LOW_63;
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
+use graven_base::memory::{Addr, Field, LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{Code, DesignContext};
 use graven_machine::request::WriteClass;
 
 const RECORD_BYTES: u64 = 16;
 
-const VALUE_TOP: u64 = 1;
-const COMMIT: u64 = 2;
-const HOME_MASK: u64 = ((1 << 48) - 1) & !(WORD_BYTES - 1);
+const VALUE_TOP: Field = Field::new("bit 63 of the value", 1, 0);
+const COMMIT: Field = VALUE_TOP.then("commit", 1);
+const UNUSED: Field = COMMIT.then("unused", 1);
+const HOME: Field = UNUSED.then("home address in words", 45);
+const BEHIND: Field = HOME.then("unused", 15);
 
 /// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,24 +29,25 @@ impl Record {
     fn words(self, torn: bool) -> [u64; 2] {
         let (head, value) = match self {
             Record::Word(home, value) => {
-                assert_eq!(home.0 & HOME_MASK, home.0, "words have aligned 48-bit addresses");
-                (home.0, value)
+                assert!(home.0.is_multiple_of(WORD_BYTES), "words have aligned addresses");
+                (HOME.put(home.0 / WORD_BYTES), value)
             }
-            Record::Commit(number) => (COMMIT, number),
+            Record::Commit(number) => (COMMIT.put(1), number),
         };
-        torn::mark([head | value >> 63, value], torn)
+        torn::mark([head | VALUE_TOP.put(torn::top(value)), value], torn)
     }
 
     /// The record of a pass with this torn bit, if it is one and was written whole.
     fn parse(words: [u64; 2], torn: bool) -> Option<Record> {
         let [head, value] = torn::whole(words)?;
-        if (words[0] > LOW_63) != torn || head & !(HOME_MASK | COMMIT | VALUE_TOP) != 0 {
+        let has_torn_bit = (words[0] & torn::TORN != 0) == torn;
+        if !has_torn_bit || UNUSED.get(head) != 0 || BEHIND.get(head) != 0 {
             return None;
         }
-        let value = value | (head & VALUE_TOP) << 63;
-        Some(match head & COMMIT {
-            0 => Record::Word(Addr(head & HOME_MASK), value),
-            _ => Record::Commit(value),
+        let value = torn::with_top(value, VALUE_TOP.get(head));
+        Some(match COMMIT.is_set(head) {
+            false => Record::Word(Addr(HOME.get(head) * WORD_BYTES), value),
+            true => Record::Commit(value),
         })
     }
 }
@@ -191,9 +193,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_record() -> impl Strategy<Value = Record> {
-        let word = (0..=HOME_MASK, any::<u64>());
+        let word = (0..=HOME.max(), any::<u64>());
         prop_oneof![
-            word.prop_map(|(home, value)| Record::Word(Addr(home & HOME_MASK), value)),
+            word.prop_map(|(home, value)| Record::Word(Addr(home * WORD_BYTES), value)),
             any::<u64>().prop_map(Record::Commit),
         ]
     }

@@ -2,10 +2,13 @@
 
 use super::SoftwareLogConfig;
 use super::event::Event;
-use graven_base::memory::{Addr, WORD_BYTES, mix};
+use graven_base::memory::{Addr, Field, WORD_BYTES, mix};
 use graven_machine::design::{Code, Design, Port};
 
 const ENTRY_BYTES: u64 = 16;
+
+const ENTRY: Field = Field::new("entry", 32, 0);
+const TRANSACTION: Field = ENTRY.then("transaction", 32);
 
 /// A bucket: the transaction that filled it, and its entry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -140,7 +143,8 @@ impl WriteSet {
         if let Some(value) = value {
             code.store(self.entry(entry).plus(WORD_BYTES), value);
         }
-        code.store(self.bucket(bucket), self.transaction << 32 | entry as u64);
+        let word = ENTRY.put(entry as u64) | TRANSACTION.put(self.transaction);
+        code.store(self.bucket(bucket), word);
         self.buckets[bucket] = Bucket { transaction: self.transaction, entry: entry as u32 };
         self.words.push((home, value.unwrap_or(0)));
     }
