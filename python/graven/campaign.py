@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -196,6 +196,21 @@ class Program:
         """
         spec = {"file": self.file, "text": self.text, "designs": list(designs)}
         return _engine.Campaign("litmus", json.dumps(spec))
+
+
+def program_files(paths: Iterable[Path]) -> list[Path]:
+    """Files, and of folders the litmus programs anywhere in them.
+
+    Raises:
+        ConfigError: a folder without any.
+    """
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.rglob("*.litmus")) if path.is_dir() else [path]
+        if not inside:
+            raise ConfigError(f"{path}: there is no *.litmus in this folder")
+        found += inside
+    return list(dict.fromkeys(found))
 
 
 def run_programs(

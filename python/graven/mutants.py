@@ -1,22 +1,33 @@
 """Mutants of a design, and which of them the laboratory kills.
 
-The adversary comes first, and all small programs after it, if that is wanted.
+The adversary comes first; what survives it meets, if that is wanted, the litmus programs that are
+for it, and all small programs.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graven import _engine
-from graven.campaign import CampaignResult
+from graven.campaign import CampaignResult, Program, run_programs
 from graven.check import Bound, Check
 from graven.experiment import Observer, Pool, host_cores
 
 SMALL_PROGRAMS = "small programs"
 """What kills a mutant that the adversary has not killed."""
+
+LITMUS_PROGRAM = "litmus program"
+"""What kills one of which a program of a library asks."""
+
+WAYS = (
+    "plain", "torn", "in-flight", "recovery", "later life", "run", "assertion",
+    LITMUS_PROGRAM, SMALL_PROGRAMS,
+)  # fmt: skip
+"""All that kills, as columns have it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class Kill:
 
     Attributes:
         by: `plain`, `torn`, `in-flight`, `recovery`, `later life`, `run` or `assertion` of the
-            adversary's schedules, or `small programs`.
+            adversary's schedules, `litmus program`, or `small programs`.
         what: The guarantee that was broken, or the assertion.
         seed: Of the schedule that broke it, if one did.
     """
@@ -146,6 +157,52 @@ def check_mutants(
             at = survivors[index]
             ends[at] = replace(trials[at], kill=Kill(SMALL_PROGRAMS, violation["what"], None))
     return CampaignResult(tuple(ends.values()), outcome.failures, outcome.interrupted)
+
+
+def mutant_of(program: Program) -> str | None:
+    """The mutant that a litmus program is for."""
+    found = re.search(r"^[ \t]*mutant[ \t]+([^#\n]*[^#\s])", program.text, re.MULTILINE)
+    return None if found is None else found[1]
+
+
+def show_mutants(
+    trials: Sequence[Trial],
+    programs: Sequence[Program],
+    *,
+    workers: int | None = None,
+    observe: Observer | None = None,
+) -> CampaignResult[Trial]:
+    """Runs, on each mutant that survived, the litmus programs that are for it.
+
+    Returns:
+        All trials, with the ends of those that are killed now.
+
+    Raises:
+        ConfigError: a program that is refused.
+    """
+    by_mutant: dict[str | None, list[Program]] = {}
+    for program in programs:
+        by_mutant.setdefault(mutant_of(program), []).append(program)
+    survivors = [
+        (at, program)
+        for at, trial in enumerate(trials)
+        if trial.kill is None
+        for program in by_mutant.get(trial.mutant.name, ())
+    ]
+    prepared = [(program, program.campaign([trials[at].design])) for at, program in survivors]
+    outcome = run_programs(prepared, workers=workers, observe=observe)
+    ends = list(trials)
+    killed_by = {
+        (report.file, result.design): result.violations[0].what
+        for report in outcome.reports
+        for result in report.results
+        if result.violations
+    }
+    for at, program in survivors:
+        what = killed_by.get((program.file, trials[at].design))
+        if what is not None:
+            ends[at] = replace(trials[at], kill=Kill(LITMUS_PROGRAM, what, None))
+    return CampaignResult(tuple(ends), outcome.failures, outcome.interrupted)
 
 
 def _parse(text: str) -> Trial:

@@ -666,8 +666,7 @@ class Campaign(_Task):
             "seeds": spec["seeds"],
             "next_seed": seeds[-1] + 1,
             "runs": len(seeds),
-            "draws": {draw["name"]: draw["default"] for draw in DRAWS}
-            | dict(spec.get("draw", ())),
+            "draws": {draw["name"]: draw["default"] for draw in DRAWS} | dict(spec.get("draw", ())),
         }
         return json.dumps(report | common | more)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from graven.api import sound_designs
 from tests.campaigns import checked, faults, mutants, soaked, tables
+
+from graven.api import sound_designs
 
 SMALL = ("--transactions", "1", "--departures", "1")
 
@@ -126,7 +127,7 @@ def test_the_page_of_mutants_is_that_of_the_table_and_every_survivor_is_explaine
     rows = tables.read_rows(mutants.TABLE)
     reasons = mutants.read_reasons()
     page = mutants.PAGE.read_text()
-    assert page == tables.page_with(page, mutants.shown(rows, reasons))
+    assert page == tables.page_with(page, mutants.page_of(rows, reasons))
     assert set(mutants.survivors(rows)) == set(reasons)
     for design in sound_designs():
         of_design = [row for row in rows if row["design"] == design]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import ENVIRONMENT, documents
@@ -232,6 +233,17 @@ def test_mutants_are_killed_and_survivors_are_named(real):
     assert "SURVIVED" in table.stdout
     assert "Killed" in table.stdout
     assert real("mutants", "silo", "--only", "nothing").returncode == 2
+
+
+def test_programs_kill_the_mutants_that_they_are_for(real, tmp_path):
+    library = Path(__file__).parents[2] / "litmus"
+    arguments = ("mutants", "redo-clwb", "--only", "slots-used", "--schedules", "1")
+    assert real(*arguments).returncode == 1
+    done = real(*arguments, "--programs", str(library), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    [trial] = documents(done.stdout)
+    assert (trial["kill"]["by"], trial["kill"]["seed"]) == ("litmus program", None)
+    assert real(*arguments, "--programs", str(tmp_path)).returncode == 2
 
 
 def test_small_programs_kill_what_a_few_schedules_do_not(real):

@@ -13,10 +13,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from tests.campaigns.tables import ROOT, STATES, Row, table_of, write_page, write_rows
+
 from graven.api import sound_designs
 from graven.check import Bound, Check, Checked, read_state, write_state
 from graven.figures import exact
-from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write_page, write_rows
 
 TABLE = Path(__file__).parent / "checked.csv"
 PAGE = ROOT / "docs/checked.md"
@@ -48,7 +49,9 @@ def shown(rows: list[Row]) -> str:
         of_bound = [row for row in rows if row["bound"] == name]
         if not of_bound:
             continue
-        failures, lives = (exact(sum(int(row[n]) for row in of_bound)) for n in ("failures", "lives"))
+        failures, lives = (
+            exact(sum(int(row[n]) for row in of_bound)) for n in ("failures", "lives")
+        )
         command = (
             f"graven check all --transactions {bound.transactions} --departures {bound.departures}"
         )

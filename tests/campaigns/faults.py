@@ -1,7 +1,7 @@
 """What becomes of every sound design when its machine does not work as it should.
 
-    python -m tests.campaigns.faults            run `graven faults`, and write table and page
-    python -m tests.campaigns.faults --stored   write the page from the table
+python -m tests.campaigns.faults            run `graven faults`, and write table and page
+python -m tests.campaigns.faults --stored   write the page from the table
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
+
 from graven.api import sound_designs
 from graven.cli.faults import cell
 from graven.faults import Fate, FaultReport, survey
-from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
 
 TABLE = Path(__file__).parent / "faults.csv"
 PAGE = ROOT / "docs/faults.md"

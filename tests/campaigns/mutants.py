@@ -1,13 +1,14 @@
 """The kill matrix: which mutants of each sound design the laboratory kills, by what and how soon.
 
     python -m tests.campaigns.mutants [DESIGN …]    try what is left, and write table and page
+    python -m tests.campaigns.mutants --survivors   run the litmus programs on those that survived
     python -m tests.campaigns.mutants --stored      write the page from the table
 
 Each mutant of a design, its own and those of the mutation operators, meets schedules of the
-adversary from seed 1 on; what survives them meets all small programs. The table is replaced after
-each design, so that an interrupted campaign goes on with the next; `--anew` begins again. Why a
-mutant may survive is said in `survivors.toml`; the command fails if one does of which nothing is
-said there.
+adversary from seed 1 on; what survives them meets the litmus programs that are for it, and then all
+small programs. The table is replaced after each design, so that an interrupted campaign goes on
+with the next; `--anew` begins again. Why a mutant may survive is said in `survivors.toml`; the
+command fails if one does of which nothing is said there.
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
+
 from graven.api import sound_designs
+from graven.campaign import Program, program_files
 from graven.check import Bound
 from graven.figures import exact
-from graven.mutants import SMALL_PROGRAMS, Trial, check_mutants, mutants_of, try_mutants
-from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, write_rows
+from graven.mutants import WAYS, Mutant, Trial, check_mutants, mutants_of, show_mutants, try_mutants
 
 TABLE = Path(__file__).parent / "mutants.csv"
 REASONS = Path(__file__).parent / "survivors.toml"
 PAGE = ROOT / "docs/mutants.md"
+
+LIBRARY = ROOT / "litmus"
+"""Programs of which some are for a mutant."""
 
 SCHEDULES = 1000
 """Of the adversary for each mutant at most."""
@@ -37,9 +43,6 @@ BOUND = Bound(transactions=2, departures=1)
 
 COLUMNS = ("design", "class", "mutant", "schedules", "killed_by")
 OWN = "own"
-WAYS = (
-    "plain", "torn", "in-flight", "recovery", "later life", "run", "assertion", SMALL_PROGRAMS,
-)  # fmt: skip
 
 
 def trials_of(design: str) -> list[Trial]:
@@ -47,10 +50,25 @@ def trials_of(design: str) -> list[Trial]:
     tried = try_mutants(design, mutants_of(design), SCHEDULES)
     if tried.interrupted or tried.failures:
         raise SystemExit(f"{design}: {tried.failures}")
-    checked = check_mutants(tried.reports, BOUND)
+    checked = check_mutants(shown(tried.reports), BOUND)
     if checked.interrupted or checked.failures:
         raise SystemExit(f"{design}: {checked.failures}")
     return list(checked.reports)
+
+
+def shown(trials: Sequence[Trial]) -> Sequence[Trial]:
+    """Runs the library's programs on those that survived."""
+    result = show_mutants(trials, list(map(Program.read, program_files([LIBRARY]))))
+    if result.interrupted or result.failures:
+        raise SystemExit(f"programs: {result.failures}")
+    return result.reports
+
+
+def again(row: Row) -> Row:
+    """A row of a mutant that survived, after the library's programs."""
+    mutant = Mutant(row["mutant"], None if row["class"] == OWN else row["class"])
+    (trial,) = shown([Trial(row["design"], mutant, int(row["schedules"]), 0, None)])
+    return row_of(trial)
 
 
 def row_of(trial: Trial) -> Row:
@@ -94,7 +112,7 @@ def _matrix(rows: Sequence[Row], key: str) -> str:
     return table_of(head, [*lines, cells("all", rows)])
 
 
-def shown(rows: Sequence[Row], reasons: dict[tuple[str, str], str]) -> str:
+def page_of(rows: Sequence[Row], reasons: dict[tuple[str, str], str]) -> str:
     """What the page shows."""
     by_reason: dict[str, dict[str, list[str]]] = {}
     for design, mutant in survivors(rows):
@@ -124,12 +142,16 @@ def main() -> int:
     """Tries what is left, unless only what is stored is wanted."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stored", action="store_true", help="try nothing")
+    parser.add_argument("--survivors", action="store_true", help="try programs on survivors")
     parser.add_argument("--anew", action="store_true", help="try all again")
     parser.add_argument("designs", nargs="*", metavar="DESIGN", help="those, instead of all")
     given = parser.parse_args()
     rows: list[Row] = [] if given.anew and not given.designs else list(read_rows(TABLE))
     done = {row["design"] for row in rows}
-    for design in [] if given.stored else given.designs or sound_designs():
+    if given.survivors:
+        rows = [row if row["killed_by"] else again(row) for row in rows]
+        write_rows(TABLE, COLUMNS, rows)
+    for design in [] if given.stored or given.survivors else given.designs or sound_designs():
         if design in done and not given.anew:
             continue
         print(design, file=sys.stderr)
@@ -137,7 +159,7 @@ def main() -> int:
         rows += map(row_of, trials_of(design))
         write_rows(TABLE, COLUMNS, rows)
     reasons = read_reasons()
-    write_page(PAGE, shown(rows, reasons))
+    write_page(PAGE, page_of(rows, reasons))
     unexplained = [pair for pair in survivors(rows) if pair not in reasons]
     for design, mutant in unexplained:
         print(f"{design}: {mutant} survives, and nothing says why", file=sys.stderr)

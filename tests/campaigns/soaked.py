@@ -12,14 +12,15 @@ import argparse
 import sys
 from pathlib import Path
 
+from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write_page, write_rows
+
 from graven import output
 from graven.api import sound_designs
-from graven.figures import exact
 from graven.cli.terminal import person_console
+from graven.figures import exact
 from graven.progress import Display
 from graven.reports import AdversaryReport
 from graven.schedules import AdversaryCampaign, AdversaryRequest
-from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write_page, write_rows
 
 TABLE = Path(__file__).parent / "soaked.csv"
 PAGE = ROOT / "docs/soaked.md"

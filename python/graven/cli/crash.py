@@ -208,7 +208,7 @@ class Forms(click.ParamType[dict[str, int]]):
     multiple=True,
     metavar="NAME=NUMBER",
     callback=options.read_draws,
-    help="With --adversary: change a bound of what is drawn (`graven list draws`); may be repeated.",
+    help="With --adversary: change a bound of what is drawn (`graven list draws`); repeatable.",
 )
 @click.option(
     "--state",

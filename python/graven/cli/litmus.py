@@ -10,11 +10,10 @@ import click
 
 from graven import _engine
 from graven.api import design_names, failures_text
-from graven.campaign import Program, run_programs
+from graven.campaign import Program, program_files, run_programs
 from graven.cli import options
 from graven.cli.terminal import (
     REFUSED,
-    Refusal,
     complain,
     note,
     person_console,
@@ -71,7 +70,7 @@ def litmus(
     """Reads everything, runs, prints."""
     names = design_names(designs) if designs else []
     checked, refusals = [], []
-    for path in _paths(files):
+    for path in program_files(files):
         try:
             program = Program.read(path)
             checked.append((program, program.campaign(names)))
@@ -95,14 +94,3 @@ def litmus(
         note(f"interrupted: {len(results.reports)} of {len(checked)} programs had finished")
         return 130
     return 0 if not results.failures and all(r.as_expected for r in results.reports) else 1
-
-
-def _paths(given: Sequence[Path]) -> list[Path]:
-    """Files, and of folders the litmus programs anywhere in them."""
-    found: list[Path] = []
-    for path in given:
-        inside = sorted(path.rglob("*.litmus")) if path.is_dir() else [path]
-        if not inside:
-            raise Refusal(f"{path}: there is no *.litmus in this folder")
-        found += inside
-    return list(dict.fromkeys(found))

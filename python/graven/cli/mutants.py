@@ -6,17 +6,19 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import click
 from rich.console import Console
 
 from graven.api import failures_text
+from graven.campaign import CampaignResult, Program, program_files
 from graven.check import Bound
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, person_console, results_console
 from graven.figures import exact
-from graven.mutants import SMALL_PROGRAMS, Trial, check_mutants, mutants_of, try_mutants
+from graven.mutants import WAYS, Trial, check_mutants, mutants_of, show_mutants, try_mutants
 from graven.progress import Display
 from graven.records import json_text
 
@@ -33,6 +35,7 @@ Examples:
   graven mutants silo                              its own and those of the operators
   graven mutants hoop --schedules 5000 --only "recovery"
   graven mutants lad --schedules 200 --check       survivors meet all small programs
+  graven mutants lad --programs litmus             and the litmus programs that are for them
   graven crash --adversary --design silo --mutant "not-saved(last)"   one, with a timeline
   graven mutants lad --format json | jq '.[] | select(.kill == null) | .mutant'
 
@@ -42,7 +45,6 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 OWN = "own"
 
 _CHECKED = Bound(transactions=2, departures=1)
-_BY = ("plain", "torn", "in-flight", "recovery", "later life", "run", "assertion", SMALL_PROGRAMS)
 
 
 @click.command(help=HELP, short_help="Which mutants of a design the adversary kills.")
@@ -70,6 +72,13 @@ _BY = ("plain", "torn", "in-flight", "recovery", "later life", "run", "assertion
     help="Only mutants whose name or class has this in it; the class of the design's own is `own`.",
 )
 @click.option(
+    "--programs",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH",
+    help="Run the litmus programs there (a file or folder) that are for a mutant on it, if it "
+    "survives the adversary.",
+)
+@click.option(
     "--check",
     is_flag=True,
     help="Execute all small programs (two transactions, one departure) on those that survive.",
@@ -81,6 +90,7 @@ def mutants(
     schedules: int,
     first_seed: int,
     only: str,
+    programs: Path | None,
     check: bool,
     jobs: int | None,
     form: str,
@@ -90,15 +100,17 @@ def mutants(
     if not found:
         complain(f"no mutant of {design} has `{only}` in its name or class")
         return 2
+    library = [] if programs is None else list(map(Program.read, program_files([programs])))
     with Display(person_console(), noun="mutants") as display:
         result = try_mutants(
             design, found, schedules, first_seed=first_seed, workers=jobs, observe=display
         )
+    if library and not result.interrupted:
+        result = _with_failures_of(result, show_mutants(result.reports, library, workers=jobs))
     if check and not result.interrupted:
-        before = result
         with Display(person_console(), noun="survivors") as display:
-            result = check_mutants(before.reports, _CHECKED, workers=jobs, observe=display)
-        result = replace(result, failures=before.failures + result.failures)
+            checked = check_mutants(result.reports, _CHECKED, workers=jobs, observe=display)
+        result = _with_failures_of(result, checked)
     if form == "json":
         sys.stdout.write(json_text([trial.to_dict() for trial in result.reports]))
     elif result.reports:
@@ -109,6 +121,12 @@ def mutants(
         note(f"interrupted: {len(result.reports)} of {len(found)} mutants had been tried")
         return 130
     return 0 if not result.failures and all(t.kill is not None for t in result.reports) else 1
+
+
+def _with_failures_of(
+    before: CampaignResult[Trial], after: CampaignResult[Trial]
+) -> CampaignResult[Trial]:
+    return replace(after, failures=before.failures + after.failures)
 
 
 def _print(console: Console, design: str, trials: Sequence[Trial]) -> None:
@@ -126,10 +144,10 @@ def _print(console: Console, design: str, trials: Sequence[Trial]) -> None:
     classes = list(dict.fromkeys(t.mutant.class_ or OWN for t in trials))
     matrix = plain_table()
     matrix.add_column("class")
-    for name in ("mutants", *_BY, "survived"):
+    for name in ("mutants", *WAYS, "survived"):
         matrix.add_column(name, justify="right")
     for class_ in classes:
-        of_class = [counts[class_, by] for by in (*_BY, None)]
+        of_class = [counts[class_, by] for by in (*WAYS, None)]
         matrix.add_row(class_, exact(sum(of_class)), *(exact(n) for n in of_class))
     console.print("Kills by class, and by what", style="bold")
     console.print(matrix)
