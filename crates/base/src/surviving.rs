@@ -140,6 +140,8 @@ pub struct SurvivingImage {
     notes: Option<Vec<(usize, String)>>,
     /// What recovery does, if it is wanted.
     steps: Option<Box<RecoverySteps>>,
+    /// Whether somebody asks what is read and written: there is a word with an error, or steps are kept.
+    is_watched: bool,
     /// Stores go past the caches.
     bypassing: bool,
 }
@@ -181,20 +183,36 @@ impl SurvivingImage {
         if !self.is_word(addr) {
             return 0;
         }
+        if self.is_watched {
+            self.watch_load(addr);
+        }
+        self.image.load(addr)
+    }
+
+    #[cold]
+    fn watch_load(&mut self, addr: Addr) {
         if let Some(steps) = &mut self.steps {
             steps.main().load(addr);
         }
-        if self.poison == Some(addr) {
-            self.met_poison = true;
+        self.met_poison |= self.poison == Some(addr);
+    }
+
+    #[cold]
+    fn watch_store(&mut self, addr: Addr, new: u64) {
+        if let Some(steps) = &mut self.steps {
+            steps.main().store(addr, new, self.bypassing);
         }
-        self.image.load(addr)
+        if self.poison == Some(addr) {
+            self.poison = None;
+            self.is_watched = self.steps.is_some();
+        }
     }
 
     /// A word has an uncorrectable error, which is reported when it is read ([`SurvivingImage::met_poison`]), until it is
     /// written: what it holds is noise.
     pub fn poison(&mut self, addr: Addr, noise: u64) {
         self.store(addr, noise);
-        (self.poison, self.met_poison) = (Some(addr), false);
+        (self.poison, self.met_poison, self.is_watched) = (Some(addr), false, true);
     }
 
     /// Whether an uncorrectable error was reported, because the word was read.
@@ -231,11 +249,8 @@ impl SurvivingImage {
             *left -= 1;
         }
         self.words_written += 1;
-        if let Some(steps) = &mut self.steps {
-            steps.main().store(addr, new, self.bypassing);
-        }
-        if self.poison == Some(addr) {
-            self.poison = None;
+        if self.is_watched {
+            self.watch_store(addr, new);
         }
         let old = self.image.store(addr, new);
         if !self.forgets {
@@ -299,11 +314,12 @@ impl SurvivingImage {
     /// Keeps what recovery does from now on, step by step, for [`SurvivingImage::take_steps`]. It has no influence on
     /// what is read and written.
     pub fn keep_steps(&mut self) {
-        self.steps = Some(Box::default());
+        (self.steps, self.is_watched) = (Some(Box::default()), true);
     }
 
     /// The steps of each thread since [`SurvivingImage::keep_steps`], which ends with this; none if it was not called.
     pub fn take_steps(&mut self) -> Vec<ThreadSteps> {
+        self.is_watched = self.poison.is_some();
         self.steps.take().map(|steps| steps.into_threads()).unwrap_or_default()
     }
 

@@ -79,6 +79,7 @@ impl Record {
     }
 
     /// The record, if it is one and was written whole.
+    #[inline]
     fn parse(words: [u64; RECORD_WORDS]) -> Option<Record> {
         let [head, home, undo, redo] = torn::whole(words)?;
         let kind = match KIND.get(head) {
@@ -126,6 +127,7 @@ impl Area {
     }
 
     /// The record in the slot of a number, if there is one.
+    #[inline]
     pub fn read(&self, image: &mut SurvivingImage, number: u64) -> Option<Record> {
         let slot = self.slot(number);
         let head = image.load(slot);

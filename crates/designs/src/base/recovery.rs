@@ -52,12 +52,13 @@ fn records_to_undo(
     mutants: Mutants<Mutant>,
     image: &mut SurvivingImage,
 ) -> Vec<Record> {
-    let records = (0..area.slots).filter_map(|slot| area.read(image, slot));
-    let mut next = if mutants.has(Mutant::NewestByPlace) {
-        records.last()
-    } else {
-        records.max_by_key(|record| record.number)
-    };
+    let by_place = mutants.has(Mutant::NewestByPlace);
+    let mut next: Option<Record> = None;
+    for record in (0..area.slots).filter_map(|slot| area.read(image, slot)) {
+        if by_place || next.as_ref().is_none_or(|newest| record.number >= newest.number) {
+            next = Some(record);
+        }
+    }
     let mut undo = Vec::new();
     while let Some(record) = next {
         if record.kind == Kind::Commit && !mutants.has(Mutant::CommittedUndone) {
