@@ -21,6 +21,12 @@ use graven_machine::registry::Registry;
 /// Most runs that minimising may take.
 const RUNS_MAX: u32 = 4000;
 
+/// Most power failures that it may judge: a program of hundreds of steps stays as long as it is by then.
+const FAILURES_MAX: u64 = 5_000_000;
+
+/// A candidate is given up after so many, and four times as many as the best program needs until it violates.
+const FAILURES_OF_A_RUN: u64 = 50_000;
+
 /// A program that violates, and how.
 #[derive(Clone, Debug)]
 pub struct Minimised {
@@ -53,8 +59,17 @@ pub(crate) fn minimise_observed(
     control: &Arc<Control>,
 ) -> Option<Minimised> {
     let how = only(violation);
-    let mut minimiser =
-        Minimiser { registry, design, seed, how, control, runs: 0, violation: None };
+    let mut minimiser = Minimiser {
+        registry,
+        design,
+        seed,
+        how,
+        control,
+        runs: 0,
+        failures: 0,
+        failures_of_a_run: u64::MAX,
+        violation: None,
+    };
     let mut best = litmus.clone();
     best.expectations.clear();
     if !violation.before.is_empty() {
@@ -82,7 +97,7 @@ pub(crate) fn minimise_observed(
         minimiser.drop_steps(&mut best);
         minimiser.make_plain(&mut best);
         minimiser.make_small(&mut best);
-        if best == before || minimiser.runs >= RUNS_MAX {
+        if best == before || minimiser.is_spent() {
             break;
         }
     }
@@ -119,6 +134,9 @@ struct Minimiser<'a> {
     how: Thoroughness,
     control: &'a Arc<Control>,
     runs: u32,
+    failures: u64,
+    /// After which a candidate is given up.
+    failures_of_a_run: u64,
     /// Of the best program.
     violation: Option<Violation>,
 }
@@ -132,15 +150,25 @@ impl Minimiser<'_> {
         if !is_isolated(&candidate) {
             return None;
         }
-        let case =
-            Case::new(self.registry, &candidate, self.design).ok()?.examined(self.how.clone());
-        let outcome = case.drawing(self.seed).under(self.control).run().ok()?;
+        let how = Thoroughness { failures_max: self.failures_of_a_run, ..self.how.clone() };
+        let case = Case::new(self.registry, &candidate, self.design).ok()?.examined(how);
+        let Ok(outcome) = case.drawing(self.seed).under(self.control).run() else {
+            self.failures = self.failures.saturating_add(self.failures_of_a_run);
+            return None;
+        };
+        let judged = outcome.tally.recoveries();
+        self.failures += judged;
         self.violation = Some(outcome.violations.into_iter().next()?);
+        self.failures_of_a_run = FAILURES_OF_A_RUN + 4 * judged;
         Some(())
     }
 
+    fn is_spent(&self) -> bool {
+        self.runs >= RUNS_MAX || self.failures >= FAILURES_MAX
+    }
+
     fn try_it(&mut self, best: &mut Litmus, change: impl FnOnce(&mut Litmus)) -> bool {
-        if self.runs >= RUNS_MAX || self.control.is_cancelled() {
+        if self.is_spent() || self.control.is_cancelled() {
             return false;
         }
         let mut candidate = best.clone();

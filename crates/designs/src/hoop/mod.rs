@@ -207,6 +207,9 @@ mutants! {
     /// Recovery goes on with the sequence number after those of the blocks that the index has: where collections have voided
     /// these, numbers come again.
     NumbersOfIndexedOnly = "numbers-of-indexed-only";
+    /// Recovery looks for the numbers that are used in one of the blocks that were opened last: in another one, opened with the
+    /// same number in a life before, there may be a record.
+    NumbersOfOneBlock = "numbers-of-one-block";
     /// A miss takes all words of the line from each slice, not only those that are the newest.
     WordMaskIgnored = "word-mask-ignored";
     /// A mapping entry goes when its line is read (§III-C).

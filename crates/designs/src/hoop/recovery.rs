@@ -213,7 +213,8 @@ fn survey(
 ) -> (Survey, Vec<Found>) {
     let mut blocks = Vec::new();
     let mut next = Sequence::of_word(image.load(geometry.sequence()));
-    let mut newest = None;
+    // The blocks that were opened last: several, if lives have ended before their blocks had a record.
+    let mut newest: Vec<(u32, Sequence)> = Vec::new();
     work.record_bytes += (u64::from(geometry.blocks) + 1) * 8;
     for number in 0..geometry.blocks {
         let indexed = is_indexed(image.load(geometry.index(number)));
@@ -227,14 +228,21 @@ fn survey(
         // Of a block that was never opened nothing has been written.
         let is_used =
             words != [0; 2] || Record::parse(image.load(geometry.record(number, 0))).is_some();
-        if is_used && newest.is_none_or(|(_, known)| opened.since(known).is_some()) {
-            newest = Some((number, opened));
+        let since = newest.first().map(|&(_, known)| opened.since(known));
+        if is_used && since != Some(None) {
+            if since != Some(Some(0)) {
+                newest.clear();
+            }
+            newest.push((number, opened));
         }
     }
     if context.mutants().has(Mutant::NumbersOfIndexedOnly) {
-        newest = None;
+        newest.clear();
     }
-    if let Some((number, opened)) = newest {
+    if context.mutants().has(Mutant::NumbersOfOneBlock) {
+        newest.drain(..newest.len().saturating_sub(1));
+    }
+    for (number, opened) in newest {
         next = later(next, Some(used_until(image, &geometry, number, opened)));
     }
     // The oldest is the one that no other is older than.
@@ -295,7 +303,7 @@ fn holds_records(state: BlockState) -> bool {
     matches!(state, BlockState::InUse | BlockState::Full)
 }
 
-/// The sequence number after those that the records of a block bear, though they are void. Of the block that was opened
+/// The sequence number after those that the records of a block bear, though they are void. Of the blocks that were opened
 /// last these are the latest of the region: they must not come again as long as such records are there.
 fn used_until(
     image: &mut SurvivingImage,

@@ -40,9 +40,15 @@ pub struct Record {
     pub data: u64,
 }
 
+/// How many transactions of a thread records tell apart.
+pub fn ids() -> u64 {
+    TX.max() + 1
+}
+
 impl Record {
     pub fn bytes(&self) -> [u8; RECORD_BYTES as usize] {
-        // Transaction numbers come round: an area holds the records of few.
+        // Transaction numbers come round: of two with the same bits, the later one's store waits until the entries of the
+        // earlier one are at home.
         let first = FLUSH.put(self.flush_bit.into())
             | THREAD.put(self.thread.into())
             | TX.wrapped(self.tx)

@@ -39,6 +39,8 @@
 //!   committed value is the new entry's old word, so it is kept either way. Two transactions that hand a
 //!   word to each other would otherwise write it home in either order, or over a newer line.
 //! - *Repair.* Undo records are applied newest first: a word may have overflowed and been logged again.
+//! - *Repair.* A store waits as long as there are entries of a transaction of its thread with the same 16 bits of the
+//!   number, 65,536 or more before: their id tuple would make recovery keep what the open transaction has stored.
 //! - The flush-bit of an entry is set when the line is *durable*, for the value that the entry had when
 //!   the line left the caches. A merge in between keeps it at 0.
 //! - An entry whose line is on its way is not written home, and an evicted line settles committed entries,

@@ -11,7 +11,7 @@ use graven_machine::design::{
 use graven_machine::request::{self, WriteClass};
 
 use super::event::Event;
-use super::log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, media_line};
+use super::log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, ids, media_line};
 use super::{Mutant, SiloConfig};
 
 type Port<'a> = design::Port<'a, Silo>;
@@ -141,7 +141,13 @@ impl Silo {
     /// A new entry, unless there is no place for it.
     fn append(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
         let thread = store.tx.thread as usize;
-        if self.buffers[thread].entries.len() == self.capacity {
+        let entries = &self.buffers[thread].entries;
+        // Entries are in the order of their transactions. A record has so many bits of the number (Fig. 6) that the id tuple
+        // of the oldest would be one of this transaction, too, when numbers have come round.
+        let has_same_id = entries
+            .first()
+            .is_some_and(|oldest| store.tx.number.saturating_sub(oldest.tx) >= ids());
+        if entries.len() == self.capacity || has_same_id {
             self.make_room(port, thread);
             return Stall::Retry;
         }

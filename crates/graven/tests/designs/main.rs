@@ -21,6 +21,7 @@ mod opt_undo;
 mod osp;
 mod recovery_times;
 mod redu;
+mod silo;
 mod silo_claims;
 mod software;
 mod software_log;

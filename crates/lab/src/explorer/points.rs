@@ -62,6 +62,8 @@ pub struct Thoroughness {
     pub actions_max: u64,
     /// After so many violations the run stops.
     pub violations_max: usize,
+    /// Power failures in each life after which the run is given up, as if it had been cancelled.
+    pub failures_max: u64,
 }
 
 /// Which recoveries are followed by the next life.
@@ -92,6 +94,7 @@ impl Thoroughness {
         is_complete: false,
         actions_max: 0,
         violations_max: 1,
+        failures_max: u64::MAX,
     };
 
     /// For programs that are drawn: some of their recoveries are followed by another life.
@@ -421,7 +424,7 @@ impl<'a> CrashExplorer<'a> {
         let step = simulation.take_crash_step();
         let control = simulation.control();
         control.checked(self.tally.recoveries());
-        self.cancelled = control.is_cancelled();
+        self.cancelled = control.is_cancelled() || self.is_spent();
         let changes = simulation.durable_changes();
         assert!(events >= changes.len() as u64, "each durable write is an event");
         let different = simulation.different_words();
@@ -743,6 +746,11 @@ impl<'a> CrashExplorer<'a> {
         }
     }
 
+    /// Whether more was judged than is wanted.
+    fn is_spent(&self) -> bool {
+        self.tally.recoveries() > self.how.failures_max
+    }
+
     /// Whether the next life begins after the recovery that has just ended.
     fn goes_on(&mut self) -> bool {
         if self.next_life.is_none() {
@@ -766,6 +774,10 @@ impl<'a> CrashExplorer<'a> {
     /// The next life.
     pub(super) fn go_on(&mut self, crash: &Crash<'_>, failure: &Failure, cycle: Cycle) {
         let point = self.point_of(failure);
+        if self.is_spent() {
+            self.cancelled = true;
+            return;
+        }
         let Some(next) = &mut self.next_life else { return };
         self.tally.lives += 1;
         self.coverage.count(State::NextLife);
