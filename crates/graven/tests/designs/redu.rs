@@ -450,7 +450,7 @@ fn recovery_follows_the_chain_from_lr() {
         until_committed(&mut simulation, 3);
         let mut crash = simulation.crash();
         let [lr] = crash.registers[..] else { panic!("one register for one thread") };
-        let count = u64::from(Lr::parse(lr).count);
+        let count = Lr::parse(lr).count;
         assert!(count >= 2, "{design}: {count} transactions are not at home");
         let report = crash.recover();
         assert_eq!(report.records_scanned, 2 * count, "ten lines are two records");
