@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,12 @@ SMALL_PROGRAMS = "small programs"
 
 LITMUS_PROGRAM = "litmus program"
 """What kills one of which a program of a library asks."""
+
+OWN = "own"
+"""The class of a design's own mutants, as tables have it."""
+
+SMALL_BOUND = Bound(transactions=2, departures=1)
+"""Of the small programs that survivors meet."""
 
 WAYS = (
     "plain", "torn", "in-flight", "recovery", "later life", "run", "assertion",
@@ -150,13 +156,10 @@ def check_mutants(
         check = Check.prepare((trial.design,), bound, mutant=trial.mutant.name)
         tasks.append((trial.mutant.name, check.task(trial.design)))
     outcome = Pool(tasks, workers or host_cores()).run(observe)
-    ends = dict(enumerate(trials))
-    for index, text in outcome.texts.items():
-        violation = json.loads(text)["violation"]
-        if violation is not None:
-            at = survivors[index]
-            ends[at] = replace(trials[at], kill=Kill(SMALL_PROGRAMS, violation["what"], None))
-    return CampaignResult(tuple(ends.values()), outcome.failures, outcome.interrupted)
+    found = {survivors[i]: json.loads(text)["violation"] for i, text in outcome.texts.items()}
+    ends = {at: violation["what"] for at, violation in found.items() if violation is not None}
+    after = _killed(trials, SMALL_PROGRAMS, ends)
+    return CampaignResult(after, outcome.failures, outcome.interrupted)
 
 
 def mutant_of(program: Program) -> str | None:
@@ -191,18 +194,24 @@ def show_mutants(
     ]
     prepared = [(program, program.campaign([trials[at].design])) for at, program in survivors]
     outcome = run_programs(prepared, workers=workers, observe=observe)
-    ends = list(trials)
-    killed_by = {
+    what = {
         (report.file, result.design): result.violations[0].what
         for report in outcome.reports
         for result in report.results
         if result.violations
     }
-    for at, program in survivors:
-        what = killed_by.get((program.file, trials[at].design))
-        if what is not None:
-            ends[at] = replace(trials[at], kill=Kill(LITMUS_PROGRAM, what, None))
-    return CampaignResult(tuple(ends), outcome.failures, outcome.interrupted)
+    shown = [(at, (program.file, trials[at].design)) for at, program in survivors]
+    ends = {at: what[run] for at, run in shown if run in what}
+    after = _killed(trials, LITMUS_PROGRAM, ends)
+    return CampaignResult(after, outcome.failures, outcome.interrupted)
+
+
+def _killed(trials: Sequence[Trial], by: str, ends: Mapping[int, str]) -> tuple[Trial, ...]:
+    """All trials, of which those of some places have ended: by what was broken."""
+    return tuple(
+        replace(trial, kill=Kill(by, ends[at], None)) if at in ends else trial
+        for at, trial in enumerate(trials)
+    )
 
 
 def _parse(text: str) -> Trial:

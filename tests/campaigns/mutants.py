@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -24,9 +23,18 @@ from tests.campaigns.tables import ROOT, Row, read_rows, table_of, write_page, w
 
 from graven.api import sound_designs
 from graven.campaign import Program, program_files
-from graven.check import Bound
 from graven.figures import exact
-from graven.mutants import WAYS, Mutant, Trial, check_mutants, mutants_of, show_mutants, try_mutants
+from graven.mutants import (
+    OWN,
+    SMALL_BOUND,
+    WAYS,
+    Mutant,
+    Trial,
+    check_mutants,
+    mutants_of,
+    show_mutants,
+    try_mutants,
+)
 
 TABLE = Path(__file__).parent / "mutants.csv"
 REASONS = Path(__file__).parent / "survivors.toml"
@@ -38,11 +46,7 @@ LIBRARY = ROOT / "litmus"
 SCHEDULES = 1000
 """Of the adversary for each mutant at most."""
 
-BOUND = Bound(transactions=2, departures=1)
-"""Of the small programs that survivors meet."""
-
 COLUMNS = ("design", "class", "mutant", "schedules", "killed_by")
-OWN = "own"
 
 
 def trials_of(design: str) -> list[Trial]:
@@ -50,7 +54,7 @@ def trials_of(design: str) -> list[Trial]:
     tried = try_mutants(design, mutants_of(design), SCHEDULES)
     if tried.interrupted or tried.failures:
         raise SystemExit(f"{design}: {tried.failures}")
-    checked = check_mutants(shown(tried.reports), BOUND)
+    checked = check_mutants(shown(tried.reports), SMALL_BOUND)
     if checked.interrupted or checked.failures:
         raise SystemExit(f"{design}: {checked.failures}")
     return list(checked.reports)
@@ -64,11 +68,19 @@ def shown(trials: Sequence[Trial]) -> Sequence[Trial]:
     return result.reports
 
 
-def again(row: Row) -> Row:
-    """A row of a mutant that survived, after the library's programs."""
+def again(rows: Iterable[Row]) -> list[Row]:
+    """Rows, after the library's programs for those that survived."""
+    all_rows = list(rows)
+    places = [at for at, row in enumerate(all_rows) if not row["killed_by"]]
+    for at, trial in zip(places, shown([trial_of(all_rows[at]) for at in places]), strict=True):
+        all_rows[at] = row_of(trial)
+    return all_rows
+
+
+def trial_of(row: Row) -> Trial:
+    """What a row of the table says of a mutant that survived."""
     mutant = Mutant(row["mutant"], None if row["class"] == OWN else row["class"])
-    (trial,) = shown([Trial(row["design"], mutant, int(row["schedules"]), 0, None)])
-    return row_of(trial)
+    return Trial(row["design"], mutant, int(row["schedules"]), 0, None)
 
 
 def row_of(trial: Trial) -> Row:
@@ -99,7 +111,6 @@ def read_reasons() -> dict[tuple[str, str], str]:
 
 def _matrix(rows: Sequence[Row], key: str) -> str:
     """Kills by design or class, and by what."""
-    counts = Counter((row[key], row["killed_by"]) for row in rows)
     names = list(dict.fromkeys(row[key] for row in rows))
 
     def cells(name: str, of: Sequence[Row]) -> list[str]:
@@ -107,7 +118,6 @@ def _matrix(rows: Sequence[Row], key: str) -> str:
         return [name, exact(len(of)), *map(exact, numbers)]
 
     lines = [cells(name, [row for row in rows if row[key] == name]) for name in names]
-    assert sum(counts.values()) == len(rows)
     head = (key, "mutants", *WAYS, "survive")
     return table_of(head, [*lines, cells("all", rows)])
 
@@ -149,7 +159,7 @@ def main() -> int:
     rows: list[Row] = [] if given.anew and not given.designs else list(read_rows(TABLE))
     done = {row["design"] for row in rows}
     if given.survivors:
-        rows = [row if row["killed_by"] else again(row) for row in rows]
+        rows = again(rows)
         write_rows(TABLE, COLUMNS, rows)
     for design in [] if given.stored or given.survivors else given.designs or sound_designs():
         if design in done and not given.anew:

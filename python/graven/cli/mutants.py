@@ -13,12 +13,20 @@ from rich.console import Console
 
 from graven.api import failures_text
 from graven.campaign import CampaignResult, Program, program_files
-from graven.check import Bound
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, person_console, results_console
 from graven.figures import exact
-from graven.mutants import WAYS, Trial, check_mutants, mutants_of, show_mutants, try_mutants
+from graven.mutants import (
+    OWN,
+    SMALL_BOUND,
+    WAYS,
+    Trial,
+    check_mutants,
+    mutants_of,
+    show_mutants,
+    try_mutants,
+)
 from graven.progress import Display
 from graven.records import json_text
 
@@ -41,10 +49,6 @@ Examples:
 
 The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 """
-
-OWN = "own"
-
-_CHECKED = Bound(transactions=2, departures=1)
 
 
 @click.command(help=HELP, short_help="Which mutants of a design the adversary kills.")
@@ -109,7 +113,7 @@ def mutants(
         result = _with_failures_of(result, show_mutants(result.reports, library, workers=jobs))
     if check and not result.interrupted:
         with Display(person_console(), noun="survivors") as display:
-            checked = check_mutants(result.reports, _CHECKED, workers=jobs, observe=display)
+            checked = check_mutants(result.reports, SMALL_BOUND, workers=jobs, observe=display)
         result = _with_failures_of(result, checked)
     if form == "json":
         sys.stdout.write(json_text([trial.to_dict() for trial in result.reports]))

@@ -2,6 +2,7 @@
 //! else's: whatever it says, it is accepted or refused with the reason.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -97,14 +98,9 @@ impl Arguments {
     /// What was given and is not now.
     fn differences(&self, now: &Arguments) -> Vec<String> {
         let or_nothing = |text: String| if text.is_empty() { "not given".into() } else { text };
-        let set = |settings: &Settings| {
-            let pairs = settings.iter().map(|(key, value)| format!("{key}={value}"));
-            pairs.collect::<Vec<_>>().join(",")
-        };
-        let drawn = |draws: &Vec<(String, u64)>| {
-            let pairs = draws.iter().map(|(name, value)| format!("{name}={value}"));
-            pairs.collect::<Vec<_>>().join(",")
-        };
+        let set = |settings: &Settings| pairs_text(settings.iter());
+        let drawn =
+            |draws: &Vec<(String, u64)>| pairs_text(draws.iter().map(|(name, n)| (name, n)));
         let mut found = Vec::new();
         let mut compare = |option: &str, is_same: bool, was: String, is: String| {
             if !is_same {
@@ -127,6 +123,11 @@ impl Arguments {
         compare!("--violations", violations_max, usize::to_string);
         found
     }
+}
+
+/// Names with their values, as a message has them.
+fn pairs_text<N: Display, V: Display>(pairs: impl Iterator<Item = (N, V)>) -> String {
+    pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
 }
 
 /// The document of a campaign.

@@ -1,10 +1,11 @@
 //! Assertions of designs and of the machine that fail, as what they are to a user: guarantees that do not hold. A field that
 //! cannot hold its value is one of them ([`Field`](graven_base::memory::Field)).
 
-use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
+
+use graven_base::control::panic_text;
 
 /// What a violation of this kind begins with.
 const BEGINNING: &str = "an assertion fails: ";
@@ -30,17 +31,12 @@ pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     let was_quiet = IS_QUIET.replace(true);
     let result = catch_unwind(AssertUnwindSafe(run));
     IS_QUIET.set(was_quiet);
-    result.map_err(|panic| format!("{BEGINNING}{}", text_of(panic.as_ref())))
+    result.map_err(|panic| format!("{BEGINNING}{}", panic_text(panic.as_ref())))
 }
 
 /// Whether what was broken is an assertion.
 pub fn is_assertion(what: &str) -> bool {
     what.starts_with(BEGINNING)
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it says nothing").to_owned()
 }
 
 #[cfg(test)]

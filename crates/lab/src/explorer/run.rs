@@ -45,6 +45,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// With what the laboratory has found.
+    fn with(self, laboratory: CrashExplorer<'_>) -> Outcome {
+        Outcome {
+            violations: laboratory.violations,
+            tally: laboratory.tally,
+            coverage: laboratory.coverage,
+            known: laboratory.known,
+            trace: laboratory.trace.unwrap_or_default(),
+            ..self
+        }
+    }
+
     /// How often the run has reached each thing that can be: states of any design, cover points, and whatever is counted.
     pub fn reached(&self) -> Vec<u64> {
         let all = self.coverage.counts().iter().chain(&self.cover_points).chain(&self.counts);
@@ -177,13 +189,8 @@ impl CrashRun {
             Err(what) => {
                 // Nothing more is asked of a simulation that has stopped in the midst of something.
                 laboratory.assertion_failed(simulation.machine().now(), what);
-                outcome.violations = laboratory.violations;
-                outcome.tally = laboratory.tally;
-                outcome.coverage = laboratory.coverage;
-                outcome.cover_points = laboratory.cover_points;
-                outcome.known = laboratory.known;
-                outcome.trace = laboratory.trace.unwrap_or_default();
-                return Ok(outcome);
+                outcome.cover_points = std::mem::take(&mut laboratory.cover_points);
+                return Ok(outcome.with(laboratory));
             }
         };
         match ended {
@@ -213,15 +220,10 @@ impl CrashRun {
         if self.keeps_counts {
             outcome.counts = simulation.counts().iter().map(|(_, count)| count).collect();
         }
-        outcome.refused = outcome.refused.or(laboratory.refused);
+        outcome.refused = outcome.refused.or_else(|| laboratory.refused.take());
         let adversary = simulation.machine().memory.shared.adversary.as_ref();
         outcome.options = adversary.map_or(Vec::new(), |adversary| adversary.options().to_vec());
-        outcome.known = laboratory.known;
-        outcome.violations = laboratory.violations;
-        outcome.tally = laboratory.tally;
-        outcome.coverage = laboratory.coverage;
-        outcome.trace = laboratory.trace.unwrap_or_default();
-        Ok(outcome)
+        Ok(outcome.with(laboratory))
     }
 }
 
