@@ -61,9 +61,26 @@ impl Reader<'_> {
         0
     }
 
+    /// So many words from an aligned address on, none of them behind the line, as if each was loaded.
+    #[inline]
+    pub fn load_words<const N: usize>(&mut self, addr: Addr) -> [u64; N] {
+        let is_watched = self.used.steps.is_some() || self.poison.is_some();
+        if is_watched || !is_word(last_of::<N>(addr), self.end) {
+            return self.load_one_by_one(addr);
+        }
+        self.used.words_read += N as u64;
+        self.image.load_words(addr)
+    }
+
+    #[cold]
+    fn load_one_by_one<const N: usize>(&mut self, addr: Addr) -> [u64; N] {
+        std::array::from_fn(|word| self.load(word_from(addr, word)))
+    }
+
     /// The eight words of a line.
+    #[inline]
     pub fn load_line(&mut self, line: LineAddr) -> LineData {
-        std::array::from_fn(|word| self.load(line.word(word)))
+        self.load_words(line.addr())
     }
 
     /// Addresses come from the newest load from now on ([`SurvivingImage::follow`]).
@@ -108,6 +125,18 @@ fn begin(batch: &[(Addr, u64)], thread: usize, threads: usize) -> usize {
     let before = at.checked_sub(1).map(|before| batch[before].0.line());
     let same_line = batch[at..].iter().take_while(|(addr, _)| Some(addr.line()) == before);
     at + same_line.count()
+}
+
+/// Where a word lies, by how many are before it from an address on.
+#[inline]
+fn word_from(addr: Addr, before: usize) -> Addr {
+    addr.plus(before as u64 * WORD_BYTES)
+}
+
+/// Where the last of so many words from an address on lies.
+#[inline]
+fn last_of<const N: usize>(addr: Addr) -> Addr {
+    word_from(addr, N - 1)
 }
 
 /// Whether an address is that of a word of a PM that ends there (0: nowhere).
@@ -225,9 +254,25 @@ impl SurvivingImage {
         self.poison
     }
 
+    /// So many words from an aligned address on, none of them behind the line, as if each was loaded.
+    #[inline]
+    pub fn load_words<const N: usize>(&mut self, addr: Addr) -> [u64; N] {
+        if self.is_watched || !is_word(last_of::<N>(addr), self.end) {
+            return self.load_one_by_one(addr);
+        }
+        self.words_read += N as u64;
+        self.image.load_words(addr)
+    }
+
+    #[cold]
+    fn load_one_by_one<const N: usize>(&mut self, addr: Addr) -> [u64; N] {
+        std::array::from_fn(|word| self.load(word_from(addr, word)))
+    }
+
     /// The words of a line.
+    #[inline]
     pub fn load_line(&mut self, line: LineAddr) -> LineData {
-        std::array::from_fn(|word| self.load(line.word(word)))
+        self.load_words(line.addr())
     }
 
     /// A word, uncounted: for checkers.
@@ -493,6 +538,59 @@ impl SurvivingImage {
 mod tests {
     use super::*;
     use crate::recovery_steps::Step;
+
+    /// What remains after words were loaded together, or one by one.
+    fn after_loads(
+        surviving: &mut SurvivingImage,
+        addr: Addr,
+        together: bool,
+    ) -> impl PartialEq + use<> {
+        let words: [u64; 3] = match together {
+            true => surviving.load_words(addr),
+            false => std::array::from_fn(|word| surviving.load(word_from(addr, word))),
+        };
+        let steps: Vec<_> = surviving.take_steps().iter().map(|t| t.steps().to_vec()).collect();
+        let (read, met) = (surviving.words_read(), surviving.met_poison());
+        (words, read, met, surviving.out_of_bounds(), steps)
+    }
+
+    #[test]
+    fn words_are_loaded_together_as_if_one_by_one() {
+        let new = |is_poisoned: bool, keeps_steps: bool| {
+            let mut surviving = SurvivingImage::default();
+            surviving.set_end(Addr(64 + 32));
+            (0..20).for_each(|word| surviving.store(Addr(word * 8), word + 1));
+            if is_poisoned {
+                surviving.poison(Addr(16), 5);
+            }
+            if keeps_steps {
+                surviving.keep_steps();
+            }
+            surviving
+        };
+        for addr in [0, 8, 40, 64, 72, 80, 88].map(Addr) {
+            for watched in [[false; 2], [true, false], [false, true], [true; 2]] {
+                let [mut a, mut b] = [(); 2].map(|()| new(watched[0], watched[1]));
+                assert!(after_loads(&mut a, addr, true) == after_loads(&mut b, addr, false));
+                let mut reader = new(watched[0], watched[1]);
+                let mut one_by_one = reader.reader();
+                let mut together = one_by_one.clone();
+                let words: [u64; 3] = together.load_words(addr);
+                assert_eq!(words, std::array::from_fn(|w| one_by_one.load(word_from(addr, w))));
+                let (a, b) = (together.used(), one_by_one.used());
+                assert_eq!((a.words_read, a.out_of_bounds), (b.words_read, b.out_of_bounds));
+                assert_eq!(a.met_poison, b.met_poison);
+                reader.account(0, a);
+            }
+        }
+        assert_eq!(new(false, false).load_words::<4>(Addr(32)), [5, 6, 7, 8]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no 3 words of a line at 0x30")]
+    fn words_that_are_loaded_together_lie_in_a_line() {
+        SurvivingImage::default().load_words::<3>(Addr(48));
+    }
 
     #[test]
     fn steps_are_those_of_words_that_exist_while_power_lasts() {

@@ -53,6 +53,12 @@ impl Addr {
         self.0.is_multiple_of(WORD_BYTES)
     }
 
+    /// Whether so many words may be loaded or stored here that all lie in one line.
+    #[inline]
+    pub const fn has_words_in_line(self, count: usize) -> bool {
+        self.is_word_aligned() && self.0 % LINE_BYTES + count as u64 * WORD_BYTES <= LINE_BYTES
+    }
+
     /// The address `bytes` further up.
     #[inline]
     pub const fn plus(self, bytes: u64) -> Addr {
@@ -99,5 +105,10 @@ mod tests {
         assert!(words_in(addr.word_mask() | 0b101).eq([0, 2, 7]));
         assert!(addr.is_word_aligned());
         assert!(!addr.plus(4).is_word_aligned());
+        assert!(addr.has_words_in_line(1) && !addr.has_words_in_line(2));
+        assert!(
+            addr.line().addr().has_words_in_line(8)
+                && !addr.line().addr().plus(4).has_words_in_line(1)
+        );
     }
 }

@@ -21,11 +21,13 @@ pub struct Image {
     chunks: Vec<Option<Box<[u64]>>>,
     /// The size of a chunk, as a power of two.
     chunk_bits: u32,
+    /// The last word of a chunk.
+    last_word: u64,
 }
 
 impl Default for Image {
     fn default() -> Image {
-        Image { chunks: Vec::new(), chunk_bits: CHUNK_BITS }
+        Image::of_chunks(CHUNK_BITS)
     }
 }
 
@@ -55,8 +57,12 @@ impl Image {
 
     /// The same, for addresses below so many bytes; those above are possible, too.
     pub fn of_bytes(bytes: u64) -> Self {
-        let chunk_bits = if bytes <= SMALL_BYTES { SMALL_CHUNK_BITS } else { CHUNK_BITS };
-        Image { chunks: Vec::new(), chunk_bits }
+        Self::of_chunks(if bytes <= SMALL_BYTES { SMALL_CHUNK_BITS } else { CHUNK_BITS })
+    }
+
+    fn of_chunks(chunk_bits: u32) -> Self {
+        let last_word = (1 << chunk_bits) / WORD_BYTES - 1;
+        Image { chunks: Vec::new(), chunk_bits, last_word }
     }
 
     #[inline]
@@ -67,7 +73,7 @@ impl Image {
     #[inline]
     fn locate(&self, addr: Addr) -> (usize, usize) {
         let chunk = (addr.0 >> self.chunk_bits) as usize;
-        let word = (addr.0 & (self.chunk_bytes() - 1)) / WORD_BYTES;
+        let word = (addr.0 / WORD_BYTES) & self.last_word;
         (chunk, word as usize)
     }
 
@@ -121,7 +127,7 @@ impl Image {
         for (number, chunk) in self.chunks.iter_mut().enumerate() {
             parts[number % batches.len()].push((number, chunk));
         }
-        let shape = Image { chunks: Vec::new(), chunk_bits };
+        let shape = Image::of_chunks(chunk_bits);
         let store = |batch: &[(Addr, u64)], part: Vec<Numbered<'_>>| {
             let mut chunks = part.into_iter();
             let (mut number, mut words): (usize, &mut [u64]) = (usize::MAX, &mut []);
@@ -149,18 +155,21 @@ impl Image {
         })
     }
 
+    /// So many words from an aligned address on, none of them behind the line.
+    #[inline]
+    pub fn load_words<const N: usize>(&self, addr: Addr) -> [u64; N] {
+        assert!(addr.has_words_in_line(N), "no {N} words of a line at {addr}");
+        let (chunk, word) = self.locate(addr);
+        match self.chunks.get(chunk) {
+            Some(Some(words)) => *words[word..].first_chunk().expect("chunks consist of lines"),
+            _ => [0; N],
+        }
+    }
+
     /// The eight words of a line.
     #[inline]
     pub fn load_line(&self, line: LineAddr) -> LineData {
-        let (chunk, word) = self.locate(line.addr());
-        match self.chunks.get(chunk) {
-            Some(Some(words)) => {
-                let mut data = [0; WORDS_PER_LINE];
-                data.copy_from_slice(&words[word..word + WORDS_PER_LINE]);
-                data
-            }
-            _ => [0; WORDS_PER_LINE],
-        }
+        self.load_words(line.addr())
     }
 
     /// Replaces the eight words of a line.

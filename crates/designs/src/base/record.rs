@@ -135,10 +135,8 @@ impl Area {
         if KIND.get(head) == 0 {
             return None;
         }
-        let mut words = [head, 0, 0, 0];
-        for (i, word) in words.iter_mut().enumerate().skip(1) {
-            *word = image.load(slot.plus(i as u64 * WORD_BYTES));
-        }
+        let [home, undo, redo] = image.load_words(slot.plus(WORD_BYTES));
+        let mut words = [head, home, undo, redo];
         if self.mutants.has(Mutant::TornBitInFirstWordOnly) {
             words = torn::as_the_first(words);
         }

@@ -381,6 +381,12 @@ impl Geometry {
         self.block(block).plus(SLICE_BYTES + u64::from(place) * WORD_BYTES)
     }
 
+    /// The lines in which the records of a block lie, a place after the other.
+    pub fn record_lines(&self, block: u32) -> impl Iterator<Item = LineAddr> {
+        let lines = self.records() / WORDS_PER_LINE as u32;
+        (0..lines).map(move |line| self.record(block, line * WORDS_PER_LINE as u32).line())
+    }
+
     /// How far it is from a slice to the next of its transaction, the shorter way round.
     pub fn distance(&self, from: SliceNumber, to: SliceNumber) -> i64 {
         let slices = self.slices() as i64;

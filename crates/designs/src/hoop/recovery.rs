@@ -242,8 +242,11 @@ fn survey(
     if context.mutants().has(Mutant::NumbersOfOneBlock) {
         newest.drain(..newest.len().saturating_sub(1));
     }
-    for (number, opened) in newest {
-        next = later(next, Some(used_until(image, &geometry, number, opened)));
+    for &(number, opened) in &newest {
+        // The records of blocks in use are read below.
+        let is_read = blocks.iter().any(|b| b.0 == number && holds_records(b.2));
+        let used = if is_read { opened } else { used_until(image, &geometry, number, opened) };
+        next = later(next, Some(used));
     }
     // The oldest is the one that no other is older than.
     let oldest = blocks.iter().map(|b| b.1).reduce(|a, b| if b.since(a).is_none() { b } else { a });
@@ -267,17 +270,18 @@ fn survey(
     let all = deal(image, with_records, enough, |reader, blocks| {
         let mut found = Vec::new();
         for (number, opened) in blocks {
-            for at in (0..geometry.records()).map(|place| geometry.record(number, place)) {
-                let word = reader.load(at);
-                reader.work(Computation::Record, 1);
-                let Some(record) = Record::parse(word) else { continue };
-                let outside = u64::from(record.start) >= geometry.slices();
-                if outside || (record.sequence.since(opened).is_none() && !stale) {
-                    continue;
+            for line in geometry.record_lines(number) {
+                for (place, word) in reader.load_line(line).into_iter().enumerate() {
+                    reader.work(Computation::Record, 1);
+                    let Some(record) = Record::parse(word) else { continue };
+                    let outside = u64::from(record.start) >= geometry.slices();
+                    if outside || (record.sequence.since(opened).is_none() && !stale) {
+                        continue;
+                    }
+                    let tx = if needs_tx { transaction_of(reader, &geometry, &record) } else { 0 };
+                    let commit = record.sequence.since(oldest).unwrap_or(0);
+                    found.push(Found { record, at: line.word(place), tx, commit, region });
                 }
-                let tx = if needs_tx { transaction_of(reader, &geometry, &record) } else { 0 };
-                let commit = record.sequence.since(oldest).unwrap_or(0);
-                found.push(Found { record, at, tx, commit, region });
             }
         }
         found
@@ -303,7 +307,7 @@ fn holds_records(state: BlockState) -> bool {
     matches!(state, BlockState::InUse | BlockState::Full)
 }
 
-/// The sequence number after those that the records of a block bear, though they are void. Of the blocks that were opened
+/// The sequence number after those that the records of a block bear, though they do not count. Of the blocks that were opened
 /// last these are the latest of the region: they must not come again as long as such records are there.
 fn used_until(
     image: &mut SurvivingImage,

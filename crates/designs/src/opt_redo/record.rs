@@ -128,14 +128,13 @@ impl Area {
     /// Reads the metadata in a slot, whatever its record's number.
     pub(super) fn read(&self, image: &mut SurvivingImage, slot: u64) -> Option<Metadata> {
         let line = self.metadata(slot);
-        let mut words = [image.load(line.word(0)), 0, 0, 0];
+        let head = image.load(line.word(0));
         image.work(Work::Record, 1);
-        if KIND.get(words[0]) == 0 {
+        if KIND.get(head) == 0 {
             return None;
         }
-        for (at, word) in words.iter_mut().enumerate().skip(1) {
-            *word = image.load(line.word(at));
-        }
+        let [home, sequence, number] = image.load_words(line.word(1));
+        let mut words = [head, home, sequence, number];
         if self.mutants.has(Mutant::TornBitsIgnored) {
             words = torn::as_the_first(words);
         }

@@ -2,7 +2,7 @@
 
 use super::Mutant;
 use super::layout::{JournalEntry, Layout, home_of};
-use graven_base::memory::{LineAddr, WORD_BYTES, WordMask};
+use graven_base::memory::{LineAddr, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
@@ -22,7 +22,7 @@ fn read_entry(
     image: &mut SurvivingImage,
 ) -> Option<JournalEntry> {
     let at = layout.journal_entry(number);
-    let words = [image.load(at), image.load(at.plus(WORD_BYTES))];
+    let words = image.load_words(at);
     image.work(Work::Record, 1);
     let entry = if context.mutants().has(Mutant::TornBitsIgnored) {
         JournalEntry::parse_untorn(words)

@@ -137,7 +137,7 @@ impl Log {
         place: usize,
     ) -> Option<Metadata> {
         let at = self.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
-        let mut words = [image.load(at), image.load(at.plus(WORD_BYTES))];
+        let mut words = image.load_words(at);
         image.work(Work::Record, 1);
         if self.faults.one_torn_bit {
             words = torn::as_the_first(words);

@@ -119,14 +119,15 @@ impl Area {
     pub(super) fn read(&self, image: &mut SurvivingImage, slot: u64) -> Option<Header> {
         let line = self.header(slot);
         image.work(Work::Record, 1);
-        let mut words = [0; ENTRIES + 1];
         // The word that says whether there is one comes first.
-        for word in (0..words.len()).rev() {
-            words[word] = image.load(line.word(word));
-            if word == ENTRIES && VALID.get(words[word]) == 0 {
-                return None;
-            }
+        let last = image.load(line.word(ENTRIES));
+        if VALID.get(last) == 0 {
+            return None;
         }
+        let entries: [u64; ENTRIES] = image.load_words(line.addr());
+        let mut words = [0; ENTRIES + 1];
+        words[..ENTRIES].copy_from_slice(&entries);
+        words[ENTRIES] = last;
         if self.mutants.has(Mutant::TornBitsIgnored) {
             words = torn::as_the_first(words);
         }

@@ -113,7 +113,7 @@ impl Area {
         let mut records = Vec::new();
         for number in head..head.saturating_add(self.slots) {
             let slot = self.slot(number);
-            let mut words = [slot, slot.plus(WORD_BYTES)].map(|word| image.load(word));
+            let mut words = image.load_words(slot);
             image.work(Work::Record, 1);
             if self.faults.torn_bit_in_first_word_only {
                 words = torn::as_the_first(words);
