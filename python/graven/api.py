@@ -214,6 +214,7 @@ def crash(
     mutant: str | None = None,
     every: int = 1,
     shares: Shares | None = None,
+    lives: int = 1,
     garbage: bool = False,
     violations: int = 1,
     observe: Observer | None = None,
@@ -232,6 +233,8 @@ def crash(
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point only.
         shares: How often the more expensive failure modes are checked.
+        lives: After some recoveries the workload begins again on what is there, and is crashed, too;
+            so many times in a row at most.
         garbage: Whether the log region holds noise at first.
         violations: The run stops after so many.
         observe: Called with the progress several times a second.
@@ -244,7 +247,7 @@ def crash(
     """
     pairs = tuple(setting_texts(settings, overrides).items())
     job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs)
-    how = CrashJob(job, mutant, every, shares or Shares(), garbage, violations)
+    how = CrashJob(job, mutant, every, shares or Shares(), lives, garbage, violations)
     return _only(CrashCampaign.prepare([how]).run(workers=1, observe=observe))
 
 

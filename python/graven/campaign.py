@@ -49,6 +49,8 @@ class CrashJob:
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point; the shares are of those.
         shares: How often the more expensive failure modes are checked.
+        lives: After some recoveries the workload begins again on what is there, and is crashed, too;
+            so many times in a row at most.
         garbage: Whether the log region holds noise at first.
         violations: After so many, the run stops.
     """
@@ -57,6 +59,7 @@ class CrashJob:
     mutant: str | None = None
     every: int = 1
     shares: Shares = field(default_factory=Shares)
+    lives: int = 1
     garbage: bool = False
     violations: int = 1
 
@@ -79,6 +82,7 @@ class CrashJob:
             "recovery_depth": shares.recovery_depth,
             # Counted by the engine among the crash points that are taken.
             "structures_every": shares.structures,
+            "lives": self.lives,
             "garbage": self.garbage,
             "violations": self.violations,
         }
@@ -99,6 +103,7 @@ class CrashJob:
             machine=self.job.machine.name,
             settings=dict(self.job.settings),
             shares=asdict(self.shares),
+            lives=self.lives,
             garbage=self.garbage,
             seconds=round(seconds, 3),
         )

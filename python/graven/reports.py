@@ -163,6 +163,7 @@ class CrashReport(Campaign):
         seed: Seed of the workload, and of what is torn and what lands.
         every: Power failed at every n-th crash point.
         shares: How often the more expensive failure modes were checked.
+        lives: So many lives in a row might follow a recovery.
         garbage: Whether the log region held noise at first.
     """
 
@@ -171,6 +172,7 @@ class CrashReport(Campaign):
     seed: int
     every: int
     shares: Mapping[str, int]
+    lives: int
     garbage: bool
 
 

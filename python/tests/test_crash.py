@@ -142,6 +142,16 @@ def test_forms_have_shares(graven, failure_modes, shares):
     assert given["recovery_depth"] == 5
 
 
+def test_lives_are_of_runs_and_said_in_their_reports(graven):
+    for given, lives in (((), 1), (("--lives", "3"), 3), (("--lives", "0"), 0)):
+        [found] = reports(graven(*RUN, *given, "--format", "json"))
+        assert found["lives"] == lives
+    assert "0<=x<=8" in graven(*RUN, "--lives", "9").stderr
+    done = graven("crash", "--adversary", "--lives", "2")
+    assert done.returncode == 2
+    assert "--lives does not go with --adversary" in done.stderr
+
+
 def test_the_replay_may_go_elsewhere(graven, tmp_path):
     done = graven(*RUN, "--replay", "mine.litmus", FAKE_CONVICT="silo")
     assert "graven litmus mine.litmus" in done.stdout

@@ -274,6 +274,7 @@ def _crash(
         "recovery_every": 64,
         "recovery_depth": 2,
         "structures_every": 64,
+        "lives": 0,
         "garbage": False,
         "violations": 1,
         **more,
@@ -290,7 +291,7 @@ def _crashes() -> Iterator[Run]:
         shared = {**fits, **SMALL_CACHES, "workload.sharing": "shared"}
         cells = {**busy, **FEATURES["cells"]}
         specs = {
-            "hash": _crash(design, "hash", "cramped", _pairs(_small("hash"), fits), 40),
+            "hash": _crash(design, "hash", "cramped", _pairs(_small("hash"), fits), 40, lives=2),
             "queue": _crash(
                 design,
                 "queue",

@@ -168,8 +168,8 @@ fn crash(
     let mut spec = spec.map_err(|e| e.to_string())?;
     spec.crash_options.garbage = Some(3);
     let how = Thoroughness { recovery_every: 64, structures_every: 64, ..Thoroughness::LONG };
-    let campaign = RunCampaign::new(registry, spec, how).map_err(|e| e.to_string())?;
-    campaign.run().map_err(|e| e.to_string())
+    let campaign = RunCampaign::new(registry, spec, how).and_then(|run| run.going_on(1));
+    campaign.map_err(|e| e.to_string())?.run().map_err(|e| e.to_string())
 }
 
 fn attack(

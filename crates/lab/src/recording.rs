@@ -1,12 +1,11 @@
-//! A workload's run as a litmus program: every operation that its threads were asked for, with the values
+//! A workload's run as a litmus program: every operation that its threads were asked for in each life, with the values
 //! that it stored, and the words that it touched with what they held at first.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::litmus::{Litmus, MACHINE, Placement, Step, Variable, Word};
-use graven_base::config::ConfigError;
+use crate::litmus::{Life, Litmus, MACHINE, Placement, Step, Variable, Word};
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Op, Program};
 use graven_machine::registry::Registry;
@@ -30,15 +29,11 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Of the workload of a specification.
-    ///
-    /// # Errors
-    /// Parameters that it cannot work with.
-    pub fn new(spec: &Spec) -> Result<Recording, ConfigError> {
-        let workload = spec.build_workload()?;
+    /// Of a workload of so many threads.
+    pub fn of(workload: Box<dyn Workload>, threads: u32) -> Recording {
         let log = Log::default();
-        log.threads.borrow_mut().resize_with(spec.threads as usize, Vec::new);
-        Ok(Recording { workload, log })
+        log.threads.borrow_mut().resize_with(threads as usize, Vec::new);
+        Recording { workload, log }
     }
 
     /// Where the record is found when the run is over.
@@ -61,6 +56,10 @@ impl Workload for Recording {
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.workload.check(image)
     }
+
+    fn begins_again(&self) -> bool {
+        self.workload.begins_again()
+    }
 }
 
 struct Recorded {
@@ -77,76 +76,91 @@ impl Program for Recorded {
     }
 }
 
-impl Log {
-    /// The program, unless it is too long.
-    pub fn to_litmus(&self, registry: &Registry, spec: &Spec, what: &str) -> Option<Litmus> {
-        let threads = self.threads.borrow();
-        if threads.iter().map(Vec::len).sum::<usize>() > STEPS_MAX {
-            return None;
-        }
-        let (start, _) = spec.data_region();
-        let name = |addr: Addr| Word { name: format!("w{:x}", addr.0), index: None };
-        let mut touched = BTreeSet::new();
-        let mut programs = Vec::new();
-        for ops in threads.iter() {
-            let (mut steps, mut open, mut held) = (Vec::new(), false, Vec::new());
-            for op in ops {
-                match *op {
-                    Op::Load { at } => {
-                        touched.insert(at.addr);
-                        steps.push(Step::Load(name(at.addr)));
-                    }
-                    Op::Store { at, value } => {
-                        touched.insert(at.addr);
-                        steps.push(Step::Store(name(at.addr), value));
-                    }
-                    Op::StoreNonTemporal { at, value } => {
-                        touched.insert(at.addr);
-                        steps.push(Step::StoreNonTemporal(name(at.addr), value));
-                    }
-                    Op::Compute { instructions } => steps.push(Step::Compute(instructions)),
-                    Op::TxBegin | Op::TxEnd => {
-                        open = *op == Op::TxBegin;
-                        steps.push(if open { Step::Begin } else { Step::Commit });
-                    }
-                    Op::Lock { lock } => {
-                        held.push(lock);
-                        steps.push(Step::Lock(format!("m{lock}")));
-                    }
-                    Op::Unlock { lock } => {
-                        held.retain(|&l| l != lock);
-                        steps.push(Step::Unlock(format!("m{lock}")));
-                    }
-                    Op::Persist(_) | Op::Ending | Op::Disturb(_) | Op::Done => {}
-                }
-            }
-            // The run stopped somewhere; what follows only completes the text.
-            steps.extend(open.then_some(Step::Commit));
-            steps.extend(held.iter().rev().map(|lock| Step::Unlock(format!("m{lock}"))));
-            programs.push(steps);
-        }
-        let initial = self.initial.borrow();
-        let (machine, settings) = machine(registry, spec);
-        let variable = |&addr: &Addr| Variable {
-            name: name(addr).name,
-            words: None,
-            initial: initial.load(addr),
-            place: Placement::At(addr.0 - start.0),
-        };
-        Some(Litmus {
-            title: format!("{} on {}: {what}", spec.design.name, spec.workload.name),
-            designs: vec![spec.design.name.into()],
-            machine: Some(machine),
-            settings,
-            mutant: mutant(spec),
-            adversary: spec.crash_options.adversary.clone(),
-            garbage: spec.crash_options.garbage,
-            first_transaction: spec.crash_options.first_transaction,
-            variables: touched.iter().map(variable).collect(),
-            threads: programs,
-            ..Litmus::default()
-        })
+/// The program of a run, whose lives were recorded one after the other, unless it is too long.
+pub fn to_litmus(lives: &[Log], registry: &Registry, spec: &Spec, what: &str) -> Option<Litmus> {
+    let steps = |log: &Log| log.threads.borrow().iter().map(Vec::len).sum::<usize>();
+    if lives.iter().map(steps).sum::<usize>() > STEPS_MAX {
+        return None;
     }
+    let mut touched = BTreeSet::new();
+    let mut programs = lives.iter().map(|log| {
+        let threads = log.threads.borrow();
+        threads.iter().map(|ops| steps_of(ops, &mut touched)).collect()
+    });
+    let threads = programs.next()?;
+    let later = programs.map(|threads| Life {
+        first_transaction: spec.crash_options.first_transaction,
+        threads,
+        ..Life::default()
+    });
+    let later = later.collect();
+    let (start, _) = spec.data_region();
+    let initial = lives[0].initial.borrow();
+    let (machine, settings) = machine(registry, spec);
+    let variable = |&addr: &Addr| Variable {
+        name: word(addr).name,
+        words: None,
+        initial: initial.load(addr),
+        place: Placement::At(addr.0 - start.0),
+    };
+    Some(Litmus {
+        title: format!("{} on {}: {what}", spec.design.name, spec.workload.name),
+        designs: vec![spec.design.name.into()],
+        machine: Some(machine),
+        settings,
+        mutant: mutant(spec),
+        adversary: spec.crash_options.adversary.clone(),
+        garbage: spec.crash_options.garbage,
+        first_transaction: spec.crash_options.first_transaction,
+        variables: touched.iter().map(variable).collect(),
+        threads,
+        lives: later,
+        ..Litmus::default()
+    })
+}
+
+/// What a word is called.
+fn word(addr: Addr) -> Word {
+    Word { name: format!("w{:x}", addr.0), index: None }
+}
+
+/// A thread's steps, and the words that it touches.
+fn steps_of(ops: &[Op], touched: &mut BTreeSet<Addr>) -> Vec<Step> {
+    let (mut steps, mut open, mut held) = (Vec::new(), false, Vec::new());
+    for op in ops {
+        match *op {
+            Op::Load { at } => {
+                touched.insert(at.addr);
+                steps.push(Step::Load(word(at.addr)));
+            }
+            Op::Store { at, value } => {
+                touched.insert(at.addr);
+                steps.push(Step::Store(word(at.addr), value));
+            }
+            Op::StoreNonTemporal { at, value } => {
+                touched.insert(at.addr);
+                steps.push(Step::StoreNonTemporal(word(at.addr), value));
+            }
+            Op::Compute { instructions } => steps.push(Step::Compute(instructions)),
+            Op::TxBegin | Op::TxEnd => {
+                open = *op == Op::TxBegin;
+                steps.push(if open { Step::Begin } else { Step::Commit });
+            }
+            Op::Lock { lock } => {
+                held.push(lock);
+                steps.push(Step::Lock(format!("m{lock}")));
+            }
+            Op::Unlock { lock } => {
+                held.retain(|&l| l != lock);
+                steps.push(Step::Unlock(format!("m{lock}")));
+            }
+            Op::Persist(_) | Op::Ending | Op::Disturb(_) | Op::Done => {}
+        }
+    }
+    // The run stopped somewhere; what follows only completes the text.
+    steps.extend(open.then_some(Step::Commit));
+    steps.extend(held.iter().rev().map(|lock| Step::Unlock(format!("m{lock}"))));
+    steps
 }
 
 /// The preset that a program starts from, and what is different from it. A machine of the user's own has

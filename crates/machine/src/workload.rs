@@ -121,6 +121,12 @@ pub trait Workload {
     /// # Errors
     /// The first violation found.
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant>;
+
+    /// Whether its programs may begin again on structures that they have left in any committed state, and
+    /// [`Workload::check`] holds after that, too: they know from PM alone what is there.
+    fn begins_again(&self) -> bool {
+        true
+    }
 }
 
 /// A workload that users can name.

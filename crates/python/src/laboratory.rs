@@ -59,6 +59,8 @@ struct RunSpec {
     recovery_every: u64,
     recovery_depth: u32,
     structures_every: u64,
+    /// Lives that may follow a recovery.
+    lives: u32,
     /// The log region holds noise at first.
     garbage: bool,
     violations: usize,
@@ -101,6 +103,7 @@ fn report_json(design: &DesignInfo, config: &Config, report: &Report) -> Value {
 struct RunTask {
     spec: Spec,
     how: Thoroughness,
+    lives: u32,
     mutant: Option<String>,
 }
 
@@ -135,13 +138,13 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
         violations_max: given.violations.max(1),
         ..Thoroughness::LONG
     };
-    Ok(Box::new(RunTask { spec, how, mutant: given.mutant }))
+    Ok(Box::new(RunTask { spec, how, lives: given.lives, mutant: given.mutant }))
 }
 
 impl Task for RunTask {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let (spec, mutant, every) = (self.spec.clone(), self.mutant, self.how.every);
-        let campaign = RunCampaign::new(registry(), self.spec, self.how)?;
+        let campaign = RunCampaign::new(registry(), self.spec, self.how)?.going_on(self.lives)?;
         watch.follow(campaign.control(), spec.transactions)?;
         let report = campaign.run()?;
         let mut value = report_json(spec.design, &spec.config, &report);

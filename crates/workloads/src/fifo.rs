@@ -118,6 +118,11 @@ impl<Q: Fifo> Workload for FifoWorkload<Q> {
         }
         Ok(())
     }
+
+    /// Producers know the number of the next element by heart.
+    fn begins_again(&self) -> bool {
+        Q::NUMBERS_ELEMENTS
+    }
 }
 
 /// What a thread works with.

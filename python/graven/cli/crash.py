@@ -72,7 +72,7 @@ during its run, 130 for an interrupt.
 
 RUN_ONLY = (
     "workloads", "machine", "threads", "transactions", "seed", "sample", "failure_modes",
-    "recovery_depth", "garbage",
+    "recovery_depth", "lives", "garbage",
 )  # fmt: skip
 ADVERSARY_ONLY = ("seeds", "first_seed", "draws", "state")
 
@@ -172,6 +172,15 @@ class Forms(click.ParamType[dict[str, int]]):
     help="How often in a row power fails in recovery.",
 )
 @click.option(
+    "--lives",
+    type=click.IntRange(0, 8),
+    default=CrashJob.lives,
+    show_default=True,
+    metavar="N",
+    help="After some recoveries the workload begins again on what is there, with an eighth of the "
+    "transactions, and is crashed, too; so many times in a row at most.",
+)
+@click.option(
     "--garbage/--no-garbage",
     default=False,
     show_default=True,
@@ -239,6 +248,7 @@ def crash(
     sample: int,
     failure_modes: dict[str, int],
     recovery_depth: int,
+    lives: int,
     garbage: bool,
     violations: int,
     adversary: bool,
@@ -282,7 +292,7 @@ def crash(
         campaigns = len(runs)
         task = _Runs(
             CrashCampaign.prepare(
-                [CrashJob(run, mutant, sample, shares, garbage, violations) for run in runs]
+                [CrashJob(run, mutant, sample, shares, lives, garbage, violations) for run in runs]
             )
         )
     if replay is not None:

@@ -215,6 +215,7 @@ fn crash_workloads(one_in: usize) {
                 spec.crash_options.garbage = Some(3);
                 let what = format!("{} on {} {sharing}", design.name, workload.name);
                 let run = RunCampaign::new(registry(), spec, how.clone())
+                    .and_then(|run| run.going_on(2))
                     .unwrap_or_else(|e| panic!("{what}: {e}"));
                 let report = run.run().unwrap_or_else(|e| panic!("{e}"));
                 if let Some(finding) = report.findings.first() {
@@ -224,6 +225,9 @@ fn crash_workloads(one_in: usize) {
                 }
                 assert_eq!(report.refusal, None, "{what}");
                 assert!(report.tally.crash_points > 60, "{what}: {:?}", report.tally);
+                if !matches!(workload.name, "chain-queue" | "ssca2") {
+                    assert!(report.tally.lives > 1, "{what}: {:?}", report.tally);
+                }
                 sum.lock().expect("no test panics with it").add(&report.tally);
             }
         }
@@ -268,6 +272,33 @@ fn a_violation_of_a_workload_becomes_a_program() {
     let case =
         Case::new(registry(), replay, find("ideal")).unwrap_or_else(|e| panic!("{e}\n{replay}"));
     assert_eq!(case.run().map(|o| o.violations.len()).ok(), Some(1), "{replay}");
+}
+
+/// What is there from before counts only if somebody writes behind it: in the second life of a machine.
+#[test]
+fn a_violation_in_a_later_life_of_a_workload_becomes_a_program_of_as_many_lives() {
+    let base = find("base");
+    let settings = [("workload.footprint_bytes", "64 KB"), ("base.log_bytes_per_thread", "4 KB")];
+    let campaign = |mutant: Option<&str>, lives| {
+        let mut spec = spec(base, "hash", 100, &settings);
+        if let Some(mutant) = mutant {
+            spec.crash_options.mutants = base.mutation(mutant).unwrap_or_else(|e| panic!("{e}")).0;
+        }
+        let run = RunCampaign::new(registry(), spec, Thoroughness::LONG);
+        let run = run.and_then(|run| run.going_on(lives)).unwrap_or_else(|e| panic!("{e}"));
+        run.run().unwrap_or_else(|e| panic!("{e}"))
+    };
+    assert!(campaign(None, 2).findings.is_empty());
+    assert!(campaign(Some("log-not-cleared"), 0).findings.is_empty(), "PM is zero at first");
+    let report = campaign(Some("log-not-cleared"), 2);
+    let finding =
+        report.findings.first().expect("records of the life before are taken for its own");
+    let replay = finding.replay.as_ref().expect("a program that replays it");
+    assert!(replay.life_count() > 1 && replay.steps().count() < 60, "{replay}");
+    let case = Case::new(registry(), replay, base).unwrap_or_else(|e| panic!("{e}\n{replay}"));
+    let again = case.run().unwrap_or_else(|e| panic!("{e}"));
+    let lives = again.violations.first().map(|violation| violation.before.len() + 1);
+    assert_eq!(lives, Some(replay.life_count()), "{replay}");
 }
 
 #[test]

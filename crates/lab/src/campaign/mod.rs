@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `report` | what a run, or schedules one after the other, came to |
 //! | `run` | a run that is crashed everywhere |
+//! | `lives` | what the machine is used for after the recoveries of a run |
 //! | `schedules` | schedules of the adversary one after the other: a chunk |
 //! | `request` | what is asked of the adversary, and its chunks |
 //! | `totals` | what is known of a design: plain data that is added up, written and read |
@@ -19,6 +20,7 @@
 
 mod chunks;
 mod events;
+mod lives;
 mod report;
 mod request;
 mod run;

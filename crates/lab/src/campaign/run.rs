@@ -1,12 +1,14 @@
 //! A run that is crashed at every crash point, its first violation reduced to a program.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
+use super::lives::{Lives, specs_of};
 use super::report::{Finding, Report, as_claimed, replayed_timeline, timeline_without_program};
-use crate::explorer::{CrashRun, Thoroughness, Violation};
-use crate::litmus::{CrashAt, Litmus};
+use crate::explorer::{CrashRun, LivesAfter, Thoroughness, Violation};
+use crate::litmus::CrashAt;
 use crate::minimise::minimise_observed;
-use crate::recording::Recording;
+use crate::recording::to_litmus;
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_machine::registry::Registry;
@@ -15,7 +17,8 @@ use graven_machine::sim::{SimError, Spec};
 /// One run, crashed at every crash point.
 pub struct RunCampaign<'r> {
     registry: &'r Registry,
-    spec: Spec,
+    /// Of each life.
+    specs: Vec<Spec>,
     how: Thoroughness,
     run: CrashRun,
 }
@@ -31,7 +34,23 @@ impl<'r> RunCampaign<'r> {
         how: Thoroughness,
     ) -> Result<RunCampaign<'r>, ConfigError> {
         let run = CrashRun::new(&spec, None, how.clone())?;
-        Ok(RunCampaign { registry, spec, how, run })
+        Ok(RunCampaign { registry, specs: vec![spec], how, run })
+    }
+
+    /// The same; after some recoveries the workload begins again on what is there, so many times at most, unless it cannot
+    /// ([`Workload::begins_again`](graven_machine::workload::Workload::begins_again)).
+    ///
+    /// # Errors
+    /// Parameters that design or workload cannot work with.
+    pub fn going_on(self, lives: u32) -> Result<RunCampaign<'r>, ConfigError> {
+        let specs = specs_of(&self.specs[0], lives)?;
+        let lives_after = if lives == 0 { LivesAfter::None } else { LivesAfter::Some };
+        let how = Thoroughness { lives_after, ..self.how };
+        let first = |_| how.clone();
+        let lives =
+            Lives { specs: &specs, how: &first, control: &Arc::default(), logs: None, next: 0 };
+        let run = lives.first()?;
+        Ok(RunCampaign { specs, how, run, ..self })
     }
 
     /// For watching and cancelling from another thread: transactions, and power failures.
@@ -44,14 +63,17 @@ impl<'r> RunCampaign<'r> {
     /// # Errors
     /// [`SimError::Cancelled`].
     pub fn run(self) -> Result<Report, SimError> {
-        let mut report = Report::new(self.spec.design);
+        let first = &self.specs[0];
+        let mut report = Report::new(first.design);
         let control = self.run.control();
-        let outcome = self.run.run(None)?;
+        let how = |_| self.how.clone();
+        let lives = Lives { specs: &self.specs, how: &how, control: &control, logs: None, next: 0 };
+        let outcome = lives.run(self.run)?;
         control.minimising(!outcome.violations.is_empty());
         report.add(&outcome);
         for (i, violation) in outcome.violations.iter().enumerate() {
             let finding = if i == 0 {
-                reduced(self.registry, &self.spec, &self.how, violation, &control)
+                reduced(self.registry, &self.specs, &self.how, violation, &control)
             } else {
                 None
             };
@@ -69,21 +91,40 @@ impl<'r> RunCampaign<'r> {
 /// The run as a litmus program, reduced if only part of it is needed.
 fn reduced(
     registry: &Registry,
-    spec: &Spec,
+    specs: &[Spec],
     how: &Thoroughness,
     violation: &Violation,
     control: &Arc<Control>,
 ) -> Option<Finding> {
-    let failure = violation.failure.clone().unwrap_or_default();
-    let only = CrashAt::Point { number: violation.point, failure };
-    let recording = Recording::new(spec).ok()?;
-    let log = recording.log();
-    let how = Thoroughness { at: only.clone(), ..how.clone() };
-    let run = CrashRun::new(spec, Some(Box::new(recording)), how);
-    run.ok()?.run(None).ok()?;
-    let litmus = log.to_litmus(registry, spec, &violation.what)?;
+    let spec = &specs[0];
+    let failed = |life: usize| match violation.before.get(life) {
+        Some((point, failure)) => (*point, failure.clone()),
+        None => (violation.point, violation.failure.clone().unwrap_or_default()),
+    };
+    // Each life ends as it did.
+    let how = |life: usize| {
+        let (number, failure) = failed(life);
+        Thoroughness { at: CrashAt::Point { number, failure }, ..how.clone() }
+    };
+    let logs = RefCell::new(Vec::new());
+    let lives = Lives {
+        specs: &specs[..=violation.before.len()],
+        how: &how,
+        control,
+        logs: Some(&logs),
+        next: 0,
+    };
+    lives.run(lives.first().ok()?.under(control)).ok()?;
+    let litmus = to_litmus(&logs.into_inner(), registry, spec, &violation.what)?;
     let least = minimise_observed(registry, &litmus, spec.design, violation, spec.seed, control);
-    let replay = least.map_or_else(|| Litmus { crash: only, ..litmus }, |least| least.litmus);
+    let replay = least.map_or_else(
+        || {
+            let mut litmus = litmus.clone();
+            (0..litmus.life_count()).for_each(|life| *litmus.crash_of_mut(life) = how(life).at);
+            litmus
+        },
+        |least| least.litmus,
+    );
     let (violation, timeline) = replayed_timeline(registry, &replay, spec.design).ok()??;
     Some(Finding {
         violation,

@@ -114,6 +114,12 @@ impl CrashRun {
         CrashRun { simulation, how, seed, keeps_trace: false, known: None, keeps_counts: false }
     }
 
+    /// With what is torn and what lands drawn from this seed instead of the specification's.
+    pub fn drawing(mut self, seed: u64) -> CrashRun {
+        self.seed = seed;
+        self
+    }
+
     /// Knows what was found in other runs of the same program.
     pub fn knowing(mut self, known: Known) -> CrashRun {
         self.known = Some(known);

@@ -136,6 +136,11 @@ impl Spec {
         }
     }
 
+    /// Transactions of one thread ([`workload::Request::transactions_of`]).
+    pub fn transactions_of(&self, thread: u32) -> u64 {
+        self.request(&self.context()).transactions_of(thread)
+    }
+
     /// Where programs keep their data.
     pub fn data_region(&self) -> (Addr, Addr) {
         (DATA_START, self.context().log_start)

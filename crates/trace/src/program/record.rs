@@ -83,6 +83,10 @@ impl<W: Write + 'static> Workload for Recorded<W> {
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.inner.check(image)
     }
+
+    fn begins_again(&self) -> bool {
+        self.inner.begins_again()
+    }
 }
 
 struct Tapped<W> {

@@ -252,6 +252,11 @@ impl<R: Read + Seek + 'static> Workload for Traced<R> {
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
         self.original.as_ref().map_or(Ok(()), |original| original.check(image))
     }
+
+    /// What was recorded stores what it stored, whatever is there.
+    fn begins_again(&self) -> bool {
+        self.original.is_none()
+    }
 }
 
 struct Played<R> {

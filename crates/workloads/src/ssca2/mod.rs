@@ -239,6 +239,11 @@ impl Workload for Ssca2 {
         }
         Ok(())
     }
+
+    /// Each thread counts the edges that it has added.
+    fn begins_again(&self) -> bool {
+        false
+    }
 }
 
 /// What a thread works with.

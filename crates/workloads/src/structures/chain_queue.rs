@@ -59,6 +59,7 @@ impl ChainQueue {
 impl Fifo for ChainQueue {
     const NAME: &'static str = "chain-queue";
     const ROOT_BYTES: u64 = LINE_BYTES;
+    const NUMBERS_ELEMENTS: bool = false;
     const EXTRA_NODES: u64 = 1;
 
     fn new(root: Addr, element: Element, producers: u32) -> Self {

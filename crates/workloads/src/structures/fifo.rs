@@ -17,6 +17,9 @@ pub trait Fifo: Copy + 'static {
     /// Bytes of PM that the root takes.
     const ROOT_BYTES: u64;
 
+    /// Whether it numbers its elements itself; otherwise their producers do.
+    const NUMBERS_ELEMENTS: bool;
+
     /// Nodes of the arena that hold no element.
     const EXTRA_NODES: u64;
 

@@ -51,6 +51,7 @@ impl Queue {
 impl Fifo for Queue {
     const NAME: &'static str = "queue";
     const ROOT_BYTES: u64 = LINE_BYTES;
+    const NUMBERS_ELEMENTS: bool = true;
     const EXTRA_NODES: u64 = 0;
 
     fn new(root: Addr, element: Element, _producers: u32) -> Self {
