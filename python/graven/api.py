@@ -233,8 +233,8 @@ def crash(
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point only.
         shares: How often the more expensive failure modes are checked.
-        lives: After some recoveries the workload begins again on what is there, and is crashed, too;
-            so many times in a row at most.
+        lives: After some recoveries the workload begins again on what is there, and is crashed,
+            too; so many times in a row at most.
         garbage: Whether the log region holds noise at first.
         violations: The run stops after so many.
         observe: Called with the progress several times a second.

@@ -49,8 +49,8 @@ class CrashJob:
         mutant: A mutant of the design that is put in force.
         every: Power fails at every n-th crash point; the shares are of those.
         shares: How often the more expensive failure modes are checked.
-        lives: After some recoveries the workload begins again on what is there, and is crashed, too;
-            so many times in a row at most.
+        lives: After some recoveries the workload begins again on what is there, and is crashed,
+            too; so many times in a row at most.
         garbage: Whether the log region holds noise at first.
         violations: After so many, the run stops.
     """

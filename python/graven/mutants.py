@@ -112,19 +112,30 @@ def try_mutants(
     schedules: int,
     *,
     first_seed: int = 1,
+    draws: Sequence[tuple[str, int]] = (),
     workers: int | None = None,
     observe: Observer | None = None,
 ) -> CampaignResult[Trial]:
     """Gives each mutant to the adversary until it is killed.
 
+    Args:
+        design: Whose they are.
+        mutants: Which.
+        schedules: For each at most.
+        first_seed: Seed of the first schedule.
+        draws: Bounds of what is drawn, by name, where they are not the default.
+        workers: Mutants at a time; one per host core if not given.
+        observe: Called with the progress several times a second.
+
     Raises:
-        ConfigError: a design or mutant that does not exist.
+        ConfigError: a design, mutant or bound that does not exist.
     """
     tasks = []
     for mutant in mutants:
         spec = {
             "design": design,
             "mutant": mutant.name,
+            "draw": [list(bound) for bound in draws],
             "first_seed": first_seed,
             "seeds": schedules,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -257,6 +258,22 @@ def test_small_programs_kill_what_a_few_schedules_do_not(real):
     assert [t for t in after if t["mutant"] not in survived] == [
         t for t in before if t["mutant"] not in survived
     ]
+
+
+def test_mutants_that_help_texts_name_are_there(real):
+    known = {
+        d["name"]: {m["name"] for m in d["mutants"]}
+        for d in documents(real("list", "designs", "--format", "json").stdout)
+    }
+    found = 0
+    for command in ("crash", "check", "mutants"):
+        text = real(command, "--help").stdout
+        for line in (line for line in text.splitlines() if re.search(r"--mutant [a-z]", line)):
+            [design] = [word for word in re.split(r"[ ,]+", line) if word in known]
+            name = re.search(r"--mutant ([a-z-]+)", line)[1]
+            assert name in known[design], line
+            found += 1
+    assert found == 2
 
 
 def test_an_operator_is_a_mutant(real):

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use graven::control::Control;
+use graven::lab::adversary::Draws;
 use graven::lab::mutants::{mutants_of, try_mutant};
 
 fn main() {
@@ -17,7 +18,8 @@ fn main() {
     let all = mutants_of(&registry, design, &control).expect("nobody cancels");
     let wanted = rest.get(1..).unwrap_or_default();
     for mutant in all.into_iter().filter(|m| wanted.is_empty() || wanted.contains(&m.name)) {
-        let trial = try_mutant(&registry, design, &mutant, (1, schedules), &control);
+        let trial =
+            try_mutant(&registry, design, &mutant, Draws::default(), (1, schedules), &control);
         let trial = trial.unwrap_or_else(|e| panic!("{e}"));
         let class = mutant.class.as_deref().unwrap_or("own");
         let end = trial

@@ -5,6 +5,7 @@
 //! for, as runs of the design itself have shown. Each is given to the adversary until its guarantee is broken. A mutant
 //! that survives is equivalent to the design, or shows what the adversary does not draw.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use graven_base::control::Control;
@@ -13,9 +14,10 @@ use graven_machine::design::operators::Profile;
 use graven_machine::registry::Registry;
 use graven_machine::sim::SimError;
 
-use crate::adversary::{Adversary, Draws, schedule};
+use crate::adversary::{Draws, schedule};
+use crate::campaign::Schedules;
 use crate::case::{Case, LitmusError};
-use crate::explorer::{Thoroughness, Violation, is_assertion};
+use crate::explorer::{Violation, is_assertion};
 use crate::litmus::FailureMode;
 
 /// Schedules in which it is seen what a design does at its boundary.
@@ -145,33 +147,27 @@ pub fn try_mutant(
     registry: &Registry,
     design: &'static DesignInfo,
     mutant: &Mutant,
-    (first_seed, schedules): (u64, u64),
+    draws: Draws,
+    seeds: (u64, u64),
     control: &Arc<Control>,
 ) -> Result<Trial, TrialError> {
-    design.mutation(&mutant.name).map_err(LitmusError::from)?;
+    let schedules =
+        Schedules::new(registry, design, Some(mutant.name.clone()), Vec::new(), seeds, 1)?;
     let mut trial = Trial { mutant: mutant.clone(), schedules: 0, refused: 0, kill: None };
-    let mut adversary = Adversary::new(design, Draws::default());
-    for seed in first_seed..first_seed + schedules {
-        let mut litmus = adversary.schedule(seed);
-        litmus.mutant = Some(mutant.name.clone());
-        if control.report(trial.schedules) {
-            return Err(SimError::Cancelled.into());
-        }
+    schedules.within(draws).under(control).each(|seed, _, outcome| {
         trial.schedules += 1;
-        let Ok(case) = Case::new(registry, &litmus, design) else {
+        let Ok(outcome) = outcome else {
             trial.refused += 1;
-            continue;
+            return Ok(ControlFlow::Continue(()));
         };
-        let case = case.examined(Thoroughness::DRAWN).under(control);
-        let outcome = case.run()?;
-        adversary.learn(&outcome.reached());
         trial.refused += u64::from(outcome.refused.is_some());
-        if let Some(violation) = outcome.violations.first() {
-            let (by, what) = (KilledBy::of(violation), violation.what.clone());
-            trial.kill = Some(Kill { by, what, seed });
-            break;
-        }
-    }
+        let Some(violation) = outcome.violations.first() else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let (by, what) = (KilledBy::of(violation), violation.what.clone());
+        trial.kill = Some(Kill { by, what, seed });
+        Ok(ControlFlow::Break(()))
+    })?;
     Ok(trial)
 }
 

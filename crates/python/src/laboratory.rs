@@ -6,6 +6,7 @@ use std::sync::Arc;
 use graven::config::{Config, ConfigError};
 use graven::control::Control;
 use graven::design::DesignInfo;
+use graven::lab::adversary::Draws;
 use graven::lab::campaign::{
     AdversaryCampaign, AdversaryRequest, CampaignError, Report, RunCampaign, Schedules,
     guarantee_text, replayed_timeline,
@@ -317,6 +318,8 @@ impl Task for MutantsTask {
 struct MutantSpec {
     design: String,
     mutant: String,
+    /// Bounds of what is drawn, by name.
+    draw: Vec<(String, u64)>,
     first_seed: u64,
     seeds: u64,
 }
@@ -324,6 +327,7 @@ struct MutantSpec {
 struct MutantTask {
     design: &'static DesignInfo,
     mutant: Mutant,
+    draws: Draws,
     seeds: (u64, u64),
 }
 
@@ -337,14 +341,16 @@ pub fn mutant(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let (_, operator) = design.mutation(&given.mutant)?;
     let class = operator.map(|operator| operator.class().to_string());
     let mutant = Mutant { name: given.mutant, class };
-    Ok(Box::new(MutantTask { design, mutant, seeds: (given.first_seed, given.seeds) }))
+    let draws = Draws::with(&given.draw).map_err(|error| Failure::Config(error.to_string()))?;
+    Ok(Box::new(MutantTask { design, mutant, draws, seeds: (given.first_seed, given.seeds) }))
 }
 
 impl Task for MutantTask {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::new(Control::default());
         watch.follow(Arc::clone(&control), self.seeds.1)?;
-        let trial = try_mutant(registry(), self.design, &self.mutant, self.seeds, &control);
+        let MutantTask { design, mutant, draws, seeds } = *self;
+        let trial = try_mutant(registry(), design, &mutant, draws, seeds, &control);
         let trial = trial.map_err(|error| match error {
             TrialError::Unknown(error) => Failure::from(error),
             TrialError::Stopped(error) => Failure::from(error),
@@ -353,7 +359,7 @@ impl Task for MutantTask {
             .kill
             .map(|kill| json!({ "by": kill.by.name(), "what": kill.what, "seed": kill.seed }));
         Ok(json!({
-            "design": self.design.name, "mutant": trial.mutant.name, "class": trial.mutant.class,
+            "design": design.name, "mutant": trial.mutant.name, "class": trial.mutant.class,
             "schedules": trial.schedules, "refused": trial.refused, "kill": kill,
         })
         .to_string())

@@ -33,7 +33,7 @@ Examples:
   graven check silo --transactions 2              seconds
   graven check silo                               the default bound: minutes
   graven check all --state graven-results/check.json   all sound designs; goes on where it was
-  graven check lad --mutant not-erased            what a bug looks like, as a least program
+  graven check lad --mutant uncommitted-saved        what a bug looks like, as a least program
 
 The exit code is 0 if all guarantees were kept, 1 if not, 2 for refused input, 130 if interrupted.
 """

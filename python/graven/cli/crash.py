@@ -211,14 +211,7 @@ class Forms(click.ParamType[dict[str, int]]):
     metavar="N",
     help="With --adversary: seed of the first.",
 )
-@click.option(
-    "--draw",
-    "draws",
-    multiple=True,
-    metavar="NAME=NUMBER",
-    callback=options.read_draws,
-    help="With --adversary: change a bound of what is drawn (`graven list draws`); repeatable.",
-)
+@options.draws("With --adversary")
 @click.option(
     "--state",
     type=click.Path(path_type=Path, dir_okay=False),

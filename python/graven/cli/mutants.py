@@ -42,6 +42,7 @@ shows what the adversary does not draw.
 Examples:
   graven mutants silo                              its own and those of the operators
   graven mutants hoop --schedules 5000 --only "recovery"
+  graven mutants lad --draw threads=64 --draw transactions=500
   graven mutants lad --schedules 200 --check       survivors meet all small programs
   graven mutants lad --programs litmus             and the litmus programs that are for them
   graven crash --adversary --design silo --mutant "not-saved(last)"   one, with a timeline
@@ -69,6 +70,7 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
     metavar="SEED",
     help="Seed of the first.",
 )
+@options.draws()
 @click.option(
     "--only",
     metavar="TEXT",
@@ -93,6 +95,7 @@ def mutants(
     design: str,
     schedules: int,
     first_seed: int,
+    draws: tuple[tuple[str, int], ...],
     only: str,
     programs: Path | None,
     check: bool,
@@ -107,7 +110,13 @@ def mutants(
     library = [] if programs is None else list(map(Program.read, program_files([programs])))
     with Display(person_console(), noun="mutants") as display:
         result = try_mutants(
-            design, found, schedules, first_seed=first_seed, workers=jobs, observe=display
+            design,
+            found,
+            schedules,
+            first_seed=first_seed,
+            draws=draws,
+            workers=jobs,
+            observe=display,
         )
     if library and not result.interrupted:
         result = _with_failures_of(result, show_mutants(result.reports, library, workers=jobs))

@@ -54,7 +54,20 @@ def _settings(
     return found
 
 
-def read_draws(
+def draws(condition: str = "") -> Callable[[F], F]:
+    """`--draw`, under a condition that its help says."""
+    what = "change a bound of what is drawn (`graven list draws`); repeatable."
+    return click.option(
+        "--draw",
+        "draws",
+        multiple=True,
+        metavar="NAME=NUMBER",
+        callback=_read_draws,
+        help=f"{condition}: {what}" if condition else what.capitalize(),
+    )
+
+
+def _read_draws(
     _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, int], ...]:
     """Reads `NAME=NUMBER`, each name once; the engine knows which there are."""

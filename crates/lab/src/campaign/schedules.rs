@@ -1,12 +1,13 @@
 //! Schedules of the adversary on one design, one after the other: a chunk of a campaign, or a small campaign by itself.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::report::{Finding, Report, as_claimed, replayed_timeline, timeline_without_program};
 use super::request::Chunk;
 use crate::adversary::{Adversary, Draws};
 use crate::case::{Case, LitmusError};
-use crate::explorer::{Thoroughness, Violation};
+use crate::explorer::{Outcome, Thoroughness, Violation};
 use crate::litmus::Litmus;
 use crate::minimise::minimise_observed;
 use graven_base::control::Control;
@@ -74,6 +75,12 @@ impl<'r> Schedules<'r> {
         self
     }
 
+    /// The same, as part of a computation.
+    pub(crate) fn under(mut self, control: &Arc<Control>) -> Schedules<'r> {
+        self.control = Arc::clone(control);
+        self
+    }
+
     /// The schedules of a chunk instead, cancelled and observed by `control`.
     pub(super) fn over(&self, chunk: Chunk, control: &Arc<Control>) -> Schedules<'r> {
         let end = chunk.end_seed();
@@ -115,6 +122,39 @@ impl<'r> Schedules<'r> {
         Ok(adversary)
     }
 
+    /// Runs one after the other, and says what came of each, until that is enough.
+    ///
+    /// # Errors
+    /// [`SimError::Cancelled`], or what `take` returns.
+    pub(crate) fn each(
+        &self,
+        mut take: impl FnMut(
+            u64,
+            &Litmus,
+            Result<Outcome, LitmusError>,
+        ) -> Result<ControlFlow<()>, SimError>,
+    ) -> Result<(), SimError> {
+        let mut adversary = self.adversary()?;
+        for seed in self.first_seed..self.first_seed + self.seeds {
+            if self.control.report(seed - self.first_seed) {
+                return Err(SimError::Cancelled);
+            }
+            let litmus = self.program(&mut adversary, seed);
+            let outcome = match self.case(&litmus) {
+                Ok(case) => {
+                    let outcome = case.run()?;
+                    adversary.learn(&outcome.reached());
+                    Ok(outcome)
+                }
+                Err(error) => Err(error),
+            };
+            if take(seed, &litmus, outcome)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Runs all of them, or until there are violations enough. The report is whole: when it is cancelled, there is none,
     /// also while a program is minimised.
     ///
@@ -123,32 +163,26 @@ impl<'r> Schedules<'r> {
     pub fn run(self) -> Result<Report, SimError> {
         let mut report = Report::new(self.design);
         report.next_seed = self.first_seed;
-        let mut adversary = self.adversary()?;
-        for seed in self.first_seed..self.first_seed + self.seeds {
-            if self.control.report(seed - self.first_seed) {
-                return Err(SimError::Cancelled);
-            }
-            let litmus = self.program(&mut adversary, seed);
+        self.each(|seed, litmus, outcome| {
             report.next_seed = seed + 1;
-            let case = match self.case(&litmus) {
-                Ok(case) => case,
+            let outcome = match outcome {
+                Ok(outcome) => outcome,
                 Err(error) => {
                     report.refused += 1;
                     report.refusal.get_or_insert_with(|| error.to_string());
-                    continue;
+                    return Ok(ControlFlow::Continue(()));
                 }
             };
-            let outcome = case.run()?;
-            adversary.learn(&outcome.reached());
             report.add(&outcome);
             self.control.checked(report.tally.recoveries());
             if let Some(violation) = outcome.violations.into_iter().next() {
-                report.findings.push(self.finding(seed, &litmus, violation)?);
+                report.findings.push(self.finding(seed, litmus, violation)?);
                 if report.findings.len() >= self.violations_max {
-                    break;
+                    return Ok(ControlFlow::Break(()));
                 }
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         self.control.report(self.seeds);
         Ok(report)
     }
