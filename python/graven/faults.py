@@ -60,17 +60,31 @@ def survey(
     schedules: int,
     *,
     first_seed: int = 1,
+    draws: Sequence[tuple[str, int]] = (),
     workers: int | None = None,
     observe: Observer | None = None,
 ) -> CampaignResult[FaultReport]:
     """Has power fail with faults in schedules of the adversary.
 
+    Args:
+        designs: Of which.
+        schedules: For each design.
+        first_seed: Seed of the first schedule.
+        draws: Bounds of what is drawn, by name, where they are not the default.
+        workers: Designs at a time; one per host core if not given.
+        observe: Called with the progress several times a second.
+
     Raises:
-        ConfigError: a design that does not exist.
+        ConfigError: a design or bound that does not exist.
     """
     tasks = []
     for design in designs:
-        spec = {"design": design, "first_seed": first_seed, "seeds": schedules}
+        spec = {
+            "design": design,
+            "draw": [list(bound) for bound in draws],
+            "first_seed": first_seed,
+            "seeds": schedules,
+        }
         tasks.append((design, _engine.Campaign("faults", json.dumps(spec))))
     outcome = Pool(tasks, workers or host_cores()).run(observe)
     reports = tuple(_parse(text) for _, text in sorted(outcome.texts.items()))

@@ -110,7 +110,13 @@ def test_faults_are_survived_reported_or_lost(real):
         assert fates["poisoned-data"]["reported"] > 0
     table = real("faults", "silo", "--schedules", "5")
     assert "poisoned-data" in table.stdout
+    drawn = real("faults", "silo", "--schedules", "5", "--draw", "threads=1")
+    assert drawn.returncode == 0, drawn.stderr
+    assert drawn.stdout != table.stdout
     assert real("faults", "nobody").returncode == 2
+    refused = real("faults", "silo", "--draw", "threats=1")
+    assert refused.returncode == 2
+    assert "threats" in refused.stderr
 
 
 def test_the_page_of_faults_is_that_of_the_table():

@@ -79,6 +79,7 @@ pub struct Survey {
 pub fn survey(
     registry: &Registry,
     design: &'static DesignInfo,
+    draws: &Draws,
     (first_seed, seeds): (u64, u64),
     control: &Arc<Control>,
 ) -> Result<Survey, SimError> {
@@ -87,8 +88,7 @@ pub fn survey(
         if control.report(seed - first_seed) {
             return Err(SimError::Cancelled);
         }
-        let Ok(case) = Case::new(registry, &schedule(design, seed, &Draws::default()), design)
-        else {
+        let Ok(case) = Case::new(registry, &schedule(design, seed, draws), design) else {
             continue;
         };
         let mut simulation = case.simulation();

@@ -438,30 +438,34 @@ impl Task for CheckTask {
 #[serde(deny_unknown_fields)]
 struct FaultsSpec {
     design: String,
+    /// Bounds of what is drawn, by name.
+    draw: Vec<(String, u64)>,
     first_seed: u64,
     seeds: u64,
 }
 
 struct FaultsTask {
     design: &'static DesignInfo,
+    draws: Draws,
     seeds: (u64, u64),
 }
 
 /// Power failures with faults in schedules of the adversary; everything is checked here, nothing runs.
 ///
 /// # Errors
-/// A design that does not exist.
+/// A design or a bound that does not exist.
 pub fn faults(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: FaultsSpec = parse(spec_json)?;
     let design = registry().find_design(&given.design)?;
-    Ok(Box::new(FaultsTask { design, seeds: (given.first_seed, given.seeds) }))
+    let draws = Draws::with(&given.draw).map_err(|error| Failure::Config(error.to_string()))?;
+    Ok(Box::new(FaultsTask { design, draws, seeds: (given.first_seed, given.seeds) }))
 }
 
 impl Task for FaultsTask {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::new(Control::default());
         watch.follow(Arc::clone(&control), self.seeds.1)?;
-        let found = survey(registry(), self.design, self.seeds, &control)?;
+        let found = survey(registry(), self.design, &self.draws, self.seeds, &control)?;
         let kinds = FaultKind::ALL.iter().zip(&found.counts);
         let kinds = kinds.map(|((_, name), counts)| {
             json!({

@@ -203,14 +203,7 @@ class Forms(click.ParamType[dict[str, int]]):
     metavar="N",
     help="With --adversary: schedules for each design.",
 )
-@click.option(
-    "--first-seed",
-    type=click.IntRange(0, 1 << 62),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="With --adversary: seed of the first.",
-)
+@options.first_seed("With --adversary")
 @options.draws("With --adversary")
 @click.option(
     "--state",

@@ -28,6 +28,7 @@ survives, one of each kind at each crash point of schedules of the adversary.
 Examples:
   graven faults all                        all sound designs
   graven faults silo hoop --schedules 1000
+  graven faults lad --draw threads=16      with more threads than usual
   graven faults all --format json
 
 The exit code is 0: there is no promise to break.
@@ -36,31 +37,23 @@ The exit code is 0: there is no promise to break.
 
 @click.command(help=HELP, short_help="What becomes of designs when their machine fails them.")
 @click.argument("designs", metavar="DESIGN...|all", nargs=-1, required=True)
-@click.option(
-    "--schedules",
-    type=click.IntRange(min=1),
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="Schedules of the adversary for each design.",
-)
-@click.option(
-    "--first-seed",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    metavar="SEED",
-    help="Seed of the first.",
-)
+@options.schedules("each design", 200)
 @options.jobs("Designs")
 @options.table_or_json
 def faults(
-    designs: tuple[str, ...], schedules: int, first_seed: int, jobs: int | None, form: str
+    designs: tuple[str, ...],
+    schedules: int,
+    first_seed: int,
+    draws: tuple[tuple[str, int], ...],
+    jobs: int | None,
+    form: str,
 ) -> int:
     """Runs, prints."""
     names = sound_designs() if designs == ("all",) else designs
     with Display(person_console(), noun="designs") as display:
-        result = survey(names, schedules, first_seed=first_seed, workers=jobs, observe=display)
+        result = survey(
+            names, schedules, first_seed=first_seed, draws=draws, workers=jobs, observe=display
+        )
     if form == "json":
         sys.stdout.write(json_text([report.to_dict() for report in result.reports]))
     elif result.reports:

@@ -54,23 +54,7 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 
 @click.command(help=HELP, short_help="Which mutants of a design the adversary kills.")
 @click.argument("design")
-@click.option(
-    "--schedules",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="Schedules of the adversary for each mutant at most.",
-)
-@click.option(
-    "--first-seed",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    metavar="SEED",
-    help="Seed of the first.",
-)
-@options.draws()
+@options.schedules("each mutant at most", 1000)
 @click.option(
     "--only",
     metavar="TEXT",

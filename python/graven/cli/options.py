@@ -13,6 +13,7 @@ from graven.machine import DEFAULT
 F = TypeVar("F", bound=Callable[..., Any])
 
 SEED_MAX = (1 << 64) - 1
+FIRST_SEED_MAX = 1 << 62
 
 
 def machine(command: F) -> F:
@@ -54,17 +55,52 @@ def _settings(
     return found
 
 
+def schedules(what: str, default: int) -> Callable[[F], F]:
+    """`--schedules`, `--first-seed` and `--draw`: which schedules of the adversary."""
+
+    def wrapped(command: F) -> F:
+        number = click.option(
+            "--schedules",
+            type=click.IntRange(1, 100_000_000),
+            default=default,
+            show_default=True,
+            metavar="N",
+            help=f"Schedules of the adversary for {what}.",
+        )
+        return number(first_seed()(draws()(command)))
+
+    return wrapped
+
+
+def first_seed(condition: str = "") -> Callable[[F], F]:
+    """`--first-seed`, under a condition that its help says."""
+    return click.option(
+        "--first-seed",
+        type=click.IntRange(0, FIRST_SEED_MAX),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help=_under(condition, "seed of the first."),
+    )
+
+
 def draws(condition: str = "") -> Callable[[F], F]:
     """`--draw`, under a condition that its help says."""
-    what = "change a bound of what is drawn (`graven list draws`); repeatable."
     return click.option(
         "--draw",
         "draws",
         multiple=True,
         metavar="NAME=NUMBER",
         callback=_read_draws,
-        help=f"{condition}: {what}" if condition else what.capitalize(),
+        help=_under(
+            condition, "change a bound of what is drawn (`graven list draws`); repeatable."
+        ),
     )
+
+
+def _under(condition: str, text: str) -> str:
+    """A help text, after its condition if there is one."""
+    return f"{condition}: {text}" if condition else text[0].upper() + text[1:]
 
 
 def _read_draws(
