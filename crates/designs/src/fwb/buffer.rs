@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use super::Mutant;
 use super::slots::Layout;
 use crate::packed_log::{Kind, Record, dirty_bytes};
-use graven_base::ids::Tx;
+use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WORDS_PER_LINE};
 use graven_base::time::Cycle;
 use graven_machine::design::{Mutants, Store};
@@ -23,7 +23,6 @@ use graven_machine::design::{Mutants, Store};
 #[derive(Clone, Copy, Debug)]
 struct Buffered {
     record: Record,
-    tx: Tx,
     /// The number of its entry: words of one have the same.
     entry: u64,
     /// When that came.
@@ -37,6 +36,14 @@ pub struct Together {
     pub rest: u64,
     /// Places of a line.
     pub per_line: u64,
+}
+
+impl Buffered {
+    /// Whether it is a commit record of a thread: what is behind it is of the thread's next transactions. (Ids cannot say
+    /// so, since they come round.)
+    fn ends(&self, thread: ThreadId) -> bool {
+        self.record.kind == Kind::Commit && self.record.thread == thread
+    }
 }
 
 /// Records that have left.
@@ -131,15 +138,16 @@ impl LogBuffer {
         if self.residence == 0 {
             return false;
         }
-        let mutants = self.mutants;
+        let (mutants, thread) = (self.mutants, store.tx.thread);
+        let across = mutants.has(Mutant::MergesAcrossTransactions);
+        let is_open = |e: &&mut Buffered| across || !e.ends(thread);
         let same = |e: &&mut Buffered| {
             e.record.addr == store.addr
-                && (e.tx == store.tx || mutants.has(Mutant::MergesAcrossTransactions))
+                && (e.record.thread == thread || across)
                 && e.record.kind == Kind::UndoRedo
         };
-        let Some(Buffered { record, .. }) = self.fifo.iter_mut().rev().find(same) else {
-            return false;
-        };
+        let mut newest_first = self.fifo.iter_mut().rev().take_while(is_open);
+        let Some(Buffered { record, .. }) = newest_first.find(same) else { return false };
         record.redo = store.new;
         if mutants.has(Mutant::MergeTakesUndo) {
             record.undo = store.old;
@@ -156,11 +164,16 @@ impl LogBuffer {
         if self.residence == 0 || !self.layout?.is_by_line() {
             return None;
         }
-        let line = store.addr.line();
+        let (line, thread) = (store.addr.line(), store.tx.thread);
         let is_of_line = |e: &Buffered| {
-            e.record.kind == Kind::UndoRedo && e.tx == store.tx && e.record.addr.line() == line
+            e.record.kind == Kind::UndoRedo
+                && e.record.thread == thread
+                && e.record.addr.line() == line
         };
-        let last = self.fifo.iter().rposition(is_of_line)?;
+        let last = self.fifo.iter().rposition(|e| is_of_line(e) || e.ends(thread))?;
+        if self.fifo[last].ends(thread) {
+            return None;
+        }
         let entry = self.fifo[last].entry;
         let words = self.fifo.range(..=last).rev().take_while(|e| e.entry == entry).count();
         Some((last, self.places_of(words + 1) - self.places_of(words)))
@@ -178,7 +191,7 @@ impl LogBuffer {
     }
 
     /// Appends a record: an entry of a word, or a commit record.
-    pub fn push(&mut self, mut record: Record, tx: Tx, now: Cycle) {
+    pub fn push(&mut self, mut record: Record, now: Cycle) {
         assert!(!self.is_full(), "the caller looks for room first");
         if self.dirty_flags && record.kind == Kind::UndoRedo {
             record.dirty = dirty_bytes(record.undo, record.redo);
@@ -188,7 +201,7 @@ impl LogBuffer {
         self.entries_entered += 1;
         self.entries += 1;
         self.places += self.places_of(usize::from(record.kind == Kind::UndoRedo));
-        self.fifo.push_back(Buffered { record, tx, entry, entered: now });
+        self.fifo.push_back(Buffered { record, entry, entered: now });
     }
 
     /// Lets everything that is here now leave as soon as it can.
@@ -258,6 +271,7 @@ mod tests {
     use super::super::FwbConfig;
     use super::super::record::RecordFormat;
     use super::*;
+    use graven_base::ids::Tx;
     use graven_base::memory::Addr;
     use graven_machine::design::MutantSet;
 
@@ -296,8 +310,8 @@ mod tests {
     #[test]
     fn words_of_a_line_join_its_entry() {
         let mut buffer = by_line();
-        buffer.push(entry(64, 1, 2), TX, 100);
-        buffer.push(entry(128, 1, 2), TX, 101);
+        buffer.push(entry(64, 1, 2), 100);
+        buffer.push(entry(128, 1, 2), 101);
         assert_eq!((buffer.entries(), buffer.places()), (2, 2));
         let other = Tx { thread: 1, ..TX };
         assert_eq!(buffer.entry_of_line(&Store { tx: other, ..store(72, 0, 0) }), None);
@@ -323,9 +337,9 @@ mod tests {
     #[test]
     fn what_joins_a_hurried_entry_hurries() {
         let mut buffer = by_line();
-        buffer.push(entry(64, 1, 2), TX, 100);
+        buffer.push(entry(64, 1, 2), 100);
         buffer.hurry();
-        buffer.push(entry(128, 1, 2), TX, 100);
+        buffer.push(entry(128, 1, 2), 100);
         let store = store(72, 1, 2);
         let at = buffer.entry_of_line(&store).expect("its line is here");
         buffer.join(at, &store);
@@ -340,14 +354,14 @@ mod tests {
     fn an_entry_leaves_after_as_many_cycles_as_there_are_places() {
         let mut buffer = buffer(15);
         assert_eq!(buffer.due(), None);
-        buffer.push(entry(64, 1, 2), TX, 100);
-        buffer.push(entry(128, 1, 2), TX, 100);
+        buffer.push(entry(64, 1, 2), 100);
+        buffer.push(entry(128, 1, 2), 100);
         assert_eq!(buffer.due(), Some(115));
         assert_eq!(take(&mut buffer, 1, 115), [entry(64, 1, 2)]);
         assert_eq!(buffer.due(), Some(116), "one write per cycle");
         for number in 2..16 {
             assert!(!buffer.is_full());
-            buffer.push(entry(number * 64, 1, 2), TX, 110);
+            buffer.push(entry(number * 64, 1, 2), 110);
         }
         assert!(buffer.is_full());
         assert_eq!(buffer.due(), Some(116), "full");
@@ -356,7 +370,7 @@ mod tests {
     #[test]
     fn without_a_buffer_an_entry_leaves_at_once() {
         let mut buffer = buffer(0);
-        buffer.push(entry(64, 1, 2), TX, 100);
+        buffer.push(entry(64, 1, 2), 100);
         assert!(buffer.is_full());
         assert!(buffer.due().is_some_and(|at| at <= 100));
         let again = Store { tx: TX, core: 0, addr: Addr(64), old: 2, new: 9 };
@@ -366,9 +380,9 @@ mod tests {
     #[test]
     fn whoever_waits_hurries_what_is_there_and_nothing_else() {
         let mut buffer = buffer(15);
-        buffer.push(entry(64, 1, 2), TX, 100);
+        buffer.push(entry(64, 1, 2), 100);
         buffer.hurry();
-        buffer.push(entry(128, 1, 2), TX, 101);
+        buffer.push(entry(128, 1, 2), 101);
         assert!(buffer.due().is_some_and(|at| at <= 101));
         take(&mut buffer, 1, 101);
         assert_eq!(buffer.due(), Some(116));
@@ -377,26 +391,32 @@ mod tests {
     #[test]
     fn only_the_same_transaction_merges_and_the_oldest_undo_word_stays() {
         let mut buffer = buffer(15);
-        buffer.push(entry(64, 1, 2), TX, 0);
+        buffer.push(entry(64, 1, 2), 0);
         let mut merge = |tx: Tx, addr: u64| {
             buffer.merge(&Store { tx, core: 0, addr: Addr(addr), old: 2, new: 9 })
         };
         assert!(!merge(TX, 72), "another word of the line");
-        assert!(!merge(Tx { number: 5 + (1 << 16), ..TX }, 64), "same 16-bit id");
         assert!(!merge(Tx { thread: 1, ..TX }, 64));
         assert!(merge(TX, 64));
-        assert_eq!(take(&mut buffer, 4, 0), [entry(64, 1, 9)]);
+        // Ids come round: the commit record says that a transaction with the same id is another one.
+        let commit = Record { kind: Kind::Commit, ..entry(0, 0, 0) };
+        buffer.push(Record { thread: 1, ..commit }, 0);
+        let store = Store { tx: TX, core: 0, addr: Addr(64), old: 2, new: 9 };
+        assert!(buffer.merge(&store), "the commit is another thread's");
+        buffer.push(commit, 0);
+        assert!(!buffer.merge(&store));
+        assert_eq!(take(&mut buffer, 1, 0), [entry(64, 1, 9)]);
     }
 
     #[test]
     fn flags_follow_merges_and_an_entry_without_a_dirty_byte_says_nothing() {
         let mut buffer = LogBuffer::new(15, true, None, Mutants::of(MutantSet::NONE));
         let store = |addr, new| Store { tx: TX, core: 0, addr: Addr(addr), old: 0, new };
-        buffer.push(entry(64, 1, 2), TX, 0);
-        buffer.push(entry(72, 1, 2), TX, 0);
-        let commit = Record { kind: Kind::Commit, ..Record::BLANK };
-        buffer.push(commit, TX, 0);
+        buffer.push(entry(64, 1, 2), 0);
+        buffer.push(entry(72, 1, 2), 0);
         assert!(buffer.merge(&store(64, 0x0003_0000)) && buffer.merge(&store(72, 1)));
+        let commit = Record { kind: Kind::Commit, ..Record::BLANK };
+        buffer.push(commit, 0);
         let mut taken = Vec::new();
         assert_eq!(buffer.take(group(4), 0, &mut taken).records, 3);
         assert_eq!(taken, [Record { dirty: 0b101, ..entry(64, 1, 0x0003_0000) }, commit]);
@@ -406,7 +426,7 @@ mod tests {
     fn a_line_waits_for_its_youngest_entry() {
         let mut buffer = buffer(15);
         for addr in [64, 128, 72, 192] {
-            buffer.push(entry(addr, 0, 0), TX, 0);
+            buffer.push(entry(addr, 0, 0), 0);
         }
         assert_eq!(buffer.ahead_of_line(LineAddr(1)), 3);
         assert_eq!(buffer.ahead_of_line(LineAddr(7)), 0);

@@ -99,7 +99,7 @@ impl Fwb {
         // Ids come round (§IV-B).
         let id = self.id.wrapped(tx.number) as u16;
         let record = Record { thread: tx.thread, tx: id, ..record };
-        self.buffer.push(record, tx, port.now());
+        self.buffer.push(record, port.now());
         port.emit(Event::Entered { record, occupied: self.buffer.entries() });
         place
     }

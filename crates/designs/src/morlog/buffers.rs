@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use graven_base::ids::Tx;
 use graven_base::memory::{Addr, LineAddr};
 use graven_base::time::Cycle;
 
@@ -35,7 +34,7 @@ pub enum Waiting {
 /// An entry of the undo+redo buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct UndoRedo {
-    pub tx: Tx,
+    pub owner: Owner,
     pub core: u32,
     pub what: Waiting,
     entered: Cycle,
@@ -64,16 +63,16 @@ impl UndoRedoBuffer {
 
     /// The entry of a transaction for a word.
     #[inline]
-    pub fn find(&mut self, addr: Addr, tx: Tx) -> Option<&mut UndoRedo> {
+    pub fn find(&mut self, addr: Addr, owner: Owner) -> Option<&mut UndoRedo> {
         let same = |e: &&mut UndoRedo| {
-            matches!(e.what, Waiting::Entry { addr: a, .. } if a == addr) && e.tx == tx
+            matches!(e.what, Waiting::Entry { addr: a, .. } if a == addr) && e.owner == owner
         };
         self.fifo.iter_mut().rev().find(same)
     }
 
-    pub fn push(&mut self, tx: Tx, core: u32, what: Waiting, now: Cycle) {
+    pub fn push(&mut self, owner: Owner, core: u32, what: Waiting, now: Cycle) {
         assert!(!self.is_full(), "the caller looks for room first");
-        self.fifo.push_back(UndoRedo { tx, core, what, entered: now });
+        self.fifo.push_back(UndoRedo { owner, core, what, entered: now });
     }
 
     /// When the oldest leaves.
@@ -90,8 +89,8 @@ impl UndoRedoBuffer {
     }
 
     /// How many must leave for nothing of a transaction to be here.
-    pub fn ahead_of(&self, tx: Tx) -> usize {
-        self.fifo.iter().rposition(|e| e.tx == tx).map_or(0, |last| last + 1)
+    pub fn ahead_of(&self, owner: Owner) -> usize {
+        self.fifo.iter().rposition(|e| e.owner == owner).map_or(0, |last| last + 1)
     }
 
     pub fn pop(&mut self) -> Option<UndoRedo> {
@@ -113,7 +112,6 @@ pub enum Place {
 /// An entry of the redo buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Redo {
-    pub tx: Tx,
     pub owner: Owner,
     pub addr: Addr,
     pub value: u64,

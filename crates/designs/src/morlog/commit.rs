@@ -21,7 +21,6 @@ use crate::packed_log::{Kind, Record};
 /// A transaction that has ended, and may not leave the log yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    pub tx: Tx,
     /// The ids that its records and lines bear.
     pub owner: Owner,
     /// No record of it lies before this group.
@@ -63,21 +62,21 @@ impl Morlog {
     /// they are durable.
     fn flush(&mut self, port: &mut Port<'_>, thread: ThreadId) -> bool {
         let running = self.running[thread as usize].take().expect("its end waits for this");
-        let tx = running.tx;
-        self.pack_undo_redo(self.undo_redo.ahead_of(tx));
+        let owner = running.owner;
+        self.pack_undo_redo(self.undo_redo.ahead_of(owner));
         if !self.mutants.has(Mutant::CommitLeavesRedo) {
             let mut taken = std::mem::take(&mut self.taken);
-            self.redo.take(|r| r.tx == tx, &mut taken);
+            self.redo.take(|r| r.owner == owner, &mut taken);
             self.pack_redo(port, &mut taken);
             self.taken = taken;
         }
         self.pack_ulog_words(port, &running);
         if self.mutants.has(Mutant::ParkedWordsHurry) {
-            self.send_parked_home(port, tx);
+            self.send_parked_home(port, owner);
         }
         let waits = !self.mutants.has(Mutant::CommitDoesNotWait);
-        let number = self.ends(tx, running.first_group, 0, waits);
-        self.pack_commit(tx, number, 0);
+        let number = self.ends(owner, running.first_group, 0, waits);
+        self.pack_commit(owner, number, 0);
         self.fill_block();
         self.send_batches(port);
         self.retire(port);
@@ -87,8 +86,8 @@ impl Morlog {
     /// The redo data that only the L1 has goes into the batch at hand, and the states of the transaction's lines are
     /// cleared: its ids may wrap around.
     fn pack_ulog_words(&mut self, port: &mut Port<'_>, running: &Running) {
-        let &Running { tx, core, .. } = running;
-        let (log, owner) = (self.logs.of(tx.thread), self.owner(tx));
+        let &Running { owner, core, .. } = running;
+        let log = self.logs.of(owner.thread);
         for &line in &running.lines {
             let states = self.states.get(core, line).filter(|l| l.owner == owner).copied();
             let Some(states) = states else { continue };
@@ -124,7 +123,7 @@ impl Morlog {
         }
         let running = self.running[tx.thread as usize].take().expect("just seen");
         let mut buffered = 0;
-        for redo in self.redo.iter_mut().filter(|r| r.tx == tx) {
+        for redo in self.redo.iter_mut().filter(|r| r.owner == running.owner && !r.late) {
             redo.late = true;
             buffered += 1;
         }
@@ -133,17 +132,17 @@ impl Morlog {
             false => to_come,
             true => self.lines_with_ulog(&running),
         };
-        let number = self.ends(tx, running.first_group, to_come, false);
+        let number = self.ends(running.owner, running.first_group, to_come, false);
         let what = Waiting::Commit { ulog, number };
         port.emit(Event::Committed { number, ulog });
-        self.undo_redo.push(tx, running.core, what, port.now());
+        self.undo_redo.push(running.owner, running.core, what, port.now());
         self.drain(port);
         Stall::None
     }
 
     /// Lines of a transaction that have a word in state ULog: the ulog counter as the paper has it.
     fn lines_with_ulog(&mut self, running: &Running) -> u32 {
-        let owner = self.owner(running.tx);
+        let owner = running.owner;
         let has_ulog = |line: &&_| {
             let states = self.states.get(running.core, **line).filter(|l| l.owner == owner);
             states.is_some_and(|l| l.ulog_words().next().is_some())
@@ -154,19 +153,19 @@ impl Morlog {
     // ---- commit records ------------------------------------------------------------------------
 
     /// A transaction ends; returns its number among commits.
-    fn ends(&mut self, tx: Tx, first_group: u64, to_come: u32, waits: bool) -> u64 {
+    fn ends(&mut self, owner: Owner, first_group: u64, to_come: u32, waits: bool) -> u64 {
         self.logs.commits += 1;
         let number = self.logs.commits;
-        let (owner, order) = (self.owner(tx), WriteOrder::NONE);
-        self.ended.push_back(Ended { tx, owner, first_group, number, order, to_come, waits });
+        let order = WriteOrder::NONE;
+        self.ended.push_back(Ended { owner, first_group, number, order, to_come, waits });
         number
     }
 
     /// Moves a commit record into the batches at hand.
-    pub fn pack_commit(&mut self, tx: Tx, number: u64, ulog: u32) {
-        let log = self.logs.of(tx.thread);
+    pub fn pack_commit(&mut self, owner: Owner, number: u64, ulog: u32) {
+        let log = self.logs.of(owner.thread);
         self.logs.ends[log].open -= 1;
-        let (kind, addr, blank) = (Kind::Commit, Addr(number), self.owner(tx).record());
+        let (kind, addr, blank) = (Kind::Commit, Addr(number), owner.record());
         self.batches[log].push(Record { kind, addr, ulog, ..blank });
     }
 
@@ -203,16 +202,19 @@ impl Morlog {
             && ended.to_come == 0
             && port.is_durable(ended.order)
         {
-            let Ended { tx, number, waits, .. } = *ended;
+            let Ended { owner, number, waits, .. } = *ended;
             self.ended.pop_front();
             port.emit(Event::Persistent { number });
-            self.send_parked_home(port, tx);
-            if self.table.as_mut().is_some_and(|table| table.persistent(tx, number)) {
+            self.send_parked_home(port, owner);
+            if self.table.as_mut().is_some_and(|table| table.persistent(owner, number)) {
                 self.table_moved(port);
             }
             if waits {
-                port.release(tx.thread);
+                port.release(owner.thread);
             }
+        }
+        for thread in self.waiting_for_id.drain(..) {
+            port.release(thread);
         }
         if self.ended.len() < before && self.table.is_some() && !self.waiting_for_space.is_empty() {
             self.press(port);
@@ -243,12 +245,27 @@ impl Morlog {
         }
     }
 
+    /// Ids come round (§III-B): a transaction does not begin while records of the one that had its id are on their way, or
+    /// redo data of it is still to come. Returns whether it has to wait.
+    pub fn waits_for_id(&mut self, port: &mut Port<'_>, tx: Tx) -> bool {
+        let owner = self.owner(tx);
+        let is_in_use = self.ended.iter().any(|ended| ended.owner == owner)
+            || self.in_flight.iter().any(|sent| sent.owner == owner);
+        let skipped = [Mutant::IdsAreNotAwaited, Mutant::StatesOutliveIds];
+        if !is_in_use || skipped.iter().any(|&skipped| self.mutants.has(skipped)) {
+            return false;
+        }
+        port.emit(Event::WaitsForId { thread: tx.thread });
+        self.waiting_for_id.push(tx.thread);
+        true
+    }
+
     /// Ids wrap around: state with a reused id must not be mistaken for the new transaction's.
     pub fn clear_states_if_ids_come_round(&mut self, port: &mut Port<'_>, tx: Tx) {
         if self.owner(tx).id != 0 || self.mutants.has(Mutant::StatesOutliveIds) {
             return;
         }
         self.release_states(port, tx.thread, |_| true);
-        self.send_redo_where(port, |r| r.late && r.tx.thread == tx.thread);
+        self.send_redo_where(port, |r| r.late && r.owner.thread == tx.thread);
     }
 }

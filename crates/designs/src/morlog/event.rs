@@ -51,6 +51,7 @@ cover_points! {
     RedoStoredAgain = "redo-stored-again", "a redo entry was dropped because its word was stored to again";
     RedoAtHome = "redo-at-home", "a redo entry became void because its line had reached PM";
     OwnerChanged = "owner-changed", "a line's states passed to another transaction";
+    IdInUse = "id-in-use", "a transaction waited until the one that had its id before was durable";
     LateRedo = "late-redo", "redo data was logged after its transaction had committed";
     LateByScan = "late-by-scan", "a scan forced a line home that held redo data of a committed transaction";
     Parked = "parked", "a non-temporal store was parked in DRAM";
@@ -135,6 +136,8 @@ pub enum Event {
     GroupsFreed { groups: u64 },
     /// A thread waits for room in its log; it is the first that does, or not.
     WaitsForSpace { thread: ThreadId, first: bool },
+    /// A thread waits until its earlier transaction of the same id has left.
+    WaitsForId { thread: ThreadId },
 
     // ---- mechanisms ----------------------------------------------------------------------------
     /// Something happens in a scan.
@@ -253,6 +256,10 @@ impl DesignEvent for Event {
                 to.explain(|| format!("the head of log {log} has moved to group {head}"));
             }
             Event::GroupsFreed { groups } => to.count().log_groups_truncated += groups,
+            Event::WaitsForId { thread } => {
+                to.cover(Cover::IdInUse);
+                to.explain(|| format!("thread {thread} waits for the id of its transaction"));
+            }
             Event::WaitsForSpace { thread, first } => {
                 if first {
                     to.count().log_overflows += 1;

@@ -54,11 +54,12 @@ impl Morlog {
     /// Redo data that only an L1 had is gone.
     fn give_up_redo(&mut self, old: &Line) {
         let words = old.ulog_words().count() as u32;
-        let Some((tx, late)) = self.transaction_of(old.owner) else { return };
-        self.logs.end(tx.thread).redo -= u64::from(words);
+        let Some(late) = self.is_late(old.owner) else { return };
+        let thread = old.owner.thread;
+        self.logs.end(thread).redo -= u64::from(words);
         if late {
             self.late_given_up(old.owner, words);
-        } else if let Some(running) = &mut self.running[tx.thread as usize] {
+        } else if let Some(running) = &mut self.running[thread as usize] {
             running.ulog -= words;
         }
     }
@@ -113,7 +114,7 @@ impl Morlog {
         self.redo.take(|r| is_among(r.addr, line, mask), &mut dropped);
         for redo in dropped.drain(..) {
             port.emit(Event::RedoDropped { addr: redo.addr });
-            self.logs.end(redo.tx.thread).redo -= 1;
+            self.logs.end(redo.owner.thread).redo -= 1;
             if redo.late {
                 self.late_given_up(redo.owner, 1);
             }
@@ -144,7 +145,7 @@ impl Morlog {
     pub fn force_write_back(&mut self, port: &mut Port<'_>, Forced { line, .. }: Forced) {
         for core in 0..self.cores {
             let Some(states) = self.states.get(core, line).copied() else { continue };
-            let is_late = self.transaction_of(states.owner).is_some_and(|(_, late)| late);
+            let is_late = self.is_late(states.owner) == Some(true);
             if is_late && states.ulog_words().next().is_some() {
                 port.emit(Event::LateByScan);
                 self.states.remove(core, line);

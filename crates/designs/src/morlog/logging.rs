@@ -24,11 +24,12 @@ impl Morlog {
             port.emit(Event::Ignored);
             return Stall::None;
         }
-        if self.parking.holds(store.tx, store.addr) {
+        let owner = self.owner(store.tx);
+        if self.parking.holds(owner, store.addr) {
             return self.park(port, store);
         }
         let (line, word) = (store.addr.line(), store.addr.word_in_line());
-        self.take_over_line(port, store.core, line, self.owner(store.tx));
+        self.take_over_line(port, store.core, line, owner);
         if self.merge(port, store) {
             return Stall::None;
         }
@@ -56,7 +57,7 @@ impl Morlog {
 
     /// The L1 word takes the redo data in place.
     fn update_in_l1(&mut self, store: &Store, word: usize) {
-        let changed = self.changed(store.old, store.new);
+        let (owner, changed) = (self.owner(store.tx), self.changed(store.old, store.new));
         let replaces = self.mutants.has(Mutant::FlagOfLastStore);
         let line = self.states.get(store.core, store.addr.line()).expect("it has states");
         if line.states[word] == State::URLog || replaces {
@@ -64,7 +65,7 @@ impl Morlog {
         }
         line.states[word] = State::ULog;
         line.dirty[word] |= changed;
-        self.touched(store.tx, Holder::Cached(store.addr.line()));
+        self.touched(owner, Holder::Cached(store.addr.line()));
     }
 
     /// The dirty flag of a change; all bytes where there are no flags.
@@ -75,7 +76,8 @@ impl Morlog {
     /// Puts a store into the undo+redo entry that its transaction has in the buffer for the word.
     fn merge(&mut self, port: &mut Port<'_>, store: &Store) -> bool {
         let takes_undo = self.mutants.has(Mutant::MergeTakesUndo);
-        let Some(entry) = self.undo_redo.find(store.addr, store.tx) else {
+        let owner = self.owner(store.tx);
+        let Some(entry) = self.undo_redo.find(store.addr, owner) else {
             return false;
         };
         let Waiting::Entry { undo, redo, .. } = &mut entry.what else { return false };
@@ -83,7 +85,7 @@ impl Morlog {
         if takes_undo {
             *undo = store.old;
         }
-        self.touched(store.tx, Holder::Cached(store.addr.line()));
+        self.touched(owner, Holder::Cached(store.addr.line()));
         port.emit(Event::Merged { addr: store.addr, value: store.new });
         true
     }
@@ -103,9 +105,10 @@ impl Morlog {
         self.running_of(store);
         self.logs.end(tx.thread).undo_redo += 1;
         self.becomes_dirty(store);
-        self.touched(tx, Holder::Cached(addr.line()));
+        let owner = self.owner(tx);
+        self.touched(owner, Holder::Cached(addr.line()));
         let what = Waiting::Entry { addr, undo: old, redo: new, owes };
-        self.undo_redo.push(tx, core, what, port.now());
+        self.undo_redo.push(owner, core, what, port.now());
         let occupied = self.undo_redo.len();
         port.emit(Event::UndoRedoEntry { addr, undo: old, redo: new, occupied });
         self.drain(port);
@@ -127,16 +130,23 @@ impl Morlog {
     /// The store's transaction, which has records from now on.
     pub fn running_of(&mut self, store: &Store) -> &mut Running {
         let Store { tx, core, .. } = *store;
+        let owner = self.owner(tx);
         let log = self.logs.end(tx.thread);
         let first_group = log.packer.tail();
         let running = &mut self.running[tx.thread as usize];
         if running.is_none() {
             log.open += 1;
             if let Some(table) = &mut self.table {
-                table.add(tx, first_group);
+                table.add(owner, first_group);
             }
         }
-        running.get_or_insert_with(|| Running { tx, core, first_group, ulog: 0, lines: Vec::new() })
+        running.get_or_insert_with(|| Running {
+            owner,
+            core,
+            first_group,
+            ulog: 0,
+            lines: Vec::new(),
+        })
     }
 
     /// Redo data of the word in the redo buffer is superseded (§III-B). Returns whether there was any.
@@ -144,7 +154,9 @@ impl Morlog {
         if self.mutants.has(Mutant::RedoOutlivesStore) {
             return false;
         }
-        let entries = self.redo.discard(|r| r.tx == store.tx && r.addr == store.addr);
+        let owner = self.owner(store.tx);
+        let of_word = |r: &Redo| r.owner == owner && !r.late && r.addr == store.addr;
+        let entries = self.redo.discard(of_word);
         if entries > 0 {
             self.logs.end(store.tx.thread).redo -= entries as u64;
             port.emit(Event::RedoStoredAgain { addr: store.addr, entries });
@@ -170,26 +182,26 @@ impl Morlog {
     pub fn save_redo(&mut self, port: &mut Port<'_>, old: &Line) {
         for word in old.ulog_words() {
             let addr = old.line.word(word);
-            let Some((tx, late)) = self.transaction_of(old.owner) else { continue };
+            let Some(late) = self.is_late(old.owner) else { continue };
             if !late {
-                let running = self.running[tx.thread as usize].as_mut();
+                let running = self.running[old.owner.thread as usize].as_mut();
                 running.expect("it is not late").ulog -= 1;
             }
             self.make_room_for_redo(port);
             let (value, dirty) = (port.cached_word(addr), old.dirty[word]);
             port.emit(Event::RedoEntry { addr, value });
             let (owner, place) = (old.owner, Place::Here);
-            self.redo.push(Redo { tx, owner, addr, value, dirty, late, place });
+            self.redo.push(Redo { owner, addr, value, dirty, late, place });
         }
     }
 
-    /// The transaction that ids stand for, and whether it has committed.
-    pub fn transaction_of(&self, owner: Owner) -> Option<(Tx, bool)> {
-        let running = self.running[owner.thread as usize].as_ref().map(|r| r.tx);
-        if let Some(tx) = running.filter(|&tx| self.owner(tx) == owner) {
-            return Some((tx, false));
+    /// Whether the transaction that ids stand for has committed; nothing if it has left.
+    pub fn is_late(&self, owner: Owner) -> Option<bool> {
+        let running = self.running[owner.thread as usize].as_ref();
+        if running.is_some_and(|running| running.owner == owner) {
+            return Some(false);
         }
-        self.ended.iter().rev().find(|e| e.owner == owner).map(|e| (e.tx, true))
+        self.ended.iter().any(|ended| ended.owner == owner).then_some(true)
     }
 
     // ---- out of the undo+redo buffer -----------------------------------------------------------
@@ -263,13 +275,14 @@ impl Morlog {
     /// the first commit record among them. Returns how many are left.
     pub fn pack_undo_redo(&mut self, count: usize) -> usize {
         for left in (0..count).rev() {
-            let UndoRedo { tx, core, what, .. } = self.undo_redo.pop().expect("so many are there");
+            let UndoRedo { owner, core, what, .. } =
+                self.undo_redo.pop().expect("so many are there");
             match what {
                 Waiting::Entry { addr, undo, redo, owes } => {
-                    self.pack_entry(tx, core, addr, [undo, redo], owes);
+                    self.pack_entry(owner, core, addr, [undo, redo], owes);
                 }
                 Waiting::Commit { ulog, number } => {
-                    self.pack_commit(tx, number, ulog);
+                    self.pack_commit(owner, number, ulog);
                     if self.logs.ends.len() > 1 && !self.mutants.has(Mutant::RecordsPassCommits) {
                         return left;
                     }
@@ -281,8 +294,15 @@ impl Morlog {
 
     /// Moves an undo+redo entry into the batches at hand. One without a changed byte is dropped: the word has its old
     /// value again, there is nothing to undo and nothing to redo, and it is as if it had not been stored to.
-    fn pack_entry(&mut self, tx: Tx, core: u32, addr: Addr, [undo, redo]: [u64; 2], owes: bool) {
-        let (log, owner) = (self.logs.of(tx.thread), self.owner(tx));
+    fn pack_entry(
+        &mut self,
+        owner: Owner,
+        core: u32,
+        addr: Addr,
+        [undo, redo]: [u64; 2],
+        owes: bool,
+    ) {
+        let log = self.logs.of(owner.thread);
         self.logs.ends[log].undo_redo -= 1;
         let dirty = self.changed(undo, redo);
         if dirty == 0 && !owes {
@@ -396,7 +416,7 @@ impl Morlog {
     /// Sends redo entries that have been taken out of the buffer, and forgets them.
     pub fn send_redo(&mut self, port: &mut Port<'_>, taken: &mut Vec<Redo>) {
         // A late entry follows its commit record, which may still be in the undo+redo buffer.
-        let ahead = taken.iter().filter(|r| r.late).map(|r| self.undo_redo.ahead_of(r.tx)).max();
+        let ahead = taken.iter().filter(|r| r.late).map(|r| self.undo_redo.ahead_of(r.owner)).max();
         if let Some(ahead) = ahead.filter(|&ahead| ahead > 0) {
             self.send_undo_redo(port, ahead);
         }
@@ -408,8 +428,8 @@ impl Morlog {
     /// the words of a line.
     pub fn pack_redo(&mut self, port: &mut Port<'_>, taken: &mut Vec<Redo>) {
         for redo in taken.drain(..) {
-            let Redo { tx, owner, addr, value, dirty, late, place } = redo;
-            let log = self.logs.of(tx.thread);
+            let Redo { owner, addr, value, dirty, late, place } = redo;
+            let log = self.logs.of(owner.thread);
             self.logs.ends[log].redo -= 1;
             let of = Record { late, ..owner.record() };
             let batch = &mut self.batches[log];

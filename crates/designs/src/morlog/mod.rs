@@ -197,8 +197,10 @@ mutants! {
     /// With a log per thread, records that leave the buffer together are sent log by log, some before the
     /// commit records that are before them in the buffer (literal, §III-F).
     RecordsPassCommits = "records-pass-commits";
-    /// Word states are not cleared when ids wrap around (literal, §III-B).
+    /// When ids come round, word states are not cleared, and no transaction waits for its id (literal, §III-B).
     StatesOutliveIds = "states-outlive-ids";
+    /// A transaction does not wait until the one that had its id before has left.
+    IdsAreNotAwaited = "ids-are-not-awaited";
     /// An unchanged entry is dropped even if redo data was dropped in its favour (literal, §III-B with §IV-A).
     DebtIsForgotten = "debt-is-forgotten";
     /// The undo and the redo word of one entry may both be without their clean bytes (against §IV-B).

@@ -12,7 +12,6 @@
 //! back). A cached store to a parked word of its own transaction goes to the region, too.
 
 use graven_base::config::Config;
-use graven_base::ids::Tx;
 use graven_base::memory::{
     Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, WordMask,
 };
@@ -24,13 +23,14 @@ use graven_machine::request::{self, WriteClass};
 
 use super::buffers::{Place, Redo};
 use super::event::Event;
+use super::line_state::Owner;
 use super::protocol::{Morlog, Port, Write};
 use super::table::Holder;
 
 /// A line of the region.
 #[derive(Clone, Copy, Debug)]
 pub struct Parked {
-    tx: Tx,
+    owner: Owner,
     line: LineAddr,
     mask: WordMask,
     data: LineData,
@@ -57,17 +57,17 @@ impl Parking {
     }
 
     /// The line of the region that is a transaction's for a home line.
-    fn of(&self, tx: Tx, line: LineAddr) -> Option<usize> {
-        let is = |p: &Parked| p.tx == tx && p.line == line;
+    fn of(&self, owner: Owner, line: LineAddr) -> Option<usize> {
+        let is = |p: &Parked| p.owner == owner && p.line == line;
         self.lines.iter().position(|p| p.as_ref().is_some_and(is))
     }
 
     /// Parks a word of a transaction that can be; returns the offset of its place in the region.
-    fn put(&mut self, tx: Tx, addr: Addr, value: u64) -> u64 {
+    fn put(&mut self, owner: Owner, addr: Addr, value: u64) -> u64 {
         let (line, word) = (addr.line(), addr.word_in_line());
         let free = || self.lines.iter().position(Option::is_none);
-        let at = self.of(tx, line).or_else(free).expect("it could be parked");
-        let none = Parked { tx, line, mask: 0, data: [0; WORDS_PER_LINE] };
+        let at = self.of(owner, line).or_else(free).expect("it could be parked");
+        let none = Parked { owner, line, mask: 0, data: [0; WORDS_PER_LINE] };
         let parked = self.lines[at].get_or_insert(none);
         parked.mask |= addr.word_mask();
         parked.data[word] = value;
@@ -75,9 +75,9 @@ impl Parking {
     }
 
     /// Whether a transaction has a word parked.
-    pub fn holds(&self, tx: Tx, addr: Addr) -> bool {
+    pub fn holds(&self, owner: Owner, addr: Addr) -> bool {
         let word = addr.word_in_line();
-        self.of(tx, addr.line()).is_some_and(|at| {
+        self.of(owner, addr.line()).is_some_and(|at| {
             self.lines[at].as_ref().is_some_and(|parked| parked.mask >> word & 1 != 0)
         })
     }
@@ -98,10 +98,10 @@ impl Parking {
 
 impl Morlog {
     /// Whether a line of the region is, or could be, a transaction's for a home line.
-    pub fn can_park(&self, tx: Tx, line: LineAddr) -> bool {
+    pub fn can_park(&self, owner: Owner, line: LineAddr) -> bool {
         let parking = &self.parking;
         !self.delay_persistence
-            && (parking.of(tx, line).is_some() || parking.lines.iter().any(Option::is_none))
+            && (parking.of(owner, line).is_some() || parking.lines.iter().any(Option::is_none))
     }
 
     /// Parks a word, and makes its redo entry.
@@ -110,19 +110,19 @@ impl Morlog {
         if !self.has_space_for_first(tx) {
             return self.wait_for_space(port, tx.thread);
         }
-        let place = port.dram_start().plus(self.parking.put(tx, addr, new));
+        let owner = self.owner(tx);
+        let place = port.dram_start().plus(self.parking.put(owner, addr, new));
         let write = request::Write::words(WriteClass::Data, place, &[new]);
         port.write(write, port.bypass_cycles());
 
         self.running_of(store);
-        self.touched(tx, Holder::Parked(addr.line(), tx.thread));
+        self.touched(owner, Holder::Parked(addr.line(), tx.thread));
         self.discard_stored_again(port, store);
         self.make_room_for_redo(port);
-        let owner = self.owner(tx);
         self.logs.end(tx.thread).redo += 1;
         port.emit(Event::Parked { addr, value: new });
         let (dirty, place, late, value) = (0xff, Place::Here, false, new);
-        self.redo.push(Redo { tx, owner, addr, value, dirty, late, place });
+        self.redo.push(Redo { owner, addr, value, dirty, late, place });
         Stall::None
     }
 
@@ -144,15 +144,17 @@ impl Morlog {
     }
 
     /// The transaction has committed, durably: its parked words go home.
-    pub fn send_parked_home(&mut self, port: &mut Port<'_>, tx: Tx) {
+    pub fn send_parked_home(&mut self, port: &mut Port<'_>, owner: Owner) {
         for at in 0..self.parking.lines.len() {
-            let Some(parked) = self.parking.lines[at].filter(|p| p.tx == tx) else { continue };
+            let Some(parked) = self.parking.lines[at].filter(|p| p.owner == owner) else {
+                continue;
+            };
             let Parked { line, mask, data: content, .. } = parked;
             self.parking.lines[at] = None;
             port.emit(Event::ParkedGoHome { line });
             let data = self.data_leaves(port, line, mask, false);
             if let Some(table) = &mut self.table {
-                table.leaves(Holder::Parked(line, tx.thread), data.number);
+                table.leaves(Holder::Parked(line, owner.thread), data.number);
             }
             let write = request::Write::line(WriteClass::Data, line, content);
             let write = write.masked(mask);

@@ -66,7 +66,7 @@ pub enum Timer {
 /// A transaction that runs and has records.
 #[derive(Debug)]
 pub struct Running {
-    pub tx: Tx,
+    pub owner: Owner,
     pub core: u32,
     /// No record of it lies before this group.
     pub first_group: u64,
@@ -113,6 +113,7 @@ pub struct Morlog {
     pub drain_at: Cycle,
     pub parking: Parking,
     pub waiting_for_buffer: Vec<ThreadId>,
+    pub waiting_for_id: Vec<ThreadId>,
     pub waiting_for_space: Vec<ThreadId>,
     /// When the program last did anything that this design sees, or data came home.
     pub last_seen: Cycle,
@@ -181,6 +182,7 @@ impl Morlog {
             drain_at: NEVER,
             parking: Parking::new(morlog.dram_lines, config),
             waiting_for_buffer: Vec::new(),
+            waiting_for_id: Vec::new(),
             waiting_for_space: Vec::new(),
             last_seen: 0,
             scanner: Scanner::new(config, interval, Timer::Scan, TagVisits::FREE, faults),
@@ -219,6 +221,9 @@ impl Design for Morlog {
     fn on_tx_begin(&mut self, port: &mut Port<'_>, tx: Tx) -> Stall {
         self.last_seen = port.now();
         self.clear_states_if_ids_come_round(port, tx);
+        if self.waits_for_id(port, tx) {
+            return Stall::Retry;
+        }
         let log = &self.logs.ends[self.logs.of(tx.thread)];
         if self.waiting_for_space.is_empty() && log.free_groups() > log.packer.log().groups / 8 {
             return Stall::None;
@@ -314,7 +319,7 @@ impl AbsorbingDesign for Morlog {
 
 impl NonTemporalDesign for Morlog {
     fn accepts_non_temporal(&mut self, _port: &mut Port<'_>, tx: Tx, line: LineAddr) -> bool {
-        self.can_park(tx, line)
+        self.can_park(self.owner(tx), line)
     }
 
     fn on_non_temporal_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {

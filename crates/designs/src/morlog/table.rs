@@ -11,10 +11,11 @@
 
 use std::collections::BTreeMap;
 
-use graven_base::ids::{ThreadId, Tx};
+use graven_base::ids::ThreadId;
 use graven_base::memory::LineAddr;
 
 use super::event::Event;
+use super::line_state::Owner;
 use super::protocol::{DataWriteNumber, Morlog, Port};
 
 /// Transactions whose lines are forced home at a time.
@@ -30,7 +31,7 @@ pub enum Holder {
 /// A transaction with records in a log.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
-    tx: Tx,
+    owner: Owner,
     first_group: u64,
     /// Holders of its data that are not durable at home.
     counter: u32,
@@ -58,9 +59,10 @@ impl TransactionTable {
         Self { entries, in_order, holders: BTreeMap::new(), leaving: BTreeMap::new() }
     }
 
-    /// The entry of a transaction.
-    fn of(&self, tx: Tx) -> Option<usize> {
-        self.entries.iter().position(|e| e.as_ref().is_some_and(|e| e.tx == tx))
+    /// The entry of a transaction that is not persistent; one that is may have had the same id.
+    fn of(&self, owner: Owner) -> Option<usize> {
+        let is = |e: &TableEntry| e.owner == owner && e.commit.is_none();
+        self.entries.iter().position(|e| e.as_ref().is_some_and(is))
     }
 
     /// Whether no entry is free.
@@ -69,14 +71,14 @@ impl TransactionTable {
     }
 
     /// A transaction has its first record.
-    pub fn add(&mut self, tx: Tx, first_group: u64) {
+    pub fn add(&mut self, owner: Owner, first_group: u64) {
         let free = self.entries.iter_mut().find(|e| e.is_none()).expect("the caller looks first");
-        *free = Some(TableEntry { tx, first_group, counter: 0, commit: None });
+        *free = Some(TableEntry { owner, first_group, counter: 0, commit: None });
     }
 
     /// A holder has data of a transaction.
-    pub fn touched(&mut self, tx: Tx, holder: Holder) {
-        let Some(at) = self.of(tx) else { return };
+    pub fn touched(&mut self, owner: Owner, holder: Holder) {
+        let Some(at) = self.of(owner) else { return };
         let of_holder = self.holders.entry(holder).or_default();
         if !of_holder.contains(&at) {
             of_holder.push(at);
@@ -100,8 +102,8 @@ impl TransactionTable {
     }
 
     /// A transaction is persistent. Returns whether an entry is free now.
-    pub fn persistent(&mut self, tx: Tx, commit: u64) -> bool {
-        if let Some(at) = self.of(tx) {
+    pub fn persistent(&mut self, owner: Owner, commit: u64) -> bool {
+        if let Some(at) = self.of(owner) {
             self.entries[at].as_mut().expect("just found").commit = Some(commit);
         }
         self.forget()
@@ -129,8 +131,8 @@ impl TransactionTable {
     }
 
     /// The first group of the oldest transaction whose log this is.
-    pub fn oldest(&self, is_of_log: impl Fn(Tx) -> bool) -> Option<u64> {
-        let of_log = self.entries.iter().flatten().filter(|e| is_of_log(e.tx));
+    pub fn oldest(&self, is_of_log: impl Fn(ThreadId) -> bool) -> Option<u64> {
+        let of_log = self.entries.iter().flatten().filter(|e| is_of_log(e.owner.thread));
         of_log.map(|e| e.first_group).min()
     }
 
@@ -160,9 +162,9 @@ impl Morlog {
     }
 
     /// The table, if there is one, hears that a holder has data of a transaction.
-    pub fn touched(&mut self, tx: Tx, holder: Holder) {
+    pub fn touched(&mut self, owner: Owner, holder: Holder) {
         if let Some(table) = &mut self.table {
-            table.touched(tx, holder);
+            table.touched(owner, holder);
         }
     }
 
@@ -192,7 +194,7 @@ impl Morlog {
         let mut moves = false;
         let mut heads = Vec::new();
         for (log, end) in self.logs.ends.iter().enumerate() {
-            let oldest = table.oldest(|tx| self.logs.of(tx.thread) == log);
+            let oldest = table.oldest(|thread| self.logs.of(thread) == log);
             let head = oldest.unwrap_or(end.packer.tail());
             let used = end.packer.tail() - end.head;
             moves |= head > end.head && (waits || 2 * used > end.packer.log().groups);

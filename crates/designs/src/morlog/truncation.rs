@@ -128,8 +128,9 @@ impl Morlog {
     fn oldest_unfinished(&self, log: usize) -> Option<u64> {
         let counts = |mutant| !self.mutants.has(mutant);
         let running = self.running.iter().flatten();
-        let running = running.filter(|r| self.logs.of(r.tx.thread) == log).map(|r| r.first_group);
-        let ended = self.ended.iter().filter(|e| self.logs.of(e.tx.thread) == log);
+        let running =
+            running.filter(|r| self.logs.of(r.owner.thread) == log).map(|r| r.first_group);
+        let ended = self.ended.iter().filter(|e| self.logs.of(e.owner.thread) == log);
         running
             .filter(|_| counts(Mutant::HeadPassesRunning))
             .chain(ended.map(|e| e.first_group).filter(|_| counts(Mutant::HeadPassesEnding)))

@@ -40,9 +40,9 @@ pub struct Record {
     pub data: u64,
 }
 
-/// How many transactions of a thread records tell apart.
-pub fn ids() -> u64 {
-    TX.max() + 1
+/// What a record has of a transaction's number: threads have this many transactions before it comes round.
+pub fn id_of(number: u64) -> u64 {
+    TX.wrapped(number)
 }
 
 impl Record {

@@ -146,6 +146,8 @@ mutants! {
     BatteryTooSmall = "battery-too-small";
     /// Entries of the next transaction are merged into committed ones.
     MergesAcrossCommit = "merges-across-commit";
+    /// A store does not wait for entries of an earlier transaction with its id.
+    OldIdsStay = "old-ids-stay";
     /// The commit is acknowledged, but its entries are not marked.
     CommitNotMarked = "commit-not-marked";
 }

@@ -11,7 +11,7 @@ use graven_machine::design::{
 use graven_machine::request::{self, WriteClass};
 
 use super::event::Event;
-use super::log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, ids, media_line};
+use super::log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, id_of, media_line};
 use super::{Mutant, SiloConfig};
 
 type Port<'a> = design::Port<'a, Silo>;
@@ -142,11 +142,11 @@ impl Silo {
     fn append(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
         let thread = store.tx.thread as usize;
         let entries = &self.buffers[thread].entries;
-        // Entries are in the order of their transactions. A record has so many bits of the number (Fig. 6) that the id tuple
-        // of the oldest would be one of this transaction, too, when numbers have come round.
-        let has_same_id = entries
-            .first()
-            .is_some_and(|oldest| store.tx.number.saturating_sub(oldest.tx) >= ids());
+        // When numbers have come round (records have 16 bits of them, Fig. 6), the id tuple of an entry that has committed
+        // would be one of this transaction, too.
+        let id = id_of(store.tx.number);
+        let has_same_id = entries.iter().any(|entry| entry.committed && id_of(entry.tx) == id)
+            && !self.mutants.has(Mutant::OldIdsStay);
         if entries.len() == self.capacity || has_same_id {
             self.make_room(port, thread);
             return Stall::Retry;

@@ -52,6 +52,8 @@ draws! {
     locks: "locks" = 6, 1..=64, "locks";
     /// Most transactions of a thread.
     transactions: "transactions" = 48, 1..=4096, "transactions of a thread";
+    /// Most transactions without stores in a row.
+    empty_transactions: "empty-transactions" = 255, 0..=65_535, "transactions without stores in a row";
     /// Most stores of a transaction, but for arrays that are filled.
     stores: "stores" = 600, 1..=65_536, "stores of a transaction";
     /// Most variables besides the array.

@@ -1,6 +1,6 @@
 //! Programs that are drawn from nothing, and parts of them.
 
-use rand::seq::IndexedRandom;
+use rand::seq::{IndexedMutRandom, IndexedRandom, IteratorRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::draws::Draws;
+use super::transactions::transactions;
 use crate::litmus::{Choices, Level, Life, Litmus, Placement, Step, Variable, Word};
 use graven_base::memory::{LINE_BYTES, spread};
 use graven_machine::design::DesignInfo;
@@ -37,6 +38,18 @@ const LIVES_ONE_IN: u32 = 2;
 /// First transaction numbers: ids of 8, 16, 32, 34 and 46 bits wrap around soon.
 const FIRST_TRANSACTIONS: [u64; 7] =
     [0, 254, 65_534, 0, (1 << 32) - 2, (1 << 34) - 2, (1 << 46) - 2];
+
+/// One schedule in so many has many transactions without stores in a row, between two others of a thread.
+const EMPTY_ONE_IN: u32 = 8;
+
+/// So many: what is behind them has the id of what is before them, in ids of 2, 4, 8 and 16 bits.
+const EMPTY_TRANSACTIONS: [u64; 4] = [3, 15, 255, 65_535];
+
+/// One schedule in so many has words that go from thread to thread by signals.
+const SIGNALS_ONE_IN: u32 = 6;
+
+/// Most threads that words go to by signals.
+const SIGNALLED_MAX: usize = 3;
 
 /// PM of so much, in which variables lie far apart.
 const LARGE_PM_GB: [u64; 3] = [1, 16, 300];
@@ -81,15 +94,18 @@ enum Palette {
 
 /// The program of a seed for a design, drawn from nothing.
 pub fn schedule(design: &DesignInfo, seed: u64, draws: &Draws) -> Litmus {
-    Drawn::new(design, seed, draws).litmus
+    Drawn::new(design, seed, draws).schedule()
 }
 
 /// A program, and what it takes to draw more of its kind.
 #[derive(Clone)]
 pub(super) struct Drawn {
+    /// All but what words go from thread to thread by signals: a change of the rest could not keep that legal.
     pub litmus: Litmus,
     pub variables: Vec<Owned>,
     pub generator: Generator,
+    /// Of the words that do, if any do.
+    pub signals: Option<u64>,
 }
 
 impl Drawn {
@@ -116,9 +132,26 @@ impl Drawn {
         if generator.one_in(CONDITIONS_ONE_IN) {
             generator.make_conditional(&mut litmus, &variables);
         }
-        let mut drawn = Drawn { litmus, variables, generator };
+        generator.random = Pcg64::seed_from_u64(spread(seed, 0x656d));
+        if generator.one_in(EMPTY_ONE_IN) {
+            generator.insert_empty_transactions(&mut litmus);
+        }
+        generator.random = Pcg64::seed_from_u64(spread(seed, 0x7369));
+        let signals = generator.signals();
+        let mut drawn = Drawn { litmus, variables, generator, signals };
         drawn.set_cores(seed);
         drawn
+    }
+
+    /// The whole program.
+    pub fn schedule(&self) -> Litmus {
+        let mut litmus = self.litmus.clone();
+        if let Some(seed) = self.signals {
+            let mut generator = self.generator.clone();
+            generator.random = Pcg64::seed_from_u64(seed);
+            generator.hand_over_by_signals(&mut litmus, &self.variables);
+        }
+        litmus
     }
 
     /// Draws how many cores there are anew.
@@ -184,7 +217,7 @@ impl Generator {
     }
 
     fn threads(&mut self) -> usize {
-        let is_crowd = self.one_in(8);
+        let is_crowd = self.one_in(3);
         let most = self.draws.threads;
         let threads = match self.shape {
             Shape::Small => {
@@ -247,11 +280,11 @@ impl Generator {
         }
         let sizes = LARGE_PM_GB.iter().filter(|&&gb| gb <= self.draws.pm_gb).collect::<Vec<_>>();
         let is_large = self.one_in(16) && !sizes.is_empty();
-        if is_large {
-            let gb = *sizes.choose(&mut self.random).expect("not empty");
+        let large_gb = is_large.then(|| **sizes.choose(&mut self.random).expect("not empty"));
+        if let Some(gb) = large_gb {
             settings.push(("pm.capacity_bytes".into(), format!("{gb} GB")));
         }
-        let variables = self.variables(threads, is_large);
+        let variables = self.variables(threads, large_gb);
         self.streams = self.one_in(4);
         let programs = (0..threads).map(|t| self.thread(t, &variables)).collect();
         for (key, values) in MACHINE.iter().chain(design.stress) {
@@ -276,7 +309,7 @@ impl Generator {
     }
 
     /// Words in lines that several share, and sometimes an array that fills any buffer.
-    fn variables(&mut self, threads: usize, is_large: bool) -> Vec<Owned> {
+    fn variables(&mut self, threads: usize, large_gb: Option<u64>) -> Vec<Owned> {
         let mut out: Vec<Owned> = Vec::new();
         let count = self.up_to(self.draws.variables, 2..=self.draws.variables);
         for i in 0..count {
@@ -284,7 +317,7 @@ impl Generator {
                 Some(other) if !self.random.random_ratio(1, 3) && i < 6 => {
                     Placement::With(other.variable.name.clone())
                 }
-                _ => self.own_line(is_large),
+                _ => self.own_line(large_gb),
             };
             out.push(self.owned(format!("V{i}"), None, place, threads));
         }
@@ -297,19 +330,18 @@ impl Generator {
             _ => None,
         };
         if words.is_some() {
-            let place = self.own_line(is_large);
+            let place = self.own_line(large_gb);
             out.push(self.owned("W".into(), words, place, threads));
         }
         out
     }
 
-    /// The next line that is free, or one anywhere in a large PM: in the first half of the smallest of these.
-    fn own_line(&mut self, is_large: bool) -> Placement {
-        if !is_large {
-            return Placement::OwnLine;
-        }
-        // Most of PM, so that all bits of addresses are used.
-        Placement::At(self.random.random_range(0..(900 << 20) / LINE_BYTES) * LINE_BYTES)
+    /// The next line that is free, or one anywhere in a large PM, so that all bits of addresses are used.
+    fn own_line(&mut self, large_gb: Option<u64>) -> Placement {
+        let Some(gb) = large_gb else { return Placement::OwnLine };
+        // What is not data (a tenth) is behind the data.
+        let data_bytes = gb * (900 << 20);
+        Placement::At(self.random.random_range(0..data_bytes / LINE_BYTES) * LINE_BYTES)
     }
 
     fn owned(
@@ -466,6 +498,55 @@ impl Generator {
         let tables: Vec<_> = MACHINE.iter().chain(design.stress).collect();
         let (key, values) = tables.choose(&mut self.random).expect("not empty");
         self.setting(key, values)
+    }
+
+    /// Between two transactions of a thread come many without stores, so that ids come round while what bears the same
+    /// ones is still there.
+    fn insert_empty_transactions(&mut self, litmus: &mut Litmus) {
+        let most = self.draws.empty_transactions;
+        let counts: Vec<u64> = EMPTY_TRANSACTIONS.into_iter().filter(|&n| n <= most).collect();
+        let Some(&count) = counts.choose(&mut self.random) else { return };
+        let life = self.random.random_range(0..litmus.life_count());
+        let threads = litmus.threads_of_mut(life);
+        let steps = threads.choose_mut(&mut self.random).expect("a life has threads");
+        let starts = transactions(steps).into_iter().skip(1).map(|one| one.start);
+        let Some(at) = starts.choose(&mut self.random) else { return };
+        let empty = [Step::Begin, Step::Commit].into_iter().cycle().take(2 * count as usize);
+        steps.splice(at..at, empty);
+    }
+
+    /// Of the words that go from thread to thread by signals, if any do.
+    pub fn signals(&mut self) -> Option<u64> {
+        self.one_in(SIGNALS_ONE_IN).then(|| self.random.random())
+    }
+
+    /// When a thread has ended, another one goes on with its words, and when that has ended a third.
+    fn hand_over_by_signals(&mut self, litmus: &mut Litmus, variables: &[Owned]) {
+        let life = self.random.random_range(0..litmus.life_count());
+        let count = litmus.threads_of(life).len();
+        let mut chain: Vec<usize> = (0..count).collect();
+        chain.shuffle(&mut self.random);
+        chain.truncate(1 + SIGNALLED_MAX);
+        let first = chain[0];
+        let words: Vec<&Owned> =
+            variables.iter().filter(|v| v.owner == Owner::Thread(first)).collect();
+        if words.is_empty() {
+            return;
+        }
+        for (number, pair) in chain.windows(2).enumerate() {
+            let (from, to) = (pair[0], pair[1]);
+            let signal = format!("h{number}");
+            let mut steps = vec![Step::Await(signal.clone())];
+            for _ in 0..self.up_to(self.draws.transactions, 1..=3) {
+                steps.push(Step::Begin);
+                self.stores(&words, variables, &mut steps);
+                steps.push(Step::Commit);
+                self.disturb(variables, &mut steps);
+            }
+            let threads = litmus.threads_of_mut(life);
+            threads[from].push(Step::Signal(signal));
+            threads[to].extend(steps);
+        }
     }
 
     /// Some stores depend on what another word holds.

@@ -64,7 +64,7 @@ impl Adversary {
             Some(parent) => parent.varied(self.design, seed),
             None => Drawn::new(self.design, seed, &self.draws),
         };
-        let litmus = drawn.litmus.clone();
+        let litmus = drawn.schedule();
         self.last = Some(drawn);
         litmus
     }

@@ -13,11 +13,13 @@
 //! | `draws` | bounds of what is drawn, by name |
 //! | `generator` | programs from nothing, and parts of them |
 //! | `variation` | changes of a program that keep it legal |
+//! | `transactions` | where the transactions of a drawn thread are |
 //! | `guidance` | families of schedules: which of them is varied, and what is new |
 
 mod draws;
 mod generator;
 mod guidance;
+mod transactions;
 mod variation;
 
 pub use draws::{DRAW_RANGES, DrawRange, Draws, DrawsError};

@@ -1,5 +1,5 @@
 //! Changes of a program that keep it legal: transactions that come again, go, or are drawn anew, other values, evictions
-//! elsewhere, another machine, another order of things, other lives.
+//! elsewhere, another machine, another order of things, other lives, other words that signals hand over.
 
 use std::ops::Range;
 
@@ -8,6 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::generator::Drawn;
+use super::transactions::transactions;
 use crate::litmus::{Choices, Step};
 use graven_base::memory::spread;
 use graven_machine::design::DesignInfo;
@@ -34,10 +35,11 @@ enum Change {
     Order,
     FirstTransaction,
     Lives,
+    Signals,
 }
 
 impl Change {
-    const ALL: [Change; 13] = [
+    const ALL: [Change; 14] = [
         Change::Disturb,
         Change::RemoveStep,
         Change::Value,
@@ -51,6 +53,7 @@ impl Change {
         Change::Order,
         Change::FirstTransaction,
         Change::Lives,
+        Change::Signals,
     ];
 }
 
@@ -94,6 +97,7 @@ impl Drawn {
                 self.litmus.first_transaction = self.generator.first_transaction();
             }
             Change::Lives => self.change_lives(),
+            Change::Signals => self.signals = self.generator.signals(),
             _ => {
                 let life = self.any(self.litmus.life_count());
                 let thread = self.any(self.litmus.threads_of(life).len());
@@ -200,46 +204,7 @@ impl Drawn {
     }
 }
 
-/// The transactions of a thread, each with the locks that it is under and what follows it.
-fn transactions(steps: &[Step]) -> Vec<Range<usize>> {
-    let mut starts = Vec::new();
-    let (mut held, mut is_open, mut has_begun) = (0_u32, false, true);
-    for (at, step) in steps.iter().enumerate() {
-        let is_head = matches!(step, Step::Lock(_) | Step::Begin);
-        if is_head && held == 0 && !is_open && has_begun {
-            starts.push(at);
-            has_begun = false;
-        }
-        match step {
-            Step::Lock(_) => held += 1,
-            Step::Unlock(_) => held -= 1,
-            Step::Begin => (is_open, has_begun) = (true, true),
-            Step::Commit => is_open = false,
-            _ => {}
-        }
-    }
-    let ends = starts.iter().skip(1).copied().chain([steps.len()]);
-    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
-}
-
 /// One of them; nothing if there is none.
 fn transactions_of(steps: &[Step], number: usize) -> Range<usize> {
     transactions(steps).into_iter().nth(number).unwrap_or(0..0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::litmus::parse;
-
-    /// A step between the locks and the beginning of a transaction made two of it, one of them without its locks.
-    #[test]
-    fn transactions_keep_their_locks() {
-        let thread = "thread\n  evict A\n  lock m\n  evict A\n  lock n\n  begin\n  A = 1\n  commit\n  unlock n\n  \
-            begin\n  commit\n  unlock m\n  compute 3\n  begin\n  commit\n  load A\n";
-        let text = format!("graven litmus 1\ntitle \"t\"\nA = 0\n{thread}");
-        let litmus = parse(&text).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(transactions(&litmus.threads[0]), [1..12, 12..15]);
-        assert_eq!(transactions(&[]), []);
-    }
 }

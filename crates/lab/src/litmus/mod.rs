@@ -72,6 +72,7 @@
 //! | `settle` | waits until memory and the design's work for finished transactions are idle |
 //! | `crash NAME` | power fails here, and then the run goes on as if it had not |
 //! | `if WORD = VALUE: STEP` | the word is loaded; the step, which is one of those that touch a line, or `compute` or `maintenance`, is done if it holds the value |
+//! | `repeat COUNT: STEP, STEP` | the steps so often, one after the other; read, and printed from eight times on, as if they were all there |
 //!
 //! Words that begin a statement or a step name no variable. `everywhere`, `marked`, `point` and `end` name
 //! no crash step: `crash marked` among the steps of a thread is the statement, and ends the thread. The title

@@ -312,10 +312,31 @@ impl<'a> Parser<'a> {
         Ok(placement)
     }
 
-    /// A step of thread number `thread`.
+    /// A step of thread number `thread`, or several again and again.
     fn step(&mut self, thread: usize, line: &mut Line<'a>) -> Result<(), ParseError> {
-        let place = line.peek().place;
-        let step = steps::step(line, &self.variables)?;
+        let Some(count) = steps::repeats(line)? else {
+            let place = line.peek().place;
+            let step = steps::step(line, &self.variables)?;
+            return self.add_step(thread, step, place);
+        };
+        let mut steps = Vec::new();
+        loop {
+            let place = line.peek().place;
+            steps.push((steps::step(line, &self.variables)?, place));
+            if !line.take(",") {
+                break;
+            }
+        }
+        let next = line.peek();
+        if next.kind != Kind::End {
+            return Err(next.instead_of("`,` or the end of the line"));
+        }
+        (0..count)
+            .flat_map(|_| steps.iter().cloned())
+            .try_for_each(|(step, place)| self.add_step(thread, step, place))
+    }
+
+    fn add_step(&mut self, thread: usize, step: Step, place: Place) -> Result<(), ParseError> {
         self.threads[thread].step(&step, place)?;
         self.names.step(&step, place)?;
         match self.block {

@@ -10,6 +10,12 @@ use super::{
     Variable, When, Word,
 };
 
+/// Steps that come at least so often in a row are written once, with how often.
+const REPEATED_FROM: usize = 8;
+
+/// Most steps that are looked for in a row.
+const REPEATED_STEPS_MAX: usize = 8;
+
 /// From here on numbers are written in hexadecimal.
 const HEX_FROM: u64 = 65536;
 
@@ -86,9 +92,35 @@ fn write_crash(f: &mut Formatter<'_>, crash: &CrashAt) -> fmt::Result {
 fn write_threads(f: &mut Formatter<'_>, threads: &[Vec<Step>]) -> fmt::Result {
     for steps in threads {
         writeln!(f, "\nthread")?;
-        steps.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+        let mut at = 0;
+        while at < steps.len() {
+            let (length, times) = repeated(&steps[at..]);
+            let line: Vec<String> = steps[at..at + length].iter().map(Step::to_string).collect();
+            match times {
+                1 => writeln!(f, "  {}", line[0])?,
+                _ => writeln!(f, "  repeat {times}: {}", line.join(", "))?,
+            }
+            at += length * times;
+        }
     }
     Ok(())
+}
+
+/// The steps that are first: how many of them come again in a row, and how often they are there. Of several lengths, the
+/// one that takes the most steps; a single step if none comes often enough.
+fn repeated(steps: &[Step]) -> (usize, usize) {
+    // What is repeated begins with no end of what is before it.
+    if let Some(Step::Commit | Step::Unlock(_)) = steps.first() {
+        return (1, 1);
+    }
+    let times = |length: usize| {
+        let first = &steps[..length];
+        steps.chunks_exact(length).take_while(|again| *again == first).count()
+    };
+    let lengths = 1..=REPEATED_STEPS_MAX.min(steps.len());
+    let often = lengths.map(|length| (length, times(length))).filter(|(_, n)| *n >= REPEATED_FROM);
+    // Of equal ones the shortest.
+    often.rev().max_by_key(|(length, times)| length * times).unwrap_or((1, 1))
 }
 
 /// Lines apart from what is before them.

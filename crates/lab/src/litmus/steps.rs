@@ -5,7 +5,7 @@ use super::tokens::{Kind, Line, ParseError, Token};
 use super::{Level, Step, Word};
 
 /// What steps begin with, but for stores.
-pub const STEPS: [&str; 15] = [
+pub const STEPS: [&str; 16] = [
     "begin",
     "commit",
     "movnt",
@@ -21,10 +21,24 @@ pub const STEPS: [&str; 15] = [
     "settle",
     "crash",
     "if",
+    "repeat",
 ];
+
+/// How often a `repeat` may do its steps.
+const REPEATS_MAX: u64 = 1 << 20;
 
 /// What `crash` and `expect` mean something else by.
 const NO_CRASH_NAMES: [&str; 4] = ["everywhere", "marked", "point", "end"];
+
+/// The count of a `repeat`, if the line begins with one; steps follow, with commas between them.
+pub fn repeats(line: &mut Line<'_>) -> Result<Option<u64>, ParseError> {
+    if line.is_assignment() || !line.take("repeat") {
+        return Ok(None);
+    }
+    let count = line.number("the count of repetitions", 1..=REPEATS_MAX)?;
+    line.sign(":")?;
+    Ok(Some(count))
+}
 
 /// A step, but for the end of the line.
 pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseError> {
@@ -53,6 +67,9 @@ pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseErr
         "settle" => Ok(Step::Settle),
         "crash" => crash(line),
         "if" => conditional(line, variables),
+        "repeat" => {
+            Err(first.place.error("`repeat` begins a line, and has steps that are none themselves"))
+        }
         _ => {
             let allowed = format!("{} and stores as in A = 5", STEPS.join(", "));
             Err(first.refused_as("a step", &allowed))

@@ -56,10 +56,19 @@ impl Maker<'_> {
         let mut steps = Vec::new();
         let mut in_transaction = false;
         let mut held: Vec<String> = Vec::new();
+        let first = draws.first().copied();
         for draw in draws {
             self.step(draw, &mut in_transaction, &mut held, &mut steps);
         }
         steps.extend(in_transaction.then_some(Step::Commit));
+        if let Some((_, pick, value)) = first.filter(|(kind, ..)| kind % 4 == 0) {
+            let (some, all) =
+                (self.word(pick), [Step::Begin, Step::Load(self.word(pick)), Step::Commit]);
+            for _ in 0..value % 24 {
+                steps.extend_from_slice(&all[..if value % 2 == 0 { 3 } else { 0 }]);
+                steps.push(Step::Load(some.clone()));
+            }
+        }
         steps.extend(held.into_iter().map(Step::Unlock));
         steps
     }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn messages_say_where_and_what() {
     let error = parse(&thread("begin\n  evcit A")).expect_err("no step");
-    let allowed = "begin, commit, movnt, load, compute, lock, unlock, signal, await, evict, writeback, maintenance, settle, crash, if and stores as in A = 5";
+    let allowed = "begin, commit, movnt, load, compute, lock, unlock, signal, await, evict, writeback, maintenance, settle, crash, if, repeat and stores as in A = 5";
     assert_eq!(
         error.to_string(),
         format!("line 7, column 3: `evcit` is not a step; allowed are {allowed}")
@@ -143,6 +143,37 @@ fn it_refuses_what_is_malformed() {
             6,
             1,
             "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first",
+        ),
+        (
+            thread("repeat 0: load A"),
+            6,
+            8,
+            "`0` is out of range; the count of repetitions is a number from 1 to 1048576",
+        ),
+        (thread("repeat 2 load A"), 6, 10, "expected `:`, found `load`"),
+        (
+            thread("repeat 2: load A load A"),
+            6,
+            18,
+            "expected `,` or the end of the line, found `load`",
+        ),
+        (
+            thread("repeat 2: repeat 2: load A"),
+            6,
+            11,
+            "`repeat` begins a line, and has steps that are none themselves",
+        ),
+        (
+            thread("repeat 2: lock m, load A"),
+            6,
+            11,
+            "the thread has held `m` since line 6; `unlock m` comes first",
+        ),
+        (
+            thread("repeat 2: crash c"),
+            6,
+            11,
+            "there is a `crash c` in line 6 already; each crash step has a name of its own",
         ),
         (thread("if A 1: A = 2"), 6, 6, "expected `=`, found `1`"),
         (many_threads, 67, 1, "one thread too many; a program has at most 64"),

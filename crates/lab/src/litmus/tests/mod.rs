@@ -202,3 +202,32 @@ fn a_sequence_becomes_threads_that_hand_over() {
     assert_eq!(read(&text).threads, expected);
     assert_eq!(read(&in_order("0: settle\n0: settle")).threads, [vec![Step::Settle; 2]]);
 }
+
+#[test]
+fn repeated_steps_are_all_there_and_printed_once() {
+    let repeated = read(&thread(
+        "repeat 300: begin, A = 5, if A = 5: load A, commit\n  repeat 3: load A\n  repeat 9: maintenance",
+    ));
+    let steps = "begin\n  A = 5\n  if A = 5: load A\n  commit\n  ".repeat(300);
+    let all = format!("{steps}{}{}", "load A\n  ".repeat(3), "maintenance\n  ".repeat(9));
+    assert_eq!(repeated, read(&thread(&all)));
+    let text = repeated.to_string();
+    let lines: Vec<&str> = text.lines().rev().take(5).map(str::trim).collect();
+    let expected = [
+        "repeat 9: maintenance",
+        "load A",
+        "load A",
+        "load A",
+        "repeat 300: begin, A = 5, if A = 5: load A, commit",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(read(&text), repeated);
+    // What follows the end of another transaction is aligned with its own beginning.
+    let mixed = read(&thread(&format!(
+        "begin\n  A = 5\n  commit\n  {}",
+        "begin\n  commit\n  ".repeat(255)
+    )));
+    assert!(mixed.to_string().ends_with("  commit\n  repeat 255: begin, commit\n"), "{mixed}");
+    let order = read(&in_order("0: repeat 2: begin, commit\n  1: load A"));
+    assert_eq!(order.threads[0].len(), 5, "and a signal");
+}
