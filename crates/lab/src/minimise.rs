@@ -7,10 +7,11 @@
 //! A long program first loses whole runs of transactions while only the mode that violated it is
 //! examined; the rest is done to what is left, in all modes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::case::Case;
+use crate::isolation::is_isolated;
 use crate::litmus::{self, CrashAt, FailureMode, Litmus, Placement, Step, Word};
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
@@ -95,6 +96,7 @@ pub(crate) fn minimise_observed(
         minimiser.drop_threads(&mut best);
         minimiser.drop_transactions(&mut best);
         minimiser.drop_steps(&mut best);
+        minimiser.drop_signals(&mut best);
         minimiser.make_plain(&mut best);
         minimiser.make_small(&mut best);
         if best == before || minimiser.is_spent() {
@@ -260,6 +262,21 @@ impl Minimiser<'_> {
         });
     }
 
+    /// Signals, each with those who await it.
+    fn drop_signals(&mut self, best: &mut Litmus) {
+        for life in 0..best.life_count() {
+            let steps = best.threads_of(life).iter().flatten();
+            let names: BTreeSet<String> = steps.filter_map(signal_of).map(str::to_owned).collect();
+            for name in names {
+                self.try_it(best, |l| {
+                    for steps in l.threads_of_mut(life) {
+                        steps.retain(|step| signal_of(step) != Some(&name));
+                    }
+                });
+            }
+        }
+    }
+
     /// The machine as it is by default, where that suffices.
     fn make_plain(&mut self, best: &mut Litmus) {
         self.try_it(best, |l| l.settings.clear());
@@ -334,35 +351,6 @@ impl Minimiser<'_> {
     }
 }
 
-/// Whether words that several threads store to are stored to under one common lock, as the guarantee
-/// presumes.
-fn is_isolated(litmus: &Litmus) -> bool {
-    (0..litmus.life_count()).all(|life| are_isolated(litmus.threads_of(life)))
-}
-
-fn are_isolated(threads: &[Vec<Step>]) -> bool {
-    // Per word: the thread that stores to it (none: several), and the locks that all its stores are under.
-    let mut known: BTreeMap<&Word, (Option<usize>, BTreeSet<&str>)> = BTreeMap::new();
-    for (thread, steps) in threads.iter().enumerate() {
-        let mut held: BTreeSet<&str> = BTreeSet::new();
-        for step in steps {
-            match step.action() {
-                Step::Lock(name) => drop(held.insert(name)),
-                Step::Unlock(name) => drop(held.remove(name.as_str())),
-                Step::Store(word, _) | Step::StoreNonTemporal(word, _) => {
-                    let (by, locks) = known.entry(word).or_insert((Some(thread), held.clone()));
-                    if *by != Some(thread) {
-                        *by = None;
-                    }
-                    locks.retain(|lock| held.contains(lock));
-                }
-                _ => {}
-            }
-        }
-    }
-    known.values().all(|(by, locks)| by.is_some() || !locks.is_empty())
-}
-
 /// Where transactions begin; what comes before the first belongs to none.
 fn heads(steps: &[Step]) -> Vec<usize> {
     let is_head = |i: usize| matches!(steps[i], Step::Lock(_) | Step::Begin);
@@ -376,6 +364,14 @@ fn nth_run(steps: &[Step], nth: usize, length: usize) -> Option<(usize, usize)> 
     Some((from, heads.get(nth + length).copied().unwrap_or(steps.len())))
 }
 
+/// The signal that a step gives or awaits.
+fn signal_of(step: &Step) -> Option<&str> {
+    match step {
+        Step::Signal(name) | Step::Await(name) => Some(name),
+        _ => None,
+    }
+}
+
 fn words_of(step: &Step) -> impl Iterator<Item = &Word> {
     let tested = if let Step::If(word, ..) = step { Some(word) } else { None };
     let touched = match step.action() {
@@ -387,26 +383,4 @@ fn words_of(step: &Step) -> impl Iterator<Item = &Word> {
         _ => None,
     };
     tested.into_iter().chain(touched)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn isolated(threads: &str) -> bool {
-        let text = format!("graven litmus 1\ntitle \"x\"\nA = 0\nB = 0\n{threads}");
-        is_isolated(&litmus::parse(&text).unwrap_or_else(|e| panic!("{e}")))
-    }
-
-    #[test]
-    fn a_word_of_two_threads_needs_a_lock_of_both() {
-        let thread = |lock: &str, word: &str| {
-            format!("thread\nlock {lock}\nbegin\n{word} = 1\ncommit\nunlock {lock}\n")
-        };
-        assert!(isolated(&(thread("m", "A") + &thread("m", "A"))));
-        assert!(isolated(&(thread("m", "A") + &thread("n", "B"))));
-        assert!(!isolated(&(thread("m", "A") + &thread("n", "A"))));
-        assert!(!isolated(&(thread("m", "A") + "thread\nbegin\nA = 2\ncommit\n")));
-        assert!(isolated("thread\nbegin\nA = 2\ncommit\nbegin\nA = 3\ncommit\n"));
-    }
 }

@@ -23,6 +23,7 @@ impl Hoop {
         let participants = self.participants(thread);
         if participants.is_empty() {
             self.threads[thread].phase = Phase::Outside;
+            self.look_after_waiting(port);
             return Stall::None;
         }
         let is_full = |&controller: &usize| !self.controllers[controller].region.can_reserve();

@@ -10,7 +10,7 @@ use graven_machine::design::DesignContext;
 pub(super) const PAYLOAD_WORDS: u64 = 7;
 /// Of a commit record. A transaction fits a segment.
 const PAYLOAD: Field = Field::new("words of the entries", 20, 0);
-const SEQUENCE: Field = PAYLOAD.then("commit sequence number", 44);
+pub(super) const SEQUENCE: Field = PAYLOAD.then("commit sequence number", 44);
 /// Of an entry, behind the home address of its first word.
 const LENGTH: Field = HOME.then("number of words", 16);
 

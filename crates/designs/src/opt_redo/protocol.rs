@@ -16,7 +16,7 @@ use graven_machine::design::{
 use super::back_end::Batch;
 use super::event::Event;
 use super::logging::LogEntry;
-use super::record::Area;
+use super::record::{Area, SEQUENCE};
 use super::{Mutant, OptRedoConfig};
 use crate::victims::{self, Parked, Victim, Victims};
 
@@ -146,8 +146,8 @@ impl OptRedo {
             mutants: context.mutants(),
             threads: (0..context.threads).map(thread).collect(),
             victims: Victims::new(config.victim_cache_lines),
-            sequence: 0,
-            retired: 0,
+            sequence: context.first_number(SEQUENCE),
+            retired: context.first_number(SEQUENCE),
             requested: 0,
             committed: VecDeque::new(),
             batch: None,

@@ -22,7 +22,7 @@ const WORDS: Field = KIND.then("words", WordMask::BITS);
 const THREAD: Field = WORDS.then("thread", THREAD_BITS);
 const TX: Field = THREAD.then("transaction", 39);
 /// Of the words behind the first: all but the torn bit.
-const SEQUENCE: Field = Field::new("commit sequence number", 63, 0);
+pub(super) const SEQUENCE: Field = Field::new("commit sequence number", 63, 0);
 const NUMBER: Field = Field::new("number of the record", 63, 0);
 const UPDATES: Field = Field::new("number of update records", 63, 0);
 

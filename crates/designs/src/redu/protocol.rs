@@ -19,7 +19,7 @@ use super::event::Event;
 use super::front::Message;
 use super::headers::Adr;
 use super::queue::LogQueue;
-use super::record::Area;
+use super::record::{Area, SEQUENCE};
 use super::transaction::{LogEntry, Phase, Transactions, TxId};
 use super::{Mutant, ReduConfig};
 use crate::lalea::{BankTable, LaleaConfig, Lr};
@@ -165,8 +165,8 @@ impl Redu {
             adr: Adr::new(context.config.get::<ControllerConfig>().adr_entries as usize),
             unbuffered: VecDeque::new(),
             ordered: VecDeque::new(),
-            sequence: 0,
-            retired: 0,
+            sequence: context.first_number(SEQUENCE),
+            retired: context.first_number(SEQUENCE),
             victims: Victims::new(config.victim_lines),
             config,
         })

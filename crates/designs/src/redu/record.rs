@@ -25,7 +25,7 @@ const NUMBER_PART: Field = WORDS.then("part of the number", 7);
 const VALID: Field = Field::new("valid count", 3, 0);
 const LAST: Field = VALID.then("last", 1);
 const INDEX: Field = LAST.then("index", 12);
-const SEQUENCE: Field = INDEX.then("commit sequence number", 47);
+pub(super) const SEQUENCE: Field = INDEX.then("commit sequence number", 47);
 
 /// A log entry's place in its header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,11 +6,13 @@
 use crate::common::registry;
 use std::collections::BTreeMap;
 
+use crate::common::script::{compute, transaction};
 use crate::common::{CELLS, simulation, tiny_config, with_each};
 use graven::config::Config;
-use graven::design::MutantSet;
+use graven::design::{DesignInfo, MutantSet};
 
 use graven::memory::Addr;
+use graven::program::Op;
 use graven::sim::{Observer, SimError, Simulation};
 use graven::time::NEVER;
 use rand::{RngExt, SeedableRng};
@@ -197,6 +199,65 @@ fn recover_workloads(one_in: usize) {
             }
         }
     });
+}
+
+/// A transaction that finds no room waits for others, or is refused with the reason; nobody waits for ever, whatever the
+/// others do: small transactions, large ones, and such as store nothing and are open while it waits.
+#[test]
+fn nobody_waits_for_ever_for_room() {
+    let empty = [Op::TxBegin, compute(300_000), Op::TxEnd];
+    let program = |thread: u64, order: u32| -> Vec<Op> {
+        let lines = |first: u64, count: u64| -> Vec<(u64, u64)> {
+            let start = 0x1000 + 0x10_0000 * thread;
+            (first..first + count).map(|n| (start + 64 * n + 8 * (n % 8), n)).collect()
+        };
+        let large = transaction(&lines(0, 400));
+        let small: Vec<Op> = (0..12).flat_map(|n| transaction(&lines(400 + n, 3))).collect();
+        match (u64::from(order) + thread) % 4 {
+            0 => [&large[..], &small, &empty].concat(),
+            1 => [&empty[..], &large, &small].concat(),
+            2 => [&small[..], &empty, &large].concat(),
+            _ => empty.to_vec(),
+        }
+    };
+    let sound = registry().designs().iter().filter(|d| d.is_sound(&registry().defaults()));
+    with_each(&sound.collect::<Vec<_>>(), |design| {
+        let (mut random, mut runs) = (Pcg64::seed_from_u64(7), 0);
+        for order in 0..STRESSED {
+            let (config, settings) = stressed(design, &mut random);
+            for threads in 2..=3 {
+                let programs: Vec<Vec<Op>> = (0..threads).map(|t| program(t, order)).collect();
+                let programs: Vec<&[Op]> = programs.iter().map(Vec::as_slice).collect();
+                let Ok(mut run) = graven::script::simulation(&config, design, &programs) else {
+                    continue;
+                };
+                runs += 1;
+                match run.run() {
+                    Ok(_) | Err(SimError::Design { .. }) => {}
+                    Err(e) => panic!("{} with {settings:?}: {e}", design.name),
+                }
+            }
+        }
+        assert!(runs > STRESSED, "{}: {runs} of {} runs", design.name, 2 * STRESSED);
+    });
+}
+
+/// Machines under stress per design.
+const STRESSED: u32 = 24;
+
+/// A machine on which a design has little room: some of the values that it declares for that.
+fn stressed(
+    design: &DesignInfo,
+    random: &mut Pcg64,
+) -> (Config, Vec<(&'static str, &'static str)>) {
+    let mut settings = Vec::new();
+    for (keys, values) in design.stress {
+        if random.random_ratio(2, 3) {
+            let value = values[random.random_range(0..values.len())];
+            settings.extend(keys.split('+').zip(value.split('+')));
+        }
+    }
+    (tiny_config(&settings), settings)
 }
 
 /// What batteries would save, and the registers.

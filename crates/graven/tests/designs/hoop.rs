@@ -322,6 +322,17 @@ fn a_transaction_that_needs_more_than_there_is_ends_the_run_with_the_reason() {
     );
 }
 
+/// It was a deadlock if the last transaction to end beside it had stored nothing.
+#[test]
+fn a_transaction_without_stores_leaves_nobody_waiting() {
+    let large = transaction(&stores((0..200).map(|w| word(w, 0))));
+    let empty = in_turn(&[&[Op::TxBegin], &[compute(100_000)], &[Op::TxEnd]]);
+    let settings = [SMALL_BLOCKS, ("pm.log_region_bytes", "4 KB")];
+    let ended = simulation(&settings, &[&large, &empty]).run();
+    let why = ended.expect_err("it cannot commit").to_string();
+    assert!(why.contains("OOP region") && why.contains("the 1 transactions under way"), "{why}");
+}
+
 /// Everything small, and sequence numbers that wrap around.
 const CRAMPED: Campaign = Campaign {
     workload: &SHARED_LINES,

@@ -89,7 +89,7 @@ fn every_mutant_is_killed_and_the_design_is_not() {
         ("whole-lines-replayed", 500),
         ("replayed-thread-by-thread", 2000),
         ("uncommitted-replayed", 100),
-        ("log-not-cleared", 100),
+        ("log-not-cleared", 20_000),
     ];
     let combining = [
         ("truncated-thread-by-thread", 20_000),

@@ -18,6 +18,7 @@ use graven::lab::adversary::{Adversary, Draws, schedule};
 use graven::lab::campaign::{RunCampaign, Schedules};
 use graven::lab::case::Case;
 use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
+use graven::lab::isolation::is_isolated;
 use graven::lab::litmus::{CrashAt, Litmus, Step, parse};
 use graven::lab::minimise::minimise;
 use graven::memory::{Addr, Field, Image, words_in};
@@ -339,6 +340,7 @@ fn variations_keep_the_contract_and_come_again() {
     for seed in 1..=200 {
         let litmus = adversary.schedule(seed);
         assert_eq!(parse(&litmus.to_string()).ok().as_ref(), Some(&litmus), "{litmus}");
+        assert!(is_isolated(&litmus), "{litmus}");
         varied += u32::from(litmus != schedule(silo, seed, &Draws::default()));
         if let Ok(case) = Case::new(registry(), &litmus, silo) {
             let outcome =

@@ -22,6 +22,7 @@ const MACHINE: &[(&str, &[&str])] = &[
     ("controller.bypass_cycles", &["1", "8", "40"]),
     ("pm.buffer_lines", &["0", "1", "2", "8"]),
     ("pm.banks", &["1", "2", "8"]),
+    ("pm.read_ns", &["20.0", "50.0", "700.0"]),
     ("pm.write_ns", &["10.0", "150.0", "900.0"]),
     ("l1.bytes", &["128", "512", "1 KB"]),
     ("llc.bytes", &["8 KB", "64 KB"]),
@@ -35,9 +36,12 @@ const SHARED_CORES_ONE_IN: u32 = 3;
 /// One schedule in so many has a second life; one of these in as many a third.
 const LIVES_ONE_IN: u32 = 2;
 
-/// First transaction numbers: ids of 8, 16, 32, 34 and 46 bits wrap around soon.
-const FIRST_TRANSACTIONS: [u64; 7] =
-    [0, 254, 65_534, 0, (1 << 32) - 2, (1 << 34) - 2, (1 << 46) - 2];
+/// Bits of the numbers with which threads' first transactions begin, but for two: ids of so many come round soon. Half of
+/// the numbers that are drawn are of these widths, most of which hardware has, and half of any.
+const FIRST_BITS: [u32; 8] = [1, 8, 16, 1, 32, 34, 46, 47];
+
+/// All widths of first numbers.
+const ALL_FIRST_BITS: RangeInclusive<u32> = 1..=47;
 
 /// One schedule in so many has many transactions without stores in a row, between two others of a thread.
 const EMPTY_ONE_IN: u32 = 8;
@@ -483,7 +487,11 @@ impl Generator {
     }
 
     pub fn first_transaction(&mut self) -> u64 {
-        *FIRST_TRANSACTIONS.choose(&mut self.random).expect("not empty")
+        let bits = match self.one_in(2) {
+            true => *FIRST_BITS.choose(&mut self.random).expect("not empty"),
+            false => self.random.random_range(ALL_FIRST_BITS),
+        };
+        (1 << bits) - 2
     }
 
     /// One of a table's values; keys that are joined by `+` have one each.

@@ -3,7 +3,7 @@
 use graven_base::config::{Config, ConfigError, Section, Size};
 use graven_base::cost::{Costs, NOTHING};
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, MEDIA_LINE_BYTES, WORD_BYTES};
+use graven_base::memory::{Addr, Field, MEDIA_LINE_BYTES, WORD_BYTES};
 use graven_base::stats::{Declaration, Derived};
 use graven_base::surviving::SurvivingImage;
 
@@ -39,6 +39,12 @@ impl DesignContext {
     /// Those of a design's own mutants that are in force.
     pub fn mutants<M: Into<usize>>(&self) -> Mutants<M> {
         Mutants::of(self.mutants)
+    }
+
+    /// With which number a counter begins that does not come round, and that is kept in a field: as many are behind it as
+    /// transactions are behind the first one, but no more than half of what the field can count.
+    pub fn first_number(&self, field: Field) -> u64 {
+        self.first_transaction & (field.max() >> 1)
     }
 
     /// Bytes of the log region.

@@ -18,7 +18,7 @@ use graven_machine::program::Op;
 
 use super::event::Event;
 use super::index::{Index, LEVELS_MAX};
-use super::log::{Log, Run, Sequence};
+use super::log::{Log, Run, SEQUENCE, Sequence};
 use super::segments::Segments;
 use super::{LsmConfig, Mutant, Promotion};
 use append::Append;
@@ -140,7 +140,7 @@ impl Lsm {
             index: Index::new(levels_max, shift, bytes),
             segments: Segments::new(log.segments),
             threads: vec![Thread::default(); context.threads as usize],
-            next_sequence: 1,
+            next_sequence: 1 + context.first_number(SEQUENCE),
             head: 0,
             readings: slab::Slab::new(),
             collection: None,
