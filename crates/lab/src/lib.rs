@@ -12,7 +12,6 @@
 //! | `faults` | what becomes of a design when its machine does not work as it should |
 //! | `mutants` | which of a design's mutants the adversary kills: the measure of the laboratory |
 //! | `enumeration` | all small programs, all their schedules, all power failures |
-//! | `isolation` | whether a program keeps its threads' stores to a word apart, as every guarantee presumes |
 //! | `minimise` | the least program that still breaks the guarantee |
 //! | `timeline` | the events that led to a violation, in rows |
 //! | `campaign` | a run crashed everywhere, or schedules of the adversary on several host threads, and what is reported |
@@ -24,7 +23,6 @@ pub mod checker;
 pub mod enumeration;
 pub mod explorer;
 pub mod faults;
-pub mod isolation;
 pub mod litmus;
 pub mod minimise;
 pub mod mutants;

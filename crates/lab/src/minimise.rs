@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::case::Case;
-use crate::isolation::is_isolated;
+use crate::litmus::isolation::is_isolated;
 use crate::litmus::{self, CrashAt, FailureMode, Litmus, Placement, Step, Word};
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;

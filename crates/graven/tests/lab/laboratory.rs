@@ -18,7 +18,7 @@ use graven::lab::adversary::{Adversary, Draws, schedule};
 use graven::lab::campaign::{RunCampaign, Schedules};
 use graven::lab::case::Case;
 use graven::lab::explorer::{CrashRun, Tally, Thoroughness};
-use graven::lab::isolation::is_isolated;
+use graven::lab::litmus::isolation::is_isolated;
 use graven::lab::litmus::{CrashAt, Litmus, Step, parse};
 use graven::lab::minimise::minimise;
 use graven::memory::{Addr, Field, Image, words_in};

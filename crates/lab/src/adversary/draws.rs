@@ -54,6 +54,8 @@ draws! {
     transactions: "transactions" = 48, 1..=4096, "transactions of a thread";
     /// Most transactions without stores in a row.
     empty_transactions: "empty-transactions" = 255, 0..=65_535, "transactions without stores in a row";
+    /// Most transactions of one store in a row.
+    small_transactions: "small-transactions" = 520, 0..=65_535, "transactions of one store in a row";
     /// Most stores of a transaction, but for arrays that are filled.
     stores: "stores" = 600, 1..=65_536, "stores of a transaction";
     /// Most variables besides the array.

@@ -49,6 +49,12 @@ const EMPTY_ONE_IN: u32 = 8;
 /// So many: what is behind them has the id of what is before them, in ids of 2, 4, 8 and 16 bits.
 const EMPTY_TRANSACTIONS: [u64; 4] = [3, 15, 255, 65_535];
 
+/// One schedule in so many has many transactions of one store in a row.
+const SMALL_ONE_IN: u32 = 16;
+
+/// So many, so that counters of what is logged pass 8 and 9 bits, and logs come round.
+const SMALL_TRANSACTIONS: [u64; 3] = [14, 254, 520];
+
 /// One schedule in so many has words that go from thread to thread by signals.
 const SIGNALS_ONE_IN: u32 = 6;
 
@@ -139,6 +145,10 @@ impl Drawn {
         generator.random = Pcg64::seed_from_u64(spread(seed, 0x656d));
         if generator.one_in(EMPTY_ONE_IN) {
             generator.insert_empty_transactions(&mut litmus);
+        }
+        generator.random = Pcg64::seed_from_u64(spread(seed, 0x736d));
+        if generator.one_in(SMALL_ONE_IN) {
+            generator.insert_small_transactions(&mut litmus, &variables);
         }
         generator.random = Pcg64::seed_from_u64(spread(seed, 0x7369));
         let signals = generator.signals();
@@ -521,6 +531,26 @@ impl Generator {
         let Some(at) = starts.choose(&mut self.random) else { return };
         let empty = [Step::Begin, Step::Commit].into_iter().cycle().take(2 * count as usize);
         steps.splice(at..at, empty);
+    }
+
+    /// Between two transactions of a thread come many that store to one word of the thread's. Not in later lives, which begin
+    /// after many power failures each.
+    fn insert_small_transactions(&mut self, litmus: &mut Litmus, variables: &[Owned]) {
+        let most = self.draws.small_transactions;
+        let counts = SMALL_TRANSACTIONS.into_iter().filter(|&n| n <= most);
+        let Some(count) = counts.choose(&mut self.random) else { return };
+        let thread = self.random.random_range(0..litmus.threads.len());
+        let own = variables.iter().filter(|v| v.owner == Owner::Thread(thread));
+        let Some(own) = own.choose(&mut self.random) else { return };
+        let word = self.word(&own.variable);
+        let values = [self.value(&word), self.value(&word)];
+        let steps = &mut litmus.threads[thread];
+        let starts = transactions(steps).into_iter().skip(1).map(|one| one.start);
+        let Some(at) = starts.choose(&mut self.random) else { return };
+        let small = (0..count as usize).flat_map(|nth| {
+            [Step::Begin, Step::Store(word.clone(), values[nth % 2]), Step::Commit]
+        });
+        steps.splice(at..at, small);
     }
 
     /// Of the words that go from thread to thread by signals, if any do.

@@ -1,6 +1,6 @@
 //! What makes a program one: names that exist, transactions and locks that end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::tokens::{ParseError, Place, Token};
 use super::{Step, Variable};
@@ -147,7 +147,7 @@ pub fn no_gaps(threads: &[Thread]) -> Result<(), ParseError> {
 #[derive(Debug, Default)]
 pub struct Names {
     crashes: BTreeMap<String, Place>,
-    signals: BTreeSet<String>,
+    signals: BTreeMap<String, Place>,
     awaits: Vec<(String, Place)>,
     expected: Vec<(String, Place)>,
 }
@@ -156,7 +156,7 @@ impl Names {
     /// Those of a step.
     pub fn step(&mut self, step: &Step, place: Place) -> Result<(), ParseError> {
         match step {
-            Step::Signal(name) => drop(self.signals.insert(name.clone())),
+            Step::Signal(name) => drop(self.signals.insert(name.clone(), place)),
             Step::Await(name) => self.awaits.push((name.clone(), place)),
             Step::Crash(name) => {
                 if let Some(first) = self.crashes.insert(name.clone(), place) {
@@ -176,17 +176,17 @@ impl Names {
         self.expected.push((name.text.into(), name.place));
     }
 
-    /// The signals.
-    pub fn signals(&self) -> &BTreeSet<String> {
+    /// The signals, and where they are given.
+    pub fn signals(&self) -> &BTreeMap<String, Place> {
         &self.signals
     }
 
     /// No thread of this life follows: every signal that is awaited is given.
     pub fn end_life(&self) -> Result<(), ParseError> {
         if let Some((name, place)) =
-            self.awaits.iter().find(|(name, _)| !self.signals.contains(name))
+            self.awaits.iter().find(|(name, _)| !self.signals.contains_key(name))
         {
-            let signals = listed("signalled", &self.signals);
+            let signals = listed("signalled", self.signals.keys());
             return Err(place.error(format!("nobody signals `{name}`; {signals}")));
         }
         Ok(())

@@ -65,7 +65,7 @@
 //! | `load WORD` | a load |
 //! | `compute COUNT` | so many instructions that touch no memory |
 //! | `lock NAME`, `unlock NAME` | a lock is taken and released |
-//! | `signal NAME`, `await NAME` | what comes after the one waits for what came before the other |
+//! | `signal NAME`, `await NAME` | what comes after the one waits for what came before the other; not to hand over what a transaction has stored before it has ended |
 //! | `evict WORD [from l1 \| l2 \| llc]` | its line leaves this cache and those before it; `llc` if not said |
 //! | `writeback WORD` | its line is written back and stays |
 //! | `maintenance` | the design's periodic work begins |
@@ -102,12 +102,14 @@
 //! | `tokens` | the tokens of a line, and their places |
 //! | `steps` | steps and words of variables |
 //! | `check` | names exist, transactions and locks end |
+//! | `isolation` | threads are apart by locks and signals |
 //! | `sequence` | one order of all steps as threads |
 //! | `print` | to text |
 //! | `program` | variables laid out, steps as operations: a workload |
 //! | `run` | a program on a design, with power failing |
 
 mod check;
+pub mod isolation;
 mod parse;
 mod print;
 mod program;

@@ -301,6 +301,12 @@ fn it_refuses_what_is_malformed() {
             1,
             "`unlock m` inside the transaction that began in line 7; others must not see what may yet be undone, so `commit` comes first",
         ),
+        (
+            thread("begin\nA = 1\nsignal x\ncommit\nthread\nawait x\nload A"),
+            8,
+            1,
+            "`signal x` inside a transaction that has stored to `A`, to which thread 1 comes then; others must not see what may yet be undone, so `commit` comes first",
+        ),
         (thread("lock m\nthread\nunlock m"), 8, 1, "the thread does not hold `m`; none is held"),
         (thread("await x\nsignal y\nsignal z"), 6, 1, "nobody signals `x`; signalled are y, z"),
         // Sequences.
