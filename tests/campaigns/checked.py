@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.campaigns.tables import ROOT, STATES, Row, table_of, write_page, write_rows
+from tests.campaigns.tables import ROOT, Row, state_file, table_of, write_page, write_rows
 
 from graven.api import sound_designs
 from graven.check import Bound, Check, Checked, read_state, write_state
@@ -89,7 +89,7 @@ def main() -> int:
     rows: list[Row] = []
     interrupted = False
     for name, bound in BOUNDS.items():
-        path = STATES / f"check-{name}.json"
+        path = state_file(f"check-{name}")
         for design in sound_designs():
             check = Check.prepare((design,), bound, state=read_state(path))
             if not stored and not interrupted:

@@ -12,7 +12,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.campaigns.tables import ROOT, STATES, Row, read_rows, table_of, write_page, write_rows
+from tests.campaigns.tables import (
+    ROOT,
+    Row,
+    read_rows,
+    state_file,
+    table_of,
+    write_page,
+    write_rows,
+)
 
 from graven import output
 from graven.api import sound_designs
@@ -72,7 +80,7 @@ def main() -> int:
         return 0
     rows: list[Row] = []
     for design in sound_designs():
-        path = STATES / f"soak-{design}.json"
+        path = state_file(f"soak-{design}")
         state = path.read_text(encoding="utf-8") if path.exists() else None
         request = AdversaryRequest((design,), MORE.get(design, SCHEDULES))
         campaign = AdversaryCampaign.prepare(request, state)

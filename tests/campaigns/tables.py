@@ -19,6 +19,12 @@ BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 Row = Mapping[str, str]
 
 
+def state_file(name: str) -> Path:
+    """Where a campaign keeps what it goes on from, in a folder that is there."""
+    STATES.mkdir(exist_ok=True)
+    return STATES / f"{name}.json"
+
+
 def read_rows(table: Path) -> list[dict[str, str]]:
     """A table as it is stored; nothing if there is none yet."""
     if not table.exists():
