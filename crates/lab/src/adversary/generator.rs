@@ -527,10 +527,15 @@ impl Generator {
         let life = self.random.random_range(0..litmus.life_count());
         let threads = litmus.threads_of_mut(life);
         let steps = threads.choose_mut(&mut self.random).expect("a life has threads");
-        let starts = transactions(steps).into_iter().skip(1).map(|one| one.start);
-        let Some(at) = starts.choose(&mut self.random) else { return };
+        let Some(at) = self.between_transactions(steps) else { return };
         let empty = [Step::Begin, Step::Commit].into_iter().cycle().take(2 * count as usize);
         steps.splice(at..at, empty);
+    }
+
+    /// Where a transaction of a thread begins that is not its first.
+    fn between_transactions(&mut self, steps: &[Step]) -> Option<usize> {
+        let starts = transactions(steps).into_iter().skip(1).map(|one| one.start);
+        starts.choose(&mut self.random)
     }
 
     /// Between two transactions of a thread come many that store to one word of the thread's. Not in later lives, which begin
@@ -545,8 +550,7 @@ impl Generator {
         let word = self.word(&own.variable);
         let values = [self.value(&word), self.value(&word)];
         let steps = &mut litmus.threads[thread];
-        let starts = transactions(steps).into_iter().skip(1).map(|one| one.start);
-        let Some(at) = starts.choose(&mut self.random) else { return };
+        let Some(at) = self.between_transactions(steps) else { return };
         let small = (0..count as usize).flat_map(|nth| {
             [Step::Begin, Step::Store(word.clone(), values[nth % 2]), Step::Commit]
         });

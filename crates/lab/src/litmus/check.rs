@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use super::tokens::{ParseError, Place, Token};
 use super::{Step, Variable};
 
+/// Why nothing is handed over in the midst of a transaction.
+pub const COMMIT_FIRST: &str =
+    "others must not see what may yet be undone, so `commit` comes first";
+
 /// How many names a message lists.
 const LISTED: usize = 12;
 
@@ -98,7 +102,7 @@ impl Thread {
     fn unlock(&mut self, name: &str, place: Place) -> Result<(), ParseError> {
         if let Some(begin) = self.transaction {
             return Err(place.error(format!(
-                "`unlock {name}` inside the transaction that began in line {}; others must not see what may yet be undone, so `commit` comes first",
+                "`unlock {name}` inside the transaction that began in line {}; {COMMIT_FIRST}",
                 begin.line
             )));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 pub use super::tokens::ParseError;
 
-use super::check::{self, Names, Thread, Variables};
+use super::check::{self, COMMIT_FIRST, Names, Thread, Variables};
 use super::isolation::{EarlySignal, early_signal};
 use super::steps::{self, STEPS};
 use super::tokens::{Kind, Line, Place, Token};
@@ -253,13 +253,12 @@ impl<'a> Parser<'a> {
     fn check_signals(&self) -> Result<(), ParseError> {
         let threads = self.litmus.threads_of(self.litmus.lives.len());
         let Some(EarlySignal { name, word, thread }) = early_signal(threads) else { return Ok(()) };
-        let rule = "others must not see what may yet be undone, so `commit` comes first";
         match (self.names.signals().get(&name), self.said.get("sequence")) {
             (None, Some(sequence)) => Err(sequence.error(format!(
-                "thread {thread} comes to `{word}`, which the transaction of another thread has stored to and not ended; {rule}"
+                "thread {thread} comes to `{word}`, which the transaction of another thread has stored to and not ended; {COMMIT_FIRST}"
             ))),
             (place, _) => Err(place.expect("a signal is of a sequence, or has its place").error(format!(
-                "`signal {name}` inside a transaction that has stored to `{word}`, to which thread {thread} comes then; {rule}"
+                "`signal {name}` inside a transaction that has stored to `{word}`, to which thread {thread} comes then; {COMMIT_FIRST}"
             ))),
         }
     }
