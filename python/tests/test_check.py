@@ -147,6 +147,13 @@ def test_the_page_of_mutants_is_that_of_the_table_and_every_survivor_is_explaine
         assert len({row["mutant"] for row in of_design}) == len(of_design)
 
 
+def test_a_row_stays_until_its_campaign_has_run_anew():
+    rows = [{"of": name, "sum": "1"} for name in "abc"]
+    anew = [{"of": "d", "sum": "2"}, {"of": "b", "sum": "3"}]
+    result = tables.replaced(rows, anew, ("of",))
+    assert [row["of"] + row["sum"] for row in result] == ["a1", "b3", "c1", "d2"]
+
+
 def test_the_page_of_the_soak_is_that_of_the_table():
     rows = tables.read_rows(soaked.TABLE)
     page = soaked.PAGE.read_text()

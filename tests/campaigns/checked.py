@@ -4,7 +4,8 @@
     python -m tests.campaigns.checked --stored   write them from what is done
 
 States are in `graven-results`, so that an interrupted campaign goes on where it was. A design is in
-the table at a bound when all of its programs were executed.
+the table at a bound when all of its programs were executed, and its row stays until they have been
+executed anew.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.campaigns.tables import ROOT, Row, state_file, table_of, write_page, write_rows
+from tests.campaigns.tables import (
+    ROOT,
+    Row,
+    read_rows,
+    replaced,
+    state_file,
+    table_of,
+    write_page,
+    write_rows,
+)
 
 from graven.api import sound_designs
 from graven.check import Bound, Check, Checked, read_state, write_state
@@ -86,7 +96,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stored", action="store_true", help="run nothing")
     stored = parser.parse_args().stored
-    rows: list[Row] = []
+    done: list[Row] = []
     interrupted = False
     for name, bound in BOUNDS.items():
         path = state_file(f"check-{name}")
@@ -97,7 +107,12 @@ def main() -> int:
                 _, interrupted = check.run(save=lambda text, path=path: write_state(path, text))
             (result,) = check.results
             if result.is_complete or result.violation is not None:
-                rows.append(row_of(name, result))
+                done.append(row_of(name, result))
+    names, designs = list(BOUNDS), sound_designs()
+    rows = sorted(
+        replaced(read_rows(TABLE), done, ("bound", "design")),
+        key=lambda row: (names.index(row["bound"]), designs.index(row["design"])),
+    )
     write_rows(TABLE, COLUMNS, rows)
     write_page(PAGE, shown(rows))
     return 130 if interrupted else 0

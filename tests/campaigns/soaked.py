@@ -3,7 +3,8 @@
     python -m tests.campaigns.soaked            run what is left, and write table and page
     python -m tests.campaigns.soaked --stored   write the page from the table
 
-States are in `graven-results`, so that an interrupted campaign goes on where it was.
+States are in `graven-results`, so that an interrupted campaign goes on where it was. A design's row
+stays until it has been soaked anew.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tests.campaigns.tables import (
     ROOT,
     Row,
     read_rows,
+    replaced,
     state_file,
     table_of,
     write_page,
@@ -78,7 +80,7 @@ def main() -> int:
     if parser.parse_args().stored:
         write_page(PAGE, shown(read_rows(TABLE)))
         return 0
-    rows: list[Row] = []
+    rows = read_rows(TABLE)
     for design in sound_designs():
         path = state_file(f"soak-{design}")
         state = path.read_text(encoding="utf-8") if path.exists() else None
@@ -90,7 +92,7 @@ def main() -> int:
         output.write(path, campaign.state().encode())
         if result.interrupted or result.failures:
             return 130
-        rows += map(row_of, result.reports)
+        rows = replaced(rows, map(row_of, result.reports), ("design",))
         write_rows(TABLE, COLUMNS, rows)
     write_page(PAGE, shown(rows))
     return 0 if all(row["verdict"] == "kept" for row in rows) else 1

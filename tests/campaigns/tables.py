@@ -42,6 +42,16 @@ def write_rows(table: Path, columns: Sequence[str], rows: Iterable[Row]) -> None
     output.write(table, text.getvalue().encode())
 
 
+def replaced(before: Iterable[Row], rows: Iterable[Row], key: Sequence[str]) -> list[Row]:
+    """Rows before, each with the row of the same key in its place if there is one; new ones follow.
+
+    So a campaign that begins anew, on another computer, replaces a row when it has one.
+    """
+    all_rows = {tuple(row[name] for name in key): row for row in before}
+    all_rows.update((tuple(row[name] for name in key), row) for row in rows)
+    return list(all_rows.values())
+
+
 def page_with(page: str, shown: str) -> str:
     """A page that shows this."""
     before, rest = page.split(BEGIN)

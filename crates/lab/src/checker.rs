@@ -21,7 +21,7 @@
 //!
 //! [`Domain`]: graven_machine::controller::domain::Domain
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use thiserror::Error;
@@ -53,6 +53,9 @@ pub struct DurabilityChecker {
     open: Vec<Option<Stored>>,
     /// Under [`Guarantee::Prefix`], transactions that have reached their ends, in that order.
     ended: Vec<Stored>,
+    /// By thread, the words to which its open transaction has stored as far as the program knows, while the design's code
+    /// puts the stores off. They have no part in any verdict, only in that of the program.
+    put_off: Vec<BTreeSet<Addr>>,
     start: Addr,
     end: Addr,
     /// The first store by which the program has broken its part of the contract.
@@ -234,7 +237,8 @@ impl DurabilityChecker {
     /// For so many threads, and for words in `[start, end)`.
     pub fn new(guarantee: Guarantee, threads: u32, start: Addr, end: Addr) -> Self {
         let open = (0..threads).map(|_| None).collect();
-        Self { guarantee, open, ended: Vec::new(), start, end, race: None }
+        let put_off = vec![BTreeSet::new(); threads as usize];
+        Self { guarantee, open, ended: Vec::new(), put_off, start, end, race: None }
     }
 
     /// Checks the image that recovery left. `now`: architectural memory at the failure. `different`: the words
@@ -311,12 +315,20 @@ impl DurabilityChecker {
         }
     }
 
+    /// Whether an open transaction of another thread has stored to a word that this one stores to.
+    fn look_for_race(&mut self, tx: Tx, addr: Addr) {
+        if self.race.is_some() {
+            return;
+        }
+        let put_off = |o: &Stored| self.put_off[o.tx.thread as usize].contains(&addr);
+        let mut others = self.open.iter().flatten().filter(|o| o.tx != tx);
+        let of = others.find(|o| o.has_stored(addr) || put_off(o)).map(|o| o.tx);
+        self.race = of.map(|of| Race { addr, of, by: tx });
+    }
+
     /// A word that differs from the committed state though no open transaction stored it.
     fn first_lost(&self, recovered: &SurvivingImage, now: &Image) -> Option<Verdict> {
-        let stored = |addr: Addr| {
-            let of = |o: &Stored| o.before.binary_search_by_key(&addr, |&(a, _)| a).is_ok();
-            self.open.iter().flatten().any(of)
-        };
+        let stored = |addr: Addr| self.open.iter().flatten().any(|o| o.has_stored(addr));
         let mut differences = recovered.image().differences(now, self.start, self.end);
         let (addr, found, committed) = differences.find(|&(addr, _, _)| !stored(addr))?;
         Some(Verdict::Lost { addr, found, committed })
@@ -328,6 +340,7 @@ impl TransactionObserver for DurabilityChecker {
     fn begin(&mut self, tx: Tx) {
         let slot = &mut self.open[tx.thread as usize];
         assert!(slot.is_none(), "transactions do not nest");
+        self.put_off[tx.thread as usize].clear();
         *slot = Some(Stored {
             tx,
             before: Vec::new(),
@@ -344,19 +357,16 @@ impl TransactionObserver for DurabilityChecker {
         assert!(open.tx == tx, "a thread has one open transaction");
         let was_deferred = || open.deferred.binary_search_by_key(&addr, |&(a, _)| a).is_ok();
         assert!(!open.ending || was_deferred(), "{addr} is stored to before the end, or deferred");
-        let before = &mut open.before;
-        let is_new = before.binary_search_by_key(&addr, |&(a, _)| a).is_err();
-        if is_new && self.race.is_none() {
-            let stored = |o: &&Stored| {
-                o.tx != tx && o.before.binary_search_by_key(&addr, |&(a, _)| a).is_ok()
-            };
-            let of = self.open.iter().flatten().find(stored).map(|o| o.tx);
-            self.race = of.map(|of| Race { addr, of, by: tx });
+        if let Err(at) = open.before.binary_search_by_key(&addr, |&(a, _)| a) {
+            open.before.insert(at, (addr, old));
+            self.look_for_race(tx, addr);
         }
-        let open = self.open[tx.thread as usize].as_mut().expect("it is open still");
-        let before = &mut open.before;
-        if let Err(at) = before.binary_search_by_key(&addr, |&(a, _)| a) {
-            before.insert(at, (addr, old));
+    }
+
+    /// Its program stores to a word, and the design's code puts that off.
+    fn put_off_store(&mut self, tx: Tx, addr: Addr) {
+        if self.put_off[tx.thread as usize].insert(addr) {
+            self.look_for_race(tx, addr);
         }
     }
 
@@ -405,6 +415,11 @@ impl TransactionObserver for DurabilityChecker {
 }
 
 impl Stored {
+    /// Whether a word is one that it has stored to.
+    fn has_stored(&self, addr: Addr) -> bool {
+        self.before.binary_search_by_key(&addr, |&(a, _)| a).is_ok()
+    }
+
     /// What a word holds after it.
     fn after(&self, addr: Addr, now: &Image) -> u64 {
         match self.deferred.binary_search_by_key(&addr, |&(a, _)| a) {
@@ -498,6 +513,37 @@ mod tests {
             case(true, [11, 12, 8]),
             Err(Verdict::Lost { addr: Addr(16), found: 8, committed: 7 })
         ));
+    }
+
+    /// What a transaction does.
+    type Act = fn(&mut DurabilityChecker, Tx);
+
+    #[test]
+    fn stores_that_are_put_off_race_with_those_of_open_transactions() {
+        let other = Tx { thread: 1, number: 0 };
+        let race = |first: fn(&mut DurabilityChecker, Tx),
+                    second: fn(&mut DurabilityChecker, Tx)| {
+            let mut checker = checker(Guarantee::Durable);
+            checker.begin(TX);
+            checker.begin(other);
+            first(&mut checker, TX);
+            second(&mut checker, other);
+            checker.race
+        };
+        let store: Act = |checker, tx| checker.store(tx, Addr(8), 2);
+        let put_off: Act = |checker, tx| checker.put_off_store(tx, Addr(8));
+        let elsewhere: Act = |checker, tx| checker.put_off_store(tx, Addr(16));
+        let ended: Act = |checker, tx| {
+            checker.put_off_store(tx, Addr(8));
+            checker.ending(tx);
+            checker.acknowledged(tx);
+        };
+        let found = Some(Race { addr: Addr(8), of: TX, by: other });
+        for (first, second) in [(store, put_off), (put_off, store), (put_off, put_off)] {
+            assert_eq!(race(first, second), found);
+        }
+        assert_eq!(race(put_off, elsewhere), None);
+        assert_eq!(race(ended, put_off), None);
     }
 
     /// A transaction that may be durable before it has stored word 0, 1 → 11; word 1 it has stored, 2 → 12.

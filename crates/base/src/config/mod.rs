@@ -18,6 +18,7 @@ pub use error::{ConfigError, suggestion};
 pub use param::{Field, Param, Refusal, Section, Size};
 pub use toml;
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub struct Config {
 #[derive(Debug)]
 struct Values {
     sections: Vec<Box<dyn Section>>,
+    /// Their types, in the same order.
+    types: Vec<TypeId>,
     settings: BTreeMap<String, Setting>,
     next_order: usize,
 }
@@ -61,6 +64,7 @@ impl Clone for Values {
     fn clone(&self) -> Self {
         Self {
             sections: self.sections.iter().map(|s| s.boxed_clone()).collect(),
+            types: self.types.clone(),
             settings: self.settings.clone(),
             next_order: self.next_order,
         }
@@ -70,7 +74,8 @@ impl Clone for Values {
 impl Config {
     /// The defaults of these sections.
     pub fn of(sections: Vec<Box<dyn Section>>) -> Config {
-        let values = Values { sections, settings: BTreeMap::new(), next_order: 0 };
+        let types = sections.iter().map(|s| s.as_any().type_id()).collect();
+        let values = Values { sections, types, settings: BTreeMap::new(), next_order: 0 };
         Config { machine: "defaults".into(), values: Arc::new(values) }
     }
 
@@ -270,10 +275,9 @@ impl Config {
     /// # Panics
     /// If that section is not registered: a broken invariant of the build, not of the input.
     pub fn get<S: Section>(&self) -> &S {
-        self.values
-            .sections
-            .iter()
-            .find_map(|s| s.as_any().downcast_ref::<S>())
+        let index = self.values.types.iter().position(|&of| of == TypeId::of::<S>());
+        index
+            .and_then(|index| self.values.sections[index].as_any().downcast_ref())
             .expect("every section type in use is registered")
     }
 

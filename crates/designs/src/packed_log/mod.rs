@@ -176,17 +176,21 @@ impl Log {
         if self.faults.not_cleared {
             return;
         }
-        let words = match self.format {
-            Format::Packed => WORDS_PER_BLOCK,
-            Format::Slots => slot::SLOT_WORDS as u64,
-        };
         for group in 0..self.groups {
-            for word in 0..words {
-                let addr = self.metadata(group).plus(word * WORD_BYTES);
-                if image.load(addr) & TORN != 0 {
-                    image.store(addr, 0);
-                }
+            let metadata = self.metadata(group);
+            match self.format {
+                Format::Packed => clear::<{ WORDS_PER_BLOCK as usize }>(image, metadata),
+                Format::Slots => clear::<{ slot::SLOT_WORDS }>(image, metadata),
             }
+        }
+    }
+}
+
+/// Clears those of so many words from an address on that could belong to the first pass.
+fn clear<const WORDS: usize>(image: &mut SurvivingImage, addr: Addr) {
+    for (word, value) in (0..).zip(image.load_words::<WORDS>(addr)) {
+        if value & TORN != 0 {
+            image.store(addr.plus(word * WORD_BYTES), 0);
         }
     }
 }

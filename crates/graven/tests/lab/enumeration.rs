@@ -103,6 +103,26 @@ fn what_memory_leaves_out_is_violated_too() {
     });
 }
 
+/// A torn write is known by its digest before it is laid: no part of it may be passed over for that, with records of two
+/// words, of eight, and with batteries that write beside it.
+#[test]
+fn as_many_writes_are_torn_whether_equal_states_are_known_or_not() {
+    let bound = Bound {
+        transactions: 1,
+        departures: 1,
+        life: LifeBound { transactions: 0, stores: 1 },
+        ..Bound::default()
+    };
+    with_each(&["undo-clwb", "redu", "lad", "fwb-slde"], |name| {
+        let design = registry().find_design(name).expect("registered");
+        let with = run(&enumeration(design, None, &bound));
+        let without = run(&enumeration(design, None, &bound).without_memory());
+        let counts = |c: &Checked| (c.programs, c.schedules, c.torn, c.landed, c.findings.len());
+        assert_eq!(counts(&with), counts(&without), "{name}");
+        assert!(with.torn > 0 && without.equal == 0, "{name}: {} {}", with.torn, without.equal);
+    });
+}
+
 #[test]
 fn a_violation_is_replayed_by_its_program() {
     let bound = Bound { transactions: 2, departures: 1, ..Bound::default() };

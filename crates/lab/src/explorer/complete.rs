@@ -15,12 +15,13 @@
 use rustc_hash::FxHashSet;
 
 use super::coverage::State;
-use super::points::CrashExplorer;
+use super::points::{CrashExplorer, parts};
 use crate::checker;
 use crate::litmus::{Failure, FailureMode};
-use graven_base::memory::spread;
+use graven_base::memory::{LineAddr, WORDS_PER_LINE, WordMask, spread, words_in};
 use graven_base::surviving::Written;
 use graven_base::time::Cycle;
+use graven_machine::controller::domain::Change;
 use graven_machine::sim::{Crash, Simulation};
 
 /// Of more writes under way than this, the first so many are chosen from.
@@ -70,9 +71,35 @@ struct Found {
 }
 
 impl Found {
+    fn of(crash: &Crash<'_>) -> Found {
+        Found { bytes: crash.digest(), rest: checker::digest(crash) }
+    }
+
+    /// The same, with some words of a write there that is not.
+    fn with(self, words: &[u64; WORDS_PER_LINE], part: WordMask) -> Found {
+        let bytes = words_in(part).fold(self.bytes, |sum, word| sum.wrapping_add(words[word]));
+        Found { bytes, ..self }
+    }
+
     fn state(self) -> u64 {
         spread(self.bytes, self.rest)
     }
+}
+
+/// By what each word of a write changes the digest of the bytes.
+fn words_of(change: &Change) -> [u64; WORDS_PER_LINE] {
+    std::array::from_fn(|word| {
+        let (addr, old, new) = (change.line.word(word), change.old[word], change.new[word]);
+        Written { addr, old, new }.redigested(0)
+    })
+}
+
+/// What a power failure finds now, unless batteries read something or write to this line.
+fn without(simulation: &mut Simulation, line: LineAddr) -> Option<Found> {
+    let crash = simulation.crash();
+    let is_apart = |written: &Written| written.addr.line() != line;
+    let are_apart = crash.image.words_read() == 0 && crash.image.written().iter().all(is_apart);
+    are_apart.then(|| Found::of(&crash))
 }
 
 impl CrashExplorer<'_> {
@@ -88,6 +115,42 @@ impl CrashExplorer<'_> {
         for set in 1..1 << under_way.min(LANDED_MAX) {
             self.fails(simulation, FailureMode::Landed(set));
         }
+    }
+
+    /// Power fails while a write is half there, which is not there yet, with every part of it.
+    ///
+    /// What a part leaves differs from what none of it leaves in its words alone, if batteries neither read nor write what
+    /// is torn. So its digest is known before the part is there, and only parts that leave something new need to be.
+    pub(super) fn every_tear(
+        &mut self,
+        simulation: &mut Simulation,
+        change: &Change,
+        wide: WordMask,
+    ) {
+        let none = if self.stops_here() { None } else { without(simulation, change.line) };
+        let words = words_of(change);
+        for part in parts(wide) {
+            if self.stops_here() {
+                return;
+            }
+            if let Some(none) = none
+                && self.knows(none.with(&words, part))
+            {
+                self.tally.torn += 1;
+                self.tally.equal += 1;
+                self.coverage.count(State::Torn);
+                continue;
+            }
+            simulation.lay_words(change, part);
+            self.fails(simulation, FailureMode::Torn(part));
+            simulation.lay_back(std::slice::from_ref(change));
+        }
+    }
+
+    /// Whether what a failure finds has been examined.
+    fn knows(&self, found: Found) -> bool {
+        let known = self.known.as_ref().expect("the caller has seen it");
+        known.states.contains(&found.state())
     }
 
     /// Power fails in a mode, if the order of writes allows it.
@@ -112,7 +175,7 @@ impl CrashExplorer<'_> {
             FailureMode::Landed(_) => State::InFlight,
             _ => State::CrashOpen,
         });
-        let found = Found { bytes: crash.digest(), rest: checker::digest(&crash) };
+        let found = Found::of(&crash);
         self.examine_state(&mut crash, found, &Failure::of(mode), cycle);
         self.examining = None;
     }
@@ -164,8 +227,7 @@ impl CrashExplorer<'_> {
             }
             self.tally.recovery += 1;
             let found = Found { bytes: digests[cut - 1], ..found };
-            let known = self.known.as_ref().expect("the caller has seen it");
-            if known.states.contains(&found.state()) {
+            if self.knows(found) {
                 self.tally.equal += 1;
                 continue;
             }

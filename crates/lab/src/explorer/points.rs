@@ -467,16 +467,15 @@ impl<'a> CrashExplorer<'a> {
         if every == 0 || !self.wide_writes.is_multiple_of(every) {
             return;
         }
+        if self.known.is_some() {
+            self.every_tear(simulation, change, wide);
+            return;
+        }
         let cuts = self.how.recovery_every;
         let is_cut = cuts > 0 && self.wide_writes.is_multiple_of(cuts);
         for part in self.tears(wide) {
             assert!(part != 0 && part != wide && part & !wide == 0, "a tear is a real part");
             simulation.lay_words(change, part);
-            if self.known.is_some() {
-                self.fails(simulation, FailureMode::Torn(part));
-                simulation.lay_back(std::slice::from_ref(change));
-                continue;
-            }
             self.power_fails(simulation, &Failure::of(FailureMode::Torn(part)), None, is_cut);
             simulation.lay_back(std::slice::from_ref(change));
         }
@@ -486,7 +485,7 @@ impl<'a> CrashExplorer<'a> {
     fn tears(&self, wide: WordMask) -> Vec<WordMask> {
         let subsets = (1 << wide.count_ones()) - 2;
         if self.how.torn_subsets >= subsets {
-            return (1..wide).filter(|part| part & !wide == 0).collect();
+            return parts(wide).collect();
         }
         let tear = |number| {
             let mut random = Pcg64::seed_from_u64(spread(self.seed, number));
@@ -808,6 +807,11 @@ impl<'a> CrashExplorer<'a> {
             self.violations.push(violation);
         }
     }
+}
+
+/// Every part of a write of these words, but none and all of them.
+pub(super) fn parts(wide: WordMask) -> impl Iterator<Item = WordMask> {
+    (1..wide).filter(move |part| part & !wide == 0)
 }
 
 fn changed_words(change: &Change) -> WordMask {

@@ -34,6 +34,10 @@ pub trait TransactionObserver: Any {
     /// It stores a word that held `old`.
     fn store(&mut self, tx: Tx, addr: Addr, old: u64);
 
+    /// Its program stores to a word, and the design's code puts that off: it is told of again by
+    /// [`TransactionObserver::defer`].
+    fn put_off_store(&mut self, tx: Tx, addr: Addr);
+
     /// It is about to end, and stores these words, by address, only when it may be durable already. `now`:
     /// architectural memory.
     fn defer(&mut self, tx: Tx, words: &[(Addr, u64)], now: &Image);

@@ -183,6 +183,9 @@ impl Simulation {
                 let newest = software.newest(at.addr);
                 software.defer(at.addr, value);
                 let old = newest.unwrap_or_else(|| self.machine.load(at.addr));
+                if let Some(observer) = &mut self.observer {
+                    observer.put_off_store(tx, at.addr);
+                }
                 self.count_transactional(tx, at.addr, old, value);
             }
             (_, action) => assert_eq!(action, OpAction::Execute, "{op:?} is executed"),
