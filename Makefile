@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REQUIREMENTS := $(VENV)/.requirements
 INSTALLED := $(VENV)/.installed
+PLUGIN := python/graven/_capture.so
 MATURIN := PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --quiet --locked
 
 # Whatever the native module is built from. Folders too, so that a removed file is noticed.
@@ -90,7 +91,7 @@ soak: install ## Hours of the adversary on all sound designs; after an interrupt
 	$(BIN)/graven crash --adversary --seeds 1000000 --state graven-results/soak.json
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target python/graven/_engine*.so
+	rm -rf $(VENV) target python/graven/_engine*.so $(PLUGIN)
 	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache tests/recorded/.ruff_cache
 
@@ -113,4 +114,7 @@ $(INSTALLED): $(VENV)/.python python/requirements.lock $(SOURCES)
 	@cargo build --quiet --locked --release --package graven-python & crates=$$!; \
 		$(MAKE) --no-print-directory $(REQUIREMENTS) && wait $$crates
 	$(MATURIN) --release
+	@cargo build --quiet --locked --release --package graven-qemu-plugin
+	@cp target/release/libgraven_qemu_plugin.so python/graven/.capture.so
+	@mv python/graven/.capture.so $(PLUGIN)
 	@touch $@

@@ -114,5 +114,13 @@ class Conversion(Task):
         self, kind: Literal["import", "export"], spec_json: str, files: list[BinaryIO]
     ) -> None: ...
 
+class CaptureAssembly(Task):
+    """What the plugin of `graven capture` has left, made a program trace; its result is a report.
+
+    Its progress is in transactions, of 0: how many there are is known at the end.
+    """
+
+    def __init__(self, spec_json: str) -> None: ...
+
 def trace_info(path: str) -> str:
     """What is in a program trace: its header, sizes, and numbers for each thread."""

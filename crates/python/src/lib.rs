@@ -11,11 +11,13 @@
 //! | `facade` | simulations, comparisons, cost sheets, the catalogue: what the engine is asked, how answers are written |
 //! | `laboratory` | the same for the crash laboratory |
 //! | `program_trace`, `request_trace` | the same for traces |
+//! | `capture` | the same for programs that were captured |
 //! | `paper_files` | the files of the papers |
 //!
 //! This file has the module's exceptions, classes and functions.
 
 mod adversary;
+mod capture;
 mod facade;
 mod laboratory;
 mod paper_files;
@@ -163,6 +165,19 @@ impl Conversion {
     }
 }
 
+/// What the plugin of `graven capture` has left, made a program trace: `CaptureAssembly(spec_json)`. Its progress is in
+/// transactions, of 0; its result a report.
+#[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
+struct CaptureAssembly;
+
+#[pymethods]
+impl CaptureAssembly {
+    #[new]
+    fn new(spec_json: &str) -> PyResult<PyClassInitializer<Self>> {
+        Ok(TaskHandle::of(CaptureAssembly, capture::assemble(spec_json)?))
+    }
+}
+
 /// What is in a program trace, as JSON.
 #[pyfunction]
 fn trace_info(path: &str) -> PyResult<String> {
@@ -218,6 +233,7 @@ pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> Py
     module.add_class::<AdversaryCampaign>()?;
     module.add_class::<TraceReplay>()?;
     module.add_class::<Conversion>()?;
+    module.add_class::<CaptureAssembly>()?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(comparison, module)?)?;
     module.add_function(wrap_pyfunction!(papers, module)?)?;

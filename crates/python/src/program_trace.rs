@@ -35,13 +35,20 @@ fn unwritten(path: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Simulation(format!("cannot write {path}: {error}"))
 }
 
-fn create(path: &str) -> Result<BufWriter<File>, Failure> {
+/// A file to write.
+///
+/// # Errors
+/// It cannot be created.
+pub fn create(path: &str) -> Result<BufWriter<File>, Failure> {
     let file = File::create(path).map_err(|e| unwritten(path, e))?;
     Ok(BufWriter::with_capacity(BUFFER_BYTES, file))
 }
 
 /// Puts a file on disk.
-fn keep(path: &str, file: BufWriter<File>) -> Result<(), Failure> {
+///
+/// # Errors
+/// It cannot be written.
+pub fn keep(path: &str, file: BufWriter<File>) -> Result<(), Failure> {
     let file = file.into_inner().map_err(|e| unwritten(path, e))?;
     file.sync_all().map_err(|e| unwritten(path, e))
 }

@@ -16,6 +16,7 @@ import click
 
 from graven import _engine
 from graven.api import Interrupted
+from graven.cli.capture import capture
 from graven.cli.check import check
 from graven.cli.compare import compare
 from graven.cli.cost import cost
@@ -51,6 +52,7 @@ Examples:
   graven explain silo-throughput-vs-fwb       what moves one of these claims
   graven cost silo                            its hardware, derived and beside its paper's table
   graven list designs                         what there is to compare
+  graven capture --to kv.gvt … -- ./kv        a program of yours as it is, for every design
   graven new design my-log                    a crate with a design of your own
   graven COMMAND --help                       options and examples of a command
 """
@@ -77,6 +79,7 @@ cli.add_command(cost)
 cli.add_command(list_)
 cli.add_command(memory)
 cli.add_command(trace)
+cli.add_command(capture)
 cli.add_command(new)
 
 

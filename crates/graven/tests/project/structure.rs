@@ -7,13 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate and those that it may depend on.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("base", &[]),
     ("machine", &["base"]),
     ("designs", &["base", "machine"]),
     ("workloads", &["base", "machine"]),
     ("lab", &["base", "machine"]),
-    ("trace", &["base", "machine"]),
+    ("capture", &[]),
+    ("qemu-plugin", &["capture"]),
+    ("trace", &["base", "machine", "capture"]),
     ("graven", &["base", "machine", "designs", "workloads", "lab", "trace"]),
     // It depends on `graven` alone.
     ("python", &[]),

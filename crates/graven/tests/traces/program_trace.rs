@@ -172,6 +172,7 @@ fn header(threads: u32) -> Header {
         seed: 0,
         data_start: 4096,
         data_end: None,
+        capture: None,
     }
 }
 

@@ -63,6 +63,7 @@ pub fn import<R: Read, W: Write>(
         seed: 0,
         data_start: PAGE_BYTES,
         data_end: None,
+        capture: None,
     };
     let mut writer = Writer::new(out, &header)?;
     let (mut pages, mut before) = (1, 0);

@@ -15,6 +15,8 @@ pub enum Origin {
     Simulation,
     /// Traces of ChampSim.
     ChampSim,
+    /// A program that was captured while it ran.
+    Program,
 }
 
 impl Origin {
@@ -23,6 +25,7 @@ impl Origin {
         match self {
             Origin::Simulation => "simulation",
             Origin::ChampSim => "champsim",
+            Origin::Program => "program",
         }
     }
 }
@@ -55,6 +58,8 @@ pub struct Header {
     pub data_start: u64,
     /// One past the last such byte, on the machine that it was recorded on.
     pub data_end: Option<u64>,
+    /// Of a program that was captured: its arguments, its files, and what the capture came to.
+    pub capture: Option<Value>,
 }
 
 impl Header {
@@ -76,12 +81,13 @@ impl Header {
             seed: spec.seed,
             data_start: start.0,
             data_end: Some(end.0),
+            capture: None,
         }
     }
 
     /// As JSON, in a fixed order.
     pub fn to_json(&self) -> Value {
-        json!({
+        let mut all = json!({
             "version": self.version,
             "origin": self.origin.name(),
             "design": self.design,
@@ -94,7 +100,11 @@ impl Header {
             "data_end": self.data_end,
             "of_design": self.of_design,
             "config": self.config,
-        })
+        });
+        if let Some(capture) = &self.capture {
+            all["capture"] = capture.clone();
+        }
+        all
     }
 
     /// Reads the header's text.
@@ -141,7 +151,8 @@ impl Fields {
         let origin = match self.text("origin")?.as_deref() {
             Some("simulation") => Origin::Simulation,
             Some("champsim") => Origin::ChampSim,
-            _ => return Err(refused("origin", "`simulation` or `champsim`")),
+            Some("program") => Origin::Program,
+            _ => return Err(refused("origin", "`simulation`, `champsim` or `program`")),
         };
         let threads = self.number("threads")?.and_then(|n| u32::try_from(n).ok());
         let version = self.text("version")?;
@@ -168,6 +179,7 @@ impl Fields {
                 .number("data_start")?
                 .ok_or_else(|| refused("data_start", "a number"))?,
             data_end: self.number("data_end")?,
+            capture: self.0.remove("capture").filter(|capture| !capture.is_null()),
         })
     }
 

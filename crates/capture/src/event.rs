@@ -1,0 +1,93 @@
+//! What happens in a captured program beside loads and stores. Events of all threads are in one order.
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A function that is followed was entered.
+    Entered {
+        /// Its number among those that are followed.
+        function: u32,
+        /// Its first argument.
+        argument: u64,
+    },
+    /// It was left.
+    Left {
+        /// Its number.
+        function: u32,
+        /// What it returned, as a number of 64 bits.
+        result: u64,
+        /// How.
+        how: Left,
+    },
+    /// The kernel wrote bytes, for a system call of this thread.
+    KernelWrote {
+        /// The position of the first.
+        position: u64,
+        /// The bytes, at most [`crate::PIECE_BYTES_MAX`].
+        bytes: Vec<u8>,
+    },
+    /// Persistent memory was mapped.
+    Mapped {
+        /// The position of its first byte.
+        position: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// Where the program sees it.
+        address: u64,
+    },
+    /// It was unmapped.
+    Unmapped {
+        /// Where the program saw it.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// The thread's first record.
+    Began,
+    /// Its last one.
+    Ended,
+    /// The thread made a process of its own, of which nothing is known.
+    Forked,
+    /// The thread replaced the program by another, of which nothing is known.
+    Replaced,
+}
+
+/// How a function was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It returned.
+    Returned,
+    /// By a jump over it: an exception, longjmp.
+    Unwound,
+}
+
+/// Codes of events.
+pub(crate) mod code {
+    pub const ENTERED: u8 = 0;
+    pub const RETURNED: u8 = 1;
+    pub const UNWOUND: u8 = 2;
+    pub const KERNEL_WROTE: u8 = 3;
+    pub const MAPPED: u8 = 4;
+    pub const UNMAPPED: u8 = 5;
+    pub const BEGAN: u8 = 6;
+    pub const ENDED: u8 = 7;
+    pub const FORKED: u8 = 8;
+    pub const REPLACED: u8 = 9;
+}
+
+impl Event {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Event::Entered { .. } => code::ENTERED,
+            Event::Left { how: Left::Returned, .. } => code::RETURNED,
+            Event::Left { how: Left::Unwound, .. } => code::UNWOUND,
+            Event::KernelWrote { .. } => code::KERNEL_WROTE,
+            Event::Mapped { .. } => code::MAPPED,
+            Event::Unmapped { .. } => code::UNMAPPED,
+            Event::Began => code::BEGAN,
+            Event::Ended => code::ENDED,
+            Event::Forked => code::FORKED,
+            Event::Replaced => code::REPLACED,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a captured program writes down while it runs: one stream of records for each of its threads.
+//!
+//! The plugin that traces a program ([`Encoder`]) knows nothing of simulations, and who makes a trace of the streams
+//! ([`Records`]) nothing of programs. This is all that they share.
+//!
+//! A stream is a file that grows and is mapped where it grows, so that a program that is killed loses nothing: behind the
+//! last record there are zeros. A record is a tag, what the tag asks for, and its content:
+//!
+//! | bits of the tag | what |
+//! |---|---|
+//! | 0 and 1 | 0: the end; 1: a load; 2: a store; 3: an event |
+//! | 2 to 4 | of an access, the logarithm of its bytes |
+//! | 5 | of a store, whether it is non-temporal |
+//! | 2 to 5 | of an event, which ([`Event`]) |
+//! | 6 and 7 | instructions since the record before: 0 to 2; 3: their number follows |
+//!
+//! Numbers are in LEB128. An access goes on with the distance from the position of the access before, in bytes, zigzag; then
+//! a load with a check of what it found ([`check`]), a store with its bytes. An event goes on with its place in the order of
+//! all events of all threads, and its fields. A *position* is a region of persistent memory and an offset in it
+//! ([`position`]).
+
+mod event;
+mod record;
+
+pub use event::{Event, Left};
+pub use record::{Access, Broken, Encoder, RECORD_BYTES_MAX, Record, Records};
+
+/// Bits of an offset in a position.
+pub const OFFSET_BITS: u32 = 48;
+
+/// Most bytes of an access.
+pub const ACCESS_BYTES_MAX: usize = 64;
+
+/// Most bytes of a piece of what the kernel wrote.
+pub const PIECE_BYTES_MAX: usize = 1024;
+
+/// A place in a region of persistent memory.
+///
+/// # Panics
+/// The offset has more than [`OFFSET_BITS`].
+#[must_use]
+pub fn position(region: u16, offset: u64) -> u64 {
+    assert!(offset >> OFFSET_BITS == 0, "an offset of 48 bits");
+    u64::from(region) << OFFSET_BITS | offset
+}
+
+/// Region and offset of a position.
+#[must_use]
+pub fn place(position: u64) -> (u16, u64) {
+    ((position >> OFFSET_BITS) as u16, position & ((1 << OFFSET_BITS) - 1))
+}
+
+/// A byte that tells most values from others: what a load found.
+#[must_use]
+pub fn check(bytes: &[u8]) -> u8 {
+    let sum = bytes.iter().fold(0x9e37_79b9u32, |sum, &byte| {
+        (sum.rotate_left(5) ^ u32::from(byte)).wrapping_mul(0x85eb_ca6b)
+    });
+    (sum >> 24) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_a_region_and_an_offset() {
+        assert_eq!(place(position(7, 0x1234_5678_9abc)), (7, 0x1234_5678_9abc));
+    }
+
+    #[test]
+    fn most_other_values_have_another_check() {
+        let zero = check(&[0; 8]);
+        let same = (1u64..100_000).filter(|value| check(&value.to_le_bytes()) == zero).count();
+        assert!(same < 1000, "{same} of 100,000");
+    }
+}

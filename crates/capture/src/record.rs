@@ -1,0 +1,429 @@
+//! Records: written into a window of bytes, and read from all bytes of a stream.
+
+use std::io::{self, Read};
+
+use crate::event::{Event, Left, code};
+use crate::{ACCESS_BYTES_MAX, PIECE_BYTES_MAX, check};
+
+/// Most bytes of a record.
+pub const RECORD_BYTES_MAX: usize = PIECE_BYTES_MAX + 64;
+
+const LOAD: u8 = 1;
+const STORE: u8 = 2;
+const EVENT: u8 = 3;
+/// That the number of instructions follows.
+const MANY: u8 = 3;
+
+/// A load or a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where.
+    pub position: u64,
+    /// How many bytes: a power of two.
+    pub size: u8,
+    /// Of a store, what was stored.
+    pub bytes: [u8; ACCESS_BYTES_MAX],
+    /// Of a load, a check of what it found.
+    pub check: u8,
+    /// Whether it is a store.
+    pub is_store: bool,
+    /// Of a store, whether it is non-temporal.
+    pub is_non_temporal: bool,
+}
+
+impl Access {
+    /// What was stored.
+    #[must_use]
+    pub fn stored(&self) -> &[u8] {
+        &self.bytes[..self.size.into()]
+    }
+}
+
+/// One entry of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A load or store.
+    Access(Access),
+    /// Something else, and its place in the order of all events.
+    Event(u64, Event),
+}
+
+/// Writes records, each into bytes that have room for [`RECORD_BYTES_MAX`].
+#[derive(Clone, Debug, Default)]
+pub struct Encoder {
+    /// Position of the access before.
+    position: u64,
+    /// Instructions up to the record before.
+    instructions: u64,
+}
+
+impl Encoder {
+    /// A load or store, when so many instructions of the thread have been executed. `bytes`: what was found or stored, a power
+    /// of two of them. Returns how many bytes it takes.
+    #[inline]
+    pub fn access(
+        &mut self,
+        out: &mut [u8],
+        instructions: u64,
+        position: u64,
+        bytes: &[u8],
+        stored: Option<bool>,
+    ) -> usize {
+        let size = (bytes.len().trailing_zeros() as u8) << 2;
+        let tag = match stored {
+            None => LOAD | size,
+            Some(is_non_temporal) => STORE | size | u8::from(is_non_temporal) << 5,
+        };
+        let mut at = self.tag(out, tag, instructions);
+        let distance = position.wrapping_sub(self.position) as i64;
+        self.position = position;
+        at += leb128(&mut out[at..], (distance << 1 ^ distance >> 63) as u64);
+        if stored.is_none() {
+            out[at] = check(bytes);
+            return at + 1;
+        }
+        out[at..at + bytes.len()].copy_from_slice(bytes);
+        at + bytes.len()
+    }
+
+    /// An event, the one of this number among those of all threads.
+    ///
+    /// # Panics
+    /// More than [`PIECE_BYTES_MAX`] bytes.
+    pub fn event(
+        &mut self,
+        out: &mut [u8],
+        instructions: u64,
+        number: u64,
+        event: &Event,
+    ) -> usize {
+        let mut at = self.tag(out, EVENT | event.code() << 2, instructions);
+        let mut put = |value: u64| at += leb128(&mut out[at..], value);
+        put(number);
+        match event {
+            Event::Entered { function, argument } => {
+                put((*function).into());
+                put(*argument);
+            }
+            Event::Left { function, result, .. } => {
+                put((*function).into());
+                put(*result);
+            }
+            Event::KernelWrote { position, bytes } => {
+                assert!(bytes.len() <= PIECE_BYTES_MAX, "a piece of what the kernel wrote");
+                put(*position);
+                put(bytes.len() as u64);
+                out[at..at + bytes.len()].copy_from_slice(bytes);
+                at += bytes.len();
+            }
+            Event::Mapped { position, bytes, address } => {
+                put(*position);
+                put(*bytes);
+                put(*address);
+            }
+            Event::Unmapped { address, bytes } => {
+                put(*address);
+                put(*bytes);
+            }
+            Event::Began | Event::Ended | Event::Forked | Event::Replaced => {}
+        }
+        at
+    }
+
+    #[inline]
+    fn tag(&mut self, out: &mut [u8], tag: u8, instructions: u64) -> usize {
+        let since = instructions.saturating_sub(self.instructions);
+        self.instructions += since;
+        if since < MANY.into() {
+            out[0] = tag | (since as u8) << 6;
+            return 1;
+        }
+        out[0] = tag | MANY << 6;
+        1 + leb128(&mut out[1..], since)
+    }
+}
+
+#[inline]
+fn leb128(out: &mut [u8], mut number: u64) -> usize {
+    let mut at = 0;
+    while number >= 0x80 {
+        out[at] = number as u8 | 0x80;
+        number >>= 7;
+        at += 1;
+    }
+    out[at] = number as u8;
+    at + 1
+}
+
+/// A stream that cannot be read on.
+#[derive(Debug)]
+pub enum Broken {
+    /// Its file.
+    Io(io::Error),
+    /// A record that is none, at this byte.
+    Record(u64),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Broken {
+        Broken::Io(error)
+    }
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Broken::Io(error) => error.fmt(f),
+            Broken::Record(at) => write!(f, "no record at byte {at}"),
+        }
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// The records of a stream, in their order, each with the instructions since the one before.
+pub struct Records<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// The part of the buffer that is not read yet.
+    at: usize,
+    filled: usize,
+    /// Bytes before the buffer.
+    before: u64,
+    position: u64,
+}
+
+/// Bytes that are read at a time.
+const BUFFER_BYTES: usize = 1 << 16;
+
+impl<R: Read> Records<R> {
+    /// Of a stream.
+    pub fn new(input: R) -> Records<R> {
+        let buffer = vec![0; BUFFER_BYTES];
+        Records { input, buffer, at: 0, filled: 0, before: 0, position: 0 }
+    }
+
+    /// The next one, and the instructions since the one before; none at the end.
+    ///
+    /// # Errors
+    /// Those of the input; what is no record.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<(u64, Record)>, Broken> {
+        if self.filled - self.at < RECORD_BYTES_MAX {
+            self.fill()?;
+        }
+        let bytes = &self.buffer[self.at..self.filled];
+        match bytes.first() {
+            None | Some(0) => Ok(None),
+            Some(_) => match read(bytes, &mut self.position) {
+                Some((record, length)) => {
+                    self.at += length;
+                    Ok(Some(record))
+                }
+                None => Err(Broken::Record(self.before + self.at as u64)),
+            },
+        }
+    }
+
+    #[cold]
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.at..self.filled, 0);
+        self.before += self.at as u64;
+        self.filled -= self.at;
+        self.at = 0;
+        while self.filled < self.buffer.len() {
+            match self.input.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => break,
+                Ok(n) => self.filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads what begins the bytes; returns it and its length.
+fn read(bytes: &[u8], position: &mut u64) -> Option<((u64, Record), usize)> {
+    let tag = bytes[0];
+    let mut rest = &bytes[1..];
+    let since = match tag >> 6 {
+        MANY => read_leb128(&mut rest)?,
+        few => few.into(),
+    };
+    let record = if tag & 3 == EVENT {
+        let number = read_leb128(&mut rest)?;
+        Record::Event(number, read_event(tag >> 2 & 0xf, &mut rest)?)
+    } else {
+        Record::Access(read_access(tag, &mut rest, position)?)
+    };
+    Some(((since, record), bytes.len() - rest.len()))
+}
+
+fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> {
+    let size = 1u8 << (tag >> 2 & 7);
+    if usize::from(size) > ACCESS_BYTES_MAX {
+        return None;
+    }
+    let distance = read_leb128(rest)?;
+    *position = position.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg());
+    let mut access = Access {
+        position: *position,
+        size,
+        bytes: [0; ACCESS_BYTES_MAX],
+        check: 0,
+        is_store: tag & 3 == STORE,
+        is_non_temporal: tag & 1 << 5 != 0,
+    };
+    if access.is_store {
+        let (stored, behind) = rest.split_at_checked(size.into())?;
+        access.bytes[..size.into()].copy_from_slice(stored);
+        *rest = behind;
+    } else {
+        let (&check, behind) = rest.split_first()?;
+        access.check = check;
+        *rest = behind;
+    }
+    Some(access)
+}
+
+fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
+    let mut number = || read_leb128(rest);
+    Some(match code {
+        code::ENTERED => {
+            Event::Entered { function: number()?.try_into().ok()?, argument: number()? }
+        }
+        code::RETURNED | code::UNWOUND => Event::Left {
+            function: number()?.try_into().ok()?,
+            result: number()?,
+            how: if code == code::RETURNED { Left::Returned } else { Left::Unwound },
+        },
+        code::KERNEL_WROTE => {
+            let (position, length) = (number()?, number()?);
+            let length = usize::try_from(length).ok().filter(|&n| n <= PIECE_BYTES_MAX)?;
+            let (bytes, behind) = rest.split_at_checked(length)?;
+            let bytes = bytes.to_vec();
+            *rest = behind;
+            Event::KernelWrote { position, bytes }
+        }
+        code::MAPPED => Event::Mapped { position: number()?, bytes: number()?, address: number()? },
+        code::UNMAPPED => Event::Unmapped { address: number()?, bytes: number()? },
+        code::BEGAN => Event::Began,
+        code::ENDED => Event::Ended,
+        code::FORKED => Event::Forked,
+        code::REPLACED => Event::Replaced,
+        _ => return None,
+    })
+}
+
+#[inline]
+fn read_leb128(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A record, and the instructions before it.
+    fn any_record() -> impl Strategy<Value = (u64, Record)> {
+        let since = prop_oneof![0u64..4, 0u64..1 << 40];
+        let access = (any::<u64>(), 0u32..7, any::<[u8; 32]>(), any::<bool>(), any::<bool>())
+            .prop_map(|(position, log, content, is_store, is_non_temporal)| {
+                let (size, mut bytes) = (1u8 << log, [0; ACCESS_BYTES_MAX]);
+                bytes[..32].copy_from_slice(&content);
+                bytes[size.into()..].fill(0);
+                let check = if is_store { 0 } else { check(&bytes[..size.into()]) };
+                if !is_store {
+                    bytes.fill(0);
+                }
+                let is_non_temporal = is_store && is_non_temporal;
+                Record::Access(Access { position, size, bytes, check, is_store, is_non_temporal })
+            });
+        let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
+        let bytes = prop::collection::vec(any::<u8>(), 0..PIECE_BYTES_MAX);
+        let event = (0..10, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
+            let event = match which {
+                0 => Event::Entered { function, argument: a },
+                1 => Event::Left { function, result: a, how: Left::Returned },
+                2 => Event::Left { function, result: a, how: Left::Unwound },
+                3 => Event::KernelWrote { position: a, bytes },
+                4 => Event::Mapped { position: a, bytes: b, address: number },
+                5 => Event::Unmapped { address: a, bytes: b },
+                6 => Event::Began,
+                7 => Event::Ended,
+                8 => Event::Forked,
+                _ => Event::Replaced,
+            };
+            Record::Event(number, event)
+        });
+        (since, prop_oneof![4 => access, 1 => event])
+    }
+
+    fn written(records: &[(u64, Record)]) -> Vec<u8> {
+        let (mut encoder, mut all, mut instructions) = (Encoder::default(), Vec::new(), 0u64);
+        let mut window = [0; RECORD_BYTES_MAX];
+        for (since, record) in records {
+            instructions += since;
+            let length = match record {
+                Record::Event(number, event) => {
+                    encoder.event(&mut window, instructions, *number, event)
+                }
+                Record::Access(a) if a.is_store => {
+                    let stored = Some(a.is_non_temporal);
+                    encoder.access(&mut window, instructions, a.position, a.stored(), stored)
+                }
+                // Of a load there are only bytes with that check.
+                Record::Access(a) => {
+                    let mut bytes = [0; ACCESS_BYTES_MAX];
+                    let bytes = &mut bytes[..a.size.into()];
+                    let found = (0..=u16::MAX).find(|&n| {
+                        let n = n.to_le_bytes();
+                        let most = bytes.len().min(2);
+                        bytes[..most].copy_from_slice(&n[..most]);
+                        check(bytes) == a.check
+                    });
+                    assert!(found.is_some(), "checks take every value");
+                    encoder.access(&mut window, instructions, a.position, bytes, None)
+                }
+            };
+            all.extend(&window[..length]);
+        }
+        all
+    }
+
+    fn read_all(bytes: &[u8]) -> Result<Vec<(u64, Record)>, Broken> {
+        let mut records = Records::new(bytes);
+        let mut all = Vec::new();
+        while let Some(record) = records.next_record()? {
+            all.push(record);
+        }
+        Ok(all)
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_and_zeros_end_them(
+            records in prop::collection::vec(any_record(), 0..200), zeros in 0usize..5000,
+        ) {
+            let mut bytes = written(&records);
+            bytes.resize(bytes.len() + zeros, 0);
+            prop_assert_eq!(read_all(&bytes).expect("records"), records);
+        }
+
+        #[test]
+        fn whatever_is_read_ends(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let _ = read_all(&bytes);
+        }
+    }
+}

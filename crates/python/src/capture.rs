@@ -1,0 +1,109 @@
+//! Captured programs' side of the seam: the files that the plugin has left, made a program trace.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use graven::control::Control;
+use graven::trace::capture::{Capture, CaptureError, Limits, Role, Sources};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::program_trace::{create, keep};
+use crate::seam::{Failure, Task, TaskControl, parse};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaptureSpec {
+    /// The streams of all threads.
+    threads: Vec<PathBuf>,
+    /// The regions: as each was, and as it is, if that is known.
+    regions: Vec<(PathBuf, Option<PathBuf>)>,
+    /// What the functions are for that were followed.
+    roles: Vec<String>,
+    skip: u64,
+    most: Option<u64>,
+    /// What the header says of the program.
+    description: Value,
+    out: String,
+}
+
+/// Files of a folder.
+struct Files {
+    threads: Vec<PathBuf>,
+    regions: Vec<(PathBuf, Option<PathBuf>)>,
+}
+
+impl Sources for Files {
+    type File = File;
+
+    fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    fn regions(&self) -> usize {
+        self.regions.len()
+    }
+
+    fn stream(&self, thread: usize) -> io::Result<File> {
+        File::open(&self.threads[thread])
+    }
+
+    fn before(&self, region: usize) -> io::Result<File> {
+        File::open(&self.regions[region].0)
+    }
+
+    fn after(&self, region: usize) -> io::Result<Option<File>> {
+        self.regions[region].1.as_ref().map(File::open).transpose()
+    }
+}
+
+struct Assembling {
+    sources: Files,
+    roles: Vec<Role>,
+    limits: Limits,
+    description: Value,
+    out: String,
+}
+
+/// What the plugin has left, made a trace.
+///
+/// # Errors
+/// The specification is not as agreed.
+pub fn assemble(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: CaptureSpec = parse(spec_json)?;
+    let role = |name: &String| {
+        Role::find(name).ok_or_else(|| Failure::Config(format!("no role of functions: {name}")))
+    };
+    Ok(Box::new(Assembling {
+        roles: given.roles.iter().map(role).collect::<Result<_, _>>()?,
+        sources: Files { threads: given.threads, regions: given.regions },
+        limits: Limits { skip: given.skip, most: given.most },
+        description: given.description,
+        out: given.out,
+    }))
+}
+
+impl From<CaptureError> for Failure {
+    fn from(error: CaptureError) -> Failure {
+        match error {
+            CaptureError::Cancelled => Failure::Cancelled,
+            other => Failure::Trace(other.to_string()),
+        }
+    }
+}
+
+impl Task for Assembling {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
+        let control = Arc::<Control>::default();
+        watch.follow(Arc::clone(&control), 0)?;
+        let Assembling { sources, roles, limits, description, out } = *self;
+        let capture = Capture::new(sources, roles, limits)?;
+        let report = capture.report(&control)?;
+        let mut file = create(&out)?;
+        capture.write(&mut file, description, &report, &control)?;
+        keep(&out, file)?;
+        Ok(report.to_json().to_string())
+    }
+}

@@ -1,0 +1,75 @@
+//! Where the functions lie that are followed: found by their names in the symbols of the program and of libraries, as these
+//! are mapped.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::RwLock;
+
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+
+use crate::setup::Setup;
+
+/// Functions that are followed.
+pub struct Functions {
+    numbers: HashMap<String, u32>,
+    addresses: RwLock<HashMap<u64, u32>>,
+}
+
+impl Functions {
+    /// Those of a setup; none was found yet.
+    pub fn new(setup: &Setup) -> Functions {
+        let numbers = setup.functions.iter().cloned().zip(0..).collect();
+        Functions { numbers, addresses: RwLock::default() }
+    }
+
+    /// The function that begins at an address.
+    pub fn at(&self, address: u64) -> Option<u32> {
+        if self.numbers.is_empty() {
+            return None;
+        }
+        self.addresses.read().expect("nobody panics with it").get(&address).copied()
+    }
+
+    /// A file that may be executed is mapped, from this offset on.
+    pub fn look_into(&self, path: &Path, address: u64, offset: u64, folder: &Path) {
+        if self.numbers.is_empty() {
+            return;
+        }
+        let Ok(bytes) = fs::read(path) else { return };
+        let Ok(file) = object::File::parse(&*bytes) else { return };
+        let segment = file.segments().find(|segment| {
+            let (start, length) = segment.file_range();
+            start <= offset && offset < start + length.max(1) || start >> 12 == offset >> 12
+        });
+        let Some(segment) = segment else { return };
+        // Where the file's first byte would be, and what the file calls it.
+        let bias = address
+            .wrapping_sub(offset)
+            .wrapping_sub(segment.address().wrapping_sub(segment.file_range().0));
+        let mut found = Vec::new();
+        let mut addresses = self.addresses.write().expect("nobody panics with it");
+        for symbol in file.dynamic_symbols().chain(file.symbols()) {
+            if symbol.kind() != SymbolKind::Text || symbol.is_undefined() {
+                continue;
+            }
+            let name = symbol.name().unwrap_or_default();
+            let name = name.split_once('@').map_or(name, |(name, _)| name);
+            if let Some(&number) = self.numbers.get(name) {
+                let is_new =
+                    addresses.insert(symbol.address().wrapping_add(bias), number).is_none();
+                if is_new {
+                    found.push(number);
+                }
+            }
+        }
+        drop(addresses);
+        let list = OpenOptions::new().create(true).append(true).open(folder.join("functions"));
+        if let Ok(mut list) = list {
+            for number in found {
+                let _ = writeln!(list, "{number} {}", path.display());
+            }
+        }
+    }
+}

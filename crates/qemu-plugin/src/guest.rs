@@ -1,0 +1,33 @@
+//! The program's memory, which is part of QEMU's.
+
+use std::sync::OnceLock;
+
+/// Where the program's address 0 is in QEMU's memory.
+fn guest_base() -> u64 {
+    static BASE: OnceLock<u64> = OnceLock::new();
+    *BASE.get_or_init(|| {
+        // SAFETY: a variable of QEMU's, if it has one of that name.
+        unsafe {
+            let base = libc::dlsym(libc::RTLD_DEFAULT, c"guest_base".as_ptr()).cast::<u64>();
+            if base.is_null() { 0 } else { *base }
+        }
+    })
+}
+
+/// Bytes of the program's memory.
+///
+/// # Safety
+/// The program can read them.
+pub unsafe fn bytes_at<'a>(address: u64, length: usize) -> &'a [u8] {
+    // SAFETY: the caller's.
+    unsafe { std::slice::from_raw_parts((guest_base() + address) as *const u8, length) }
+}
+
+/// A word of the program's memory.
+///
+/// # Safety
+/// The program can read it.
+pub unsafe fn read_word(address: u64) -> u64 {
+    // SAFETY: the caller's.
+    unsafe { ((guest_base() + address) as *const u64).read_unaligned() }
+}

@@ -1,0 +1,223 @@
+//! What QEMU calls.
+
+use std::ffi::{c_uint, c_void};
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, Once};
+
+use graven_capture::ACCESS_BYTES_MAX;
+
+use crate::guest::bytes_at;
+use crate::instruction::{self, Kind};
+use crate::qemu;
+use crate::registers::Registers;
+use crate::system_calls;
+use crate::thread::{self, Counts, IS_CHILD};
+use crate::tracer::tracer;
+
+/// Of what a block's hook is handed, the bits that are its number of instructions; above them is its address.
+const COUNT_BITS: u32 = 16;
+
+/// Of what an access's hook is handed, the bit that says that it is non-temporal; below it is the instruction's number.
+const NON_TEMPORAL: u64 = 1 << COUNT_BITS;
+
+/// Counts of threads that have ended.
+static ENDED: Mutex<Vec<Counts>> = Mutex::new(Vec::new());
+
+/// Has QEMU call.
+pub fn register(id: u64) {
+    // SAFETY: the hooks have the types that QEMU calls them with.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_init_cb(id, thread_begins);
+        qemu::qemu_plugin_register_vcpu_exit_cb(id, thread_ends);
+        qemu::qemu_plugin_register_atexit_cb(id, process_ends, std::ptr::null_mut());
+        qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, translates);
+        qemu::qemu_plugin_register_vcpu_syscall_cb(id, call_begins);
+        qemu::qemu_plugin_register_vcpu_syscall_ret_cb(id, call_ends);
+    }
+}
+
+extern "C" fn thread_begins(_id: u64, vcpu: c_uint) {
+    thread::begin(vcpu);
+}
+
+extern "C" fn thread_ends(_id: u64, vcpu: c_uint) {
+    let counts = thread::end(vcpu);
+    ENDED.lock().expect("nobody panics with it").extend(counts);
+}
+
+/// The process ends: what is not known yet is written.
+extern "C" fn process_ends(_id: u64, _data: *mut c_void) {
+    if IS_CHILD.load(std::sync::atomic::Ordering::Relaxed) {
+        return;
+    }
+    let mut all = ENDED.lock().expect("nobody panics with it");
+    all.extend(thread::end_all());
+    let sum = |of: fn(&Counts) -> u64| all.iter().map(of).sum::<u64>();
+    let text = format!(
+        "instructions {}\nloads {}\nstores {}\nflushes {}\nfences {}\nsyncs {}\n",
+        sum(|c| c.instructions),
+        sum(|c| c.loads),
+        sum(|c| c.stores),
+        sum(|c| c.flushes),
+        sum(|c| c.fences),
+        sum(|c| c.syncs),
+    );
+    let folder = &tracer().setup.folder;
+    let copied = tracer().regions.copy_all(folder);
+    if let Err(error) = copied.and_then(|()| fs::write(folder.join("counts"), text)) {
+        eprintln!("graven: the end of the trace cannot be written: {error}");
+    }
+}
+
+/// The program and its loader were mapped before anybody was called.
+fn look_into_what_is_mapped() {
+    let tracer = tracer();
+    for line in fs::read_to_string("/proc/self/maps").unwrap_or_default().lines() {
+        let mut words = line.split_whitespace();
+        let (Some(range), Some(access), Some(offset)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let Some(path) = words.nth(2).filter(|path| path.starts_with('/')) else { continue };
+        let start = range.split('-').next().map(|start| u64::from_str_radix(start, 16));
+        let offset = u64::from_str_radix(offset, 16);
+        // QEMU maps the program's code without the right to execute it.
+        if let (Some(Ok(start)), Ok(offset), true) = (start, offset, access.starts_with('r')) {
+            let folder = &tracer.setup.folder;
+            tracer.functions.look_into(Path::new(path), start, offset, folder);
+        }
+    }
+}
+
+extern "C" fn translates(_id: u64, block: *mut qemu::Block) {
+    static FIRST: Once = Once::new();
+    FIRST.call_once(look_into_what_is_mapped);
+    // SAFETY: the block is valid during the call, and has so many instructions.
+    unsafe {
+        let count = qemu::qemu_plugin_tb_n_insns(block);
+        let address = qemu::qemu_plugin_tb_vaddr(block);
+        let data = (address << COUNT_BITS | count as u64) as *mut c_void;
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(block, block_begins, qemu::NO_REGISTERS, data);
+        for at in 0..count {
+            let instruction = qemu::qemu_plugin_tb_get_insn(block, at);
+            translates_instruction(instruction, at as u64 + 1);
+        }
+    }
+}
+
+/// # Safety
+/// The instruction is valid.
+unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u64) {
+    // SAFETY: it has so many bytes.
+    let (bytes, address) = unsafe {
+        let length = qemu::qemu_plugin_insn_size(instruction);
+        let bytes = std::slice::from_raw_parts(qemu::qemu_plugin_insn_data(instruction), length);
+        (bytes, qemu::qemu_plugin_insn_vaddr(instruction))
+    };
+    let kind = instruction::kind(bytes);
+    let non_temporal = if kind == Kind::NonTemporal { NON_TEMPORAL } else { 0 };
+    let on_access = (number | non_temporal) as *mut c_void;
+    let execute = |hook: qemu::ExecutionHook, data: u64| {
+        // SAFETY: the hook has the type that it is called with.
+        unsafe {
+            let data = data as *mut c_void;
+            qemu::qemu_plugin_register_vcpu_insn_exec_cb(
+                instruction,
+                hook,
+                qemu::NO_REGISTERS,
+                data,
+            );
+        }
+    };
+    match kind {
+        Kind::Flush => execute(flushes, 0),
+        Kind::Fence => execute(fences, 0),
+        Kind::NonTemporal | Kind::Other => {}
+    }
+    if let Some(function) = tracer().functions.at(address) {
+        execute(enters, function.into());
+    }
+    // SAFETY: as before.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_mem_cb(
+            instruction,
+            accesses,
+            qemu::NO_REGISTERS,
+            qemu::READS_AND_WRITES,
+            on_access,
+        );
+    }
+}
+
+/// A translated block calls this. The state of the guest's processor is in the register that QEMU's code reserves for
+/// it, which the functions between here and there leave alone: there are none.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn block_begins(_vcpu: c_uint, _data: *mut c_void) {
+    core::arch::naked_asm!("mov rdx, rbp", "jmp {begins}", begins = sym begins)
+}
+
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn block_begins(_vcpu: c_uint, _data: *mut c_void) {
+    core::arch::naked_asm!("mov x2, x19", "b {begins}", begins = sym begins)
+}
+
+extern "C" fn begins(vcpu: c_uint, data: u64, state: *const u64) {
+    let (count, address) = (data & ((1 << COUNT_BITS) - 1), data >> COUNT_BITS);
+    thread::thread(vcpu).block(count, address, Registers::at(state));
+}
+
+unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
+    let thread = thread::thread(vcpu);
+    if thread.has_registers() {
+        thread.enters(function as usize as u32);
+    }
+}
+
+unsafe extern "C" fn flushes(vcpu: c_uint, _data: *mut c_void) {
+    thread::thread(vcpu).counts.flushes += 1;
+}
+
+unsafe extern "C" fn fences(vcpu: c_uint, _data: *mut c_void) {
+    thread::thread(vcpu).counts.fences += 1;
+}
+
+extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    let thread = thread::thread(vcpu);
+    // SAFETY: `info` is QEMU's own, of this access.
+    let (size, is_store) = unsafe {
+        (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
+    };
+    *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
+    let Some(position) = tracer().regions.find(address, size as u64) else { return };
+    if size > ACCESS_BYTES_MAX {
+        return;
+    }
+    let data = data as u64;
+    let stored = is_store.then_some(data & NON_TEMPORAL != 0);
+    let at = thread.now(data & (NON_TEMPORAL - 1));
+    // SAFETY: the program has just accessed these bytes.
+    thread.access(at, position, unsafe { bytes_at(address, size) }, stored);
+}
+
+extern "C" fn call_begins(
+    _id: u64,
+    vcpu: c_uint,
+    number: i64,
+    a1: u64,
+    a2: u64,
+    a3: u64,
+    a4: u64,
+    a5: u64,
+    a6: u64,
+    _a7: u64,
+    _a8: u64,
+) {
+    system_calls::begins(thread::thread(vcpu), number, [a1, a2, a3, a4, a5, a6]);
+}
+
+extern "C" fn call_ends(_id: u64, vcpu: c_uint, number: i64, result: i64) {
+    system_calls::ends(thread::thread(vcpu), number, result);
+}

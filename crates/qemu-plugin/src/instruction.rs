@@ -1,0 +1,52 @@
+//! What an instruction of x86-64 is, as far as that matters: whether it stores past the caches, and whether it is one of
+//! those that make stores durable.
+
+/// What matters of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It stores with the hint that the line will not be used again soon.
+    NonTemporal,
+    /// It writes a line back: clwb, clflushopt, clflush.
+    Flush,
+    /// It orders stores: sfence, mfence.
+    Fence,
+    /// Nothing of this.
+    Other,
+}
+
+/// Looks at its bytes.
+pub fn kind(bytes: &[u8]) -> Kind {
+    let mut rest = bytes;
+    loop {
+        match rest {
+            // Prefixes, the last of them REX.
+            [
+                0x66 | 0xf2 | 0xf3 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x40..=0x4f,
+                behind @ ..,
+            ] => {
+                rest = behind;
+            }
+            // VEX of two and of three bytes, with the opcodes of 0F.
+            [0xc5, _, opcode, ..] => return of_vector(*opcode),
+            [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => return of_vector(*opcode),
+            [0x0f, 0xc3 | 0xe7 | 0x2b, ..] => return Kind::NonTemporal,
+            [0x0f, 0xae, operand, ..] => return of_group(*operand),
+            _ => return Kind::Other,
+        }
+    }
+}
+
+/// vmovntdq, vmovntps, vmovntpd.
+fn of_vector(opcode: u8) -> Kind {
+    if matches!(opcode, 0xe7 | 0x2b) { Kind::NonTemporal } else { Kind::Other }
+}
+
+/// The group of 0F AE, by its operand.
+fn of_group(operand: u8) -> Kind {
+    let is_memory = operand >> 6 != 3;
+    match (is_memory, operand >> 3 & 7) {
+        (true, 6 | 7) => Kind::Flush,
+        (false, 6 | 7) => Kind::Fence,
+        _ => Kind::Other,
+    }
+}

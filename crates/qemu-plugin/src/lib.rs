@@ -1,0 +1,79 @@
+//! A plugin of QEMU's user mode: it writes down what an unmodified program does with its persistent memory.
+//!
+//! QEMU calls it for each translated block, for each access to memory, and around each system call. It knows which files
+//! that the program maps are persistent memory, and which functions are to be followed; it writes one stream of records for
+//! each thread ([`graven_capture`]), and copies of the files as they were when they were first mapped and as they are at the
+//! end. Everything else is done afterwards, by who reads the streams.
+//!
+//! | module | what |
+//! |---|---|
+//! | `qemu` | the functions of QEMU that are called, and the types in their signatures (`qemu-plugin.h`, version 1) |
+//! | `setup` | what is to be traced: a file that the caller has written |
+//! | `hooks` | what QEMU calls: blocks, accesses, system calls, threads |
+//! | `instruction` | what an instruction is, as far as that matters here |
+//! | `registers` | the guest's registers, which QEMU 7.2 shows to no plugin |
+//! | `functions` | where the functions lie that are followed |
+//! | `regions` | which addresses are persistent memory now |
+//! | `system_calls` | what system calls do to mappings and to persistent memory |
+//! | `stream` | a thread's records, in a file that is mapped where it grows |
+//! | `thread` | what is known of a thread of the program |
+//! | `tracer` | what all threads share |
+//! | `guest` | the program's memory |
+//!
+//! *Unsafe code.* QEMU's calls hand over pointers that are valid during the call. The program's memory is read where the
+//! program has just read or written it, on the same thread. What a thread of the program knows is touched by this thread alone.
+
+mod functions;
+mod guest;
+mod hooks;
+mod instruction;
+mod qemu;
+mod regions;
+mod registers;
+mod setup;
+mod stream;
+mod system_calls;
+mod thread;
+mod tracer;
+
+use std::ffi::{CStr, c_char, c_int};
+
+use setup::Setup;
+
+/// The version of QEMU's interface for plugins that this one is written for.
+#[unsafe(no_mangle)]
+pub static qemu_plugin_version: c_int = 1;
+
+/// Called by QEMU when it has loaded the plugin; `dir=FOLDER` is the only argument.
+///
+/// # Safety
+/// The arguments are as `qemu-plugin.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: u64,
+    _info: *const qemu::Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    let arguments: Vec<&str> = (0..count as usize)
+        // SAFETY: there are so many, each a text.
+        .filter_map(|at| unsafe { CStr::from_ptr(*arguments.add(at)) }.to_str().ok())
+        .collect();
+    let folder = arguments.iter().find_map(|argument| argument.strip_prefix("dir="));
+    let Some(folder) = folder else {
+        eprintln!("graven: the plugin wants dir=FOLDER");
+        return 1;
+    };
+    let setup = match Setup::read(folder.into()) {
+        Ok(setup) => setup,
+        Err(error) => {
+            eprintln!("graven: the plugin cannot begin: {error}");
+            return 1;
+        }
+    };
+    if !tracer::begin(setup) {
+        return 1;
+    }
+    hooks::register(id);
+    0
+}

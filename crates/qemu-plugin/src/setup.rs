@@ -1,0 +1,46 @@
+//! What is to be traced: the file `setup` in the plugin's folder. Each line is a word and its value.
+//!
+//! | word | value |
+//! |---|---|
+//! | `file` | a pattern: mappings of files with such paths are persistent memory |
+//! | `function` | a name: calls of this function are followed; the first is number 0 |
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the caller wants.
+#[derive(Debug, Default)]
+pub struct Setup {
+    /// Where everything is written.
+    pub folder: PathBuf,
+    /// Patterns of paths.
+    pub files: Vec<CString>,
+    /// Names of functions.
+    pub functions: Vec<String>,
+}
+
+impl Setup {
+    /// Reads it.
+    pub fn read(folder: PathBuf) -> io::Result<Setup> {
+        let text = fs::read_to_string(folder.join("setup"))?;
+        let mut setup = Setup { folder, ..Setup::default() };
+        for line in text.lines() {
+            match line.split_once(' ') {
+                Some(("file", pattern)) => setup.files.push(CString::new(pattern)?),
+                Some(("function", name)) => setup.functions.push(name.into()),
+                _ => return Err(io::Error::other(format!("no line of a setup: {line}"))),
+            }
+        }
+        Ok(setup)
+    }
+
+    /// Whether a file of this path is persistent memory.
+    pub fn is_persistent(&self, path: &Path) -> bool {
+        let Ok(path) = CString::new(path.as_os_str().as_encoded_bytes()) else { return false };
+        // SAFETY: both are texts.
+        let fits = |p: &CString| unsafe { libc::fnmatch(p.as_ptr(), path.as_ptr(), 0) } == 0;
+        self.files.iter().any(fits)
+    }
+}

@@ -1,0 +1,207 @@
+//! What is known of a thread of the program. Each is touched by the thread itself alone, and by the end of the process.
+
+use std::ffi::c_uint;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use graven_capture::{Event, Left};
+
+use crate::guest::read_word;
+use crate::registers::Registers;
+use crate::stream::Stream;
+use crate::tracer::tracer;
+
+/// Most processors of QEMU's, which are threads of the program that live at the same time.
+const THREADS_MAX: usize = 4096;
+
+static THREADS: [AtomicPtr<Thread>; THREADS_MAX] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; THREADS_MAX];
+
+/// Threads that have begun.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+/// Events of all threads.
+static EVENTS: AtomicU64 = AtomicU64::new(0);
+
+/// This process is one that the program has made by fork: nothing of it is traced.
+pub static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// On another stack, a frame may be as far away as this, and not more.
+const STACK_BYTES: u64 = 64 << 20;
+
+/// No function waits for its return.
+const NOWHERE: u64 = u64::MAX;
+
+/// A function that was entered.
+struct Entered {
+    function: u32,
+    /// Where the return address is on the stack.
+    slot: u64,
+    return_address: u64,
+}
+
+/// What is counted of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Instructions.
+    pub instructions: u64,
+    /// Loads, wherever.
+    pub loads: u64,
+    /// Stores, wherever.
+    pub stores: u64,
+    /// Instructions that write lines back.
+    pub flushes: u64,
+    /// Fences.
+    pub fences: u64,
+    /// Calls of msync.
+    pub syncs: u64,
+}
+
+/// A thread.
+pub struct Thread {
+    stream: Stream,
+    /// Of the processor on which it runs.
+    pub registers: Registers,
+    /// That they are where they should be, tested with a system call.
+    registers_are_right: bool,
+    /// Instructions before the present block, and in it.
+    instructions: u64,
+    of_block: u64,
+    /// Functions that were entered and have not returned, the innermost last.
+    entered: Vec<Entered>,
+    /// If the stack pointer is above this, the innermost may have returned.
+    returns_above: u64,
+    /// Arguments of the system call that is under way.
+    pub arguments: [u64; 6],
+    /// What is counted.
+    pub counts: Counts,
+}
+
+/// The thread on a processor.
+#[inline]
+pub fn thread(vcpu: c_uint) -> &'static mut Thread {
+    let thread = THREADS[vcpu as usize].load(Ordering::Relaxed);
+    assert!(!thread.is_null(), "a thread begins before it executes");
+    // SAFETY: QEMU calls for a processor on the thread that runs it; it lives until `end`.
+    unsafe { &mut *thread }
+}
+
+/// One begins.
+pub fn begin(vcpu: c_uint) {
+    let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+    let path = tracer().setup.folder.join(format!("thread-{number}"));
+    let stream = Stream::create(&path).unwrap_or_else(|error| {
+        eprintln!("graven: {}: {error}", path.display());
+        std::process::abort();
+    });
+    let mut thread = Thread {
+        stream,
+        registers: Registers::NONE,
+        registers_are_right: false,
+        instructions: 0,
+        of_block: 0,
+        entered: Vec::new(),
+        returns_above: NOWHERE,
+        arguments: [0; 6],
+        counts: Counts::default(),
+    };
+    thread.event(&Event::Began);
+    THREADS[vcpu as usize].store(Box::into_raw(Box::new(thread)), Ordering::Release);
+}
+
+/// It ends; returns what was counted.
+pub fn end(vcpu: c_uint) -> Option<Counts> {
+    let thread = THREADS[vcpu as usize].swap(ptr::null_mut(), Ordering::AcqRel);
+    if thread.is_null() {
+        return None;
+    }
+    // SAFETY: it was made by `begin`, and nobody has it any more.
+    let mut thread = unsafe { Box::from_raw(thread) };
+    thread.counts.instructions = thread.now(0);
+    thread.event(&Event::Ended);
+    Some(thread.counts)
+}
+
+/// All that are left end.
+pub fn end_all() -> Vec<Counts> {
+    (0..THREADS_MAX as c_uint).filter_map(end).collect()
+}
+
+impl Thread {
+    /// Instructions executed, up to this one of the present block.
+    #[inline]
+    pub fn now(&self, instruction: u64) -> u64 {
+        self.instructions + if instruction == 0 { self.of_block } else { instruction }
+    }
+
+    /// A block begins, of so many instructions.
+    #[inline]
+    pub fn block(&mut self, instructions: u64, address: u64, registers: Registers) {
+        self.instructions += self.of_block;
+        self.of_block = instructions;
+        self.registers = registers;
+        if registers.stack() > self.returns_above {
+            self.may_have_returned(address);
+        }
+    }
+
+    /// The arguments of a system call, which must be where registers are believed to be.
+    pub fn test_registers(&mut self, arguments: [u64; 3]) {
+        if !self.registers_are_right && self.registers.have(arguments) {
+            self.registers_are_right = true;
+        }
+    }
+
+    /// Whether they were found.
+    pub fn has_registers(&self) -> bool {
+        self.registers_are_right
+    }
+
+    /// A load or store of persistent memory.
+    #[inline]
+    pub fn access(&mut self, at: u64, position: u64, bytes: &[u8], stored: Option<bool>) {
+        if !IS_CHILD.load(Ordering::Relaxed) {
+            self.stream.access(at, position, bytes, stored);
+        }
+    }
+
+    /// Something that all threads have in one order.
+    pub fn event(&mut self, event: &Event) {
+        if !IS_CHILD.load(Ordering::Relaxed) {
+            let number = EVENTS.fetch_add(1, Ordering::SeqCst);
+            self.stream.event(self.instructions, number, event);
+        }
+    }
+
+    /// A function that is followed is entered, at the start of a block.
+    pub fn enters(&mut self, function: u32) {
+        let slot = self.registers.stack();
+        // SAFETY: a call has just put the return address there.
+        let return_address = unsafe { read_word(slot) };
+        // Whatever was entered deeper in this stack is gone without having returned.
+        while self.entered.last().is_some_and(|e| e.slot <= slot && slot - e.slot < STACK_BYTES) {
+            self.leaves(Left::Unwound);
+        }
+        self.entered.push(Entered { function, slot, return_address });
+        self.returns_above = slot;
+        self.event(&Event::Entered { function, argument: self.registers.argument() });
+    }
+
+    #[cold]
+    fn may_have_returned(&mut self, address: u64) {
+        let stack = self.registers.stack();
+        let returned = |e: &Entered| e.slot + 8 == stack && e.return_address == address;
+        let Some(at) = self.entered.iter().rposition(returned) else { return };
+        while self.entered.len() > at + 1 {
+            self.leaves(Left::Unwound);
+        }
+        self.leaves(Left::Returned);
+    }
+
+    /// The innermost function is left.
+    fn leaves(&mut self, how: Left) {
+        let Some(Entered { function, .. }) = self.entered.pop() else { return };
+        self.returns_above = self.entered.last().map_or(NOWHERE, |e| e.slot);
+        self.event(&Event::Left { function, result: self.registers.result(), how });
+    }
+}

@@ -1,0 +1,30 @@
+//! All that the threads of a program share.
+
+use std::sync::OnceLock;
+
+use crate::functions::Functions;
+use crate::regions::Regions;
+use crate::setup::Setup;
+
+/// What is traced, and what is known of it.
+pub struct Tracer {
+    /// What is to be traced.
+    pub setup: Setup,
+    /// Functions that are followed.
+    pub functions: Functions,
+    /// Persistent memory.
+    pub regions: Regions,
+}
+
+static TRACER: OnceLock<Tracer> = OnceLock::new();
+
+/// Begins to trace; returns whether nothing was traced before.
+pub fn begin(setup: Setup) -> bool {
+    let functions = Functions::new(&setup);
+    TRACER.set(Tracer { setup, functions, regions: Regions::default() }).is_ok()
+}
+
+/// What was begun.
+pub fn tracer() -> &'static Tracer {
+    TRACER.get().expect("QEMU calls a plugin after it was installed")
+}

@@ -1,0 +1,114 @@
+//! What was captured, what was left out, and what the capture cannot explain.
+
+use serde_json::{Value, json};
+
+/// Most places that are named of each kind.
+pub(super) const NAMED_MAX: usize = 8;
+
+/// Something in persistent memory that no recorded store explains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The region, by its number.
+    pub region: usize,
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// Of a load that found something else: the thread, and its transactions before.
+    pub load: Option<(u32, u64)>,
+}
+
+impl Mismatch {
+    fn to_json(&self) -> Value {
+        json!({
+            "region": self.region,
+            "offset": self.offset,
+            "bytes": self.bytes,
+            "thread": self.load.map(|(thread, _)| thread),
+            "transaction": self.load.map(|(_, transaction)| transaction),
+        })
+    }
+}
+
+/// What a capture has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Threads of the program with accesses to persistent memory, or transactions.
+    pub threads: u32,
+    /// Threads of the program.
+    pub all_threads: u32,
+    /// Loads of persistent memory by instructions, all of the program's.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Bytes that the kernel wrote to persistent memory, for system calls.
+    pub kernel_bytes: u64,
+    /// Transactions in the trace.
+    pub transactions: u64,
+    /// Of these, those that store nothing.
+    pub transactions_without_stores: u64,
+    /// Those that store more than one word.
+    pub transactions_of_several: u64,
+    /// Those that the program has aborted.
+    pub aborted: u64,
+    /// Those that were not over when the program ended, or the trace.
+    pub unfinished: u64,
+    /// Transactions before the trace begins.
+    pub skipped: u64,
+    /// Stores of words in the trace, and those of them that are outside transactions.
+    pub words_stored: u64,
+    /// See there.
+    pub words_stored_outside: u64,
+    /// Locks that were released in a transaction, which holds them to its end in the trace.
+    pub unlocks_put_off: u64,
+    /// Processes that the program has made; what they did is not known.
+    pub forks: u64,
+    /// Programs that have replaced this one in a process.
+    pub replaced: u64,
+    /// Bytes of regions that were compared with those at the end; 0: the program did not come to its end, or its files were
+    /// not there.
+    pub bytes_compared: u64,
+    /// Bytes at the end that no store explains.
+    pub bytes_unexplained: u64,
+    /// Where the first are.
+    pub unexplained: Vec<Mismatch>,
+    /// Loads that have found something else than what is there in the trace.
+    pub loads_unexplained: u64,
+    /// Where the first were.
+    pub loads_astray: Vec<Mismatch>,
+    /// First byte and length of each region in the trace.
+    pub regions: Vec<(u64, u64)>,
+}
+
+impl Report {
+    /// As a document.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let places = |all: &[Mismatch]| all.iter().map(Mismatch::to_json).collect::<Vec<_>>();
+        let regions = |&(start, bytes): &(u64, u64)| json!({"start": start, "bytes": bytes});
+        json!({
+            "threads": self.threads,
+            "all_threads": self.all_threads,
+            "loads": self.loads,
+            "stores": self.stores,
+            "kernel_bytes": self.kernel_bytes,
+            "transactions": self.transactions,
+            "transactions_without_stores": self.transactions_without_stores,
+            "transactions_of_several": self.transactions_of_several,
+            "aborted": self.aborted,
+            "unfinished": self.unfinished,
+            "skipped": self.skipped,
+            "words_stored": self.words_stored,
+            "words_stored_outside": self.words_stored_outside,
+            "unlocks_put_off": self.unlocks_put_off,
+            "forks": self.forks,
+            "replaced": self.replaced,
+            "bytes_compared": self.bytes_compared,
+            "bytes_unexplained": self.bytes_unexplained,
+            "unexplained": places(&self.unexplained),
+            "loads_unexplained": self.loads_unexplained,
+            "loads_astray": places(&self.loads_astray),
+            "regions": self.regions.iter().map(regions).collect::<Vec<_>>(),
+        })
+    }
+}

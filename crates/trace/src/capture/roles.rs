@@ -1,0 +1,35 @@
+//! What functions are for that a program calls.
+
+/// What a call of a function means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Its entry begins a transaction.
+    Begin {
+        /// It has begun none if it does not return 0.
+        returns_zero: bool,
+    },
+    /// Its return ends one: what it does itself is part of the transaction.
+    Commit,
+    /// The same; what was stored was undone, by stores of the program's.
+    Abort,
+    /// Its return, with 0, acquires the lock that its first argument points to.
+    Lock,
+    /// Its entry releases it.
+    Unlock,
+}
+
+impl Role {
+    /// By its name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Role> {
+        Some(match name {
+            "begin" => Role::Begin { returns_zero: false },
+            "begin-returns-zero" => Role::Begin { returns_zero: true },
+            "commit" => Role::Commit,
+            "abort" => Role::Abort,
+            "lock" => Role::Lock,
+            "unlock" => Role::Unlock,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,383 @@
+"""Programs that are traced as they are: run under QEMU's user mode, and made a program trace.
+
+A plugin of QEMU's sees every load and store of an unmodified program. Which memory is persistent,
+and what a transaction is, is said by the names of files and functions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from graven import _engine
+from graven._engine import Cancelled, ConfigError, TraceError
+from graven.experiment import Observer, Pool
+from graven.output import check, growing
+
+QEMU = "qemu-x86_64"
+"""The program that runs others, and is slow enough to watch them."""
+
+PLUGIN = Path(__file__).with_name("_capture.so")
+"""What it loads. `make install` builds it."""
+
+ROOM = 64 << 20
+"""Room to ask for before a program runs; what it leaves may well take more."""
+
+X86_64 = 62
+"""The machine of an executable, as its header has it."""
+
+LOCKS = {
+    "pthread_mutex_lock": "lock",
+    "pthread_mutex_trylock": "lock",
+    "pthread_mutex_timedlock": "lock",
+    "pthread_spin_lock": "lock",
+    "pthread_spin_trylock": "lock",
+    "pthread_rwlock_wrlock": "lock",
+    "pthread_rwlock_trywrlock": "lock",
+    "pthread_mutex_unlock": "unlock",
+    "pthread_spin_unlock": "unlock",
+    "pthread_rwlock_unlock": "unlock",
+}
+"""Functions that acquire and release the lock that their first argument points to."""
+
+
+class CaptureError(Exception):
+    """A program cannot be captured; the message says why."""
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """Functions between which a program's stores are one transaction.
+
+    Attributes:
+        begin: Its entry begins one; within another it counts as part of that.
+        commit: Its return ends one.
+        abort: Its return ends one that was undone, by stores of the program's.
+        begin_returns_zero: It has begun none if `begin` does not return 0.
+    """
+
+    begin: str
+    commit: str
+    abort: str | None = None
+    begin_returns_zero: bool = False
+
+    @staticmethod
+    def parse(text: str) -> Transactions:
+        """From `BEGIN:COMMIT` or `BEGIN:COMMIT:ABORT`.
+
+        Raises:
+            ConfigError: it has another form.
+        """
+        names = text.split(":")
+        if len(names) not in (2, 3) or not all(map(_is_name, names)):
+            raise ConfigError(
+                f"{text} is no transaction: allowed is BEGIN:COMMIT or BEGIN:COMMIT:ABORT, "
+                "names of functions as the symbols of the program or its libraries have them"
+            )
+        return Transactions(*names)
+
+    def roles(self) -> dict[str, str]:
+        """Functions, and what they are for."""
+        begin = "begin-returns-zero" if self.begin_returns_zero else "begin"
+        aborts = {} if self.abort is None else {self.abort: "abort"}
+        return {self.begin: begin, self.commit: "commit", **aborts}
+
+
+def _is_name(text: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_.$][\w.$]*", text) is not None
+
+
+KNOWN: Mapping[str, Transactions] = {
+    "lmdb": Transactions("mdb_txn_begin", "mdb_txn_commit", "mdb_txn_abort", True),
+    "pmemobj": Transactions("pmemobj_tx_begin", "pmemobj_tx_end", None, True),
+}
+"""Libraries whose transactions are known."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be captured.
+
+    Attributes:
+        arguments: The program and its arguments.
+        pm_files: Patterns of paths: shared mappings of such files are persistent memory.
+        transactions: What a transaction is; none: the trace has none.
+        skip: Transactions before the trace begins.
+        transactions_max: Transactions in it at most; all if not given.
+    """
+
+    arguments: tuple[str, ...]
+    pm_files: tuple[str, ...]
+    transactions: tuple[Transactions, ...] = ()
+    skip: int = 0
+    transactions_max: int | None = None
+
+    def roles(self) -> dict[str, str]:
+        """Functions that are followed, and what they are for."""
+        found: dict[str, str] = {}
+        for transactions in self.transactions:
+            found.update(transactions.roles())
+        return {**found, **LOCKS} if found else found
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What came of it.
+
+    Attributes:
+        trace: The trace's file.
+        exit_code: The program's; negative: the signal that ended it.
+        report: What was captured, what was left out, and what the capture cannot explain.
+        counts: Instructions, loads, stores, flushes, fences, calls of msync of the whole program;
+            empty if it did not come to its end.
+        files: The files that were persistent memory.
+        missing: Functions that were to be followed and are in no symbols.
+    """
+
+    trace: Path
+    exit_code: int
+    report: Mapping[str, Any]
+    counts: Mapping[str, int]
+    files: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def explained(self) -> bool:
+        """Whether all bytes at the end, and all loads, are explained by what was recorded."""
+        return not (self.report["bytes_unexplained"] or self.report["loads_unexplained"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a document."""
+        return {**vars(self), "trace": str(self.trace), "explained": self.explained}
+
+
+def capture(
+    arguments: Sequence[str],
+    trace: str | PathLike[str],
+    *,
+    pm_files: Iterable[str],
+    transactions: Iterable[Transactions | str] = (),
+    like: str | None = None,
+    skip: int = 0,
+    transactions_max: int | None = None,
+    observe: Observer | None = None,
+) -> Captured:
+    """Runs a program, and makes a trace of what it did with its persistent memory.
+
+    Args:
+        arguments: The program, as it is, and its arguments.
+        trace: The file to write.
+        pm_files: Patterns of paths: shared mappings of such files are persistent memory.
+        transactions: `BEGIN:COMMIT` or `BEGIN:COMMIT:ABORT`, names of functions.
+        like: A library whose transactions are known, one of `KNOWN`.
+        skip: Transactions before the trace begins.
+        transactions_max: Transactions in it at most; all if not given.
+        observe: Called several times a second while the trace is put together.
+
+    Raises:
+        ConfigError: something was refused; nothing has run.
+        CaptureError: the program cannot be run, or gave nothing to trace.
+        OutputError: the trace cannot be written; nothing has run.
+    """
+    parsed = [t if isinstance(t, Transactions) else Transactions.parse(t) for t in transactions]
+    if like is not None and like not in KNOWN:
+        raise ConfigError(f"like: {like} is not known; allowed: {', '.join(KNOWN)}")
+    if like is not None:
+        parsed.append(KNOWN[like])
+    patterns = tuple(pm_files)
+    if not patterns:
+        raise ConfigError("pm_files: the list is empty; name the files that are persistent memory")
+    for pattern in (*patterns, *arguments):
+        if "\n" in pattern and pattern in patterns:
+            raise ConfigError(f"pm_files: {pattern!r} has a line break")
+    if skip < 0 or (transactions_max is not None and transactions_max < 1):
+        raise ConfigError("skip is 0 or more, and transactions_max 1 or more")
+    request = Request(tuple(arguments), patterns, tuple(parsed), skip, transactions_max)
+    return run(request, Path(trace), observe)
+
+
+def run(request: Request, trace: Path, observe: Observer | None = None) -> Captured:
+    """As `capture`."""
+    command = _command(request.arguments)
+    check([trace], ROOM)
+    with (
+        tempfile.TemporaryDirectory(prefix=f".{trace.name}.", dir=trace.parent) as raw,
+        growing(trace) as place,
+    ):
+        folder = Path(raw).resolve()
+        _write_setup(request, folder)
+        exit_code = _execute(command, folder)
+        left = _Left.read(folder, request)
+        left.check(request, exit_code)
+        spec = left.spec(request, place)
+        outcome = Pool([(trace.name, _engine.CaptureAssembly(spec))], workers=1).run(observe)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        for failure in outcome.failures:
+            raise CaptureError(failure.message) from failure.error
+        if 0 not in outcome.texts:
+            raise Cancelled("it was cancelled")
+        report = json.loads(outcome.texts[0])
+    names = tuple(path for _, _, path in left.regions)
+    return Captured(trace, exit_code, report, left.counts, names, left.missing)
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    """The command that runs a program under QEMU.
+
+    Raises:
+        CaptureError: QEMU, the plugin or the program is not there, or is not what it should be.
+    """
+    if not arguments:
+        raise CaptureError("there is no program to run")
+    qemu = shutil.which(QEMU)
+    if qemu is None:
+        raise CaptureError(
+            f"{QEMU} is not installed: it is in the distribution's package qemu-user "
+            "(Debian, Ubuntu: apt install qemu-user; Fedora: dnf install qemu-user)"
+        )
+    if not PLUGIN.exists():
+        raise CaptureError(f"{PLUGIN} is missing: `make install` builds it")
+    return [qemu, "-plugin", f"{PLUGIN},dir=", *_resolved(arguments)]
+
+
+def _resolved(arguments: Sequence[str]) -> list[str]:
+    """A program that QEMU can run, and its arguments: of a script, what interprets it."""
+    found = shutil.which(arguments[0])
+    if found is None:
+        raise CaptureError(f"{arguments[0]}: there is no such program, or it is not executable")
+    path = Path(found).resolve()
+    with path.open("rb") as file:
+        head = file.read(256)
+    if head.startswith(b"#!"):
+        words = head[2:].split(b"\n")[0].decode(errors="replace").split(None, 1)
+        if not words:
+            raise CaptureError(f"{path}: a script that names no interpreter")
+        if Path(words[0]).name == "env" and len(words) > 1:
+            words = words[1].split(None, 1)
+        return _resolved([*words, str(path), *arguments[1:]])
+    if not head.startswith(b"\x7fELF"):
+        raise CaptureError(f"{path} is neither an executable (ELF) nor a script")
+    machine = int.from_bytes(head[18:20], "little")
+    if head[4] != 2 or machine != X86_64:
+        raise CaptureError(f"{path} is no program for x86-64; programs for others are not captured")
+    return [str(path), *arguments[1:]]
+
+
+def _write_setup(request: Request, folder: Path) -> None:
+    lines = [f"file {pattern}" for pattern in request.pm_files]
+    lines += [f"function {name}" for name in request.roles()]
+    (folder / "setup").write_text("".join(f"{line}\n" for line in lines))
+
+
+def _execute(command: list[str], folder: Path) -> int:
+    """Runs it; an interrupt goes to the program alone, which is waited for."""
+    at = command.index("-plugin") + 1
+    command[at] += str(folder).replace(",", ",,")
+    # Symbols are bound at the start, so that a call comes to its function at once.
+    process = subprocess.Popen(command, env={**os.environ, "LD_BIND_NOW": "1"})
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+
+
+@dataclass
+class _Left:
+    """What the plugin has left in its folder."""
+
+    folder: Path
+    threads: list[Path]
+    regions: list[tuple[int, int, str]]
+    """Device, inode, and path."""
+    counts: dict[str, int]
+    found: set[str] = field(default_factory=set)
+    missing: tuple[str, ...] = ()
+
+    @staticmethod
+    def read(folder: Path, request: Request) -> _Left:
+        count = len(list(folder.glob("thread-*")))
+        threads = [folder / f"thread-{number}" for number in range(count)]
+        regions = []
+        for line in _lines(folder / "regions"):
+            _, device, inode, path = line.split(" ", 3)
+            regions.append((int(device), int(inode), path))
+        counts = dict(line.split() for line in _lines(folder / "counts"))
+        names = list(request.roles())
+        found = {names[int(line.split()[0])] for line in _lines(folder / "functions")}
+        missing = tuple(name for name in names if name not in found and name not in LOCKS)
+        numbers = {name: int(number) for name, number in counts.items()}
+        return _Left(folder, threads, regions, numbers, found, missing)
+
+    def check(self, request: Request, exit_code: int) -> None:
+        """Refuses what gives no trace.
+
+        Raises:
+            CaptureError: and why.
+        """
+        ended = f"; the program ended with exit code {exit_code}" if exit_code else ""
+        if not self.regions:
+            patterns = ", ".join(request.pm_files)
+            raise CaptureError(
+                f"the program mapped no file, shared, whose path fits {patterns}{ended} "
+                "(patterns are held against whole paths: */NAME fits anywhere)"
+            )
+        needed = [t.begin for t in request.transactions] + [t.commit for t in request.transactions]
+        missing = [name for name in needed if name not in self.found]
+        if missing:
+            raise CaptureError(
+                f"no symbols of the program and its libraries have {', '.join(missing)}{ended} "
+                "(a program that was stripped has none of its own)"
+            )
+
+    def spec(self, request: Request, place: Path) -> str:
+        """For the engine."""
+        return json.dumps(
+            {
+                "threads": [str(path) for path in self.threads],
+                "regions": [self._files(number) for number in range(len(self.regions))],
+                "roles": list(request.roles().values()),
+                "skip": request.skip,
+                "most": request.transactions_max,
+                "description": {
+                    "arguments": list(request.arguments),
+                    "files": [path for _, _, path in self.regions],
+                    "transactions": [vars(t) for t in request.transactions],
+                    "counts": self.counts,
+                },
+                "out": str(place),
+            }
+        )
+
+    def _files(self, number: int) -> tuple[str, str | None]:
+        """A region as it was, and as it is: of a program that was killed, the file itself."""
+        after = self.folder / f"region-{number}.after"
+        if not after.exists():
+            device, inode, path = self.regions[number]
+            try:
+                now = os.stat(path)
+            except OSError:
+                return str(self.folder / f"region-{number}.before"), None
+            if (now.st_dev, now.st_ino) != (device, inode):
+                return str(self.folder / f"region-{number}.before"), None
+            after = Path(path)
+        return str(self.folder / f"region-{number}.before"), str(after)
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+__all__ = ["KNOWN", "CaptureError", "Captured", "Request", "TraceError", "Transactions", "capture"]

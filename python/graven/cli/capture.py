@@ -1,0 +1,202 @@
+"""`graven capture`: a program as it is, traced while it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graven import capture as captures
+from graven.capture import KNOWN, Captured, CaptureError, Transactions
+from graven.cli import options
+from graven.cli.tables import plain_table
+from graven.cli.terminal import REFUSED, complain, note, person_console, refusing, results_console
+from graven.figures import exact
+from graven.progress import Display
+from graven.records import json_text
+
+HELP = """Run PROGRAM as it is, and leave a program trace of what it did with its persistent memory.
+
+No source is needed, and nothing is compiled: the program runs under QEMU's user mode, where a
+plugin sees every load and store. Persistent memory are shared mappings of the files that --pm-file
+names; a transaction is what a thread does between two functions (--tx, --like). Everything else is
+instructions. `graven trace replay` and `graven compare --trace` run the trace under any design.
+
+\b
+Examples:
+  graven capture --to puts.gvt --pm-file '*/data.mdb' --like lmdb -- ./puts /dev/shm/db 1000
+  graven capture --to kv.gvt --pm-file '*/pool' --tx kv_begin:kv_commit:kv_abort -- ./kv pool
+  graven trace replay puts.gvt --design silo --machine silo
+
+Every capture proves itself: the recorded stores must give the files as they are at the end, and
+each load must find what the trace has there. What does not is counted, located and told.
+
+The exit code is 1 if a larger share of bytes or loads than --unexplained is not explained.
+"""
+
+
+def _transactions(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[Transactions, ...]:
+    return tuple(map(Transactions.parse, texts))
+
+
+@click.command(help=HELP, short_help="Trace a program as it is.")
+@click.option(
+    "--to",
+    "trace",
+    required=True,
+    metavar="TRACE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The trace to write.",
+)
+@click.option(
+    "--pm-file",
+    "pm_files",
+    required=True,
+    multiple=True,
+    metavar="PATTERN",
+    help="Shared mappings of files whose paths fit are persistent memory: */NAME, /dev/shm/*.",
+)
+@click.option(
+    "--tx",
+    "transactions",
+    multiple=True,
+    metavar="BEGIN:COMMIT[:ABORT]",
+    callback=_transactions,
+    help="Functions: a transaction begins at the entry of the first, and ends at the return of "
+    "the others. Those within another are part of it.",
+)
+@click.option(
+    "--like",
+    type=click.Choice(sorted(KNOWN)),
+    help="Transactions of a library that is known.",
+)
+@click.option(
+    "--skip", type=click.IntRange(min=0), default=0, metavar="N", help="Transactions before it."
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Transactions of it.  [default: all]"
+)
+@click.option(
+    "--unexplained",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Of the loads, and of the bytes that were stored, that may be unexplained.",
+)
+@options.table_or_json
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def capture(
+    trace: Path,
+    pm_files: tuple[str, ...],
+    transactions: tuple[Transactions, ...],
+    like: str | None,
+    skip: int,
+    limit: int | None,
+    unexplained: float,
+    form: str,
+    program: tuple[str, ...],
+) -> int:
+    """Runs the program, makes the trace, says what is in it."""
+    try:
+        with refusing("--to: "), Display(person_console(), noun="captures") as display:
+            found = captures.capture(
+                program,
+                trace,
+                pm_files=pm_files,
+                transactions=transactions,
+                like=like,
+                skip=skip,
+                transactions_max=limit,
+                observe=display,
+            )
+    except CaptureError as error:
+        complain(str(error))
+        return REFUSED
+    note(f"wrote {trace}")
+    if form == "json":
+        sys.stdout.write(json_text(found.to_dict()))
+    else:
+        _print(found)
+    return 0 if _is_explained(found.report, unexplained) else 1
+
+
+def _is_explained(report: Mapping[str, Any], share: float) -> bool:
+    """Whether no more is unexplained than that share."""
+    stored = max(1, 8 * report["stores"] + report["kernel_bytes"])
+    return bool(
+        report["bytes_unexplained"] <= share * stored
+        and report["loads_unexplained"] <= share * max(1, report["loads"])
+    )
+
+
+def _print(found: Captured) -> None:
+    console, report = results_console(), found.report
+    rows = [
+        ("threads with persistent memory", f"{report['threads']} of {report['all_threads']}"),
+        ("transactions", exact(report["transactions"])),
+        ("  that store more than one word", exact(report["transactions_of_several"])),
+        ("  that store nothing", exact(report["transactions_without_stores"])),
+        ("  aborted", exact(report["aborted"])),
+        ("  not over at the end", exact(report["unfinished"])),
+        ("  before the trace begins", exact(report["skipped"])),
+        ("words stored", exact(report["words_stored"])),
+        ("  outside transactions", exact(report["words_stored_outside"])),
+        ("loads of persistent memory, in all", exact(report["loads"])),
+        ("stores, in all", exact(report["stores"])),
+        ("bytes that the kernel wrote", exact(report["kernel_bytes"])),
+        ("locks held to the end of their transactions", exact(report["unlocks_put_off"])),
+    ]
+    if found.counts:
+        names = {
+            "instructions": "instructions of the program",
+            "flushes": "flushes (clwb, clflush), left out",
+            "fences": "fences, left out",
+            "syncs": "calls of msync, left out",
+        }
+        rows += [(label, exact(found.counts[name])) for name, label in names.items()]
+    table = plain_table()
+    table.add_column("captured")
+    table.add_column("", justify="right")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    _print_proof(found)
+
+
+def _print_proof(found: Captured) -> None:
+    console, report = results_console(), found.report
+    compared = exact(report["bytes_compared"])
+    if not report["bytes_compared"]:
+        console.print("the files at the end are not known: nothing was compared")
+    elif not report["bytes_unexplained"]:
+        console.print(f"the stores give the files as they are at the end: {compared} B, all equal")
+    else:
+        lost = exact(report["bytes_unexplained"])
+        console.print(f"[bold]{lost} of {compared} B at the end are explained by no store[/]")
+    if not report["loads_unexplained"]:
+        console.print(f"each of {exact(report['loads'])} loads found what the trace has there")
+    else:
+        lost = exact(report["loads_unexplained"])
+        console.print(f"[bold]{lost} of {exact(report['loads'])} loads found something else[/]")
+    for place in (*report["unexplained"], *report["loads_astray"]):
+        name = found.files[place["region"]]
+        of = "" if place["thread"] is None else f", loaded by thread {place['thread']}"
+        console.print(f"  {name}: {place['bytes']} B at {place['offset']:#x}{of}")
+    for kind, what in (("forks", "processes were made"), ("replaced", "programs were started")):
+        if report[kind]:
+            console.print(f"{report[kind]} {what}, of which nothing is known")
+    if found.exit_code:
+        how = (
+            f"ended with exit code {found.exit_code}"
+            if found.exit_code > 0
+            else f"was ended by signal {-found.exit_code}"
+        )
+        console.print(f"the program {how}")
+    if found.missing:
+        console.print(f"in no symbols: {', '.join(found.missing)}")
