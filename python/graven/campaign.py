@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from graven import _engine
 from graven._engine import ConfigError
-from graven.experiment import Failure, Job, Observer, Pool, Snapshot, host_cores
+from graven.experiment import Failure, Job, Observer, Pool, Snapshot, host_cores, is_trace
 from graven.reports import CrashReport, LitmusReport, parse_crash_report, parse_litmus_report
 
 R = TypeVar("R")
@@ -71,7 +71,7 @@ class CrashJob:
             "workload": job.workload,
             "machine": job.machine.spec(),
             "threads": job.threads,
-            "transactions": TRANSACTIONS if job.transactions is None else job.transactions,
+            "transactions": self._transactions(),
             "seed": job.seed,
             "set": [list(setting) for setting in job.settings],
             "mutant": self.mutant,
@@ -88,11 +88,17 @@ class CrashJob:
         }
         return json.dumps(spec)
 
+    def _transactions(self) -> int | None:
+        if is_trace(self.job.workload):
+            return None
+        return TRANSACTIONS if self.job.transactions is None else self.job.transactions
+
     def campaign(self) -> _engine.Campaign:
         """Hands it to the engine, which checks it.
 
         Raises:
             ConfigError: the engine refuses it.
+            TraceError: the workload is a trace, and broken.
         """
         return _engine.Campaign("run", self.spec_json())
 

@@ -84,7 +84,7 @@ class Transactions:
                 f"{text} is no transaction: allowed is BEGIN:COMMIT or BEGIN:COMMIT:ABORT, "
                 "names of functions as the symbols of the program or its libraries have them"
             )
-        return Transactions(*names)
+        return Transactions(names[0], names[1], names[2] if len(names) == 3 else None)
 
     def roles(self) -> dict[str, str]:
         """Functions, and what they are for."""
@@ -197,8 +197,8 @@ def capture(
     patterns = tuple(pm_files)
     if not patterns:
         raise ConfigError("pm_files: the list is empty; name the files that are persistent memory")
-    for pattern in (*patterns, *arguments):
-        if "\n" in pattern and pattern in patterns:
+    for pattern in patterns:
+        if "\n" in pattern:
             raise ConfigError(f"pm_files: {pattern!r} has a line break")
     if skip < 0 or (transactions_max is not None and transactions_max < 1):
         raise ConfigError("skip is 0 or more, and transactions_max 1 or more")
@@ -367,7 +367,7 @@ class _Left:
         if not after.exists():
             device, inode, path = self.regions[number]
             try:
-                now = os.stat(path)
+                now = Path(path).stat()
             except OSError:
                 return str(self.folder / f"region-{number}.before"), None
             if (now.st_dev, now.st_ino) != (device, inode):

@@ -32,6 +32,15 @@ GRACE_SECONDS = 2.0
 """How long a cancelled simulation may take to stop before it is left behind."""
 
 
+TRACE_ENDING = ".gvt"
+"""How the name of a program trace ends, which may stand for a workload."""
+
+
+def is_trace(workload: str) -> bool:
+    """Whether a workload is a program trace: it has threads and transactions of its own."""
+    return workload.endswith(TRACE_ENDING)
+
+
 class Task(Protocol):
     """What the engine runs: a simulation, a replay of a trace, a campaign of the laboratory."""
 
@@ -113,7 +122,8 @@ def matrix(
 ) -> list[Job]:
     """All combinations, workloads first, so that early results already compare designs.
 
-    A name that stands for others has a job for each of them; `Experiment.run` keeps the best.
+    A name that stands for others has a job for each of them; `Experiment.run` keeps the best. A
+    program trace among the workloads is run once, with its own threads.
     """
     pairs = tuple((settings or {}).items())
     choices = [[(item.key, value, item.origin) for value in item.values] for item in vary]
@@ -122,16 +132,17 @@ def matrix(
             design,
             workload,
             machine,
-            count,
-            transactions,
+            None if is_trace(workload) else count,
+            None if is_trace(workload) else transactions,
             seed,
             pairs,
             varied=varied,
             alias=None if design == name else name,
         )
         for varied in itertools.product(*choices)
-        for count in threads
+        for at, count in enumerate(threads)
         for workload in workloads
+        if at == 0 or not is_trace(workload)
         for name in designs
         for design in catalogue().members(name)
     ]

@@ -12,7 +12,7 @@ use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{Reader, TraceError};
 use serde::Deserialize;
 
-use crate::program_trace::Recording;
+use crate::program_trace::{Recording, spec_of};
 use crate::request_trace::RequestTrace;
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
@@ -84,7 +84,7 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     for (key, value, origin) in &given.vary {
         config.set_by(origin, key, value)?;
     }
-    let spec = registry().spec(
+    let (spec, _) = spec_of(
         config,
         &given.design,
         &given.workload,

@@ -21,6 +21,7 @@ use graven::sim::{SimError, Spec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::program_trace::spec_of;
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
 impl From<LitmusError> for Failure {
@@ -116,14 +117,15 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let given: RunSpec = parse(spec_json)?;
     let config = given.machine.config(&given.set)?;
     let (threads, transactions) = (given.threads, given.transactions);
-    let mut spec = registry().spec(
-        config,
-        &given.design,
-        &given.workload,
-        threads,
-        transactions,
-        given.seed,
-    )?;
+    let (mut spec, stores_outside) =
+        spec_of(config, &given.design, &given.workload, threads, transactions, given.seed)?;
+    if stores_outside {
+        let message = format!(
+            "{}: it stores outside transactions, of which no design promises anything",
+            given.workload
+        );
+        return Err(Failure::Config(message));
+    }
     if let Some(name) = &given.mutant {
         (spec.crash_options.mutants, spec.crash_options.operator) = spec.design.mutation(name)?;
     }

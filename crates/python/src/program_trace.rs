@@ -2,12 +2,15 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
+use graven::config::{Config, ConfigError};
 use graven::control::Control;
-use graven::sim::{Simulation, Spec};
+use graven::sim::{Programs, Simulation, Spec};
 use graven::trace::champsim::{self, How, Part};
-use graven::trace::program::{Reader, Recorder, Replay, TraceError};
+use graven::trace::program::{Reader, Recorder, Replay, TraceError, UNREGISTERED};
+use graven::workload::WorkloadInfo;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
@@ -123,6 +126,72 @@ impl Task for TraceReplaySpec {
         let record = replay.run(&control).map_err(|e| failure(&self.trace, e))?;
         Ok(record.to_string())
     }
+}
+
+/// How the names of program traces end, where they stand for workloads.
+const ENDING: &str = ".gvt";
+
+/// What is to be simulated: a workload of a name, or the programs of a trace, if it ends as a trace's does.
+///
+/// Also returns whether it is known to store outside transactions.
+///
+/// # Errors
+/// Names what was refused and what is allowed; a trace that is broken, or does not fit the machine.
+pub fn spec_of(
+    config: Config,
+    design: &str,
+    workload: &str,
+    threads: Option<u64>,
+    transactions: Option<u64>,
+    seed: u64,
+) -> Result<(Spec, bool), Failure> {
+    if !workload.ends_with(ENDING) {
+        return Ok((
+            registry().spec(config, design, workload, threads, transactions, seed)?,
+            false,
+        ));
+    }
+    for (name, given) in [("threads", threads), ("transactions", transactions)] {
+        if let Some(value) = given {
+            let message =
+                format!("{name}: {value} is not allowed with {workload}: a trace has its own");
+            return Err(Failure::Config(message));
+        }
+    }
+    let of_trace = |error| failure(workload, error);
+    let reader = open(workload)?;
+    let replay =
+        Replay::new(registry(), reader, Some(design), Some(config), &[]).map_err(of_trace)?;
+    let stores_outside = replay.verify(&Control::default()).map_err(of_trace)?;
+    let name = Path::new(workload).file_stem().and_then(|stem| stem.to_str());
+    let info = WorkloadInfo { name: leaked(name.unwrap_or("trace")), ..UNREGISTERED };
+    let (path, design) = (workload.to_owned(), replay.spec().design.name);
+    let config = replay.spec().config.clone();
+    let programs = Programs::new(move || {
+        let refused = |why: String| ConfigError::Inconsistent {
+            origin: "a trace".into(),
+            key: "workload".into(),
+            value: path.clone(),
+            why,
+        };
+        let reader = File::open(&path).map_err(|e| refused(e.to_string()))?;
+        let reader = Reader::open(reader).map_err(|e| refused(e.to_string()))?;
+        let replay = Replay::new(registry(), reader, Some(design), Some(config.clone()), &[]);
+        let replay = replay.map_err(|e| refused(e.to_string()))?;
+        replay.workload().map_err(|e| refused(e.to_string()))
+    });
+    let mut spec = Spec {
+        workload: Box::leak(Box::new(info)),
+        programs: Some(programs),
+        ..replay.spec().clone()
+    };
+    spec.seed = seed;
+    Ok((spec, stores_outside))
+}
+
+/// A name that lives as long as the process: there are as many as traces.
+fn leaked(name: &str) -> &'static str {
+    Box::leak(name.to_owned().into_boxed_str())
 }
 
 /// What is in a trace, as JSON: its header, `bytes`, `blocks`, `populated_words`, `populated_bytes`, and numbers for

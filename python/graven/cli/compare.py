@@ -60,8 +60,8 @@ once; what had finished is printed and written all the same, and the exit code i
 @click.option(
     "--workloads",
     metavar="NAMES",
-    help="Workloads or groups (micro, macro, all), separated by commas.  [default: the "
-    "machine's, else micro]",
+    help="Workloads or groups (micro, macro, all), or program traces (.gvt), separated by commas.  "
+    "[default: the machine's, else micro]",
 )
 @options.machine
 @click.option(

@@ -127,7 +127,8 @@ class Forms(click.ParamType[dict[str, int]]):
     "workloads",
     multiple=True,
     metavar="NAMES",
-    help="Workloads or groups (micro, macro, all), as --design.  [default: micro]",
+    help="Workloads or groups (micro, macro, all), or program traces (.gvt), as --design.  "
+    "[default: micro]",
 )
 @options.machine
 @options.threads

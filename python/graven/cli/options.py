@@ -270,7 +270,10 @@ def one_run(command: F) -> F:
     """What says which simulation: design, workload, machine, size, seed and settings."""
     command = machine(threads(transactions()(seed(settings(command)))))
     workload = click.option(
-        "--workload", required=True, metavar="NAME", help="See `graven list workloads`."
+        "--workload",
+        required=True,
+        metavar="NAME",
+        help="See `graven list workloads`; or a trace (.gvt).",
     )
     design = click.option(
         "--design", required=True, metavar="NAME", help="See `graven list designs`."

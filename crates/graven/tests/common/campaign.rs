@@ -67,8 +67,16 @@ impl Campaign {
                 garbage: Some(seed),
                 adversary: Some(Choices::Drawn(seed)),
             };
-            let spec =
-                Spec { config, design, workload, threads, transactions, seed, crash_options };
+            let spec = Spec {
+                config,
+                design,
+                workload,
+                threads,
+                transactions,
+                seed,
+                crash_options,
+                programs: None,
+            };
             let run = CrashRun::new(&spec, None, Thoroughness::LONG);
             let outcome = run.unwrap_or_else(|e| panic!("{e}")).run(None).expect("not cancelled");
             assert_eq!(outcome.refused, None, "{}", design.name);

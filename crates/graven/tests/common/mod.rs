@@ -137,6 +137,7 @@ pub fn refusal(config: &Config, design: &str) -> String {
         transactions: 1,
         seed: 0,
         crash_options: CrashOptions::default(),
+        programs: None,
     };
     let Err(error) = Simulation::new(&spec) else { panic!("it was accepted") };
     assert!(matches!(error, ConfigError::Inconsistent { .. }), "{error}");
@@ -155,6 +156,7 @@ fn spec(config: &Config, design: &str, threads: u32, transactions: u64, seed: u6
         transactions,
         seed,
         crash_options: CrashOptions::default(),
+        programs: None,
     }
 }
 

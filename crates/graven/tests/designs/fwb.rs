@@ -58,6 +58,7 @@ fn simulation_of(
         transactions,
         seed,
         crash_options: CrashOptions::default(),
+        programs: None,
     };
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -504,6 +505,7 @@ fn run_crossed(transactions: u64) -> SimError {
         transactions,
         seed: 0,
         crash_options: CrashOptions::default(),
+        programs: None,
     };
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     simulation.run().expect_err("it cannot end")
@@ -578,7 +580,16 @@ fn exhaust(design: &str, mutants: MutantSet, settings: &str, seed: u64) -> Outco
     let design = find(design).expect("registered");
     let config = design.configured(config);
     let (threads, transactions) = (4, 200);
-    let spec = Spec { config, design, workload, threads, transactions, seed, crash_options };
+    let spec = Spec {
+        config,
+        design,
+        workload,
+        threads,
+        transactions,
+        seed,
+        crash_options,
+        programs: None,
+    };
     // Plain and torn crash points are enough to violate whom there is to violate.
     let how = Thoroughness { in_flight_every: 0, ..Thoroughness::LONG };
     let run = CrashRun::new(&spec, None, how).unwrap_or_else(|e| panic!("{e}"));
@@ -859,8 +870,16 @@ fn the_longer_way_of_data_is_no_order() {
     let run = |mutants| {
         let crash_options = CrashOptions { mutants, ..CrashOptions::default() };
         let (config, workload) = (config.clone(), &ONE_SET);
-        let spec =
-            Spec { config, design, workload, threads: 8, transactions: 8, seed: 0, crash_options };
+        let spec = Spec {
+            config,
+            design,
+            workload,
+            threads: 8,
+            transactions: 8,
+            seed: 0,
+            crash_options,
+            programs: None,
+        };
         let how = Thoroughness {
             torn_every: 0,
             in_flight_every: 0,

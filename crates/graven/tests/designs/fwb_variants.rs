@@ -108,7 +108,16 @@ fn count(
     let design = find(design).expect("registered");
     let config = design.configured(config);
     let crash_options = CrashOptions::default();
-    let spec = Spec { config, design, workload, threads: 1, transactions: 1, seed, crash_options };
+    let spec = Spec {
+        config,
+        design,
+        workload,
+        threads: 1,
+        transactions: 1,
+        seed,
+        crash_options,
+        programs: None,
+    };
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
     simulation.counts()

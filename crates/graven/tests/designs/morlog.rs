@@ -357,6 +357,7 @@ fn watch(settings: &[(&str, &str)], threads: &[&str]) -> Vec<Seen> {
         transactions: 1,
         seed: 0,
         crash_options: CrashOptions::default(),
+        programs: None,
     };
     let looks = Rc::new(Cell::new(0));
     let threads = threads.iter().map(|text| steps(text)).collect();
@@ -1168,8 +1169,16 @@ fn exhaust(
     }
     validate(&config).unwrap_or_else(|e| panic!("{e}"));
     let design = find("morlog").expect("registered");
-    let spec =
-        Spec { config, design, workload, threads: 4, transactions: 160, seed, crash_options };
+    let spec = Spec {
+        config,
+        design,
+        workload,
+        threads: 4,
+        transactions: 160,
+        seed,
+        crash_options,
+        programs: None,
+    };
     let run = CrashRun::new(&spec, None, Thoroughness::LONG).unwrap_or_else(|e| panic!("{e}"));
     run.run(None).unwrap_or_else(|e| panic!("{e}"))
 }

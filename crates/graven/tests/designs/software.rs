@@ -237,8 +237,16 @@ impl Workload for List {
 
 fn walk(design: &'static DesignInfo, core: &str) -> Simulation {
     let (config, workload, crash_options) = (config(core), &LIST, CrashOptions::default());
-    let spec =
-        Spec { config, design, workload, threads: 1, transactions: 1, seed: 0, crash_options };
+    let spec = Spec {
+        config,
+        design,
+        workload,
+        threads: 1,
+        transactions: 1,
+        seed: 0,
+        crash_options,
+        programs: None,
+    };
     let mut simulation = Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"));
     simulation.run().unwrap_or_else(|e| panic!("{e}"));
     simulation

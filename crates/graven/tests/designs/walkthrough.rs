@@ -293,6 +293,7 @@ fn simulation(
         transactions: 80,
         seed,
         crash_options: CrashOptions::default(),
+        programs: None,
     };
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -113,6 +113,10 @@ impl Workload for OneLife {
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let program = self.workload.program((thread + self.life) % self.spec.threads);
+        if self.life == 0 && self.spec.programs.is_some() {
+            // What was recorded has an end of its own.
+            return program;
+        }
         Box::new(Shortened { program, left: self.spec.transactions_of(thread), held: 0 })
     }
 

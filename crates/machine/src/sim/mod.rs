@@ -48,4 +48,4 @@ pub use graven_base::control::Control;
 pub use observer::{NoObserver, Observer, TransactionObserver};
 pub use record::value_to_json;
 pub use run::Simulation;
-pub use spec::{CrashOptions, Spec};
+pub use spec::{CrashOptions, Programs, Spec};

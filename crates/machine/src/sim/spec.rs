@@ -9,6 +9,8 @@ use crate::workload::{self, WorkloadConfig};
 use graven_base::config::{Config, ConfigError};
 use graven_base::memory::Addr;
 
+use std::sync::Arc;
+
 /// First byte of PM that a workload may use: address 0 stays the null pointer.
 pub(super) const DATA_START: Addr = Addr(4096);
 
@@ -29,6 +31,23 @@ pub struct Spec {
     pub seed: u64,
     /// What the crash laboratory adds.
     pub crash_options: CrashOptions,
+    /// What threads do, if that is not what the workload builds.
+    pub programs: Option<Programs>,
+}
+
+/// Builds what threads do: programs that were recorded.
+#[derive(Clone)]
+pub struct Programs(Arc<MakeWorkload>);
+
+type MakeWorkload = dyn Fn() -> Result<Box<dyn workload::Workload>, ConfigError> + Send + Sync;
+
+impl Programs {
+    /// Built so, as often as they run.
+    pub fn new(
+        make: impl Fn() -> Result<Box<dyn workload::Workload>, ConfigError> + Send + Sync + 'static,
+    ) -> Programs {
+        Programs(Arc::new(make))
+    }
 }
 
 /// What the crash laboratory adds to a specification.
@@ -102,6 +121,7 @@ impl Spec {
             seed,
             config,
             crash_options: CrashOptions::default(),
+            programs: None,
         })
     }
 
@@ -112,7 +132,9 @@ impl Spec {
     pub fn check(&self) -> Result<(), ConfigError> {
         let context = self.context();
         (self.design.build)(&context)?;
-        (self.workload.build)(&self.request(&context))?;
+        if self.programs.is_none() {
+            (self.workload.build)(&self.request(&context))?;
+        }
         Ok(())
     }
 
@@ -121,7 +143,10 @@ impl Spec {
     /// # Errors
     /// Parameters that it cannot work with.
     pub fn build_workload(&self) -> Result<Box<dyn workload::Workload>, ConfigError> {
-        (self.workload.build)(&self.request(&self.context()))
+        match &self.programs {
+            Some(Programs(make)) => make(),
+            None => (self.workload.build)(&self.request(&self.context())),
+        }
     }
 
     pub(super) fn request(&self, context: &DesignContext) -> workload::Request {
