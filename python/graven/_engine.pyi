@@ -124,3 +124,6 @@ class CaptureAssembly(Task):
 
 def trace_info(path: str) -> str:
     """What is in a program trace: its header, sizes, and numbers for each thread."""
+
+def trace_properties(path: str) -> str:
+    """What the programs of a trace are like, as papers describe theirs; all of it is read."""

@@ -47,8 +47,18 @@ LOCKS = {
     "pthread_mutex_unlock": "unlock",
     "pthread_spin_unlock": "unlock",
     "pthread_rwlock_unlock": "unlock",
+    "pthread_cond_wait": "wait",
+    "pthread_cond_timedwait": "wait",
+    "pthread_cond_clockwait": "wait",
+    "sem_wait": "order",
+    "sem_trywait": "order",
+    "sem_timedwait": "order",
+    "sem_clockwait": "order",
+    "sem_post": "order",
+    "pthread_barrier_wait": "order",
 }
-"""Functions that acquire and release the lock that their first argument points to."""
+"""Functions that acquire and release the lock that their first argument points to; those that wait
+and release their second meanwhile; those that order threads without a lock."""
 
 
 class CaptureError(Exception):
@@ -127,7 +137,7 @@ class Request:
         found: dict[str, str] = {}
         for transactions in self.transactions:
             found.update(transactions.roles())
-        return {**found, **LOCKS} if found else found
+        return {**found, **LOCKS}
 
 
 @dataclass(frozen=True)
@@ -276,7 +286,8 @@ def _resolved(arguments: Sequence[str]) -> list[str]:
 
 def _write_setup(request: Request, folder: Path) -> None:
     lines = [f"file {pattern}" for pattern in request.pm_files]
-    lines += [f"function {name}" for name in request.roles()]
+    for name, role in request.roles().items():
+        lines.append(f"{'second' if role == 'wait' else 'function'} {name}")
     (folder / "setup").write_text("".join(f"{line}\n" for line in lines))
 
 

@@ -99,6 +99,25 @@ def trace_info(trace: Path_) -> TraceInfo:
     return TraceInfo.parse(_engine.trace_info(fspath(trace)))
 
 
+def trace_properties(trace: Path_) -> dict[str, Any]:
+    """Looks through all of a trace: what its programs are like, as papers describe theirs.
+
+    Returns:
+        `transactions` (`count`, and `stores`, `words` and `lines` of each: mean, p50, p99, max),
+        `stores`, `silent_share` (stores of what was there), `clean_share` (bytes of stored words
+        that the store did not change), `again_share` (stores to a word that the transaction had
+        stored to), `outside` (stores outside transactions), `non_temporal`, `loads`,
+        `instructions`, `instructions_per_store`, `access_share` (loads and stores among the
+        instructions), `locks`, `lines_stored`, `lines`, and `reuse_lines` (other lines that the
+        thread stored to since it last stored to a line).
+
+    Raises:
+        TraceError: it is no whole trace; the message names the byte.
+    """
+    found: dict[str, Any] = json.loads(_engine.trace_properties(fspath(trace)))
+    return found
+
+
 def record_trace(
     trace: Path_,
     design: str,

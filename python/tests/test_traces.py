@@ -134,3 +134,14 @@ def test_from_python(tmp_path):
         graven.import_champsim([], tmp_path / "u.gvt")
     with pytest.raises(graven.ConfigError, match="transaction_stores: 0"):
         graven.import_champsim([tmp_path / "c.xz"], tmp_path / "u.gvt", transaction_stores=0)
+
+
+def test_properties_are_shown_when_all_of_a_trace_is_read(quick):
+    record(quick)
+    done = quick("trace", "info", "t.gvt", "--properties")
+    assert done.returncode == 0, done.stderr
+    assert "25.0 %" in done.stdout
+    assert "distinct lines stored" in done.stdout
+    document = documents(quick("trace", "info", "t.gvt", "--properties", "--format", "json").stdout)
+    assert document["properties"]["transactions"]["stores"]["p99"] == 7
+    assert "properties" not in documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)

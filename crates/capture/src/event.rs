@@ -46,6 +46,8 @@ pub enum Event {
     Began,
     /// Its last one.
     Ended,
+    /// What the thread has done up to here comes before what others do after it; nothing else is meant.
+    Ordered,
     /// The thread made a process of its own, of which nothing is known.
     Forked,
     /// The thread replaced the program by another, of which nothing is known.
@@ -73,6 +75,7 @@ pub(crate) mod code {
     pub const ENDED: u8 = 7;
     pub const FORKED: u8 = 8;
     pub const REPLACED: u8 = 9;
+    pub const ORDERED: u8 = 10;
 }
 
 impl Event {
@@ -88,6 +91,7 @@ impl Event {
             Event::Ended => code::ENDED,
             Event::Forked => code::FORKED,
             Event::Replaced => code::REPLACED,
+            Event::Ordered => code::ORDERED,
         }
     }
 }

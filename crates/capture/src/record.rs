@@ -125,7 +125,7 @@ impl Encoder {
                 put(*address);
                 put(*bytes);
             }
-            Event::Began | Event::Ended | Event::Forked | Event::Replaced => {}
+            Event::Began | Event::Ended | Event::Ordered | Event::Forked | Event::Replaced => {}
         }
         at
     }
@@ -312,6 +312,7 @@ fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
         code::ENDED => Event::Ended,
         code::FORKED => Event::Forked,
         code::REPLACED => Event::Replaced,
+        code::ORDERED => Event::Ordered,
         _ => return None,
     })
 }
@@ -352,7 +353,7 @@ mod tests {
             });
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
         let bytes = prop::collection::vec(any::<u8>(), 0..PIECE_BYTES_MAX);
-        let event = (0..10, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
+        let event = (0..11, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
             let event = match which {
                 0 => Event::Entered { function, argument: a },
                 1 => Event::Left { function, result: a, how: Left::Returned },
@@ -363,6 +364,7 @@ mod tests {
                 6 => Event::Began,
                 7 => Event::Ended,
                 8 => Event::Forked,
+                9 => Event::Ordered,
                 _ => Event::Replaced,
             };
             Record::Event(number, event)

@@ -184,6 +184,12 @@ fn trace_info(path: &str) -> PyResult<String> {
     Ok(program_trace::info(path)?)
 }
 
+/// What the programs of a trace are like, as papers describe theirs; as JSON. All of the trace is read.
+#[pyfunction]
+fn trace_properties(py: Python<'_>, path: &str) -> PyResult<String> {
+    Ok(py.detach(|| program_trace::properties(path))?)
+}
+
 /// Everything that can be named: designs, workloads, machines, statistics, parameters; as JSON.
 #[pyfunction]
 fn catalogue() -> String {
@@ -235,6 +241,7 @@ pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> Py
     module.add_class::<Conversion>()?;
     module.add_class::<CaptureAssembly>()?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_properties, module)?)?;
     module.add_function(wrap_pyfunction!(comparison, module)?)?;
     module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(build, module)?)?;

@@ -269,6 +269,15 @@ struct ImportSpec {
     instructions: Option<u64>,
 }
 
+/// What the programs of a trace are like, as JSON.
+///
+/// # Errors
+/// It is no whole trace.
+pub fn properties(path: &str) -> Result<String, Failure> {
+    let found = open(path)?.properties(&Control::default()).map_err(|e| failure(path, e))?;
+    Ok(found.to_string())
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExportSpec {

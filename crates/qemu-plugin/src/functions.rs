@@ -7,21 +7,32 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::RwLock;
 
-use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::elf::PF_X;
+use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind};
 
-use crate::setup::Setup;
+use crate::setup::{Argument, Setup};
+
+/// A part of a file that is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The one with the lowest address.
+    First,
+    /// One that may be executed.
+    Code,
+}
 
 /// Functions that are followed.
 pub struct Functions {
     numbers: HashMap<String, u32>,
+    arguments: Vec<Argument>,
     addresses: RwLock<HashMap<u64, u32>>,
 }
 
 impl Functions {
     /// Those of a setup; none was found yet.
     pub fn new(setup: &Setup) -> Functions {
-        let numbers = setup.functions.iter().cloned().zip(0..).collect();
-        Functions { numbers, addresses: RwLock::default() }
+        let (names, arguments): (Vec<_>, _) = setup.functions.iter().cloned().unzip();
+        Functions { numbers: names.into_iter().zip(0..).collect(), arguments, addresses: RwLock::default() }
     }
 
     /// The function that begins at an address.
@@ -32,14 +43,24 @@ impl Functions {
         self.addresses.read().expect("nobody panics with it").get(&address).copied()
     }
 
-    /// A file that may be executed is mapped, from this offset on.
-    pub fn look_into(&self, path: &Path, address: u64, offset: u64, folder: &Path) {
+    /// Which argument of a function matters.
+    pub fn argument(&self, function: u32) -> Argument {
+        self.arguments[function as usize]
+    }
+
+    /// A file is mapped, from this offset on: a part that may be executed, or its first one.
+    pub fn look_into(&self, path: &Path, address: u64, offset: u64, part: Part, folder: &Path) {
         if self.numbers.is_empty() {
             return;
         }
         let Ok(bytes) = fs::read(path) else { return };
         let Ok(file) = object::File::parse(&*bytes) else { return };
         let segment = file.segments().find(|segment| {
+            let is_code = matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));
+            // Two segments may share a page of the file, which is mapped twice.
+            if part == Part::Code && !is_code {
+                return false;
+            }
             let (start, length) = segment.file_range();
             start <= offset && offset < start + length.max(1) || start >> 12 == offset >> 12
         });

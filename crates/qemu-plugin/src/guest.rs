@@ -1,5 +1,6 @@
 //! The program's memory, which is part of QEMU's.
 
+use std::ffi::CStr;
 use std::sync::OnceLock;
 
 /// Where the program's address 0 is in QEMU's memory.
@@ -30,4 +31,13 @@ pub unsafe fn bytes_at<'a>(address: u64, length: usize) -> &'a [u8] {
 pub unsafe fn read_word(address: u64) -> u64 {
     // SAFETY: the caller's.
     unsafe { ((guest_base() + address) as *const u64).read_unaligned() }
+}
+
+/// A text of the program's memory; none if there is no address.
+///
+/// # Safety
+/// The program can read it.
+pub unsafe fn path_at<'a>(address: u64) -> Option<&'a CStr> {
+    // SAFETY: the caller's.
+    (address != 0).then(|| unsafe { CStr::from_ptr((guest_base() + address) as *const _) })
 }

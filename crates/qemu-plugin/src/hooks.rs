@@ -1,12 +1,14 @@
 //! What QEMU calls.
 
 use std::ffi::{c_uint, c_void};
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, Once};
 
 use graven_capture::ACCESS_BYTES_MAX;
 
+use crate::functions::Part;
 use crate::guest::bytes_at;
 use crate::instruction::{self, Kind};
 use crate::qemu;
@@ -73,7 +75,9 @@ extern "C" fn process_ends(_id: u64, _data: *mut c_void) {
 /// The program and its loader were mapped before anybody was called.
 fn look_into_what_is_mapped() {
     let tracer = tracer();
-    for line in fs::read_to_string("/proc/self/maps").unwrap_or_default().lines() {
+    let text = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut seen = HashSet::new();
+    for line in text.lines() {
         let mut words = line.split_whitespace();
         let (Some(range), Some(access), Some(offset)) = (words.next(), words.next(), words.next())
         else {
@@ -82,10 +86,12 @@ fn look_into_what_is_mapped() {
         let Some(path) = words.nth(2).filter(|path| path.starts_with('/')) else { continue };
         let start = range.split('-').next().map(|start| u64::from_str_radix(start, 16));
         let offset = u64::from_str_radix(offset, 16);
-        // QEMU maps the program's code without the right to execute it.
-        if let (Some(Ok(start)), Ok(offset), true) = (start, offset, access.starts_with('r')) {
+        // QEMU maps the program's code without the right to execute it: the first part of each file says where all lie.
+        if let (Some(Ok(start)), Ok(offset), true) = (start, offset, access.starts_with('r'))
+            && seen.insert(path)
+        {
             let folder = &tracer.setup.folder;
-            tracer.functions.look_into(Path::new(path), start, offset, folder);
+            tracer.functions.look_into(Path::new(path), start, offset, Part::First, folder);
         }
     }
 }
@@ -172,7 +178,8 @@ extern "C" fn begins(vcpu: c_uint, data: u64, state: *const u64) {
 unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
     let thread = thread::thread(vcpu);
     if thread.has_registers() {
-        thread.enters(function as usize as u32);
+        let function = function as usize as u32;
+        thread.enters(function, tracer().functions.argument(function));
     }
 }
 
@@ -191,15 +198,25 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
         (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
     };
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
-    let Some(position) = tracer().regions.find(address, size as u64) else { return };
-    if size > ACCESS_BYTES_MAX {
+    let regions = &tracer().regions;
+    if size > ACCESS_BYTES_MAX || !regions.may_have(address, size as u64) {
         return;
     }
     let data = data as u64;
     let stored = is_store.then_some(data & NON_TEMPORAL != 0);
     let at = thread.now(data & (NON_TEMPORAL - 1));
-    // SAFETY: the program has just accessed these bytes.
-    thread.access(at, position, unsafe { bytes_at(address, size) }, stored);
+    if let Some(position) = regions.find(address, size as u64) {
+        // SAFETY: the program has just accessed these bytes.
+        thread.access(at, position, unsafe { bytes_at(address, size) }, stored);
+        return;
+    }
+    // Over the edge of a mapping, byte by byte.
+    for (address, position, bytes) in regions.parts(address, size as u64) {
+        for byte in 0..bytes {
+            // SAFETY: as before.
+            thread.access(at, position + byte, unsafe { bytes_at(address + byte, 1) }, stored);
+        }
+    }
 }
 
 extern "C" fn call_begins(

@@ -29,16 +29,16 @@ pub fn kind(bytes: &[u8]) -> Kind {
             // VEX of two and of three bytes, with the opcodes of 0F.
             [0xc5, _, opcode, ..] => return of_vector(*opcode),
             [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => return of_vector(*opcode),
-            [0x0f, 0xc3 | 0xe7 | 0x2b, ..] => return Kind::NonTemporal,
+            [0x0f, 0xc3 | 0xe7 | 0x2b | 0xf7, ..] => return Kind::NonTemporal,
             [0x0f, 0xae, operand, ..] => return of_group(*operand),
             _ => return Kind::Other,
         }
     }
 }
 
-/// vmovntdq, vmovntps, vmovntpd.
+/// vmovntdq, vmovntps, vmovntpd, vmaskmovdqu.
 fn of_vector(opcode: u8) -> Kind {
-    if matches!(opcode, 0xe7 | 0x2b) { Kind::NonTemporal } else { Kind::Other }
+    if matches!(opcode, 0xe7 | 0x2b | 0xf7) { Kind::NonTemporal } else { Kind::Other }
 }
 
 /// The group of 0F AE, by its operand.

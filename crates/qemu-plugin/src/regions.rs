@@ -43,13 +43,15 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// The position of an address, if so many bytes from it on are persistent memory.
+    /// Whether some of so many bytes from an address on could be persistent memory.
     #[inline]
+    pub fn may_have(&self, address: u64, bytes: u64) -> bool {
+        address < self.high.load(Ordering::Relaxed)
+            && address.wrapping_add(bytes) > self.low.load(Ordering::Relaxed)
+    }
+
+    /// The position of an address, if so many bytes from it on are persistent memory of one mapping.
     pub fn find(&self, address: u64, bytes: u64) -> Option<u64> {
-        let low = self.low.load(Ordering::Relaxed);
-        if address < low || address >= self.high.load(Ordering::Relaxed) {
-            return None;
-        }
         let fits = |m: &&Mapping| m.start <= address && address + bytes <= m.end;
         self.list().iter().find(fits).map(|m| m.position + (address - m.start))
     }

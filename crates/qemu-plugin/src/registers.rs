@@ -5,6 +5,8 @@
 //! block they are all there. That this is so is tested with the arguments of the first system call; if it is not,
 //! no function is followed, and the caller is told.
 
+use crate::setup::Argument;
+
 /// The state of a guest's processor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Registers(*const u64);
@@ -34,9 +36,12 @@ impl Registers {
         self.number(4)
     }
 
-    /// The first argument of a function.
-    pub fn argument(self) -> u64 {
-        self.number(7)
+    /// An argument of a function.
+    pub fn argument(self, which: Argument) -> u64 {
+        self.number(match which {
+            Argument::First => 7,
+            Argument::Second => 6,
+        })
     }
 
     /// Whether the first arguments of a system call are where they should be.

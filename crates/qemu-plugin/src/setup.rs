@@ -3,12 +3,22 @@
 //! | word | value |
 //! |---|---|
 //! | `file` | a pattern: mappings of files with such paths are persistent memory |
-//! | `function` | a name: calls of this function are followed; the first is number 0 |
+//! | `function` | a name: calls of this function are followed, with its first argument; the first is number 0 |
+//! | `second` | the same, with its second argument |
 
 use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// An argument of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// The first.
+    First,
+    /// The second.
+    Second,
+}
 
 /// What the caller wants.
 #[derive(Debug, Default)]
@@ -17,8 +27,8 @@ pub struct Setup {
     pub folder: PathBuf,
     /// Patterns of paths.
     pub files: Vec<CString>,
-    /// Names of functions.
-    pub functions: Vec<String>,
+    /// Names of functions, and which argument of each matters.
+    pub functions: Vec<(String, Argument)>,
 }
 
 impl Setup {
@@ -29,7 +39,8 @@ impl Setup {
         for line in text.lines() {
             match line.split_once(' ') {
                 Some(("file", pattern)) => setup.files.push(CString::new(pattern)?),
-                Some(("function", name)) => setup.functions.push(name.into()),
+                Some(("function", name)) => setup.functions.push((name.into(), Argument::First)),
+                Some(("second", name)) => setup.functions.push((name.into(), Argument::Second)),
                 _ => return Err(io::Error::other(format!("no line of a setup: {line}"))),
             }
         }

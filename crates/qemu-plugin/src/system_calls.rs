@@ -1,5 +1,6 @@
 //! What system calls do to mappings and to persistent memory. The program's descriptors and addresses are the host's.
 
+use std::ffi::CStr;
 use std::fs;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -8,20 +9,29 @@ use std::sync::atomic::Ordering;
 
 use graven_capture::{Event, PIECE_BYTES_MAX};
 
-use crate::guest::{bytes_at, read_word};
+use crate::functions::Part;
+use crate::guest::{bytes_at, path_at, read_word};
 use crate::regions::Regions;
 use crate::thread::{IS_CHILD, Thread};
 use crate::tracer::tracer;
 
-/// Of a thread that shares memory with the one that has made it.
-const CLONE_VM: u64 = 0x100;
+/// Of what shares memory with the thread that has made it.
+const CLONE_VM: u64 = libc::CLONE_VM as u64;
+/// Of a process that ends, or becomes another program, before its parent goes on. QEMU shares no memory with it.
+const CLONE_VFORK: u64 = libc::CLONE_VFORK as u64;
 
 /// A call is about to be made.
 pub fn begins(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
     thread.test_registers([arguments[0], arguments[1], arguments[2]]);
     thread.arguments = arguments;
-    if number == libc::SYS_execve {
-        thread.event(&Event::Replaced);
+    match number {
+        // SAFETY: if the path is none, the kernel would refuse it, too.
+        libc::SYS_execve if unsafe { path_at(arguments[0]) }.is_some_and(is_executable) => {
+            thread.event(&Event::Replaced);
+        }
+        // What a thread has done comes before what those do that it begins, or that have waited for its end.
+        libc::SYS_clone | libc::SYS_exit => thread.event(&Event::Ordered),
+        _ => {}
     }
 }
 
@@ -30,6 +40,9 @@ pub fn ends(thread: &mut Thread, number: i64, result: i64) {
     let [a, b, c, d, e, _] = thread.arguments;
     if number == libc::SYS_fork || number == libc::SYS_vfork || is_fork(number, a) {
         forked(thread, result);
+        return;
+    }
+    if IS_CHILD.load(Ordering::Relaxed) {
         return;
     }
     let Ok(result) = u64::try_from(result) else { return };
@@ -43,13 +56,21 @@ pub fn ends(thread: &mut Thread, number: i64, result: i64) {
         libc::SYS_pwrite64 => wrote_file(thread, a as RawFd, &[(b, result)], Some(d)),
         libc::SYS_writev => wrote_file(thread, a as RawFd, &vector(b, c, result), None),
         libc::SYS_pwritev => wrote_file(thread, a as RawFd, &vector(b, c, result), Some(d)),
+        libc::SYS_getrandom => wrote(thread, a, result),
+        libc::SYS_clock_gettime => wrote(thread, b, size_of::<libc::timespec>() as u64),
+        libc::SYS_gettimeofday => wrote(thread, a, size_of::<libc::timeval>() as u64),
         libc::SYS_msync => thread.counts.syncs += 1,
         _ => {}
     }
 }
 
+fn is_executable(path: &CStr) -> bool {
+    // SAFETY: it is a text.
+    unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 }
+}
+
 fn is_fork(number: i64, flags: u64) -> bool {
-    number == libc::SYS_clone && flags & CLONE_VM == 0
+    number == libc::SYS_clone && (flags & CLONE_VM == 0 || flags & CLONE_VFORK != 0)
 }
 
 /// The child is left to itself; all that is shared with it is the parent's.
@@ -79,9 +100,9 @@ fn mapped(thread: &mut Thread, start: u64, bytes: u64, protection: u64, flags: u
     let Some(path) = path_of(fd) else { return };
     let offset = thread.arguments[5];
     if protection & libc::PROT_EXEC as u64 != 0 {
-        tracer.functions.look_into(&path, start, offset, &tracer.setup.folder);
+        tracer.functions.look_into(&path, start, offset, Part::Code, &tracer.setup.folder);
     }
-    let is_shared = flags & (libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE) as u64 != 0;
+    let is_shared = matches!(flags as i32 & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
     // Of a file that has lost its name, the name is what it was.
     let name = path.as_os_str().as_bytes();
     let name = name.strip_suffix(b" (deleted)").unwrap_or(name);

@@ -8,6 +8,7 @@ use graven_capture::{Event, Left};
 
 use crate::guest::read_word;
 use crate::registers::Registers;
+use crate::setup::Argument;
 use crate::stream::Stream;
 use crate::tracer::tracer;
 
@@ -59,7 +60,8 @@ pub struct Counts {
 
 /// A thread.
 pub struct Thread {
-    stream: Stream,
+    /// None in a process that the program has made.
+    stream: Option<Stream>,
     /// Of the processor on which it runs.
     pub registers: Registers,
     /// That they are where they should be, tested with a system call.
@@ -88,12 +90,7 @@ pub fn thread(vcpu: c_uint) -> &'static mut Thread {
 
 /// One begins.
 pub fn begin(vcpu: c_uint) {
-    let number = BEGUN.fetch_add(1, Ordering::Relaxed);
-    let path = tracer().setup.folder.join(format!("thread-{number}"));
-    let stream = Stream::create(&path).unwrap_or_else(|error| {
-        eprintln!("graven: {}: {error}", path.display());
-        std::process::abort();
-    });
+    let stream = (!IS_CHILD.load(Ordering::Relaxed)).then(new_stream);
     let mut thread = Thread {
         stream,
         registers: Registers::NONE,
@@ -109,6 +106,15 @@ pub fn begin(vcpu: c_uint) {
     THREADS[vcpu as usize].store(Box::into_raw(Box::new(thread)), Ordering::Release);
 }
 
+fn new_stream() -> Stream {
+    let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+    let path = tracer().setup.folder.join(format!("thread-{number}"));
+    Stream::create(&path).unwrap_or_else(|error| {
+        eprintln!("graven: {}: {error}", path.display());
+        std::process::abort();
+    })
+}
+
 /// It ends; returns what was counted.
 pub fn end(vcpu: c_uint) -> Option<Counts> {
     let thread = THREADS[vcpu as usize].swap(ptr::null_mut(), Ordering::AcqRel);
@@ -119,6 +125,10 @@ pub fn end(vcpu: c_uint) -> Option<Counts> {
     let mut thread = unsafe { Box::from_raw(thread) };
     thread.counts.instructions = thread.now(0);
     thread.event(&Event::Ended);
+    if IS_CHILD.load(Ordering::Relaxed) {
+        // It is the parent's, who goes on writing to it.
+        std::mem::forget(thread.stream.take());
+    }
     Some(thread.counts)
 }
 
@@ -160,42 +170,58 @@ impl Thread {
     /// A load or store of persistent memory.
     #[inline]
     pub fn access(&mut self, at: u64, position: u64, bytes: &[u8], stored: Option<bool>) {
-        if !IS_CHILD.load(Ordering::Relaxed) {
-            self.stream.access(at, position, bytes, stored);
+        if let (Some(stream), false) = (&mut self.stream, IS_CHILD.load(Ordering::Relaxed)) {
+            stream.access(at, position, bytes, stored);
         }
     }
 
     /// Something that all threads have in one order.
     pub fn event(&mut self, event: &Event) {
-        if !IS_CHILD.load(Ordering::Relaxed) {
+        if let (Some(stream), false) = (&mut self.stream, IS_CHILD.load(Ordering::Relaxed)) {
             let number = EVENTS.fetch_add(1, Ordering::SeqCst);
-            self.stream.event(self.instructions, number, event);
+            stream.event(self.instructions, number, event);
         }
     }
 
     /// A function that is followed is entered, at the start of a block.
-    pub fn enters(&mut self, function: u32) {
+    pub fn enters(&mut self, function: u32, argument: Argument) {
         let slot = self.registers.stack();
         // SAFETY: a call has just put the return address there.
         let return_address = unsafe { read_word(slot) };
-        // Whatever was entered deeper in this stack is gone without having returned.
-        while self.entered.last().is_some_and(|e| e.slot <= slot && slot - e.slot < STACK_BYTES) {
-            self.leaves(Left::Unwound);
+        let is_jump = |e: &Entered| e.slot == slot && e.return_address == return_address;
+        match self.entered.last() {
+            // It goes round, and was not called again.
+            Some(last) if is_jump(last) && last.function == function => return,
+            // Its last act is this call: both return at the same time.
+            Some(last) if is_jump(last) => {}
+            _ => self.unwind(slot + 1),
         }
         self.entered.push(Entered { function, slot, return_address });
         self.returns_above = slot;
-        self.event(&Event::Entered { function, argument: self.registers.argument() });
+        self.event(&Event::Entered { function, argument: self.registers.argument(argument) });
     }
 
     #[cold]
     fn may_have_returned(&mut self, address: u64) {
         let stack = self.registers.stack();
         let returned = |e: &Entered| e.slot + 8 == stack && e.return_address == address;
-        let Some(at) = self.entered.iter().rposition(returned) else { return };
+        let Some(at) = self.entered.iter().rposition(returned) else {
+            self.unwind(stack);
+            return;
+        };
         while self.entered.len() > at + 1 {
             self.leaves(Left::Unwound);
         }
-        self.leaves(Left::Returned);
+        while self.entered.last().is_some_and(returned) {
+            self.leaves(Left::Returned);
+        }
+    }
+
+    /// Whatever was entered deeper in the stack than this is gone without having returned.
+    fn unwind(&mut self, stack: u64) {
+        while self.entered.last().is_some_and(|e| e.slot < stack && stack - e.slot < STACK_BYTES) {
+            self.leaves(Left::Unwound);
+        }
     }
 
     /// The innermost function is left.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.markup import escape
 
 from graven import traces
 from graven.cli import options
@@ -51,6 +52,7 @@ INFO = """Show what is in TRACE.
 \b
 Examples:
   graven trace info btree.gvt
+  graven trace info btree.gvt --properties     sizes of transactions, silent stores, clean bytes
   graven trace info btree.gvt --format json
 """
 
@@ -157,15 +159,70 @@ def replay(
 
 @trace.command(help=INFO, short_help="Show what is in a trace.")
 @_trace_argument
+@click.option(
+    "--properties",
+    "with_properties",
+    is_flag=True,
+    help="Look through all of it: what its programs are like, as papers describe theirs.",
+)
 @options.table_or_json
-def info(path: Path, form: str) -> int:
-    """Reads beginning and index, prints."""
+def info(path: Path, with_properties: bool, form: str) -> int:
+    """Reads beginning and index, or all, prints."""
     found = traces.trace_info(path)
+    properties = traces.trace_properties(path) if with_properties else None
     if form == "json":
-        sys.stdout.write(json_text(found.to_dict()))
-    else:
-        _print_info(found)
+        more = {} if properties is None else {"properties": properties}
+        sys.stdout.write(json_text({**found.to_dict(), **more}))
+        return 0
+    _print_info(found)
+    if properties is not None:
+        _print_properties(properties)
     return 0
+
+
+def _print_properties(found: Mapping[str, Any]) -> None:
+    console = results_console()
+    table = plain_table()
+    table.add_column("of each transaction")
+    for name in ("mean", "p50", "p99", "max"):
+        table.add_column(name, justify="right")
+    transactions = found["transactions"]
+    rows = (
+        ("stores", transactions["stores"]),
+        ("distinct words stored", transactions["words"]),
+        ("distinct lines stored", transactions["lines"]),
+        ("of a store: other lines since its line was stored to", found["reuse_lines"]),
+    )
+    for label, sizes in rows:
+        mean = "-" if sizes["mean"] is None else f"{sizes['mean']:,.1f}"
+        others = (sizes[name] for name in ("p50", "p99", "max"))
+        table.add_row(label, mean, *("-" if n is None else exact(n) for n in others))
+    console.print(table)
+
+    def share(name: str) -> str:
+        return "-" if found[name] is None else f"{100 * found[name]:.1f} %"
+
+    per_store = found["instructions_per_store"]
+    lines = (
+        ("transactions", exact(transactions["count"])),
+        ("stores of words", exact(found["stores"])),
+        ("  outside transactions", exact(found["outside"])),
+        ("  non-temporal", exact(found["non_temporal"])),
+        ("  of what was there (silent)", share("silent_share")),
+        ("  to a word that the transaction had stored to", share("again_share")),
+        ("bytes of stored words that did not change (clean)", share("clean_share")),
+        ("instructions for each store", "-" if per_store is None else f"{per_store:,.1f}"),
+        ("loads and stores among the instructions", share("access_share")),
+        ("distinct lines stored to", exact(found["lines_stored"])),
+        ("distinct lines accessed", exact(found["lines"])),
+        ("locks acquired", exact(found["locks"])),
+    )
+    table = plain_table()
+    table.add_column("of all threads")
+    table.add_column("", justify="right")
+    for label, value in lines:
+        table.add_row(label, value)
+    console.print(table)
 
 
 def _print_info(found: TraceInfo) -> None:
@@ -173,6 +230,8 @@ def _print_info(found: TraceInfo) -> None:
     header = found.header
     if header["origin"] == "champsim":
         console.print("from traces of ChampSim: no values, and no transactions of theirs")
+    elif header["origin"] == "program":
+        _print_capture(header)
     else:
         console.print(
             f"[bold]{header['workload']}[/] under [bold]{header['design']}[/]: "
@@ -191,6 +250,18 @@ def _print_info(found: TraceInfo) -> None:
     for number, thread in enumerate(found.threads):
         table.add_row(str(number), *(exact(getattr(thread, name)) for name in names))
     console.print(table)
+
+
+def _print_capture(header: Mapping[str, Any]) -> None:
+    capture = header["capture"]
+    report = capture["report"]
+    results_console().print(
+        f"captured from [bold]{escape(' '.join(capture['arguments']))}[/]: "
+        f"{exact(report['transactions'])} transactions, {header['threads']} threads, "
+        f"{', '.join(map(escape, capture['files']))}; "
+        f"{exact(report['bytes_unexplained'])} B and {exact(report['loads_unexplained'])} loads "
+        f"unexplained, Graven {header['version']}"
+    )
 
 
 @trace.command(help=CONVERT, short_help="Convert from and to ChampSim's traces.")

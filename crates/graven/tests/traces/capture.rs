@@ -219,6 +219,10 @@ fn transactions_within_another_are_part_of_it_and_failed_ones_are_none() {
     tape.enter(0, BEGIN, 0);
     tape.leave(0, BEGIN, 5);
     tape.store(0, 0, &[4]);
+    tape.call(0, BEGIN, 0);
+    tape.call(0, ABORT, 0);
+    // Behind the last transaction: it is no part of the trace.
+    tape.store(0, 0, &[5]);
     let (report, operations, _) = traced(tape, Limits::default());
     let ops = accesses(&operations[0]);
     let expected = [
@@ -230,10 +234,13 @@ fn transactions_within_another_are_part_of_it_and_failed_ones_are_none() {
         Op::TxBegin,
         Op::TxEnd,
         store_op(0, 4),
+        Op::TxBegin,
+        Op::TxEnd,
     ];
     assert_eq!(ops, expected);
-    assert_eq!((report.transactions, report.transactions_without_stores), (2, 1));
-    assert_eq!((report.words_stored_outside, report.aborted), (1, 0));
+    assert_eq!((report.transactions, report.transactions_without_stores), (3, 2));
+    assert_eq!((report.words_stored_outside, report.aborted), (1, 1));
+    assert_eq!((report.stores, report.bytes_unexplained), (5, 0));
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl<S: Sources> Capture<S> {
     /// Streams that are none; nothing in them that could be traced.
     pub fn new(sources: S, roles: Vec<Role>, limits: Limits) -> Result<Self, CaptureError> {
         let survey = survey(&sources, &roles)?;
-        let has_transactions = roles.iter().any(|role| matches!(role, Role::Begin { .. }));
+        let has_transactions = roles.iter().any(|role| role.begins());
         if survey.traced.iter().all(Option::is_none) {
             let what = "no thread of the program touched persistent memory, or began a transaction";
             return Err(CaptureError::Nothing(what.into()));
@@ -186,7 +186,7 @@ impl<S: Sources> Capture<S> {
             })
             .map_err(|e| io_error(what(), e))?;
         }
-        let has_transactions = self.roles.iter().any(|role| matches!(role, Role::Begin { .. }));
+        let has_transactions = self.roles.iter().any(|role| role.begins());
         let threads = traced.iter().map(|&number| Thread { number, ..Thread::default() });
         let report = Report {
             threads: traced.iter().flatten().count() as u32,
@@ -202,10 +202,12 @@ impl<S: Sources> Capture<S> {
             threads: threads.collect(),
             phase: Phase::Before,
             begun: 0,
+            begins_left: self.survey.begins,
             locks: FxHashMap::default(),
             report,
             writer,
             failure: None,
+            is_finishing: false,
         };
         if !has_transactions {
             assembly.start();
@@ -270,7 +272,7 @@ fn survey<S: Sources>(sources: &S, roles: &[Role]) -> Result<Survey, CaptureErro
                         }
                         Event::Entered { function, .. } => {
                             let role = roles.get(function as usize);
-                            let begins = matches!(role, Some(Role::Begin { .. }));
+                            let begins = role.is_some_and(|role| role.begins());
                             survey.begins += u64::from(begins);
                             is_traced |= begins;
                         }
@@ -346,12 +348,16 @@ struct Assembly<'a, W: Write> {
     phase: Phase,
     /// Transactions that have begun, of all threads.
     begun: u64,
+    /// Entries of functions that begin transactions that are still to come.
+    begins_left: u64,
     /// Numbers of locks.
     locks: FxHashMap<u64, u32>,
     report: Report,
     writer: Option<Writer<W>>,
     /// What went wrong first.
     failure: Option<CaptureError>,
+    /// The trace ends.
+    is_finishing: bool,
 }
 
 impl<W: Write> Assembly<'_, W> {
@@ -436,7 +442,11 @@ impl<W: Write> Assembly<'_, W> {
             }
             Event::Forked => self.report.forks += 1,
             Event::Replaced => self.report.replaced += 1,
-            Event::Mapped { .. } | Event::Unmapped { .. } | Event::Began | Event::Ended => {}
+            Event::Mapped { .. }
+            | Event::Unmapped { .. }
+            | Event::Began
+            | Event::Ended
+            | Event::Ordered => {}
         }
     }
 
@@ -451,16 +461,18 @@ impl<W: Write> Assembly<'_, W> {
         };
         // What functions call that end a transaction is part of that.
         let is_ending = self.threads[thread].inside.iter().any(ends);
-        let has_begun = matches!(role, Some(Role::Begin { .. })) && !is_ending;
+        let begins = role.is_some_and(Role::begins);
+        self.begins_left -= u64::from(begins);
+        let has_begun = begins && !is_ending;
         self.threads[thread].inside.push(Inside { function, argument, has_begun });
         match role {
-            Some(Role::Begin { .. }) if has_begun => {
+            Some(Role::Begin { .. } | Role::Call) if has_begun => {
                 self.threads[thread].depth += 1;
                 if self.threads[thread].depth == 1 {
                     self.begin(thread);
                 }
             }
-            Some(Role::Unlock) => self.unlock(thread, argument),
+            Some(Role::Unlock | Role::Wait) => self.unlock(thread, argument),
             _ => {}
         }
     }
@@ -484,6 +496,7 @@ impl<W: Write> Assembly<'_, W> {
                     self.end_one(thread);
                 }
             }
+            Some(Role::Call) if has_begun => self.end_one(thread),
             Some(role @ (Role::Commit | Role::Abort)) if !is_ending => {
                 if role == Role::Abort && self.threads[thread].is_open {
                     self.report.aborted += 1;
@@ -491,6 +504,10 @@ impl<W: Write> Assembly<'_, W> {
                 self.end_one(thread);
             }
             Some(Role::Lock) if matches!(result.map(|r| r & 0xffff_ffff), Some(0 | OWNER_DEAD)) => {
+                self.lock(thread, argument);
+            }
+            // It may have called what acquires it.
+            Some(Role::Wait) if result.is_some() && !self.holds(thread, argument) => {
                 self.lock(thread, argument);
             }
             _ => {}
@@ -556,11 +573,19 @@ impl<W: Write> Assembly<'_, W> {
             let lock = self.number_of(lock);
             self.push(thread, Op::Unlock { lock });
         }
+        let is_last = self.begins_left == 0 && self.threads.iter().all(|t| t.depth == 0);
+        if self.phase == Phase::In && is_last && !self.is_finishing {
+            self.finish();
+        }
     }
 
     fn number_of(&mut self, lock: u64) -> u32 {
         let next = self.locks.len() as u32;
         *self.locks.entry(lock).or_insert(next)
+    }
+
+    fn holds(&self, thread: usize, lock: u64) -> bool {
+        self.threads[thread].held.iter().any(|held| held.lock == lock && !held.is_released)
     }
 
     fn lock(&mut self, thread: usize, lock: u64) {
@@ -613,8 +638,9 @@ impl<W: Write> Assembly<'_, W> {
         }
     }
 
-    /// The trace ends.
+    /// The trace ends: of a program with transactions, with the last of them.
     fn finish(&mut self) {
+        self.is_finishing = true;
         for thread in 0..self.threads.len() {
             if self.threads[thread].is_open {
                 self.report.unfinished += 1;

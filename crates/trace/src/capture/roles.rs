@@ -8,6 +8,8 @@ pub enum Role {
         /// It has begun none if it does not return 0.
         returns_zero: bool,
     },
+    /// A call of it is a transaction.
+    Call,
     /// Its return ends one: what it does itself is part of the transaction.
     Commit,
     /// The same; what was stored was undone, by stores of the program's.
@@ -16,19 +18,32 @@ pub enum Role {
     Lock,
     /// Its entry releases it.
     Unlock,
+    /// Both: its entry releases the lock that its second argument points to, and when it returns it has it again.
+    Wait,
+    /// It orders threads: what they do before they enter it, and after they leave it.
+    Order,
 }
 
 impl Role {
+    /// Whether its entry begins a transaction.
+    #[must_use]
+    pub fn begins(self) -> bool {
+        matches!(self, Role::Begin { .. } | Role::Call)
+    }
+
     /// By its name.
     #[must_use]
     pub fn find(name: &str) -> Option<Role> {
         Some(match name {
             "begin" => Role::Begin { returns_zero: false },
             "begin-returns-zero" => Role::Begin { returns_zero: true },
+            "call" => Role::Call,
             "commit" => Role::Commit,
             "abort" => Role::Abort,
             "lock" => Role::Lock,
             "unlock" => Role::Unlock,
+            "wait" => Role::Wait,
+            "order" => Role::Order,
             _ => return None,
         })
     }

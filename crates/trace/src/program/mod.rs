@@ -10,6 +10,7 @@
 //! | `writer`, `record` | a trace written; a workload that is recorded while it runs |
 //! | `reader`, `verify` | a trace opened and read from anywhere; all of it looked through |
 //! | `replay` | a trace as a workload |
+//! | `properties` | what its programs are like, as papers describe theirs |
 //!
 //! `docs/traces.md` has the format byte by byte. Values of loads are not in it: a load finds in simulated memory
 //! what it found when it was recorded, as far as the machine orders the stores of several threads to one word as it
@@ -21,6 +22,7 @@ mod error;
 mod header;
 mod layout;
 mod picture;
+mod properties;
 mod reader;
 mod record;
 mod replay;
