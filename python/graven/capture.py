@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,9 @@ ROOM = 64 << 20
 
 X86_64 = 62
 """The machine of an executable, as its header has it."""
+
+STDERR = 2
+"""The descriptor of standard error, wherever Python has its own."""
 
 LOCKS = {
     "pthread_mutex_lock": "lock",
@@ -71,33 +75,35 @@ class Transactions:
 
     Attributes:
         begin: Its entry begins one; within another it counts as part of that.
-        commit: Its return ends one.
+        commit: Its return ends one; without, the return of `begin` does: each call is one.
         abort: Its return ends one that was undone, by stores of the program's.
         begin_returns_zero: It has begun none if `begin` does not return 0.
     """
 
     begin: str
-    commit: str
+    commit: str | None = None
     abort: str | None = None
     begin_returns_zero: bool = False
 
     @staticmethod
     def parse(text: str) -> Transactions:
-        """From `BEGIN:COMMIT` or `BEGIN:COMMIT:ABORT`.
+        """From `BEGIN:COMMIT` or `BEGIN:COMMIT:ABORT`, or `FUNCTION`, each call of which is one.
 
         Raises:
             ConfigError: it has another form.
         """
         names = text.split(":")
-        if len(names) not in (2, 3) or not all(map(_is_name, names)):
+        if len(names) > 3 or not all(map(_is_name, names)):
             raise ConfigError(
-                f"{text} is no transaction: allowed is BEGIN:COMMIT or BEGIN:COMMIT:ABORT, "
-                "names of functions as the symbols of the program or its libraries have them"
+                f"{text} is no transaction: allowed is BEGIN:COMMIT or BEGIN:COMMIT:ABORT, or one "
+                "function, names as the symbols of the program or its libraries have them"
             )
-        return Transactions(names[0], names[1], names[2] if len(names) == 3 else None)
+        return Transactions(*names)  # type: ignore[arg-type]  # there are no more than three
 
     def roles(self) -> dict[str, str]:
         """Functions, and what they are for."""
+        if self.commit is None:
+            return {self.begin: "call"}
         begin = "begin-returns-zero" if self.begin_returns_zero else "begin"
         aborts = {} if self.abort is None else {self.abort: "abort"}
         return {self.begin: begin, self.commit: "commit", **aborts}
@@ -124,6 +130,8 @@ class Request:
         transactions: What a transaction is; none: the trace has none.
         skip: Transactions before the trace begins.
         transactions_max: Transactions in it at most; all if not given.
+        input: What the program reads from standard input; its own if not given.
+        environment: Variables that it is given besides.
     """
 
     arguments: tuple[str, ...]
@@ -131,6 +139,8 @@ class Request:
     transactions: tuple[Transactions, ...] = ()
     skip: int = 0
     transactions_max: int | None = None
+    input: bytes | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def roles(self) -> dict[str, str]:
         """Functions that are followed, and what they are for."""
@@ -199,11 +209,7 @@ def capture(
         CaptureError: the program cannot be run, or gave nothing to trace.
         OutputError: the trace cannot be written; nothing has run.
     """
-    parsed = [t if isinstance(t, Transactions) else Transactions.parse(t) for t in transactions]
-    if like is not None and like not in KNOWN:
-        raise ConfigError(f"like: {like} is not known; allowed: {', '.join(KNOWN)}")
-    if like is not None:
-        parsed.append(KNOWN[like])
+    parsed = transactions_of(transactions, like)
     patterns = tuple(pm_files)
     if not patterns:
         raise ConfigError("pm_files: the list is empty; name the files that are persistent memory")
@@ -212,8 +218,22 @@ def capture(
             raise ConfigError(f"pm_files: {pattern!r} has a line break")
     if skip < 0 or (transactions_max is not None and transactions_max < 1):
         raise ConfigError("skip is 0 or more, and transactions_max 1 or more")
-    request = Request(tuple(arguments), patterns, tuple(parsed), skip, transactions_max)
+    request = Request(tuple(arguments), patterns, parsed, skip, transactions_max)
     return run(request, Path(trace), observe)
+
+
+def transactions_of(
+    given: Iterable[Transactions | str], like: str | None
+) -> tuple[Transactions, ...]:
+    """Transactions as they are given, and those of a library that is known.
+
+    Raises:
+        ConfigError: a text of another form, or an unknown library.
+    """
+    if like is not None and like not in KNOWN:
+        raise ConfigError(f"like: {like} is not known; allowed: {', '.join(KNOWN)}")
+    parsed = [t if isinstance(t, Transactions) else Transactions.parse(t) for t in given]
+    return (*parsed, *(() if like is None else (KNOWN[like],)))
 
 
 def run(request: Request, trace: Path, observe: Observer | None = None) -> Captured:
@@ -226,7 +246,7 @@ def run(request: Request, trace: Path, observe: Observer | None = None) -> Captu
     ):
         folder = Path(raw).resolve()
         _write_setup(request, folder)
-        exit_code = _execute(command, folder)
+        exit_code = _execute(command, folder, request)
         left = _Left.read(folder, request)
         left.check(request, exit_code)
         spec = left.spec(request, place)
@@ -266,7 +286,8 @@ def _resolved(arguments: Sequence[str]) -> list[str]:
     found = shutil.which(arguments[0])
     if found is None:
         raise CaptureError(f"{arguments[0]}: there is no such program, or it is not executable")
-    path = Path(found).resolve()
+    # Not what links lead to: programs look at what they are called.
+    path = Path(found).absolute()
     with path.open("rb") as file:
         head = file.read(256)
     if head.startswith(b"#!"):
@@ -291,17 +312,24 @@ def _write_setup(request: Request, folder: Path) -> None:
     (folder / "setup").write_text("".join(f"{line}\n" for line in lines))
 
 
-def _execute(command: list[str], folder: Path) -> int:
-    """Runs it; an interrupt goes to the program alone, which is waited for."""
+def _execute(command: list[str], folder: Path, request: Request) -> int:
+    """Runs it; an interrupt goes to the program, which is waited for."""
     at = command.index("-plugin") + 1
     command[at] += str(folder).replace(",", ",,")
     # Symbols are bound at the start, so that a call comes to its function at once.
-    process = subprocess.Popen(command, env={**os.environ, "LD_BIND_NOW": "1"})
+    environment = {**os.environ, **request.environment, "LD_BIND_NOW": "1"}
+    with tempfile.TemporaryFile() as file:
+        file.write(request.input or b"")
+        file.seek(0)
+        stdin = None if request.input is None else file
+        # What it prints is no result of a command that prints what was captured.
+        process = subprocess.Popen(command, env=environment, stdin=stdin, stdout=STDERR)
     while True:
         try:
             return process.wait()
         except KeyboardInterrupt:
-            if process.poll() is None:
+            # A terminal has sent it to the program, too.
+            if process.poll() is None and not sys.stdin.isatty():
                 process.send_signal(signal.SIGINT)
 
 
@@ -345,8 +373,8 @@ class _Left:
                 f"the program mapped no file, shared, whose path fits {patterns}{ended} "
                 "(patterns are held against whole paths: */NAME fits anywhere)"
             )
-        needed = [t.begin for t in request.transactions] + [t.commit for t in request.transactions]
-        missing = [name for name in needed if name not in self.found]
+        needed = [name for t in request.transactions for name in (t.begin, t.commit)]
+        missing = [name for name in needed if name is not None and name not in self.found]
         if missing:
             raise CaptureError(
                 f"no symbols of the program and its libraries have {', '.join(missing)}{ended} "

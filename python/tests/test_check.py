@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.campaigns import checked, faults, mutants, soaked, tables
+from tests.campaigns import checked, faults, mutants, real_programs, soaked, tables
 
 SMALL = ("--transactions", "1", "--departures", "1")
 
@@ -145,6 +145,18 @@ def test_the_page_of_mutants_is_that_of_the_table_and_every_survivor_is_explaine
         of_design = [row for row in rows if row["design"] == design]
         assert len(of_design) >= 15, design
         assert len({row["mutant"] for row in of_design}) == len(of_design)
+
+
+def test_the_page_of_real_programs_is_that_of_the_tables():
+    captured, compared, crashed = (
+        tables.read_rows(table)
+        for table in (real_programs.CAPTURED, real_programs.COMPARED, real_programs.CRASHED)
+    )
+    page = real_programs.PAGE.read_text()
+    assert page == tables.page_with(page, real_programs.shown(captured, compared, crashed))
+    assert {row["program"] for row in captured} == set(real_programs.recipes())
+    assert all(row["unexplained"] == "0" for row in captured)
+    assert not [row for row in crashed if row["verdict"] == "violated"]
 
 
 def test_a_row_stays_until_its_campaign_has_run_anew():

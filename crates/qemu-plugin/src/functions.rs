@@ -32,7 +32,11 @@ impl Functions {
     /// Those of a setup; none was found yet.
     pub fn new(setup: &Setup) -> Functions {
         let (names, arguments): (Vec<_>, _) = setup.functions.iter().cloned().unzip();
-        Functions { numbers: names.into_iter().zip(0..).collect(), arguments, addresses: RwLock::default() }
+        Functions {
+            numbers: names.into_iter().zip(0..).collect(),
+            arguments,
+            addresses: RwLock::default(),
+        }
     }
 
     /// The function that begins at an address.

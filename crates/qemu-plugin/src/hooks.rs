@@ -1,7 +1,7 @@
 //! What QEMU calls.
 
-use std::ffi::{c_uint, c_void};
 use std::collections::HashSet;
+use std::ffi::{c_uint, c_void};
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, Once};

@@ -30,7 +30,7 @@ pub fn kind(bytes: &[u8]) -> Kind {
             [0xc5, _, opcode, ..] => return of_vector(*opcode),
             [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => return of_vector(*opcode),
             [0x0f, 0xc3 | 0xe7 | 0x2b | 0xf7, ..] => return Kind::NonTemporal,
-            [0x0f, 0xae, operand, ..] => return of_group(*operand),
+            [0x0f, 0xae, operand, ..] => return of_group(*operand, bytes.first() == Some(&0x66)),
             _ => return Kind::Other,
         }
     }
@@ -41,11 +41,13 @@ fn of_vector(opcode: u8) -> Kind {
     if matches!(opcode, 0xe7 | 0x2b | 0xf7) { Kind::NonTemporal } else { Kind::Other }
 }
 
-/// The group of 0F AE, by its operand.
-fn of_group(operand: u8) -> Kind {
+/// The group of 0F AE, by its operand, and whether 66 is before it.
+fn of_group(operand: u8, has_prefix: bool) -> Kind {
     let is_memory = operand >> 6 != 3;
     match (is_memory, operand >> 3 & 7) {
-        (true, 6 | 7) => Kind::Flush,
+        // Without the prefix, 6 is xsaveopt.
+        (true, 6) if has_prefix => Kind::Flush,
+        (true, 7) => Kind::Flush,
         (false, 6 | 7) => Kind::Fence,
         _ => Kind::Other,
     }

@@ -102,7 +102,8 @@ fn mapped(thread: &mut Thread, start: u64, bytes: u64, protection: u64, flags: u
     if protection & libc::PROT_EXEC as u64 != 0 {
         tracer.functions.look_into(&path, start, offset, Part::Code, &tracer.setup.folder);
     }
-    let is_shared = matches!(flags as i32 & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
+    let is_shared =
+        matches!(flags as i32 & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
     // Of a file that has lost its name, the name is what it was.
     let name = path.as_os_str().as_bytes();
     let name = name.strip_suffix(b" (deleted)").unwrap_or(name);

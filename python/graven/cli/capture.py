@@ -16,6 +16,7 @@ from graven.cli.tables import plain_table
 from graven.cli.terminal import REFUSED, complain, note, person_console, refusing, results_console
 from graven.figures import exact
 from graven.progress import Display
+from graven.recipes import capture_recipe, recipes
 from graven.records import json_text
 
 HELP = """Run PROGRAM as it is, and leave a program trace of what it did with its persistent memory.
@@ -29,7 +30,10 @@ instructions. `graven trace replay` and `graven compare --trace` run the trace u
 Examples:
   graven capture --to puts.gvt --pm-file '*/data.mdb' --like lmdb -- ./puts /dev/shm/db 1000
   graven capture --to kv.gvt --pm-file '*/pool' --tx kv_begin:kv_commit:kv_abort -- ./kv pool
+  graven capture --recipe lmdb-insert          a real program, built, run and captured
   graven trace replay puts.gvt --design silo --machine silo
+
+What the program prints goes to standard error.
 
 Every capture proves itself: the recorded stores must give the files as they are at the end, and
 each load must find what the trace has there. What does not is counted, located and told.
@@ -48,15 +52,19 @@ def _transactions(
 @click.option(
     "--to",
     "trace",
-    required=True,
     metavar="TRACE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The trace to write.",
+    help="The trace to write.  [default: of a recipe, its name and .gvt]",
+)
+@click.option(
+    "--recipe",
+    type=click.Choice(list(recipes())),
+    metavar="NAME",
+    help=f"Instead of PROGRAM: build, run and capture one of {', '.join(recipes())}.",
 )
 @click.option(
     "--pm-file",
     "pm_files",
-    required=True,
     multiple=True,
     metavar="PATTERN",
     help="Shared mappings of files whose paths fit are persistent memory: */NAME, /dev/shm/*.",
@@ -65,10 +73,10 @@ def _transactions(
     "--tx",
     "transactions",
     multiple=True,
-    metavar="BEGIN:COMMIT[:ABORT]",
+    metavar="BEGIN:COMMIT[:ABORT]|FUNCTION",
     callback=_transactions,
     help="Functions: a transaction begins at the entry of the first, and ends at the return of "
-    "the others. Those within another are part of it.",
+    "the others, or its own. Those within another are part of it.",
 )
 @click.option(
     "--like",
@@ -76,7 +84,7 @@ def _transactions(
     help="Transactions of a library that is known.",
 )
 @click.option(
-    "--skip", type=click.IntRange(min=0), default=0, metavar="N", help="Transactions before it."
+    "--skip", type=click.IntRange(min=0), metavar="N", help="Transactions before it.  [default: 0]"
 )
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Transactions of it.  [default: all]"
@@ -90,31 +98,44 @@ def _transactions(
     help="Of the loads, and of the bytes that were stored, that may be unexplained.",
 )
 @options.table_or_json
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def capture(
-    trace: Path,
+    trace: Path | None,
+    recipe: str | None,
     pm_files: tuple[str, ...],
     transactions: tuple[Transactions, ...],
     like: str | None,
-    skip: int,
+    skip: int | None,
     limit: int | None,
     unexplained: float,
     form: str,
     program: tuple[str, ...],
 ) -> int:
     """Runs the program, makes the trace, says what is in it."""
+    if recipe is not None:
+        given = (program, pm_files, transactions, like, skip)
+        if any(given):
+            raise click.UsageError("--recipe says all but --to, --limit and --unexplained")
+        trace = trace or Path(f"{recipe}.gvt")
+    elif not program:
+        raise click.UsageError("name PROGRAM and its arguments behind --, or a --recipe")
+    elif trace is None or not pm_files:
+        raise click.UsageError("--to says where the trace goes, --pm-file what is persistent")
     try:
         with refusing("--to: "), Display(person_console(), noun="captures") as display:
-            found = captures.capture(
-                program,
-                trace,
-                pm_files=pm_files,
-                transactions=transactions,
-                like=like,
-                skip=skip,
-                transactions_max=limit,
-                observe=display,
-            )
+            if recipe is not None:
+                found = capture_recipe(recipe, trace, transactions_max=limit, observe=display)
+            else:
+                found = captures.capture(
+                    program,
+                    trace,
+                    pm_files=pm_files,
+                    transactions=transactions,
+                    like=like,
+                    skip=skip or 0,
+                    transactions_max=limit,
+                    observe=display,
+                )
     except CaptureError as error:
         complain(str(error))
         return REFUSED

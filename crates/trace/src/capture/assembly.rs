@@ -121,11 +121,7 @@ impl<S: Sources> Capture<S> {
             return Err(CaptureError::Nothing(what.into()));
         }
         if has_transactions && survey.begins <= limits.skip {
-            let what = format!(
-                "the program began {} transactions, of which {} are skipped: there is none to trace",
-                survey.begins, limits.skip
-            );
-            return Err(CaptureError::Nothing(what));
+            return Err(all_skipped(survey.begins, limits.skip));
         }
         Ok(Capture { sources, roles, limits, survey })
     }
@@ -229,6 +225,12 @@ impl<S: Sources> Capture<S> {
         .map_err(|broken| stream_error(0, &broken))?;
         assembly.end(&self.sources)
     }
+}
+
+fn all_skipped(begun: u64, skipped: u64) -> CaptureError {
+    CaptureError::Nothing(format!(
+        "the program began {begun} transactions, of which {skipped} are skipped: there is none to trace"
+    ))
 }
 
 fn io_error(what: String, error: io::Error) -> CaptureError {
@@ -537,7 +539,10 @@ impl<W: Write> Assembly<'_, W> {
         if self.phase == Phase::Before && self.begun > self.limits.skip {
             self.start();
         }
-        if self.phase == Phase::In && self.limits.most == Some(self.report.transactions) {
+        // Those that other threads have begun and not ended count.
+        let begun = self.begun.saturating_sub(self.limits.skip);
+        let are_enough = self.limits.most.is_some_and(|most| begun > most);
+        if self.phase == Phase::In && are_enough {
             self.finish();
         }
         if self.phase == Phase::In {
@@ -663,6 +668,9 @@ impl<W: Write> Assembly<'_, W> {
         }
         if let Some(failure) = self.failure {
             return Err(failure);
+        }
+        if self.phase == Phase::Before {
+            return Err(all_skipped(self.begun, self.limits.skip));
         }
         for region in 0..sources.regions() {
             let what = || format!("region {region} as it is at the end");

@@ -1,0 +1,179 @@
+"""Recipes: real programs that are built, run and captured by name.
+
+`recipes/recipes.toml` says of each how it is built and run, what its persistent memory is, and what
+a transaction is. Libraries come from the distribution; nothing that was traced is kept here.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from graven.capture import Captured, CaptureError, Request, run, transactions_of
+from graven.experiment import Observer
+
+FOLDER = Path(__file__).with_name("recipes")
+"""Recipes and sources."""
+
+EXAMPLES = "/usr/share/doc/libpmemobj-dev/examples"
+"""Where PMDK's package has its examples."""
+
+MEMORY = Path("/dev/shm")
+"""Files there are in memory: what a program makes durable waits for no disk."""
+
+COMPILER_SECONDS = 300
+"""How long a program may take to compile."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A real program.
+
+    Attributes:
+        name: What it is called.
+        title: What it does.
+        transaction: What a transaction of it is.
+        packages: Packages of the distribution that it needs, by Debian's names.
+        sources: What is compiled; patterns.
+        folders: Where headers are.
+        options: Of the compiler.
+        libraries: That are linked.
+        arguments: Of the program.
+        input: What it reads from standard input.
+        environment: Variables that it is given.
+        pm_files: Patterns of the files that are persistent memory.
+        transactions: Functions, as `--tx` takes them.
+        like: A library whose transactions are known.
+        skip: Transactions before the trace begins, which fill the store.
+    """
+
+    name: str
+    title: str
+    transaction: str
+    packages: tuple[str, ...]
+    sources: tuple[str, ...]
+    libraries: tuple[str, ...]
+    arguments: tuple[str, ...]
+    pm_files: tuple[str, ...]
+    folders: tuple[str, ...] = (".",)
+    options: tuple[str, ...] = ()
+    input: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    transactions: tuple[str, ...] = ()
+    like: str | None = None
+    skip: int = 0
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """All recipes, by name."""
+    tables = tomllib.loads((FOLDER / "recipes.toml").read_text(encoding="utf-8"))
+    return {name: _recipe(name, tables) for name in tables}
+
+
+def _recipe(name: str, tables: Mapping[str, Any]) -> Recipe:
+    table = dict(tables[name])
+    if (other := table.pop("like_recipe", None)) is not None:
+        table = {**tables[other], **table}
+    known = {item.name for item in fields(Recipe)}
+    assert not set(table) - known, f"{name}: {set(table) - known}"
+    values: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in table.items()
+    }
+    return Recipe(name, **values)
+
+
+def capture_recipe(
+    name: str,
+    trace: str | PathLike[str],
+    *,
+    transactions_max: int | None = None,
+    observe: Observer | None = None,
+) -> Captured:
+    """Builds a real program, runs it, and makes a trace of what it did.
+
+    Args:
+        name: Of the recipe, one of `recipes()`.
+        trace: The file to write.
+        transactions_max: Transactions in it at most; all if not given.
+        observe: Called several times a second while the trace is put together.
+
+    Raises:
+        CaptureError: there is no such recipe; a package is missing; the program cannot be captured.
+        OutputError: the trace cannot be written; nothing has run.
+    """
+    recipe = recipes().get(name)
+    if recipe is None:
+        raise CaptureError(f"there is no recipe {name}; there are {', '.join(recipes())}")
+    parent = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="graven-", dir=parent) as made:
+        folder = Path(made)
+        program = _build(recipe, folder)
+        request = Request(
+            (str(program), *(_filled(a, folder) for a in recipe.arguments)),
+            recipe.pm_files,
+            transactions_of(recipe.transactions, recipe.like),
+            recipe.skip,
+            transactions_max,
+            recipe.input.encode(),
+            dict(recipe.environment),
+        )
+        return run(request, Path(trace), observe)
+
+
+def _filled(text: str, folder: Path) -> str:
+    return text.replace("{folder}", str(folder)).replace("{examples}", EXAMPLES)
+
+
+def _build(recipe: Recipe, folder: Path) -> Path:
+    """Compiles a program.
+
+    Raises:
+        CaptureError: the compiler or a package is missing; what it says.
+    """
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise CaptureError("there is no C compiler, cc (Debian, Ubuntu: apt install gcc)")
+    sources: list[str] = []
+    for pattern in recipe.sources:
+        path = Path(FOLDER, _filled(pattern, folder))
+        found = sorted(glob.glob(str(path)))  # noqa: PTH207 - patterns of absolute paths
+        sources += found
+        if not found:
+            raise _missing(recipe, f"{path} is not there")
+    program = folder / recipe.name
+    command = [
+        compiler,
+        "-O2",
+        *recipe.options,
+        *(f"-I{Path(FOLDER, _filled(item, folder))}" for item in recipe.folders),
+        "-o",
+        str(program),
+        *dict.fromkeys(sources),
+        *(f"-l{library}" for library in recipe.libraries),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=COMPILER_SECONDS, check=False
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line or "cannot" in line]
+        raise _missing(recipe, (lines or done.stderr.splitlines() or ["no message"])[0])
+    return program
+
+
+def _missing(recipe: Recipe, why: str) -> CaptureError:
+    packages = " ".join(recipe.packages)
+    return CaptureError(
+        f"{recipe.name} cannot be built: {why} (it needs {packages}; "
+        f"Debian, Ubuntu: apt install {packages})"
+    )

@@ -1,0 +1,524 @@
+"""`graven capture`: small programs that do what is easy to miss, captured as they are.
+
+Each capture must prove itself: its stores give the files as they are at the end, and each load has
+found what the trace has there.
+"""
+
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ENVIRONMENT
+
+PROGRAMS = Path(__file__).parent / "programs"
+TX = "tx_begin:tx_commit:tx_abort"
+IS_REQUIRED = os.environ.get("GRAVEN_CAPTURE") == "required"
+
+
+def _missing():
+    """What captures need and this machine does not have."""
+    if platform.machine() != "x86_64":
+        return "captures are tested on x86-64"
+    names = {"qemu-x86_64": "package qemu-user", "cc": "a C compiler"}
+    absent = [f"{name} ({of})" for name, of in names.items() if shutil.which(name) is None]
+    return f"not installed: {', '.join(absent)}" if absent else None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools():
+    reason = _missing()
+    if reason is not None and IS_REQUIRED:
+        pytest.fail(reason)
+    if reason is not None:
+        pytest.skip(reason)
+
+
+def _compile(source, program, *flags):
+    command = ["cc", "-O1", "-pthread", "-o", program, PROGRAMS / f"{source}.c", *flags]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """Gives the program of a source, compiled when it is first asked for."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def program(name):
+        path = folder / name
+        if not path.exists():
+            done = _compile(name, path)
+            assert done.returncode == 0, done.stderr
+        return path
+
+    return program
+
+
+# Captures as it is told, one document a line, and runs the traces.
+SERVICE = """
+import json, sys
+import graven
+from graven.capture import CaptureError, Transactions, capture
+for line in sys.stdin:
+    job = json.loads(line)
+    transactions = [t if isinstance(t, str) else Transactions(**t) for t in job.pop("transactions")]
+    designs = job.pop("designs")
+    try:
+        document = capture(**job, transactions=transactions).to_dict()
+        document["runs"] = {
+            design: graven.replay(job["trace"], design, machine="silo").stats
+            for design in designs
+        }
+    except CaptureError as error:
+        document = {"refused": str(error)}
+    except Exception as error:
+        document = {"failed": repr(error)}
+    print(json.dumps(document), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def service(real_engine):  # noqa: ARG001
+    """Another process, which has the real engine."""
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", SERVICE]
+    with subprocess.Popen(command, env=ENVIRONMENT, **streams) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def captured(service, programs, tmp_path):
+    """Captures a mode of a program; gives what came of it, also under `designs`."""
+
+    def call(name, mode, *, tx=TX, of=None, designs=(), also=(), **more):
+        job = {
+            "arguments": [str(of or programs(name)), str(tmp_path / "pool"), mode],
+            "trace": str(tmp_path / "x.gvt"),
+            "pm_files": ["*/pool", *also],
+            "transactions": [] if tx is None else [tx],
+            "designs": designs,
+            **more,
+        }
+        service.stdin.write(json.dumps(job) + "\n")
+        service.stdin.flush()
+        document = json.loads(service.stdout.readline())
+        assert "failed" not in document, document["failed"]
+        return document
+
+    return call
+
+
+@pytest.fixture
+def proven(captured):
+    """The report of a program that comes to its end, and that everything in it is explained."""
+
+    def call(*arguments, **more):
+        document = captured(*arguments, **more)
+        assert document["exit_code"] == 0
+        report = _proven(document)
+        for stats in document["runs"].values():
+            assert stats["committed_transactions"] == report["transactions"]
+        return report
+
+    return call
+
+
+def _proven(document):
+    report = document["report"]
+    assert report["bytes_compared"] > 0
+    assert report["bytes_unexplained"] == 0, report["unexplained"]
+    assert report["loads_unexplained"] == 0, report["loads_astray"]
+    assert document["explained"]
+    return report
+
+
+# Words that each program stores, where that does not depend on how a compiler or QEMU divides them.
+INSTRUCTIONS = {
+    "sse": None,
+    "avx": None,
+    "masked": 10,
+    "gathered": 68,
+    "fields": 100,
+    "unaligned": None,
+    "x87": None,
+    "strings": None,
+    "streaming": 19,
+    "streaming_avx": 16,
+    "atomics": None,
+    "structures": 27,
+    "copies": None,
+    "flushes": 5,
+}
+
+
+@pytest.mark.parametrize("mode", INSTRUCTIONS)
+def test_instructions_of_all_kinds_are_seen(proven, mode):
+    report = proven("instructions", mode)
+    assert (report["transactions"], report["transactions_of_several"]) == (1, 1)
+    assert report["words_stored_outside"] == 0
+    words = INSTRUCTIONS[mode]
+    assert report["words_stored"] == words if words else report["words_stored"] > 8
+
+
+@pytest.mark.parametrize(("mode", "words"), [("streaming", 19), ("streaming_avx", 16)])
+def test_non_temporal_stores_stay_what_they_are(captured, mode, words):
+    document = captured("instructions", mode, designs=["morlog-slde"])
+    _proven(document)
+    # Other designs take them as they take any store, and do not count them.
+    assert document["runs"]["morlog-slde"]["non_temporal_stores"] == words
+
+
+def test_flushes_and_fences_are_counted_and_left_out(captured):
+    counts = captured("instructions", "flushes")["counts"]
+    assert (counts["flushes"], counts["fences"], counts["syncs"]) == (7, 6, 0)
+
+
+@pytest.fixture
+def command(real, programs, tmp_path):
+    """The command itself, on a mode of a program."""
+
+    def call(name, mode, *options, form=("--format", "json"), code=0):
+        program = (str(programs(name)), str(tmp_path / "pool"), mode)
+        where = ("--to", "x.gvt", "--pm-file", "*/pool")
+        done = real("capture", *where, *options, *form, "--", *program)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return call
+
+
+def test_the_command_makes_a_trace_that_runs_under_designs(command, real):
+    done = command("transactions", "ten", "--tx", TX)
+    assert "wrote x.gvt" in done.stderr
+    assert _proven(json.loads(done.stdout))["transactions"] == 10
+    for design in ("silo", "fwb"):
+        more = ("--design", design, "--machine", "silo", "--format", "json")
+        for what in (("trace", "replay", "x.gvt"), ("run", "--workload", "x.gvt")):
+            done = real(*what, *more)
+            assert done.returncode == 0, done.stderr
+            [found] = json.loads(done.stdout)
+            assert found["stats"]["committed_transactions"] == 10
+
+
+def test_the_command_says_what_is_explained(command):
+    said = command("transactions", "ten", "--tx", TX, form=()).stdout
+    assert "the stores give the files as they are at the end: 262,144 B, all equal" in said
+    assert "each of 0 loads found what the trace has there" in said
+    said = command("kernel", "forks", form=(), code=1).stdout
+    assert "1 of 262,144 B at the end are explained by no store" in said
+    assert "/pool: 8 B at 0x320" in said
+    assert "1 processes were made, of which nothing is known" in said
+    command("kernel", "forks", "--unexplained", "0.01")
+
+
+def test_transactions_within_others_are_part_of_them(proven):
+    report = proven("transactions", "nested")
+    assert (report["transactions"], report["transactions_of_several"]) == (3, 3)
+    assert report["stores"] == 19
+
+
+def test_aborted_transactions_are_told(proven):
+    report = proven("transactions", "aborted")
+    assert (report["transactions"], report["aborted"], report["words_stored"]) == (3, 1, 6)
+
+
+def test_a_jump_out_of_a_transaction_leaves_it_open_until_it_is_aborted(proven):
+    report = proven("transactions", "jump")
+    assert (report["transactions"], report["aborted"], report["unfinished"]) == (6, 3, 0)
+    assert report["words_stored_outside"] == 0
+
+
+def test_a_jump_out_of_the_end_of_a_transaction_ends_it(proven):
+    report = proven("transactions", "jump_out_of_the_end", tx="tx_begin:tx_end")
+    assert (report["transactions"], report["unfinished"]) == (4, 0)
+    assert report["words_stored_outside"] == 0
+
+
+def test_handlers_of_signals_store_on_any_stack(proven):
+    report = proven("transactions", "signals")
+    assert (report["transactions"], report["stores"]) == (6, 24)
+
+
+def test_a_transaction_may_not_be_over_at_the_end(proven):
+    report = proven("transactions", "unfinished")
+    assert (report["transactions"], report["unfinished"]) == (2, 1)
+
+
+def test_functions_that_no_library_knows_begin_transactions(proven):
+    report = proven("transactions", "of_its_own", tx="own_begin:own_commit")
+    assert (report["transactions"], report["words_stored"]) == (4, 8)
+
+
+def test_code_a_page_away_from_a_function_is_not_the_function(proven):
+    report = proven("transactions", "much_code")
+    assert (report["transactions"], report["transactions_without_stores"]) == (20, 0)
+
+
+def test_static_programs_are_captured(proven, tmp_path):
+    path = tmp_path / "static"
+    done = _compile("transactions", path, "-static")
+    if done.returncode != 0 and not IS_REQUIRED:
+        pytest.skip("there are no libraries to link statically")
+    assert done.returncode == 0, done.stderr
+    report = proven("transactions", "ten", of=path)
+    assert (report["transactions"], report["words_stored"]) == (10, 20)
+    report = proven("transactions", "much_code", of=path)
+    assert (report["transactions"], report["transactions_without_stores"]) == (20, 0)
+
+
+def test_a_beginning_that_fails_begins_nothing(proven):
+    tx = {"begin": "tx_begin", "commit": "tx_commit", "begin_returns_zero": True}
+    report = proven("transactions", "failing", tx=tx)
+    assert report["transactions"] - report["transactions_without_stores"] == 2
+    assert (report["transactions_of_several"], report["unfinished"]) == (2, 0)
+    assert report["words_stored_outside"] == 0
+
+
+def test_a_part_of_a_program_is_traced(proven, command):
+    report = proven("transactions", "ten", skip=3, transactions_max=4, designs=["silo"])
+    assert (report["skipped"], report["transactions"], report["words_stored"]) == (3, 4, 8)
+    assert report["stores"] == 20
+    done = command("transactions", "ten", "--tx", TX, "--skip", "3", "--limit", "4")
+    assert json.loads(done.stdout)["report"] == report
+
+
+@pytest.mark.parametrize(("mode", "skipped"), [("ten", 10), ("nested", 3), ("nested", 9)])
+def test_a_part_that_has_no_transaction_is_refused(captured, mode, skipped):
+    said = captured("transactions", mode, skip=skipped)["refused"]
+    assert f"of which {skipped} are skipped: there is none to trace" in said
+
+
+def test_a_program_that_is_killed_leaves_a_trace_of_what_it_did(captured):
+    document = captured("transactions", "killed", designs=["silo"])
+    assert document["exit_code"] == -signal.SIGKILL
+    assert document["counts"] == {}
+    report = _proven(document)
+    assert (report["transactions"], report["unfinished"], report["words_stored"]) == (11, 1, 21)
+    assert document["runs"]["silo"]["committed_transactions"] == 11
+
+
+def test_an_interrupt_ends_the_program_and_leaves_a_trace(real, programs, tmp_path):
+    program = (programs("transactions"), tmp_path / "pool", "waits")
+    command = [
+        *(sys.executable, "-m", "graven", "capture", "--to", "x.gvt", "--pm-file", "*/pool"),
+        *("--tx", TX, "--format", "json", "--", *map(str, program)),
+    ]
+    streams = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "stdin": subprocess.DEVNULL,
+    }
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, **streams) as process:
+        assert process.stderr.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    document = json.loads(out)
+    assert document["exit_code"] == -signal.SIGINT
+    report = _proven(document)
+    assert (report["transactions"], report["unfinished"]) == (11, 1)
+    done = real("trace", "replay", "x.gvt", "--design", "silo", "--machine", "silo")
+    assert done.returncode == 0, done.stderr
+
+
+# Bytes that the kernel writes for each program.
+KERNEL = {
+    "reads": 5000 + 3000 + 610 + 90,
+    "writes": 5000 + 5 + 3000 + 2 * 710,
+    "results": 16 + 16 + 100,
+    "pipes": 14,
+    "moves": 0,
+    "twice": 0,
+}
+
+
+@pytest.mark.parametrize("mode", KERNEL)
+def test_what_system_calls_do_to_mappings_is_followed(proven, mode):
+    report = proven("kernel", mode, tx=None)
+    assert report["kernel_bytes"] == KERNEL[mode]
+    assert report["words_stored"] > 0
+
+
+def test_a_file_that_has_lost_its_name_is_another_than_the_next_of_that_name(proven):
+    report = proven("kernel", "unlinked", tx=None)
+    assert (report["stores"], len(report["regions"])) == (4, 2)
+
+
+def test_mappings_that_are_not_shared_are_no_persistent_memory(proven):
+    assert proven("kernel", "private", tx=None)["stores"] == 2
+
+
+def test_what_a_child_does_is_not_known_and_told(captured):
+    document = captured("kernel", "forks", also=["*/also"], tx=None)
+    report = document["report"]
+    assert (document["exit_code"], report["forks"], report["all_threads"]) == (0, 1, 4)
+    assert len(document["files"]) == 1
+    assert (report["loads_unexplained"], report["bytes_unexplained"]) == (0, 1)
+    [place] = report["unexplained"]
+    assert (place["offset"], place["thread"]) == (800, None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "forks", "stores"), [("fork_is_late", 1, 2001), ("spawns", 2, 502)]
+)
+def test_children_do_not_touch_the_trace(proven, mode, forks, stores):
+    report = proven("kernel", mode, tx=None)
+    assert (report["forks"], report["replaced"]) == (forks, 0)
+    assert (report["stores"], report["all_threads"]) == (stores, 1)
+
+
+def test_a_program_that_becomes_another_is_told(proven):
+    report = proven("kernel", "replaces", tx=None)
+    assert (report["replaced"], report["stores"]) == (1, 2)
+
+
+# Threads, transactions, and stores of each program, and locks that are released within.
+THREADS = {
+    "mutexes": (5, 800, 1600, 0),
+    "inside": (4, 800, 1600, 800),
+    "readers": (4, 200, 400, 0),
+    "one_by_one": (8, 7, 7021, 0),
+    "conditions": (4, 200, 400, 0),
+    "ping_pong": (3, 1, 800, 0),
+    "semaphores": (2, 200, 400, 0),
+    "barriers": (4, 200, 400, 0),
+}
+
+
+@pytest.mark.parametrize("mode", THREADS)
+def test_threads_are_in_the_order_in_which_they_met(proven, mode):
+    report = proven("threads", mode, designs=["silo"])
+    names = ("threads", "transactions", "stores", "unlocks_put_off")
+    assert tuple(report[name] for name in names) == THREADS[mode]
+
+
+@pytest.mark.parametrize("mode", ["mutexes", "inside", "conditions"])
+def test_locks_keep_threads_apart_when_the_trace_runs(proven, mode):
+    # One order of their stores is right: what each thread adds to has been stored by another.
+    assert proven("threads", mode, designs=["silo", "fwb"])["words_stored_outside"] == 0
+
+
+def test_threads_are_in_order_without_transactions(proven):
+    assert proven("threads", "mutexes", tx=None)["words_stored"] == 1600
+
+
+@pytest.mark.parametrize("mode", ["mutexes", "inside"])
+def test_of_several_threads_there_are_no_more_transactions_than_asked_for(proven, mode):
+    report = proven("threads", mode, skip=100, transactions_max=50, designs=["silo"])
+    assert (report["skipped"], report["transactions"]) == (100, 50)
+
+
+def test_scripts_are_captured_as_what_interprets_them(proven, tmp_path):
+    script = tmp_path / "script"
+    script.write_text(
+        f"#!{sys.executable}"
+        """
+import mmap, sys
+with open(sys.argv[1], "w+b") as file:
+    file.truncate(8192)
+    with mmap.mmap(file.fileno(), 8192) as pool:
+        pool[5:5005] = bytes(i % 251 for i in range(5000))
+        pool.seek(6000)
+        pool.write(pool[100:200] + sys.argv[2].encode())
+        pool[0] = 7
+"""
+    )
+    script.chmod(0o755)
+    report = proven("script", "text", tx=None, of=script)
+    assert report["words_stored"] >= 5000 / 8
+    assert (tmp_path / "pool").read_bytes()[6100:6104] == b"text"
+
+
+def _refused(real, *arguments, program):
+    done = real("capture", "--to", "x.gvt", *arguments, "--", *map(str, program))
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    return done.stderr
+
+
+def test_what_is_no_program_is_refused(real, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("neither this nor that\n")
+    files = ("--pm-file", "*/pool")
+    assert "there is no such program, or it is not executable" in _refused(
+        real, *files, program=[tmp_path / "nothing"]
+    )
+    assert "or it is not executable" in _refused(real, *files, program=[text])
+    text.chmod(0o755)
+    assert "neither an executable (ELF) nor a script" in _refused(real, *files, program=[text])
+    text.write_bytes(b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + b"\xb7\0".ljust(100, b"\0"))
+    assert "is no program for x86-64" in _refused(real, *files, program=[text])
+    text.write_text("#!\n")
+    assert "a script that names no interpreter" in _refused(real, *files, program=[text])
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_captures_that_cannot_give_a_trace_are_refused(real, programs, tmp_path):
+    program = (programs("transactions"), tmp_path / "pool", "ten")
+    said = _refused(real, "--pm-file", "*/poll", program=program)
+    assert "mapped no file, shared, whose path fits */poll" in said
+    files = ("--pm-file", "*/pool")
+    for wrong in ("a:b:c:d", "1st:last", "begin:"):
+        said = _refused(real, *files, "--tx", wrong, program=program)
+        assert f"{wrong} is no transaction" in said
+    said = _refused(real, *files, "--tx", "tx_begins:tx_commits", program=program)
+    assert "no symbols of the program and its libraries have tx_begins, tx_commits" in said
+    said = _refused(real, *files, "--tx", TX, program=(*program[:2], "nothing"))
+    assert "no thread of the program touched persistent memory" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["pool"]
+
+
+def test_functions_that_are_not_needed_may_be_missing(captured):
+    document = captured("transactions", "ten", tx="tx_begin:tx_commit:tx_undo")
+    assert document["missing"] == ["tx_undo"]
+    assert _proven(document)["transactions"] == 10
+
+
+HEADERS = {"lmdb-insert": "lmdb.h", "sqlite-update": "sqlite3.h", "pmdk-btree": "libpmemobj.h"}
+"""Recipes of each library, and what it installs."""
+
+
+@pytest.mark.parametrize("recipe", HEADERS)
+def test_a_real_program_is_built_captured_compared_and_crashed(real, recipe):
+    if not Path("/usr/include", HEADERS[recipe]).exists():
+        assert not IS_REQUIRED, f"{HEADERS[recipe]} is not installed"
+        pytest.skip(f"{HEADERS[recipe]} is not installed")
+    done = real("capture", "--recipe", recipe, "--limit", "20", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)["report"]
+    assert report["transactions"] == report["transactions_of_several"] == 20
+    assert report["loads_unexplained"] == report["bytes_unexplained"] == 0
+    trace = f"{recipe}.gvt"
+    designs = "base,fwb,silo,hoop,lalea"
+    settings = ("--set", "base.log_bytes_per_thread=4 MB")
+    compared = real("compare", "--workloads", trace, "--designs", designs, *settings, "--no-report")
+    assert compared.returncode == 0, compared.stderr
+    assert recipe in compared.stdout
+    sample = ("--sample", "32", "--failure-modes", "none", "--lives", "0")
+    crashed = real("crash", "--workload", trace, "--design", "silo,osp", *sample)
+    assert crashed.returncode == 0, crashed.stderr
+    assert crashed.stdout.count("kept") >= 2
+
+
+def test_a_recipe_is_told_nothing_else_and_one_that_is_none_is_refused(real):
+    done = real("capture", "--recipe", "lmdb-insert", "--skip", "3")
+    assert done.returncode == 2
+    assert "--recipe says all but" in done.stderr
+    done = real("capture", "--recipe", "nobody")
+    assert done.returncode == 2
+    assert "lmdb-insert" in done.stderr
+
+
+def test_a_trace_has_threads_of_its_own(real):
+    done = real("capture", "--recipe", "lmdb-insert", "--limit", "2")
+    if "apt install" in done.stderr:
+        pytest.skip(done.stderr)
+    refused = real("run", "--workload", "lmdb-insert.gvt", "--design", "silo", "--threads", "2")
+    assert refused.returncode == 2
+    assert "threads: 2 is not allowed with lmdb-insert.gvt" in refused.stderr

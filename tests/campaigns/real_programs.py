@@ -1,0 +1,251 @@
+"""Real programs: captured by their recipes, their properties, what designs make of them, crashed.
+
+    python -m tests.campaigns.real_programs            run everything that is left, write the page
+    python -m tests.campaigns.real_programs --stored   write the page from the tables
+
+Traces are in `graven-results`, and made once. Tables keep a row until it is made anew (`--anew`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.campaigns.tables import (
+    ROOT,
+    STATES,
+    Row,
+    read_rows,
+    replaced,
+    table_of,
+    write_page,
+    write_rows,
+)
+
+from graven.api import sound_designs
+from graven.campaign import CrashCampaign, CrashJob, Shares
+from graven.cli.terminal import person_console
+from graven.experiment import Experiment, Job, matrix
+from graven.figures import exact
+from graven.machine import Machine
+from graven.progress import Display
+from graven.recipes import capture_recipe, recipes
+from graven.traces import trace_info, trace_properties
+
+HERE = Path(__file__).parent
+CAPTURED, COMPARED, CRASHED = (
+    HERE / f"real-programs-{name}.csv" for name in ("captured", "compared", "crashed")
+)
+PAGE = ROOT / "docs/real-programs.md"
+
+MACHINES = ("silo", "morlog", "hoop")
+"""Those of papers with programs of their own."""
+
+BASELINE = "base"
+DESIGNS = (
+    "base", "undo-clwb", "redo-clwb", "fwb", "morlog-slde", "lad", "opt-redo", "osp", "lsm", "hoop",
+    "silo", "lalea",
+)  # fmt: skip
+
+SETTINGS = {"base.log_bytes_per_thread": "4 MB"}
+"""A statement of SQLite stores more words than the default holds records."""
+
+CRASH_TRANSACTIONS = 12
+"""Of each program, after those that fill its store."""
+
+CRASH_EVERY = 8
+"""Every so many-th crash point: a transaction of LMDB stores hundreds of words."""
+
+CAPTURED_COLUMNS = (
+    "program", "transactions", "several", "outside", "stores_mean", "stores_p99", "words_mean",
+    "lines_mean", "silent_share", "clean_share", "again_share", "instructions_per_store",
+    "access_share", "loads_checked", "bytes_compared", "unexplained",
+)  # fmt: skip
+COMPARED_COLUMNS = ("program", "machine", "design", "throughput", "writes", "refusal")
+CRASHED_COLUMNS = ("program", "design", "crash_points", "recoveries", "verdict", "refusal")
+
+
+def trace_of(name: str, *, short: bool = False) -> Path:
+    """A recipe's trace, which is made if it is not there."""
+    path = STATES / "captures" / f"{name}{'-short' if short else ''}.gvt"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        capture_recipe(name, path, transactions_max=CRASH_TRANSACTIONS if short else None)
+    return path
+
+
+def captured_row(name: str) -> Row:
+    """What a program is like."""
+    path = trace_of(name)
+    report = trace_info(path).header["capture"]["report"]
+    found = trace_properties(path)
+    of = found["transactions"]
+    values = (
+        name, report["transactions"], report["transactions_of_several"],
+        report["words_stored_outside"], of["stores"]["mean"], of["stores"]["p99"],
+        of["words"]["mean"], of["lines"]["mean"], found["silent_share"], found["clean_share"],
+        found["again_share"], found["instructions_per_store"], found["access_share"],
+        report["loads"], report["bytes_compared"],
+        report["bytes_unexplained"] + report["loads_unexplained"],
+    )  # fmt: skip
+    return dict(zip(CAPTURED_COLUMNS, map(_text, values), strict=True))
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def compared_rows(names: Sequence[str], display: Display) -> list[Row]:
+    """Throughput and writes of the media, over those of the baseline."""
+    rows: list[Row] = []
+    traces = {name: str(trace_of(name)) for name in names}
+    for machine in MACHINES:
+        jobs = matrix(DESIGNS, list(traces.values()), Machine.find(machine), settings=SETTINGS)
+        result = Experiment.prepare(jobs).run(observe=display)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        found = {(r.workload, r.design): r for r in result.records}
+        failed = {failure.label: failure.message for failure in result.failures}
+        for name, path in traces.items():
+            base = found.get((name, BASELINE))
+            for design in DESIGNS:
+                record = found.get((name, design))
+                ratios = [
+                    None
+                    if record is None or base is None
+                    else _ratio(record.number(s), base.number(s))
+                    for s in ("throughput_tx_per_s", "media_write_requests")
+                ]
+                cells = ["" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
+                why = failed.get(f"{design} on {path}", "")
+                values = (name, machine, design, *cells, why.replace(path, name))
+                rows.append(dict(zip(COMPARED_COLUMNS, values, strict=True)))
+    return rows
+
+
+def _ratio(value: float | None, base: float | None) -> float | None:
+    return None if value is None or not base else value / base
+
+
+def crashed_rows(name: str, display: Display) -> list[Row]:
+    """A crash campaign of every sound design."""
+    path = str(trace_of(name, short=True))
+    machine = Machine.find("silo")
+    shares = Shares(torn=4, in_flight=8, recovery=0, structures=0)
+    jobs = [
+        CrashJob(
+            Job(design, path, machine, settings=tuple(SETTINGS.items())),
+            every=CRASH_EVERY,
+            shares=shares,
+            lives=0,
+        )
+        for design in sound_designs()
+    ]
+    result = CrashCampaign.prepare(jobs).run(observe=display)
+    if result.interrupted or result.failures:
+        raise SystemExit(f"{name}: {result.failures}")
+    rows = []
+    for report in result.reports:
+        values = (
+            name, report.design, report.crash_points, report.recoveries, report.verdict,
+            report.refusal or "",
+        )  # fmt: skip
+        rows.append(dict(zip(CRASHED_COLUMNS, map(str, values), strict=True)))
+    return rows
+
+
+def _percent(text: str) -> str:
+    return "-" if text in ("", "None") else f"{100 * float(text):.1f}"
+
+
+def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
+    """What the page shows."""
+    out = ["## What they are like", ""]
+    head = (
+        "program", "transactions", "of several words", "stores each", "99 % below",
+        "distinct words", "distinct lines", "silent stores (%)", "clean bytes (%)",
+        "stored again (%)", "instructions per store", "accesses (%)",
+    )  # fmt: skip
+    out.append(table_of(head, (_captured_cells(row) for row in captured)))
+    loads, compared_bytes = (
+        exact(sum(int(row[n]) for row in captured)) for n in ("loads_checked", "bytes_compared")
+    )
+    unexplained = exact(sum(int(row["unexplained"]) for row in captured))
+    out += [
+        f"Each proves itself: {loads} loads found what the trace has there, {compared_bytes} B of "
+        f"files compared at the end; unexplained: {unexplained}.",
+        "",
+    ]
+    for machine in MACHINES:
+        of_machine = [row for row in compared if row["machine"] == machine]
+        out += [f"## Throughput on the machine `{machine}`, over that of `{BASELINE}`", ""]
+        names = list(dict.fromkeys(row["program"] for row in of_machine))
+        cells = {(row["program"], row["design"]): row["throughput"] or "-" for row in of_machine}
+        lines = ([name, *(cells[name, design] for design in DESIGNS)] for name in names)
+        out.append(table_of(("program", *DESIGNS), lines))
+        refused = [row for row in of_machine if row["refusal"]]
+        out += [f"- `{r['design']}` on {r['program']}: {r['refusal']}" for r in refused]
+        out += [""] if refused else []
+    out += ["## Crashed", ""]
+    names = list(dict.fromkeys(row["program"] for row in crashed))
+    head = ("program", "designs", "crash points", "power failures", "kept", "violated", "refused")
+    out.append(table_of(head, (_crashed_cells(name, crashed) for name in names)))
+    refused = [row for row in crashed if row["refusal"]]
+    out += [f"- `{r['design']}` refuses {r['program']}: {r['refusal']}" for r in refused]
+    return "\n".join(out)
+
+
+def _captured_cells(row: Row) -> list[str]:
+    def number(name: str) -> str:
+        return f"{float(row[name]):,.1f}"
+
+    return [
+        row["program"], exact(int(row["transactions"])), exact(int(row["several"])),
+        number("stores_mean"), exact(int(row["stores_p99"])), number("words_mean"),
+        number("lines_mean"), *map(_percent, (row["silent_share"], row["clean_share"])),
+        _percent(row["again_share"]), number("instructions_per_store"),
+        _percent(row["access_share"]),
+    ]  # fmt: skip
+
+
+def _crashed_cells(name: str, rows: list[Row]) -> list[str]:
+    of = [row for row in rows if row["program"] == name]
+    points, failures = (
+        exact(sum(int(row[n]) for row in of)) for n in ("crash_points", "recoveries")
+    )
+    verdicts = [sum(row["verdict"] == v for row in of) for v in ("kept", "violated")]
+    refused = sum(bool(row["refusal"]) for row in of)
+    return [name, exact(len(of)), points, failures, *map(exact, verdicts), exact(refused)]
+
+
+def main() -> int:
+    """Runs what is left, unless only what is stored is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stored", action="store_true", help="run nothing")
+    parser.add_argument("--anew", action="store_true", help="run everything again")
+    given = parser.parse_args()
+    captured, compared, crashed = map(read_rows, (CAPTURED, COMPARED, CRASHED))
+    known = [] if given.anew else captured
+    done = {row["program"] for row in known} & {row["program"] for row in crashed}
+    names = [] if given.stored else [name for name in recipes() if name not in done]
+    with Display(person_console(), noun="simulations") as display:
+        if names:
+            print(f"captures, compares and crashes {', '.join(names)}", file=sys.stderr)
+            rows: list[Row] = [captured_row(name) for name in names]
+            captured = replaced(captured, rows, ("program",))
+            write_rows(CAPTURED, CAPTURED_COLUMNS, captured)
+            rows = compared_rows(names, display)
+            compared = replaced(compared, rows, ("program", "machine", "design"))
+            write_rows(COMPARED, COMPARED_COLUMNS, compared)
+        for name in names:
+            rows = crashed_rows(name, display)
+            crashed = replaced(crashed, rows, ("program", "design"))
+            write_rows(CRASHED, CRASHED_COLUMNS, crashed)
+    write_page(PAGE, shown(captured, compared, crashed))
+    return 0 if all(row["verdict"] != "violated" for row in crashed) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
