@@ -126,8 +126,8 @@ impl Sources for Tape {
     }
 }
 
-/// The trace of a tape: what the report says, the operations of each thread, and memory at the beginning.
-fn traced(tape: Tape, limits: Limits) -> (Report, Vec<Vec<Op>>, Image) {
+/// The trace of a tape, and what the report says.
+fn trace_of(tape: Tape, limits: Limits) -> (Report, Reader<Cursor<Vec<u8>>>) {
     let capture = tape.capture(limits).unwrap_or_else(|e| panic!("{e}"));
     let control = Control::default();
     let report = capture.report(&control).unwrap_or_else(|e| panic!("{e}"));
@@ -135,7 +135,12 @@ fn traced(tape: Tape, limits: Limits) -> (Report, Vec<Vec<Op>>, Image) {
     let description = json!({"arguments": ["program"]});
     let written = capture.write(&mut trace, description, &report, &control);
     written.unwrap_or_else(|e| panic!("{e}"));
-    let reader = Reader::open(Cursor::new(trace)).unwrap_or_else(|e| panic!("{e}"));
+    (report, Reader::open(Cursor::new(trace)).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// The trace of a tape: what the report says, the operations of each thread, and memory at the beginning.
+fn traced(tape: Tape, limits: Limits) -> (Report, Vec<Vec<Op>>, Image) {
+    let (report, reader) = trace_of(tape, limits);
     let header = &reader.contents().header;
     assert_eq!(header.origin, Origin::Program);
     let said = header.capture.as_ref().expect("a capture says what it is");
@@ -185,6 +190,36 @@ fn stores_of_bytes_become_stores_of_the_words_that_they_leave() {
     assert_eq!((report.stores, report.words_stored, report.loads), (2, 3, 1));
     assert_eq!((report.bytes_unexplained, report.loads_unexplained), (0, 0));
     assert_eq!(report.bytes_compared, REGION as u64);
+}
+
+#[test]
+fn properties_are_those_of_transactions_and_of_what_stores_change() {
+    let mut tape = Tape::new(1);
+    tape.call(0, BEGIN, 0);
+    // Word 8 holds zeros: two bytes change; then one of them again; then nothing. A word of another line changes in all bytes.
+    tape.store(0, 8, &0x0101u64.to_le_bytes());
+    tape.store(0, 8, &0x0201u64.to_le_bytes());
+    tape.store(0, 8, &0x0201u64.to_le_bytes());
+    tape.store(0, 64, &[9; 8]);
+    tape.load(0, 128, 8);
+    tape.call(0, COMMIT, 0);
+    tape.call(0, BEGIN, 0);
+    tape.call(0, COMMIT, 0);
+    let (_, reader) = trace_of(tape, Limits::default());
+    let found = reader.properties(&Control::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(found["transactions"]["count"], 2);
+    let sizes = |of: &str| {
+        (found["transactions"][of]["mean"].clone(), found["transactions"][of]["max"].clone())
+    };
+    assert_eq!(sizes("stores"), (json!(2.0), json!(4)));
+    assert_eq!(sizes("words"), (json!(1.0), json!(2)));
+    assert_eq!(sizes("lines"), (json!(1.0), json!(2)));
+    assert_eq!(found["silent_share"], json!(0.25));
+    assert_eq!(found["clean_share"], json!((6 + 7 + 8) as f64 / 32.0));
+    assert_eq!(found["again_share"], json!(0.5));
+    let lines = (found["lines_stored"].clone(), found["lines"].clone());
+    assert_eq!(lines, (json!(2), json!(3)));
+    assert_eq!((found["loads"].clone(), found["outside"].clone()), (json!(1), json!(0)));
 }
 
 #[test]
