@@ -53,6 +53,8 @@ class CrashJob:
             too; so many times in a row at most.
         garbage: Whether the log region holds noise at first.
         violations: After so many, the run stops.
+        verify: Of a captured program: a command that checks the recovered files, wherever
+            structures are walked; `{image}` is the first file, `{folder}` where all are.
     """
 
     job: Job
@@ -62,6 +64,7 @@ class CrashJob:
     lives: int = 1
     garbage: bool = False
     violations: int = 1
+    verify: str | None = None
 
     def spec_json(self) -> str:
         """As the engine takes it."""
@@ -86,6 +89,8 @@ class CrashJob:
             "garbage": self.garbage,
             "violations": self.violations,
         }
+        if self.verify is not None:
+            spec["verify"] = self.verify
         return json.dumps(spec)
 
     def _transactions(self) -> int | None:

@@ -506,6 +506,26 @@ def test_a_real_program_is_built_captured_compared_and_crashed(real, recipe):
     assert crashed.stdout.count("kept") >= 2
 
 
+def test_recovered_files_are_held_against_a_checker_of_the_user(real):
+    done = real("capture", "--recipe", "lmdb-update", "--limit", "5", "--format", "json")
+    if "apt install" in done.stderr:
+        pytest.skip(done.stderr)
+    sizes = "test $(stat -c %s {image}) = 67108864 && test -s {folder}/data.mdb"
+    trace = ("crash", "--workload", "lmdb-update.gvt", "--design", "silo", "--lives", "0")
+    modes = ("--sample", "16", "--failure-modes", "structures=20", "--format", "json")
+    kept = real(*trace, *modes, "--verify", sizes)
+    assert kept.returncode == 0, kept.stdout + kept.stderr
+    [report] = json.loads(kept.stdout)
+    assert report["failure_modes"]["structures"] > 5
+    violated = real(*trace, *modes, "--verify", "echo no good; exit 3")
+    assert violated.returncode == 1
+    [report] = json.loads(violated.stdout)
+    assert "exit status: 3: no good" in report["violations"][0]["what"]
+    refused = real("crash", "--workload", "btree", "--design", "silo", "--verify", "true")
+    assert refused.returncode == 2
+    assert "btree has no files to verify" in refused.stderr
+
+
 def test_a_recipe_is_told_nothing_else_and_one_that_is_none_is_refused(real):
     done = real("capture", "--recipe", "lmdb-insert", "--skip", "3")
     assert done.returncode == 2

@@ -21,7 +21,7 @@ use graven::sim::{SimError, Spec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::program_trace::spec_of;
+use crate::program_trace::{spec_of, verified};
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
 
 impl From<LitmusError> for Failure {
@@ -66,6 +66,9 @@ struct RunSpec {
     /// The log region holds noise at first.
     garbage: bool,
     violations: usize,
+    /// A command that checks the recovered files of a captured program.
+    #[serde(default)]
+    verify: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -125,6 +128,9 @@ pub fn run(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
             given.workload
         );
         return Err(Failure::Config(message));
+    }
+    if let Some(command) = given.verify {
+        spec = verified(spec, &given.workload, command)?;
     }
     if let Some(name) = &given.mutant {
         (spec.crash_options.mutants, spec.crash_options.operator) = spec.design.mutation(name)?;

@@ -12,6 +12,7 @@
 //! | `laboratory` | the same for the crash laboratory |
 //! | `program_trace`, `request_trace` | the same for traces |
 //! | `capture` | the same for programs that were captured |
+//! | `verification` | recovered files of such programs, held against the user's own checker |
 //! | `paper_files` | the files of the papers |
 //!
 //! This file has the module's exceptions, classes and functions.
@@ -25,6 +26,7 @@ mod program_trace;
 mod request_trace;
 mod seam;
 mod task;
+mod verification;
 
 use graven::Registry;
 use pyo3::create_exception;

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::seam::{Failure, MachineSpec, Task, TaskControl, parse, registry};
+use crate::verification::Verification;
 
 /// Bytes that are read or written at a time.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -187,6 +188,24 @@ pub fn spec_of(
     };
     spec.seed = seed;
     Ok((spec, stores_outside))
+}
+
+/// The same with a command that checks the recovered files of a captured program.
+///
+/// # Errors
+/// It is no trace of a captured program.
+pub fn verified(mut spec: Spec, workload: &str, command: String) -> Result<Spec, Failure> {
+    let no_files = || {
+        let message = format!(
+            "verify: {workload} has no files to verify; allowed: traces of captured programs (graven capture)"
+        );
+        Failure::Config(message)
+    };
+    let programs = spec.programs.take().ok_or_else(no_files)?;
+    let capture = open(workload)?.contents().header.capture.clone().ok_or_else(no_files)?;
+    let verification = Verification::of(command, &capture).ok_or_else(no_files)?;
+    spec.programs = Some(verification.of_programs(programs));
+    Ok(spec)
 }
 
 /// A name that lives as long as the process: there are as many as traces.

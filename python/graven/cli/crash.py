@@ -39,6 +39,9 @@ RESULTS = Path("graven-results")
 ROOM = 4 << 20
 """Room to ask for before a campaign, for a program or a state."""
 
+VERIFY_EVERY = 64
+"""Of so many plain power failures, one has its recovered files verified."""
+
 SAVE_SECONDS = 5.0
 """How much work of a campaign with `--state` may be lost."""
 
@@ -59,6 +62,7 @@ Examples:
   graven crash --design silo --workload btree
   graven crash --design silo,fwb --workload micro --machine cramped
   graven crash --design silo --workload hash --mutant no-tuple
+  graven crash --workload db.gvt --design silo --verify 'mdb_stat -n {image}'
   graven crash --adversary --seeds 10000
   graven crash --adversary --seeds 1000000 --state graven-results/soak.json
   graven crash --adversary --design silo --draw transactions=500 --draw varied=0
@@ -72,7 +76,7 @@ during its run, 130 for an interrupt.
 
 RUN_ONLY = (
     "workloads", "machine", "threads", "transactions", "seed", "sample", "failure_modes",
-    "recovery_depth", "lives", "garbage",
+    "recovery_depth", "lives", "garbage", "verify",
 )  # fmt: skip
 ADVERSARY_ONLY = ("seeds", "first_seed", "draws", "state")
 
@@ -165,6 +169,13 @@ class Forms(click.ParamType[dict[str, int]]):
     + "]",
 )
 @click.option(
+    "--verify",
+    metavar="COMMAND",
+    help="Of a captured program: run COMMAND on the recovered files, where structures are walked "
+    f"(every {VERIFY_EVERY} plain failures, if --failure-modes says nothing); {{image}} is the "
+    "first file, {folder} where all are. An exit code other than 0 is a violation.",
+)
+@click.option(
     "--recovery-depth",
     type=click.IntRange(1, 100),
     default=Shares.recovery_depth,
@@ -234,6 +245,7 @@ def crash(
     mutant: str | None,
     sample: int,
     failure_modes: dict[str, int],
+    verify: str | None,
     recovery_depth: int,
     lives: int,
     garbage: bool,
@@ -269,6 +281,9 @@ def crash(
             seed=seed,
             settings=settings,
         )
+        is_default = context.get_parameter_source("failure_modes") is ParameterSource.DEFAULT
+        if verify is not None and is_default:
+            failure_modes = {**failure_modes, "structures": VERIFY_EVERY}
         shares = Shares(
             failure_modes.get("torn", 0),
             failure_modes.get("in-flight", 0),
@@ -279,7 +294,10 @@ def crash(
         campaigns = len(runs)
         task = _Runs(
             CrashCampaign.prepare(
-                [CrashJob(run, mutant, sample, shares, lives, garbage, violations) for run in runs]
+                [
+                    CrashJob(run, mutant, sample, shares, lives, garbage, violations, verify)
+                    for run in runs
+                ]
             )
         )
     if replay is not None:

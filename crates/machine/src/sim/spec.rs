@@ -48,6 +48,14 @@ impl Programs {
     ) -> Programs {
         Programs(Arc::new(make))
     }
+
+    /// Builds them.
+    ///
+    /// # Errors
+    /// What was recorded cannot be built.
+    pub fn build(&self) -> Result<Box<dyn workload::Workload>, ConfigError> {
+        (self.0)()
+    }
 }
 
 /// What the crash laboratory adds to a specification.
@@ -144,7 +152,7 @@ impl Spec {
     /// Parameters that it cannot work with.
     pub fn build_workload(&self) -> Result<Box<dyn workload::Workload>, ConfigError> {
         match &self.programs {
-            Some(Programs(make)) => make(),
+            Some(programs) => programs.build(),
             None => (self.workload.build)(&self.request(&self.context())),
         }
     }
