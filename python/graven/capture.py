@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from graven import _engine
-from graven._engine import Cancelled, ConfigError, TraceError
+from graven._engine import Cancelled, ConfigError
 from graven.experiment import Observer, Pool
 from graven.output import check, growing
 
@@ -263,7 +263,7 @@ def run(request: Request, trace: Path, observe: Observer | None = None) -> Captu
 
 
 def _command(arguments: Sequence[str]) -> list[str]:
-    """The command that runs a program under QEMU.
+    """QEMU, and the program that it is to run with its arguments.
 
     Raises:
         CaptureError: QEMU, the plugin or the program is not there, or is not what it should be.
@@ -278,7 +278,7 @@ def _command(arguments: Sequence[str]) -> list[str]:
         )
     if not PLUGIN.exists():
         raise CaptureError(f"{PLUGIN} is missing: `make install` builds it")
-    return [qemu, "-plugin", f"{PLUGIN},dir=", *_resolved(arguments)]
+    return [qemu, *_resolved(arguments)]
 
 
 def _resolved(arguments: Sequence[str]) -> list[str]:
@@ -314,8 +314,8 @@ def _write_setup(request: Request, folder: Path) -> None:
 
 def _execute(command: list[str], folder: Path, request: Request) -> int:
     """Runs it; an interrupt goes to the program, which is waited for."""
-    at = command.index("-plugin") + 1
-    command[at] += str(folder).replace(",", ",,")
+    plugin = f"{PLUGIN},dir={str(folder).replace(',', ',,')}"
+    command = [command[0], "-plugin", plugin, *command[1:]]
     # Symbols are bound at the start, so that a call comes to its function at once.
     environment = {**os.environ, **request.environment, "LD_BIND_NOW": "1"}
     with tempfile.TemporaryFile() as file:
@@ -402,21 +402,19 @@ class _Left:
 
     def _files(self, number: int) -> tuple[str, str | None]:
         """A region as it was, and as it is: of a program that was killed, the file itself."""
-        after = self.folder / f"region-{number}.after"
-        if not after.exists():
-            device, inode, path = self.regions[number]
-            try:
-                now = Path(path).stat()
-            except OSError:
-                return str(self.folder / f"region-{number}.before"), None
-            if (now.st_dev, now.st_ino) != (device, inode):
-                return str(self.folder / f"region-{number}.before"), None
-            after = Path(path)
-        return str(self.folder / f"region-{number}.before"), str(after)
+        before, after = (self.folder / f"region-{number}.{when}" for when in ("before", "after"))
+        if after.exists():
+            return str(before), str(after)
+        device, inode, path = self.regions[number]
+        try:
+            now = Path(path).stat()
+        except OSError:
+            return str(before), None
+        return str(before), path if (now.st_dev, now.st_ino) == (device, inode) else None
 
 
 def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-__all__ = ["KNOWN", "CaptureError", "Captured", "Request", "TraceError", "Transactions", "capture"]
+__all__ = ["KNOWN", "CaptureError", "Captured", "Request", "Transactions", "capture"]

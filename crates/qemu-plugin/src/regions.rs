@@ -6,11 +6,8 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-
-use graven_capture::position;
 
 /// Descriptors of one's own begin here, so that the program's are what they would be without.
 const DESCRIPTORS_FROM: RawFd = 900;
@@ -146,11 +143,6 @@ impl Regions {
             .values()
             .try_for_each(|r| copy(&r.file, &folder.join(format!("region-{}.after", r.number))))
     }
-
-    /// A position in a region.
-    pub fn position(region: u16, offset: u64) -> u64 {
-        position(region, offset)
-    }
 }
 
 /// The same file under a higher descriptor.
@@ -187,10 +179,4 @@ fn copy(file: &File, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-impl Drop for Regions {
-    fn drop(&mut self) {
-        self.mappings.store(ptr::null_mut(), Ordering::Release);
-    }
 }

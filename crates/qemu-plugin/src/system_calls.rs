@@ -7,11 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use graven_capture::{Event, PIECE_BYTES_MAX};
+use graven_capture::{Event, PIECE_BYTES_MAX, position};
 
 use crate::functions::Part;
 use crate::guest::{bytes_at, path_at, read_word};
-use crate::regions::Regions;
 use crate::thread::{IS_CHILD, Thread};
 use crate::tracer::tracer;
 
@@ -113,9 +112,9 @@ fn mapped(thread: &mut Thread, start: u64, bytes: u64, protection: u64, flags: u
     }
     match tracer.regions.of_file(fd, &path, &tracer.setup.folder) {
         Ok(region) => {
-            let position = Regions::position(region, offset);
-            thread.event(&Event::Mapped { position, bytes, address: start });
-            tracer.regions.map(start, bytes, position);
+            let at = position(region, offset);
+            thread.event(&Event::Mapped { position: at, bytes, address: start });
+            tracer.regions.map(start, bytes, at);
         }
         Err(error) => eprintln!("graven: {} is not traced: {error}", path.display()),
     }
@@ -176,7 +175,7 @@ fn wrote_file(thread: &mut Thread, fd: RawFd, parts: &[(u64, u64)], offset: Opti
     });
     for &(address, bytes) in parts {
         // SAFETY: the call has just read there.
-        pieces(thread, Regions::position(region, at), unsafe { bytes_at(address, bytes as usize) });
+        pieces(thread, position(region, at), unsafe { bytes_at(address, bytes as usize) });
         at += bytes;
     }
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::memory::{Layout, each_word, load, store, words};
+use super::memory::{Layout, each_word, store, words};
 use super::merge::{Order, each};
 use super::report::{Mismatch, NAMED_MAX, Report};
 use super::roles::Role;
@@ -388,7 +388,7 @@ impl<W: Write> Assembly<'_, W> {
         self.report.loads += 1;
         let mut found = [0; graven_capture::ACCESS_BYTES_MAX];
         let found = &mut found[..access.size.into()];
-        load(&self.image, address, found);
+        self.image.read_bytes(Addr(address), found);
         if check(found) != access.check {
             self.astray(thread, address, bytes);
         }

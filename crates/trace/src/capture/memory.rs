@@ -46,11 +46,6 @@ impl Layout {
     }
 }
 
-/// Bytes of an image.
-pub(super) fn load(image: &Image, address: u64, out: &mut [u8]) {
-    image.read_bytes(Addr(address), out);
-}
-
 /// The words that so many bytes from an address on lie in.
 pub(super) fn words(address: u64, bytes: u64) -> impl Iterator<Item = Addr> {
     let first = address / WORD_BYTES;
@@ -116,7 +111,7 @@ mod tests {
                 bytes[*at as usize..][..stored.len()].copy_from_slice(stored);
             }
             let mut found = vec![0; 200];
-            load(&image, 4096, &mut found);
+            image.read_bytes(Addr(4096), &mut found);
             prop_assert_eq!(found, bytes);
         }
 
@@ -126,7 +121,7 @@ mod tests {
             let length = each_word(&*bytes, |at, value| { image.store(Addr(at), value); });
             prop_assert_eq!(length.expect("no error"), bytes.len() as u64);
             let mut found = vec![0; bytes.len()];
-            load(&image, 0, &mut found);
+            image.read_bytes(Addr(0), &mut found);
             prop_assert_eq!(found, bytes);
         }
     }
