@@ -375,6 +375,8 @@ proptest! {
     fn what_locks_keep_apart_stays_in_order(sections in prop::collection::vec(section(), 1..40)) {
         let mut tape = Tape::new(3);
         tape.load(0, 0, 1);
+        // As when it creates the others.
+        tape.event(0, &Event::Ordered);
         for Section { thread, accesses } in &sections {
             tape.call(*thread, LOCK, 0x7000);
             tape.call(*thread, BEGIN, 0);
