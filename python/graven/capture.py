@@ -37,6 +37,9 @@ ROOM = 64 << 20
 X86_64 = 62
 """The machine of an executable, as its header has it."""
 
+ADDRESS_BITS = 47
+"""Of a program's addresses."""
+
 STDERR = 2
 """The descriptor of standard error, wherever Python has its own."""
 
@@ -121,12 +124,69 @@ KNOWN: Mapping[str, Transactions] = {
 
 
 @dataclass(frozen=True)
+class Persistent:
+    """Which memory is persistent.
+
+    Attributes:
+        files: Patterns of paths: shared mappings of such files.
+        heap: What `malloc` gives: memory before the break, anonymous mappings that are no stacks.
+        variables: Names of variables of the program or its libraries.
+        ranges: First addresses, and how many bytes from there on.
+    """
+
+    files: tuple[str, ...] = ()
+    heap: bool = False
+    variables: tuple[str, ...] = ()
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    @staticmethod
+    def of(files: Iterable[str], heap: bool, ranges: Iterable[str]) -> Persistent:
+        """From patterns, and ranges that are `VARIABLE` or `ADDRESS:BYTES`.
+
+        Raises:
+            ConfigError: nothing is persistent; a pattern or range that is none.
+        """
+        patterns, texts = tuple(files), tuple(ranges)
+        for pattern in patterns:
+            if not pattern or "\n" in pattern:
+                raise ConfigError(f"pm_files: {pattern!r} is no pattern of paths")
+        if not (patterns or heap or texts):
+            raise ConfigError(
+                "nothing is persistent memory; name files (pm_files), the heap (pm_heap), or "
+                "variables and ranges of addresses (pm_ranges)"
+            )
+        pairs = tuple(_range(text) for text in texts if not _is_name(text))
+        return Persistent(patterns, heap, tuple(filter(_is_name, texts)), pairs)
+
+    def setup(self) -> list[str]:
+        """Lines of what the plugin is told."""
+        return [
+            *(f"file {pattern}" for pattern in self.files),
+            *(["heap yes"] if self.heap else []),
+            *(f"object {name}" for name in self.variables),
+            *(f"range {start} {count}" for start, count in self.ranges),
+        ]
+
+
+def _range(text: str) -> tuple[int, int]:
+    number = r"0x[0-9a-fA-F]+|[0-9]+"
+    found = re.fullmatch(f"({number}):({number})", text)
+    start, count = (int(n, 0) for n in found.groups()) if found else (0, 0)
+    if not count or start + count > 1 << ADDRESS_BITS:
+        raise ConfigError(
+            f"{text} is no range of persistent memory: allowed is the name of a variable, or "
+            f"ADDRESS:BYTES, numbers like 0x10000:4096 that end below 2^{ADDRESS_BITS}"
+        )
+    return start, count
+
+
+@dataclass(frozen=True)
 class Request:
     """What is to be captured.
 
     Attributes:
         arguments: The program and its arguments.
-        pm_files: Patterns of paths: shared mappings of such files are persistent memory.
+        persistent: Which memory is persistent.
         transactions: What a transaction is; none: the trace has none.
         skip: Transactions before the trace begins.
         transactions_max: Transactions in it at most; all if not given.
@@ -135,7 +195,7 @@ class Request:
     """
 
     arguments: tuple[str, ...]
-    pm_files: tuple[str, ...]
+    persistent: Persistent
     transactions: tuple[Transactions, ...] = ()
     skip: int = 0
     transactions_max: int | None = None
@@ -185,7 +245,9 @@ def capture(
     arguments: Sequence[str],
     trace: str | PathLike[str],
     *,
-    pm_files: Iterable[str],
+    pm_files: Iterable[str] = (),
+    pm_heap: bool = False,
+    pm_ranges: Iterable[str] = (),
     transactions: Iterable[Transactions | str] = (),
     like: str | None = None,
     skip: int = 0,
@@ -198,6 +260,8 @@ def capture(
         arguments: The program, as it is, and its arguments.
         trace: The file to write.
         pm_files: Patterns of paths: shared mappings of such files are persistent memory.
+        pm_heap: What `malloc` gives is persistent memory.
+        pm_ranges: Names of variables, or `ADDRESS:BYTES`, that are persistent memory.
         transactions: `BEGIN:COMMIT` or `BEGIN:COMMIT:ABORT`, names of functions.
         like: A library whose transactions are known, one of `KNOWN`.
         skip: Transactions before the trace begins.
@@ -210,15 +274,10 @@ def capture(
         OutputError: the trace cannot be written; nothing has run.
     """
     parsed = transactions_of(transactions, like)
-    patterns = tuple(pm_files)
-    if not patterns:
-        raise ConfigError("pm_files: the list is empty; name the files that are persistent memory")
-    for pattern in patterns:
-        if "\n" in pattern:
-            raise ConfigError(f"pm_files: {pattern!r} has a line break")
+    persistent = Persistent.of(pm_files, pm_heap, pm_ranges)
     if skip < 0 or (transactions_max is not None and transactions_max < 1):
         raise ConfigError("skip is 0 or more, and transactions_max 1 or more")
-    request = Request(tuple(arguments), patterns, parsed, skip, transactions_max)
+    request = Request(tuple(arguments), persistent, parsed, skip, transactions_max)
     return run(request, Path(trace), observe)
 
 
@@ -306,7 +365,7 @@ def _resolved(arguments: Sequence[str]) -> list[str]:
 
 
 def _write_setup(request: Request, folder: Path) -> None:
-    lines = [f"file {pattern}" for pattern in request.pm_files]
+    lines = request.persistent.setup()
     for name, role in request.roles().items():
         lines.append(f"{'second' if role == 'wait' else 'function'} {name}")
     (folder / "setup").write_text("".join(f"{line}\n" for line in lines))
@@ -343,6 +402,7 @@ class _Left:
     """Device, inode, and path."""
     counts: dict[str, int]
     found: set[str] = field(default_factory=set)
+    variables: set[str] = field(default_factory=set)
     missing: tuple[str, ...] = ()
 
     @staticmethod
@@ -356,9 +416,11 @@ class _Left:
         counts = dict(line.split() for line in _lines(folder / "counts"))
         names = list(request.roles())
         found = {names[int(line.split()[0])] for line in _lines(folder / "functions")}
+        of_setup = request.persistent.variables
+        variables = {of_setup[int(line.split()[0])] for line in _lines(folder / "objects")}
         missing = tuple(name for name in names if name not in found and name not in LOCKS)
         numbers = {name: int(number) for name, number in counts.items()}
-        return _Left(folder, threads, regions, numbers, found, missing)
+        return _Left(folder, threads, regions, numbers, found, variables, missing)
 
     def check(self, request: Request, exit_code: int) -> None:
         """Refuses what gives no trace.
@@ -367,12 +429,22 @@ class _Left:
             CaptureError: and why.
         """
         ended = f"; the program ended with exit code {exit_code}" if exit_code else ""
-        if not self.regions:
-            patterns = ", ".join(request.pm_files)
+        persistent = request.persistent
+        absent = [name for name in persistent.variables if name not in self.variables]
+        if absent:
+            raise CaptureError(
+                f"no symbols of the program and its libraries have variables {', '.join(absent)}"
+                f"{ended} (a program that was stripped has none of its own)"
+            )
+        if not self.regions and persistent.files and not persistent.heap:
+            patterns = ", ".join(persistent.files)
             raise CaptureError(
                 f"the program mapped no file, shared, whose path fits {patterns}{ended} "
                 "(patterns are held against whole paths: */NAME fits anywhere)"
             )
+        if not self.regions:
+            what = "no heap" if persistent.heap else "nothing where persistent memory should be"
+            raise CaptureError(f"the program has mapped {what}{ended}")
         needed = [name for t in request.transactions for name in (t.begin, t.commit)]
         missing = [name for name in needed if name is not None and name not in self.found]
         if missing:
@@ -417,4 +489,4 @@ def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-__all__ = ["KNOWN", "CaptureError", "Captured", "Request", "Transactions", "capture"]
+__all__ = ["KNOWN", "CaptureError", "Captured", "Persistent", "Request", "Transactions", "capture"]

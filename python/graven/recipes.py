@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graven.capture import Captured, CaptureError, Request, run, transactions_of
+from graven.capture import Captured, CaptureError, Persistent, Request, run, transactions_of
 from graven.experiment import Observer
 
 FOLDER = Path(__file__).with_name("recipes")
@@ -52,6 +52,7 @@ class Recipe:
         input: What it reads from standard input.
         environment: Variables that it is given.
         pm_files: Patterns of the files that are persistent memory.
+        pm_heap: Whether what `malloc` gives is.
         transactions: Functions, as `--tx` takes them.
         like: A library whose transactions are known.
         skip: Transactions before the trace begins, which fill the store.
@@ -64,7 +65,8 @@ class Recipe:
     sources: tuple[str, ...]
     libraries: tuple[str, ...]
     arguments: tuple[str, ...]
-    pm_files: tuple[str, ...]
+    pm_files: tuple[str, ...] = ()
+    pm_heap: bool = False
     folders: tuple[str, ...] = (".",)
     options: tuple[str, ...] = ()
     input: str = ""
@@ -121,7 +123,7 @@ def capture_recipe(
         program = _build(recipe, folder)
         request = Request(
             (str(program), *(_filled(a, folder) for a in recipe.arguments)),
-            recipe.pm_files,
+            Persistent(recipe.pm_files, recipe.pm_heap),
             transactions_of(recipe.transactions, recipe.like),
             recipe.skip,
             transactions_max,

@@ -26,6 +26,21 @@ pub enum Event {
         /// The bytes, at most [`crate::PIECE_BYTES_MAX`].
         bytes: Vec<u8>,
     },
+    /// Bytes as they are after a system call of this thread of which it is not known what it writes: those that are not what
+    /// they were, the kernel has written.
+    Found {
+        /// The position of the first.
+        position: u64,
+        /// The bytes, at most [`crate::PIECE_BYTES_MAX`].
+        bytes: Vec<u8>,
+    },
+    /// The kernel made bytes zero: memory that was unmapped and may be given anew, a file's end that was cut off.
+    Zeroed {
+        /// The position of the first.
+        position: u64,
+        /// How many bytes; the region may have fewer.
+        bytes: u64,
+    },
     /// Persistent memory was mapped.
     Mapped {
         /// The position of its first byte.
@@ -76,6 +91,8 @@ pub(crate) mod code {
     pub const FORKED: u8 = 8;
     pub const REPLACED: u8 = 9;
     pub const ORDERED: u8 = 10;
+    pub const FOUND: u8 = 11;
+    pub const ZEROED: u8 = 12;
 }
 
 impl Event {
@@ -85,6 +102,8 @@ impl Event {
             Event::Left { how: Left::Returned, .. } => code::RETURNED,
             Event::Left { how: Left::Unwound, .. } => code::UNWOUND,
             Event::KernelWrote { .. } => code::KERNEL_WROTE,
+            Event::Found { .. } => code::FOUND,
+            Event::Zeroed { .. } => code::ZEROED,
             Event::Mapped { .. } => code::MAPPED,
             Event::Unmapped { .. } => code::UNMAPPED,
             Event::Began => code::BEGAN,

@@ -109,7 +109,7 @@ impl Encoder {
                 put((*function).into());
                 put(*result);
             }
-            Event::KernelWrote { position, bytes } => {
+            Event::KernelWrote { position, bytes } | Event::Found { position, bytes } => {
                 assert!(bytes.len() <= PIECE_BYTES_MAX, "a piece of what the kernel wrote");
                 put(*position);
                 put(bytes.len() as u64);
@@ -120,6 +120,10 @@ impl Encoder {
                 put(*position);
                 put(*bytes);
                 put(*address);
+            }
+            Event::Zeroed { position, bytes } => {
+                put(*position);
+                put(*bytes);
             }
             Event::Unmapped { address, bytes } => {
                 put(*address);
@@ -298,14 +302,18 @@ fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
             result: number()?,
             how: if code == code::RETURNED { Left::Returned } else { Left::Unwound },
         },
-        code::KERNEL_WROTE => {
+        code::KERNEL_WROTE | code::FOUND => {
             let (position, length) = (number()?, number()?);
             let length = usize::try_from(length).ok().filter(|&n| n <= PIECE_BYTES_MAX)?;
             let (bytes, behind) = rest.split_at_checked(length)?;
             let bytes = bytes.to_vec();
             *rest = behind;
-            Event::KernelWrote { position, bytes }
+            match code {
+                code::FOUND => Event::Found { position, bytes },
+                _ => Event::KernelWrote { position, bytes },
+            }
         }
+        code::ZEROED => Event::Zeroed { position: number()?, bytes: number()? },
         code::MAPPED => Event::Mapped { position: number()?, bytes: number()?, address: number()? },
         code::UNMAPPED => Event::Unmapped { address: number()?, bytes: number()? },
         code::BEGAN => Event::Began,
@@ -353,7 +361,7 @@ mod tests {
             });
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
         let bytes = prop::collection::vec(any::<u8>(), 0..PIECE_BYTES_MAX);
-        let event = (0..11, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
+        let event = (0..13, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
             let event = match which {
                 0 => Event::Entered { function, argument: a },
                 1 => Event::Left { function, result: a, how: Left::Returned },
@@ -365,6 +373,8 @@ mod tests {
                 7 => Event::Ended,
                 8 => Event::Forked,
                 9 => Event::Ordered,
+                10 => Event::Found { position: a, bytes },
+                11 => Event::Zeroed { position: a, bytes: b },
                 _ => Event::Replaced,
             };
             Record::Event(number, event)

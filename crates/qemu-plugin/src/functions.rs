@@ -1,5 +1,5 @@
-//! Where the functions lie that are followed: found by their names in the symbols of the program and of libraries, as these
-//! are mapped.
+//! Where the functions lie that are followed, and the variables that are persistent memory: found by their names in the symbols
+//! of the program and of libraries, as these are mapped.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -25,6 +25,7 @@ pub enum Part {
 pub struct Functions {
     numbers: HashMap<String, u32>,
     arguments: Vec<Argument>,
+    objects: Vec<String>,
     addresses: RwLock<HashMap<u64, u32>>,
 }
 
@@ -35,6 +36,7 @@ impl Functions {
         Functions {
             numbers: names.into_iter().zip(0..).collect(),
             arguments,
+            objects: setup.objects.clone(),
             addresses: RwLock::default(),
         }
     }
@@ -52,13 +54,22 @@ impl Functions {
         self.arguments[function as usize]
     }
 
-    /// A file is mapped, from this offset on: a part that may be executed, or its first one.
-    pub fn look_into(&self, path: &Path, address: u64, offset: u64, part: Part, folder: &Path) {
-        if self.numbers.is_empty() {
-            return;
+    /// A file is mapped, from this offset on: a part that may be executed, or its first one. Returns the variables that are
+    /// persistent memory: the first address of each, and its bytes.
+    pub fn look_into(
+        &self,
+        path: &Path,
+        address: u64,
+        offset: u64,
+        part: Part,
+        folder: &Path,
+    ) -> Vec<(u64, u64)> {
+        let nothing = Vec::new();
+        if self.numbers.is_empty() && self.objects.is_empty() {
+            return nothing;
         }
-        let Ok(bytes) = fs::read(path) else { return };
-        let Ok(file) = object::File::parse(&*bytes) else { return };
+        let Ok(bytes) = fs::read(path) else { return nothing };
+        let Ok(file) = object::File::parse(&*bytes) else { return nothing };
         let segment = file.segments().find(|segment| {
             let is_code = matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));
             // Two segments may share a page of the file, which is mapped twice.
@@ -68,19 +79,26 @@ impl Functions {
             let (start, length) = segment.file_range();
             start <= offset && offset < start + length.max(1) || start >> 12 == offset >> 12
         });
-        let Some(segment) = segment else { return };
+        let Some(segment) = segment else { return nothing };
         // Where the file's first byte would be, and what the file calls it.
         let bias = address
             .wrapping_sub(offset)
             .wrapping_sub(segment.address().wrapping_sub(segment.file_range().0));
-        let mut found = Vec::new();
+        let (mut found, mut objects) = (Vec::new(), Vec::new());
         let mut addresses = self.addresses.write().expect("nobody panics with it");
         for symbol in file.dynamic_symbols().chain(file.symbols()) {
-            if symbol.kind() != SymbolKind::Text || symbol.is_undefined() {
+            if symbol.is_undefined() {
                 continue;
             }
             let name = symbol.name().unwrap_or_default();
             let name = name.split_once('@').map_or(name, |(name, _)| name);
+            let is_data = symbol.kind() == SymbolKind::Data;
+            if is_data && let Some(number) = self.objects.iter().position(|n| n == name) {
+                objects.push((number, symbol.address().wrapping_add(bias), symbol.size()));
+            }
+            if symbol.kind() != SymbolKind::Text {
+                continue;
+            }
             if let Some(&number) = self.numbers.get(name) {
                 let is_new =
                     addresses.insert(symbol.address().wrapping_add(bias), number).is_none();
@@ -90,11 +108,16 @@ impl Functions {
             }
         }
         drop(addresses);
-        let list = OpenOptions::new().create(true).append(true).open(folder.join("functions"));
-        if let Ok(mut list) = list {
-            for number in found {
-                let _ = writeln!(list, "{number} {}", path.display());
+        let write = |what: &str, numbers: Vec<u64>| {
+            let list = OpenOptions::new().create(true).append(true).open(folder.join(what));
+            if let Ok(mut list) = list {
+                for number in numbers {
+                    let _ = writeln!(list, "{number} {}", path.display());
+                }
             }
-        }
+        };
+        write("functions", found.into_iter().map(u64::from).collect());
+        write("objects", objects.iter().map(|o| o.0 as u64).collect());
+        objects.into_iter().map(|(_, at, bytes)| (at, bytes)).collect()
     }
 }

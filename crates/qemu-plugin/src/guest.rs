@@ -15,13 +15,18 @@ fn guest_base() -> u64 {
     })
 }
 
+/// Where one of the program's addresses is in QEMU's memory.
+pub fn host_address(address: u64) -> u64 {
+    guest_base() + address
+}
+
 /// Bytes of the program's memory.
 ///
 /// # Safety
 /// The program can read them.
 pub unsafe fn bytes_at<'a>(address: u64, length: usize) -> &'a [u8] {
     // SAFETY: the caller's.
-    unsafe { std::slice::from_raw_parts((guest_base() + address) as *const u8, length) }
+    unsafe { std::slice::from_raw_parts(host_address(address) as *const u8, length) }
 }
 
 /// A word of the program's memory.
@@ -30,7 +35,7 @@ pub unsafe fn bytes_at<'a>(address: u64, length: usize) -> &'a [u8] {
 /// The program can read it.
 pub unsafe fn read_word(address: u64) -> u64 {
     // SAFETY: the caller's.
-    unsafe { ((guest_base() + address) as *const u64).read_unaligned() }
+    unsafe { (host_address(address) as *const u64).read_unaligned() }
 }
 
 /// A text of the program's memory; none if there is no address.
@@ -39,5 +44,5 @@ pub unsafe fn read_word(address: u64) -> u64 {
 /// The program can read it.
 pub unsafe fn path_at<'a>(address: u64) -> Option<&'a CStr> {
     // SAFETY: the caller's.
-    (address != 0).then(|| unsafe { CStr::from_ptr((guest_base() + address) as *const _) })
+    (address != 0).then(|| unsafe { CStr::from_ptr(host_address(address) as *const _) })
 }

@@ -13,9 +13,9 @@ use crate::guest::bytes_at;
 use crate::instruction::{self, Kind};
 use crate::qemu;
 use crate::registers::Registers;
-use crate::system_calls;
 use crate::thread::{self, Counts, IS_CHILD};
 use crate::tracer::tracer;
+use crate::{mappings, system_calls};
 
 /// Of what a block's hook is handed, the bits that are its number of instructions; above them is its address.
 const COUNT_BITS: u32 = 16;
@@ -74,7 +74,7 @@ extern "C" fn process_ends(_id: u64, _data: *mut c_void) {
 
 /// The program and its loader were mapped before anybody was called.
 fn look_into_what_is_mapped() {
-    let tracer = tracer();
+    let thread = thread::thread(0);
     let text = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut seen = HashSet::new();
     for line in text.lines() {
@@ -90,9 +90,11 @@ fn look_into_what_is_mapped() {
         if let (Some(Ok(start)), Ok(offset), true) = (start, offset, access.starts_with('r'))
             && seen.insert(path)
         {
-            let folder = &tracer.setup.folder;
-            tracer.functions.look_into(Path::new(path), start, offset, Part::First, folder);
+            mappings::look_into(thread, Path::new(path), start, offset, Part::First);
         }
+    }
+    for &(start, bytes) in &tracer().setup.ranges {
+        mappings::range(thread, start, bytes);
     }
 }
 

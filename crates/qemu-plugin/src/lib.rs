@@ -14,7 +14,10 @@
 //! | `registers` | the guest's registers, which QEMU 7.2 shows to no plugin |
 //! | `functions` | where the functions lie that are followed |
 //! | `regions` | which addresses are persistent memory now |
-//! | `system_calls` | what system calls do to mappings and to persistent memory |
+//! | `anonymous`, `ranges` | that of it which is no file's: the heap, and ranges that were named |
+//! | `system_calls` | what the program asks of the kernel |
+//! | `mappings` | what becomes persistent memory, moves, and is it no more |
+//! | `kernel_writes` | what the kernel writes there |
 //! | `stream` | a thread's records, in a file that is mapped where it grows |
 //! | `thread` | what is known of a thread of the program |
 //! | `tracer` | what all threads share |
@@ -23,11 +26,15 @@
 //! *Unsafe code.* QEMU's calls hand over pointers that are valid during the call. The program's memory is read where the
 //! program has just read or written it, on the same thread. What a thread of the program knows is touched by this thread alone.
 
+mod anonymous;
 mod functions;
 mod guest;
 mod hooks;
 mod instruction;
+mod kernel_writes;
+mod mappings;
 mod qemu;
+mod ranges;
 mod regions;
 mod registers;
 mod setup;

@@ -7,10 +7,17 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use graven_capture::place;
+
+use crate::guest::host_address;
 
 /// Descriptors of one's own begin here, so that the program's are what they would be without.
 const DESCRIPTORS_FROM: RawFd = 900;
+
+/// Bytes of memory that are copied at a time.
+const PIECE_BYTES: usize = 1 << 16;
 
 /// Persistent memory that is mapped.
 #[derive(Clone, Copy, Debug)]
@@ -21,22 +28,45 @@ struct Mapping {
     position: u64,
 }
 
-/// A file that is persistent memory, which lives as long as the process.
+/// A region of persistent memory, which lives as long as the process.
 struct Region {
     number: u16,
-    file: File,
+    /// None of that which is no file's.
+    file: Option<File>,
 }
 
+/// What stands for device and inode of memory that is no file's.
+const NO_FILE: (u64, u64) = (0, 0);
+
+/// No region.
+const NONE: u32 = u32::MAX;
+
 /// Regions, and where they are mapped.
-#[derive(Default)]
 pub struct Regions {
-    /// All mappings, in a list that is never changed, but replaced; those that were replaced stay.
+    /// All mappings by address, in a list that is never changed, but replaced; those that were replaced stay.
     mappings: AtomicPtr<Vec<Mapping>>,
     /// From the lowest address to the highest.
     low: AtomicU64,
     high: AtomicU64,
     /// By device and inode.
     known: Mutex<HashMap<(u64, u64), Region>>,
+    /// Who changes the list does so alone.
+    changes: Mutex<()>,
+    /// The number of the region that is no file's.
+    anonymous: AtomicU32,
+}
+
+impl Default for Regions {
+    fn default() -> Regions {
+        Regions {
+            mappings: AtomicPtr::default(),
+            low: AtomicU64::new(u64::MAX),
+            high: AtomicU64::new(0),
+            known: Mutex::default(),
+            changes: Mutex::default(),
+            anonymous: AtomicU32::new(NONE),
+        }
+    }
 }
 
 impl Regions {
@@ -49,8 +79,9 @@ impl Regions {
 
     /// The position of an address, if so many bytes from it on are persistent memory of one mapping.
     pub fn find(&self, address: u64, bytes: u64) -> Option<u64> {
-        let fits = |m: &&Mapping| m.start <= address && address + bytes <= m.end;
-        self.list().iter().find(fits).map(|m| m.position + (address - m.start))
+        let list = self.list();
+        let mapping = list[..list.partition_point(|m| m.start <= address)].last()?;
+        (address + bytes <= mapping.end).then(|| mapping.position + (address - mapping.start))
     }
 
     /// Every part of these addresses that is persistent memory: its address, position and length.
@@ -71,6 +102,7 @@ impl Regions {
 
     /// Persistent memory is mapped.
     pub fn map(&self, start: u64, bytes: u64, position: u64) {
+        let _alone = self.changes.lock().expect("nobody panics with it");
         let mapping = Mapping { start, end: start + bytes, position };
         let left = self.without(start, bytes);
         self.publish(left.into_iter().chain([mapping]).collect());
@@ -78,6 +110,7 @@ impl Regions {
 
     /// Something else is there from now on, or nothing.
     pub fn unmap(&self, start: u64, bytes: u64) {
+        let _alone = self.changes.lock().expect("nobody panics with it");
         self.publish(self.without(start, bytes));
     }
 
@@ -97,13 +130,25 @@ impl Regions {
         parts.filter(|m| m.start < m.end).collect()
     }
 
-    fn publish(&self, list: Vec<Mapping>) {
+    fn publish(&self, mut list: Vec<Mapping>) {
+        list.sort_unstable_by_key(|m| m.start);
         let low = list.iter().map(|m| m.start).min().unwrap_or(0);
         let high = list.iter().map(|m| m.end).max().unwrap_or(0);
         self.low.store(low.min(self.low.load(Ordering::Relaxed)), Ordering::Relaxed);
         self.mappings.store(Box::into_raw(Box::new(list)), Ordering::Release);
         self.low.store(low, Ordering::Relaxed);
         self.high.store(high, Ordering::Relaxed);
+    }
+
+    /// The first address of the mapping that an address is in, and the one behind its last.
+    pub fn mapping(&self, address: u64) -> Option<(u64, u64)> {
+        let mapping = self.list().iter().find(|m| (m.start..m.end).contains(&address))?;
+        self.is_anonymous(mapping.position).then_some((mapping.start, mapping.end))
+    }
+
+    /// Whether no memory was ever persistent.
+    pub fn is_empty(&self) -> bool {
+        self.known.lock().expect("nobody panics with it").is_empty()
     }
 
     /// The region of an open file, which becomes one now if it is none.
@@ -118,8 +163,28 @@ impl Regions {
         copy(&file, &folder.join(format!("region-{number}.before")))?;
         let mut list = OpenOptions::new().create(true).append(true).open(folder.join("regions"))?;
         writeln!(list, "{number} {} {} {}", of.dev(), of.ino(), path.display())?;
-        known.insert((of.dev(), of.ino()), Region { number, file });
+        known.insert((of.dev(), of.ino()), Region { number, file: Some(file) });
         Ok(number)
+    }
+
+    /// The region that is no file's.
+    pub fn anonymous(&self, folder: &Path) -> io::Result<u16> {
+        let mut known = self.known.lock().expect("nobody panics with it");
+        if let Some(region) = known.get(&NO_FILE) {
+            return Ok(region.number);
+        }
+        let number = known.len() as u16;
+        File::create(folder.join(format!("region-{number}.before")))?;
+        let mut list = OpenOptions::new().create(true).append(true).open(folder.join("regions"))?;
+        writeln!(list, "{number} {} {} [memory]", NO_FILE.0, NO_FILE.1)?;
+        known.insert(NO_FILE, Region { number, file: None });
+        self.anonymous.store(number.into(), Ordering::Relaxed);
+        Ok(number)
+    }
+
+    /// Whether a position is in the region that is no file's.
+    pub fn is_anonymous(&self, position: u64) -> bool {
+        u32::from(place(position).0) == self.anonymous.load(Ordering::Relaxed)
     }
 
     /// The region that an open file is, if it is one.
@@ -136,12 +201,49 @@ impl Regions {
         known.get(&(of.st_dev, of.st_ino)).map(|region| region.number)
     }
 
-    /// Copies all files as they are now.
+    /// So many bytes of a region's file, from an offset on.
+    pub fn read_file(&self, region: u16, offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
+        let known = self.known.lock().expect("nobody panics with it");
+        let mut found = vec![0; bytes as usize];
+        let file = known.values().find(|r| r.number == region).and_then(|r| r.file.as_ref());
+        file.map_or(Ok(()), |file| file.read_exact_at(&mut found, offset))?;
+        Ok(found)
+    }
+
+    /// Copies all regions as they are now.
     pub fn copy_all(&self, folder: &Path) -> io::Result<()> {
         let known = self.known.lock().expect("nobody panics with it");
-        known
-            .values()
-            .try_for_each(|r| copy(&r.file, &folder.join(format!("region-{}.after", r.number))))
+        known.values().try_for_each(|region| {
+            let to = folder.join(format!("region-{}.after", region.number));
+            match &region.file {
+                Some(file) => copy(file, &to),
+                None => self.copy_memory(region.number, &to),
+            }
+        })
+    }
+
+    /// Copies memory that is no file's, each part to its offset.
+    fn copy_memory(&self, region: u16, to: &Path) -> io::Result<()> {
+        let (memory, copy) = (File::open("/proc/self/mem").map(high)?, File::create(to).map(high)?);
+        let mut buffer = vec![0; PIECE_BYTES];
+        let all = self.list().iter().filter(|m| place(m.position).0 == region);
+        copy.set_len(
+            all.clone().map(|m| place(m.position).1 + (m.end - m.start)).max().unwrap_or(0),
+        )?;
+        for mapping in all {
+            let offset = place(mapping.position).1;
+            for start in (mapping.start..mapping.end).step_by(PIECE_BYTES) {
+                let piece = &mut buffer[..PIECE_BYTES.min((mapping.end - start) as usize)];
+                // What cannot be read, the program could not have written.
+                if memory.read_exact_at(piece, host_address(start)).is_err() {
+                    piece.fill(0);
+                }
+                if piece.iter().any(|&byte| byte != 0) {
+                    copy.write_all_at(piece, offset + (start - mapping.start))?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

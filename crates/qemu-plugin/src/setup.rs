@@ -5,6 +5,9 @@
 //! | `file` | a pattern: mappings of files with such paths are persistent memory |
 //! | `function` | a name: calls of this function are followed, with its first argument; the first is number 0 |
 //! | `second` | the same, with its second argument |
+//! | `heap` | nothing: what `malloc` gives is persistent memory |
+//! | `range` | two numbers, a first address and how many bytes: they are persistent memory |
+//! | `object` | a name: so are the bytes of this variable of the program or its libraries |
 
 use std::ffi::CString;
 use std::fs;
@@ -29,6 +32,12 @@ pub struct Setup {
     pub files: Vec<CString>,
     /// Names of functions, and which argument of each matters.
     pub functions: Vec<(String, Argument)>,
+    /// Whether the heap is persistent memory.
+    pub heap: bool,
+    /// Ranges of addresses that are.
+    pub ranges: Vec<(u64, u64)>,
+    /// Names of variables that are.
+    pub objects: Vec<String>,
 }
 
 impl Setup {
@@ -41,6 +50,16 @@ impl Setup {
                 Some(("file", pattern)) => setup.files.push(CString::new(pattern)?),
                 Some(("function", name)) => setup.functions.push((name.into(), Argument::First)),
                 Some(("second", name)) => setup.functions.push((name.into(), Argument::Second)),
+                Some(("heap", _)) => setup.heap = true,
+                Some(("object", name)) => setup.objects.push(name.into()),
+                Some(("range", numbers)) => {
+                    let numbers = numbers.split_once(' ');
+                    let numbers = numbers.map(|(start, bytes)| (start.parse(), bytes.parse()));
+                    let Some((Ok(start), Ok(bytes))) = numbers else {
+                        return Err(io::Error::other(format!("no range of a setup: {line}")));
+                    };
+                    setup.ranges.push((start, bytes));
+                }
                 _ => return Err(io::Error::other(format!("no line of a setup: {line}"))),
             }
         }

@@ -75,6 +75,8 @@ pub struct Thread {
     returns_above: u64,
     /// Arguments of the system call that is under way.
     pub arguments: [u64; 6],
+    /// Persistent memory that is being moved: where it was, its positions, and how many bytes.
+    pub moving: Vec<(u64, u64, u64)>,
     /// What is counted.
     pub counts: Counts,
 }
@@ -100,6 +102,7 @@ pub fn begin(vcpu: c_uint) {
         entered: Vec::new(),
         returns_above: NOWHERE,
         arguments: [0; 6],
+        moving: Vec::new(),
         counts: Counts::default(),
     };
     thread.event(&Event::Began);

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::anonymous::Anonymous;
 use crate::functions::Functions;
 use crate::regions::Regions;
 use crate::setup::Setup;
@@ -14,6 +15,8 @@ pub struct Tracer {
     pub functions: Functions,
     /// Persistent memory.
     pub regions: Regions,
+    /// That of it which is no file's.
+    pub anonymous: Anonymous,
 }
 
 static TRACER: OnceLock<Tracer> = OnceLock::new();
@@ -21,7 +24,8 @@ static TRACER: OnceLock<Tracer> = OnceLock::new();
 /// Begins to trace; returns whether nothing was traced before.
 pub fn begin(setup: Setup) -> bool {
     let functions = Functions::new(&setup);
-    TRACER.set(Tracer { setup, functions, regions: Regions::default() }).is_ok()
+    let (regions, anonymous) = (Regions::default(), Anonymous::default());
+    TRACER.set(Tracer { setup, functions, regions, anonymous }).is_ok()
 }
 
 /// What was begun.

@@ -23,8 +23,9 @@ HELP = """Run PROGRAM as it is, and leave a program trace of what it did with it
 
 No source is needed, and nothing is compiled: the program runs under QEMU's user mode, where a
 plugin sees every load and store. Persistent memory are shared mappings of the files that --pm-file
-names; a transaction is what a thread does between two functions (--tx, --like). Everything else is
-instructions. `graven trace replay` and `graven compare --trace` run the trace under any design.
+names, or the heap (--pm-heap), or variables (--pm-range); a transaction is what a thread does
+between two functions (--tx, --like). Everything else is instructions. `graven trace replay` and
+`graven compare --trace` run the trace under any design.
 
 \b
 Examples:
@@ -70,6 +71,18 @@ def _transactions(
     help="Shared mappings of files whose paths fit are persistent memory: */NAME, /dev/shm/*.",
 )
 @click.option(
+    "--pm-heap",
+    is_flag=True,
+    help="What malloc gives is persistent memory: memory before the break, anonymous mappings.",
+)
+@click.option(
+    "--pm-range",
+    "pm_ranges",
+    multiple=True,
+    metavar="VARIABLE|ADDRESS:BYTES",
+    help="A variable of the program or a library, or a range of addresses, is persistent memory.",
+)
+@click.option(
     "--tx",
     "transactions",
     multiple=True,
@@ -103,6 +116,8 @@ def capture(
     trace: Path | None,
     recipe: str | None,
     pm_files: tuple[str, ...],
+    pm_heap: bool,
+    pm_ranges: tuple[str, ...],
     transactions: tuple[Transactions, ...],
     like: str | None,
     skip: int | None,
@@ -113,14 +128,16 @@ def capture(
 ) -> int:
     """Runs the program, makes the trace, says what is in it."""
     if recipe is not None:
-        given = (program, pm_files, transactions, like, skip)
+        given = (program, pm_files, pm_heap, pm_ranges, transactions, like, skip)
         if any(given):
             raise click.UsageError("--recipe says all but --to, --limit and --unexplained")
         trace = trace or Path(f"{recipe}.gvt")
     elif not program:
         raise click.UsageError("name PROGRAM and its arguments behind --, or a --recipe")
-    elif trace is None or not pm_files:
-        raise click.UsageError("--to says where the trace goes, --pm-file what is persistent")
+    elif trace is None or not (pm_files or pm_heap or pm_ranges):
+        raise click.UsageError(
+            "--to says where the trace goes, --pm-file, --pm-heap or --pm-range what is persistent"
+        )
     try:
         with refusing("--to: "), Display(person_console(), noun="captures") as display:
             if recipe is not None:
@@ -130,6 +147,8 @@ def capture(
                     program,
                     trace,
                     pm_files=pm_files,
+                    pm_heap=pm_heap,
+                    pm_ranges=pm_ranges,
                     transactions=transactions,
                     like=like,
                     skip=skip or 0,

@@ -272,6 +272,7 @@ fn survey<S: Sources>(sources: &S, roles: &[Role]) -> Result<Survey, CaptureErro
                             is_traced = true;
                             reach(position, bytes.len() as u64);
                         }
+                        Event::Found { .. } | Event::Zeroed { .. } => is_traced = true,
                         Event::Entered { function, .. } => {
                             let role = roles.get(function as usize);
                             let begins = role.is_some_and(|role| role.begins());
@@ -442,6 +443,8 @@ impl<W: Write> Assembly<'_, W> {
                 self.report.kernel_bytes += length;
                 self.stores(thread, address, &bytes, false);
             }
+            Event::Found { position, bytes } => self.found(thread, position, &bytes),
+            Event::Zeroed { position, bytes } => self.zeroed(thread, position, bytes),
             Event::Forked => self.report.forks += 1,
             Event::Replaced => self.report.replaced += 1,
             Event::Mapped { .. }
@@ -449,6 +452,36 @@ impl<W: Write> Assembly<'_, W> {
             | Event::Began
             | Event::Ended
             | Event::Ordered => {}
+        }
+    }
+
+    /// The kernel may have written these bytes: it has written what is not there yet.
+    fn found(&mut self, thread: usize, position: u64, bytes: &[u8]) {
+        let Some(address) = self.layout.address(position, bytes.len() as u64) else { return };
+        for word in words(address, bytes.len() as u64) {
+            let from = word.0.max(address);
+            let to = (word.0 + WORD_BYTES).min(address + bytes.len() as u64);
+            let of_word = &bytes[(from - address) as usize..(to - address) as usize];
+            let mut there = [0; WORD_BYTES as usize];
+            self.image.read_bytes(Addr(from), &mut there[..of_word.len()]);
+            if there[..of_word.len()] != *of_word {
+                self.report.kernel_bytes += of_word.len() as u64;
+                self.stores(thread, from, of_word, false);
+            }
+        }
+    }
+
+    /// It has made bytes zero: words that are so already are not written.
+    fn zeroed(&mut self, thread: usize, position: u64, bytes: u64) {
+        let Some((start, end)) = self.layout.clipped(position, bytes) else { return };
+        let nothing = Image::new();
+        let first = Addr(start / WORD_BYTES * WORD_BYTES);
+        let different = self.image.differences(&nothing, first, Addr(end));
+        let words: Vec<Addr> = different.map(|(word, ..)| word).collect();
+        for word in words {
+            let (from, to) = (word.0.max(start), (word.0 + WORD_BYTES).min(end));
+            self.report.kernel_bytes += to - from;
+            self.stores(thread, from, &[0; WORD_BYTES as usize][..(to - from) as usize], false);
         }
     }
 

@@ -34,6 +34,14 @@ impl Layout {
         (offset + bytes <= length).then_some(start + offset)
     }
 
+    /// First byte of so many from a position on that the region has, and the one behind the last, if it has some.
+    pub fn clipped(&self, position: u64, bytes: u64) -> Option<(u64, u64)> {
+        let (region, offset) = place(position);
+        let &(start, length) = self.regions.get(usize::from(region))?;
+        let end = offset.saturating_add(bytes).min(length);
+        (offset < end).then_some((start + offset, start + end))
+    }
+
     /// Region and offset of an address.
     pub fn place(&self, address: u64) -> (usize, u64) {
         let region = self.regions.partition_point(|&(start, _)| start <= address).saturating_sub(1);
@@ -134,6 +142,11 @@ mod tests {
         assert_eq!(layout.address(position(0, 4089), 8), None);
         assert_eq!(layout.address(position(1, 0), 1), Some(2 * ALIGNMENT));
         assert_eq!(layout.address(position(3, 0), 1), None);
+        assert_eq!(
+            layout.clipped(position(0, 4000), u64::MAX),
+            Some((ALIGNMENT + 4000, ALIGNMENT + 4096))
+        );
+        assert_eq!(layout.clipped(position(0, 4096), 1), None);
         assert_eq!(layout.place(2 * ALIGNMENT + 5), (1, 5));
         assert_eq!(layout.place(ALIGNMENT), (0, 0));
     }

@@ -1,0 +1,236 @@
+//! What the kernel writes for a system call: into persistent memory, or into a file that is.
+
+use std::os::fd::RawFd;
+
+use graven_capture::{Event, PIECE_BYTES_MAX, position};
+
+use crate::guest::{bytes_at, read_word};
+use crate::thread::Thread;
+use crate::tracer::tracer;
+
+/// Most bytes that are looked at behind an argument of a call of which it is not known what it writes.
+const UNKNOWN_BYTES: u64 = 512;
+
+/// How many bytes.
+#[derive(Clone, Copy, Debug)]
+enum Bytes {
+    /// As many.
+    Are(u64),
+    /// What the call returns, times this.
+    Returned(u64),
+    /// What an argument says, times this.
+    Given(usize, u64),
+    /// No more than what the number at an argument says, which the call may have lowered.
+    At(usize),
+}
+
+use Bytes::{Are, At, Given, Returned};
+
+/// What a call writes: the argument that points there, and how many bytes. None: that is not known.
+fn written(number: i64) -> Option<&'static [(usize, Bytes)]> {
+    Some(match number {
+        libc::SYS_read | libc::SYS_pread64 => &[(1, Returned(1))],
+        libc::SYS_recvfrom => &[(1, Returned(1)), (4, At(5)), (5, Are(4))],
+        libc::SYS_stat | libc::SYS_fstat | libc::SYS_lstat => &[(1, Are(144))],
+        libc::SYS_newfstatat => &[(2, Are(144))],
+        libc::SYS_statx => &[(4, Are(256))],
+        libc::SYS_statfs | libc::SYS_fstatfs => &[(1, Are(120))],
+        libc::SYS_poll | libc::SYS_ppoll => &[(0, Given(1, 8))],
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => &[(1, Returned(12))],
+        libc::SYS_rt_sigaction => &[(2, Are(32))],
+        libc::SYS_rt_sigprocmask => &[(2, Given(3, 1))],
+        libc::SYS_sigaltstack => &[(1, Are(24))],
+        libc::SYS_pipe | libc::SYS_pipe2 => &[(0, Are(8))],
+        libc::SYS_socketpair => &[(3, Are(8))],
+        libc::SYS_accept | libc::SYS_accept4 | libc::SYS_getsockname | libc::SYS_getpeername => {
+            &[(1, At(2)), (2, Are(4))]
+        }
+        libc::SYS_getsockopt => &[(3, At(4)), (4, Are(4))],
+        libc::SYS_wait4 => &[(1, Are(4)), (3, Are(144))],
+        libc::SYS_uname => &[(0, Are(390))],
+        libc::SYS_getcwd => &[(0, Returned(1))],
+        libc::SYS_readlink => &[(1, Returned(1))],
+        libc::SYS_readlinkat => &[(2, Returned(1))],
+        libc::SYS_getdents | libc::SYS_getdents64 => &[(1, Returned(1))],
+        libc::SYS_gettimeofday => &[(0, Are(16)), (1, Are(8))],
+        libc::SYS_clock_gettime | libc::SYS_clock_getres => &[(1, Are(16))],
+        libc::SYS_time => &[(0, Are(8))],
+        libc::SYS_times => &[(0, Are(32))],
+        libc::SYS_getrlimit => &[(1, Are(16))],
+        libc::SYS_prlimit64 => &[(3, Are(16))],
+        libc::SYS_getrusage => &[(1, Are(144))],
+        libc::SYS_sysinfo => &[(0, Are(112))],
+        libc::SYS_sched_getaffinity => &[(2, Returned(1))],
+        libc::SYS_getrandom => &[(0, Returned(1))],
+        libc::SYS_getgroups => &[(1, Returned(4))],
+        libc::SYS_getresuid | libc::SYS_getresgid => &[(0, Are(4)), (1, Are(4)), (2, Are(4))],
+        libc::SYS_timerfd_settime => &[(3, Are(32))],
+        libc::SYS_getitimer => &[(1, Are(32))],
+        // Vectors, and what is written to files, are told apart below.
+        libc::SYS_readv | libc::SYS_preadv | libc::SYS_recvmsg | libc::SYS_write
+        | libc::SYS_pwrite64 | libc::SYS_writev | libc::SYS_pwritev | libc::SYS_sendfile
+        | libc::SYS_copy_file_range | libc::SYS_ftruncate | libc::SYS_fallocate
+        // Nothing.
+        | libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap | libc::SYS_brk
+        | libc::SYS_mprotect | libc::SYS_madvise | libc::SYS_msync | libc::SYS_arch_prctl
+        | libc::SYS_open | libc::SYS_openat | libc::SYS_close | libc::SYS_lseek
+        | libc::SYS_access | libc::SYS_unlink | libc::SYS_mkdir | libc::SYS_rename
+        | libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sendto | libc::SYS_sendmsg
+        | libc::SYS_connect | libc::SYS_bind | libc::SYS_listen | libc::SYS_setsockopt
+        | libc::SYS_epoll_ctl | libc::SYS_futex | libc::SYS_set_robust_list
+        | libc::SYS_set_tid_address | libc::SYS_clone | libc::SYS_exit | libc::SYS_exit_group
+        | libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_sched_yield
+        | libc::SYS_rt_sigreturn | libc::SYS_kill | libc::SYS_tgkill => &[],
+        _ => return None,
+    })
+}
+
+/// A call has returned, and not failed.
+pub fn of_call(thread: &mut Thread, number: i64, result: u64) {
+    if tracer().regions.is_empty() {
+        return;
+    }
+    let arguments = thread.arguments;
+    let Some(parts) = written(number) else {
+        for argument in arguments {
+            found(thread, argument, UNKNOWN_BYTES);
+        }
+        return;
+    };
+    for &(to, bytes) in parts {
+        let to = arguments[to];
+        match bytes {
+            Are(bytes) => wrote(thread, to, bytes),
+            Returned(each) => wrote(thread, to, result.saturating_mul(each)),
+            Given(argument, each) => wrote(thread, to, arguments[argument].saturating_mul(each)),
+            At(argument) if to != 0 && arguments[argument] != 0 => {
+                // SAFETY: the call has just written there.
+                let most = unsafe { read_word(arguments[argument]) } & 0xffff_ffff;
+                found(thread, to, most.min(UNKNOWN_BYTES));
+            }
+            At(_) => {}
+        }
+    }
+    let [a, b, c, d, ..] = arguments;
+    match number {
+        libc::SYS_readv | libc::SYS_preadv => wrote_vector(thread, b, c, result),
+        libc::SYS_recvmsg => received(thread, b, result),
+        libc::SYS_write => wrote_file(thread, a as RawFd, &[(b, result)], None),
+        libc::SYS_pwrite64 => wrote_file(thread, a as RawFd, &[(b, result)], Some(d)),
+        libc::SYS_writev => wrote_file(thread, a as RawFd, &vector(b, c, result), None),
+        libc::SYS_pwritev => wrote_file(thread, a as RawFd, &vector(b, c, result), Some(d)),
+        libc::SYS_sendfile => {
+            wrote(thread, c, 8);
+            copied(thread, a as RawFd, 0, result);
+        }
+        libc::SYS_copy_file_range => {
+            wrote(thread, b, 8);
+            wrote(thread, d, 8);
+            copied(thread, c as RawFd, d, result);
+        }
+        libc::SYS_ftruncate => zeroed(thread, a as RawFd, b, u64::MAX),
+        libc::SYS_fallocate if b & !(libc::FALLOC_FL_KEEP_SIZE as u64) != 0 => {
+            zeroed(thread, a as RawFd, c, d);
+        }
+        _ => {}
+    }
+}
+
+/// The kernel has written so many bytes to an address.
+fn wrote(thread: &mut Thread, address: u64, bytes: u64) {
+    for (address, position, bytes) in tracer().regions.parts(address, bytes) {
+        // SAFETY: the call has just written there.
+        pieces(thread, position, unsafe { bytes_at(address, bytes as usize) });
+    }
+}
+
+/// It may have written so many.
+pub fn found(thread: &mut Thread, address: u64, bytes: u64) {
+    for (address, position, bytes) in tracer().regions.parts(address, bytes) {
+        // SAFETY: persistent memory is mapped, and the program may read it.
+        let bytes = unsafe { bytes_at(address, bytes as usize) };
+        for (piece, position) in in_pieces(position, bytes) {
+            thread.event(&Event::Found { position, bytes: piece.to_vec() });
+        }
+    }
+}
+
+/// The parts of a vector that so many bytes fill.
+fn vector(address: u64, count: u64, mut bytes: u64) -> Vec<(u64, u64)> {
+    let mut parts = Vec::new();
+    for at in 0..count.min(1024) {
+        // SAFETY: the call has just used it.
+        let [start, length] = [0, 8].map(|word| unsafe { read_word(address + at * 16 + word) });
+        let length = length.min(bytes);
+        bytes -= length;
+        parts.push((start, length));
+    }
+    parts
+}
+
+fn wrote_vector(thread: &mut Thread, address: u64, count: u64, bytes: u64) {
+    for (address, bytes) in vector(address, count, bytes) {
+        wrote(thread, address, bytes);
+    }
+}
+
+/// A message was received: its sender's name, its vector, what comes with it, and its description.
+fn received(thread: &mut Thread, message: u64, bytes: u64) {
+    // SAFETY: the call has just used it.
+    let word = |number: u64| unsafe { read_word(message + number * 8) };
+    found(thread, word(0), word(1) & 0xffff_ffff);
+    wrote_vector(thread, word(2), word(3), bytes);
+    found(thread, word(4), word(5).min(UNKNOWN_BYTES));
+    wrote(thread, message, 56);
+}
+
+/// These bytes were written to a file, at this offset, or where it stood.
+fn wrote_file(thread: &mut Thread, fd: RawFd, parts: &[(u64, u64)], offset: Option<u64>) {
+    let Some(region) = tracer().regions.known(fd) else { return };
+    let all: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+    let mut at = offset.unwrap_or_else(|| stood(fd).saturating_sub(all));
+    for &(address, bytes) in parts {
+        // SAFETY: the call has just read there.
+        pieces(thread, position(region, at), unsafe { bytes_at(address, bytes as usize) });
+        at += bytes;
+    }
+}
+
+/// Where an open file stands.
+fn stood(fd: RawFd) -> u64 {
+    // SAFETY: a plain call on an open file.
+    let behind = unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) };
+    behind as u64
+}
+
+/// So many bytes of another file were written to one; where to is at an address, and has moved on, or the file stood there.
+fn copied(thread: &mut Thread, fd: RawFd, offset: u64, bytes: u64) {
+    let regions = &tracer().regions;
+    let Some(region) = regions.known(fd) else { return };
+    // SAFETY: the call has just written there.
+    let behind = if offset == 0 { stood(fd) } else { unsafe { read_word(offset) } };
+    let at = behind.saturating_sub(bytes);
+    match regions.read_file(region, at, bytes) {
+        Ok(found) => pieces(thread, position(region, at), &found),
+        Err(error) => eprintln!("graven: what was copied to a file is not traced: {error}"),
+    }
+}
+
+/// A part of a file is zero from now on, or is there no more.
+fn zeroed(thread: &mut Thread, fd: RawFd, offset: u64, bytes: u64) {
+    if let Some(region) = tracer().regions.known(fd) {
+        thread.event(&Event::Zeroed { position: position(region, offset), bytes });
+    }
+}
+
+/// Bytes that the kernel has written, piece by piece.
+fn pieces(thread: &mut Thread, position: u64, bytes: &[u8]) {
+    for (piece, position) in in_pieces(position, bytes) {
+        thread.event(&Event::KernelWrote { position, bytes: piece.to_vec() });
+    }
+}
+
+/// Pieces of bytes, and their positions.
+fn in_pieces(position: u64, bytes: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
+    bytes.chunks(PIECE_BYTES_MAX).zip((position..).step_by(PIECE_BYTES_MAX))
+}
