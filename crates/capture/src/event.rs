@@ -42,6 +42,8 @@ pub enum Event {
         /// How many bytes.
         bytes: u64,
     },
+    /// The thread executed a marker of the program's.
+    Marked(Mark),
     /// The thread's first record.
     Began,
     /// Its last one.
@@ -52,6 +54,32 @@ pub enum Event {
     Forked,
     /// The thread replaced the program by another, of which nothing is known.
     Replaced,
+}
+
+/// What a marker says: an instruction that does nothing, and that a program has for the one who traces it (`graven.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A transaction begins.
+    Begin,
+    /// It is committed.
+    Commit,
+    /// It is aborted: what was stored was undone.
+    Abort,
+    /// The region of interest begins.
+    From,
+    /// It ends.
+    Until,
+}
+
+impl Mark {
+    /// All, in the order of their numbers, from 0.
+    pub const ALL: [Mark; 5] = [Mark::Begin, Mark::Commit, Mark::Abort, Mark::From, Mark::Until];
+
+    /// By its number.
+    #[must_use]
+    pub fn find(number: u64) -> Option<Mark> {
+        Mark::ALL.get(usize::try_from(number).ok()?).copied()
+    }
 }
 
 /// How a function was left.
@@ -76,6 +104,7 @@ pub(crate) mod code {
     pub const FORKED: u8 = 8;
     pub const REPLACED: u8 = 9;
     pub const ORDERED: u8 = 10;
+    pub const MARKED: u8 = 15;
 }
 
 impl Event {
@@ -92,6 +121,7 @@ impl Event {
             Event::Forked => code::FORKED,
             Event::Replaced => code::REPLACED,
             Event::Ordered => code::ORDERED,
+            Event::Marked(_) => code::MARKED,
         }
     }
 }

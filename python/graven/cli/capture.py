@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from graven import capture as captures
-from graven.capture import KNOWN, Captured, CaptureError, Transactions
+from graven.capture import HEADER, KNOWN, Captured, CaptureError, Transactions
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import REFUSED, complain, note, person_console, refusing, results_console
@@ -23,15 +23,20 @@ HELP = """Run PROGRAM as it is, and leave a program trace of what it did with it
 
 No source is needed, and nothing is compiled: the program runs under QEMU's user mode, where a
 plugin sees every load and store. Persistent memory are shared mappings of the files that --pm-file
-names; a transaction is what a thread does between two functions (--tx, --like). Everything else is
-instructions. `graven trace replay` and `graven compare --trace` run the trace under any design.
+names; a transaction is what a thread does between two functions (--tx, --like), while it holds
+locks (--tx-locks), or between two markers in the program. Everything else is instructions. `graven
+trace replay` and `graven compare --workloads` run the trace under any design.
 
 \b
 Examples:
   graven capture --to puts.gvt --pm-file '*/data.mdb' --like lmdb -- ./puts /dev/shm/db 1000
   graven capture --to kv.gvt --pm-file '*/pool' --tx kv_begin:kv_commit:kv_abort -- ./kv pool
+  graven capture --to q.gvt --pm-file '*/pool' --tx-locks --from serve --until serve -- ./q pool
   graven capture --recipe lmdb-insert          a real program, built, run and captured
   graven trace replay puts.gvt --design silo --machine silo
+
+Programs that can be compiled anew may have markers (transactions, the region of interest), which do
+nothing otherwise: cc -I"$(graven capture --include-path)" program.c, with #include "graven.h".
 
 What the program prints goes to standard error.
 
@@ -46,6 +51,12 @@ def _transactions(
     _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[Transactions, ...]:
     return tuple(map(Transactions.parse, texts))
+
+
+def _include_path(context: click.Context, _parameter: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        click.echo(HEADER.parent)
+        context.exit()
 
 
 @click.command(help=HELP, short_help="Trace a program as it is.")
@@ -81,13 +92,40 @@ def _transactions(
 @click.option(
     "--like",
     type=click.Choice(sorted(KNOWN)),
-    help="Transactions of a library that is known.",
+    help="Transactions that are known. "
+    + " ".join(f"{name}: {preset.about}." for name, preset in sorted(KNOWN.items())),
 )
 @click.option(
-    "--skip", type=click.IntRange(min=0), metavar="N", help="Transactions before it.  [default: 0]"
+    "--tx-locks",
+    "critical_sections",
+    is_flag=True,
+    help="Critical sections are transactions: from the acquisition of a thread's first lock to the "
+    "release of its last. Those that do not touch persistent memory are none.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Transactions of it.  [default: all]"
+    "--from",
+    "from_function",
+    metavar="FUNCTION",
+    help="The trace begins with the first entry of it.  [default: with the first transaction]",
+)
+@click.option(
+    "--until",
+    "until_function",
+    metavar="FUNCTION",
+    help="The trace ends with the return of its first call after that.  [default: with the end of "
+    "the last transaction]",
+)
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Transactions before the trace begins, from --from on.  [default: 0]",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Transactions of the trace at most.  [default: all]",
 )
 @click.option(
     "--unexplained",
@@ -97,6 +135,14 @@ def _transactions(
     metavar="SHARE",
     help="Of the loads, and of the bytes that were stored, that may be unexplained.",
 )
+@click.option(
+    "--include-path",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_include_path,
+    help="Say where graven.h is, the header of the markers, and end.",
+)
 @options.table_or_json
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def capture(
@@ -105,6 +151,9 @@ def capture(
     pm_files: tuple[str, ...],
     transactions: tuple[Transactions, ...],
     like: str | None,
+    critical_sections: bool,
+    from_function: str | None,
+    until_function: str | None,
     skip: int | None,
     limit: int | None,
     unexplained: float,
@@ -113,7 +162,8 @@ def capture(
 ) -> int:
     """Runs the program, makes the trace, says what is in it."""
     if recipe is not None:
-        given = (program, pm_files, transactions, like, skip)
+        edges = (from_function, until_function)
+        given = (program, pm_files, transactions, like, critical_sections, *edges, skip)
         if any(given):
             raise click.UsageError("--recipe says all but --to, --limit and --unexplained")
         trace = trace or Path(f"{recipe}.gvt")
@@ -132,6 +182,9 @@ def capture(
                     pm_files=pm_files,
                     transactions=transactions,
                     like=like,
+                    critical_sections=critical_sections,
+                    from_function=from_function,
+                    until_function=until_function,
                     skip=skip or 0,
                     transactions_max=limit,
                     observe=display,
@@ -166,6 +219,7 @@ def _print(found: Captured) -> None:
         ("  aborted", exact(report["aborted"])),
         ("  not over at the end", exact(report["unfinished"])),
         ("  before the trace begins", exact(report["skipped"])),
+        *_sections(report),
         ("words stored", exact(report["words_stored"])),
         ("  outside transactions", exact(report["words_stored_outside"])),
         ("loads of persistent memory, in all", exact(report["loads"])),
@@ -188,6 +242,13 @@ def _print(found: Captured) -> None:
         table.add_row(*row)
     console.print(table)
     _print_proof(found)
+
+
+def _sections(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is said of critical sections, if some were no transactions."""
+    untouched = report["sections_untouched"]
+    label = "critical sections without persistent memory, left out"
+    return [(label, exact(untouched))] if untouched else []
 
 
 def _print_proof(found: Captured) -> None:

@@ -55,6 +55,8 @@ pub struct Report {
     pub unfinished: u64,
     /// Transactions before the trace begins.
     pub skipped: u64,
+    /// Critical sections of the program that do not touch persistent memory: they are no transactions.
+    pub sections_untouched: u64,
     /// Stores of words in the trace, and those of them that are outside transactions.
     pub words_stored: u64,
     /// See there.
@@ -98,6 +100,7 @@ impl Report {
             "aborted": self.aborted,
             "unfinished": self.unfinished,
             "skipped": self.skipped,
+            "sections_untouched": self.sections_untouched,
             "words_stored": self.words_stored,
             "words_stored_outside": self.words_stored_outside,
             "unlocks_put_off": self.unlocks_put_off,
