@@ -219,13 +219,13 @@ def _print(found: Captured) -> None:
         ("  aborted", exact(report["aborted"])),
         ("  not over at the end", exact(report["unfinished"])),
         ("  before the trace begins", exact(report["skipped"])),
-        *_sections(report),
         ("words stored", exact(report["words_stored"])),
         ("  outside transactions", exact(report["words_stored_outside"])),
         ("loads of persistent memory, in all", exact(report["loads"])),
         ("stores, in all", exact(report["stores"])),
         ("bytes that the kernel wrote", exact(report["kernel_bytes"])),
         ("locks held to the end of their transactions", exact(report["unlocks_put_off"])),
+        *_sections(report),
     ]
     if found.counts:
         names = {
@@ -245,10 +245,12 @@ def _print(found: Captured) -> None:
 
 
 def _sections(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is said of critical sections, if some were no transactions."""
-    untouched = report["sections_untouched"]
-    label = "critical sections without persistent memory, left out"
-    return [(label, exact(untouched))] if untouched else []
+    """What is said of critical sections and their locks, if there is something to say."""
+    labels = {
+        "sections_untouched": "critical sections without persistent memory, left out",
+        "locks_merged": "locks that are one with others, since they are acquired in a circle",
+    }
+    return [(label, exact(report[name])) for name, label in labels.items() if report[name]]
 
 
 def _print_proof(found: Captured) -> None:

@@ -590,6 +590,53 @@ fn sections_are_skipped_and_counted_as_transactions_are() {
 }
 
 #[test]
+fn locks_in_a_circle_of_several_threads_are_one_lock() {
+    // Hand over hand, in opposite directions: each thread waits for nothing that the other holds.
+    let mut tape = Tape::new(2);
+    for (thread, locks) in [(0, [1, 2, 3]), (1, [3, 4, 1]), (0, [1, 2, 3])] {
+        for (at, lock) in locks.into_iter().enumerate() {
+            tape.call(thread, LOCK, lock);
+            tape.store(thread, 8 * lock as usize, &[1; 8]);
+            if at > 0 {
+                tape.call(thread, UNLOCK, locks[at - 1]);
+            }
+        }
+        tape.call(thread, UNLOCK, locks[2]);
+    }
+    // Another lock, which is in no circle.
+    tape.call(1, LOCK, 5);
+    tape.store(1, 40, &[1; 8]);
+    tape.call(1, UNLOCK, 5);
+    let (report, operations, _) = traced_by(locks(true), tape, Limits::default());
+    assert_eq!(written(&accesses(&operations[0])), "A(123)aA(123)a");
+    assert_eq!(written(&accesses(&operations[1])), "A(341)aB(5)b");
+    assert_eq!((report.locks_merged, report.transactions), (4, 4));
+    // One behind the other, each within a section that holds them longer: unless it is none, or there are no sections.
+    for (is_touched, critical_sections, merged) in
+        [(true, true, 2), (false, true, 0), (true, false, 0)]
+    {
+        let mut tape = Tape::new(2);
+        tape.load(0, 0, 8);
+        for (thread, locks) in [(0, [1, 2]), (1, [2, 1])] {
+            tape.call(thread, LOCK, 6 + thread as u64);
+            locks.iter().for_each(|&lock| {
+                tape.call(thread, LOCK, lock);
+                tape.call(thread, UNLOCK, lock);
+            });
+            if is_touched {
+                tape.store(thread, 8 * thread, &[1; 8]);
+            }
+            tape.call(thread, UNLOCK, 6 + thread as u64);
+        }
+        tape.call(0, LOCK, 9);
+        tape.load(0, 0, 8);
+        tape.call(0, UNLOCK, 9);
+        let (report, ..) = traced_by(locks(critical_sections), tape, Limits::default());
+        assert_eq!(report.locks_merged, merged, "{is_touched} {critical_sections}");
+    }
+}
+
+#[test]
 fn markers_are_transactions_beside_functions() {
     let mut tape = Tape::new(1);
     tape.mark(0, Mark::Commit);
@@ -717,7 +764,7 @@ fn parts_that_are_not_there_are_refused() {
         (both(transactions()), ALL, "1F(2)f", "never called rest after the trace had begun"),
         (both(transactions()), ALL, "UuF(2)f", "never called rest after the trace had begun"),
         (region(locks(false), &[], &[Role::Until]), ALL, "1", "never called rest, with which"),
-        (both(transactions()), ALL, "(1)F2Uu(3)", "0 transactions in this part, of which 0 are"),
+        (both(transactions()), ALL, "(1)F2Uu(3)", "began no transaction in this part"),
         (
             both(transactions()),
             skipped,
@@ -726,7 +773,7 @@ fn parts_that_are_not_there_are_refused() {
         ),
         (locks(false), skipped, "1", "no transactions that could be counted"),
         (locks(false), Limits { skip: 0, most: Some(1) }, "1", "no transactions that could be"),
-        (locks(true), ALL, "1", "began 0 transactions, of which 0 are skipped"),
+        (locks(true), ALL, "1", "began no transaction: there is none"),
     ];
     for (rules, limits, steps, expected) in cases {
         let refused = part_of(rules, limits, steps).err().unwrap_or_else(|| panic!("{steps}"));

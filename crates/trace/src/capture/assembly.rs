@@ -158,6 +158,7 @@ impl<S: Sources> Capture<S> {
             all_threads: traced.len() as u32,
             skipped: self.survey.skipped,
             sections_untouched: self.survey.untouched,
+            locks_merged: self.survey.circles.len() as u64,
             regions: layout.regions().to_vec(),
             ..Report::default()
         };
@@ -238,6 +239,8 @@ struct Thread {
 #[derive(Debug)]
 struct Held {
     lock: u64,
+    /// How many locks of the program it stands for that are held.
+    times: u32,
     /// It was released, and is held to the end of the transaction.
     is_released: bool,
 }
@@ -423,20 +426,32 @@ impl<W: Write> Assembly<'_, W> {
         *self.locks.entry(lock).or_insert(next)
     }
 
+    /// The lock that stands for one of the program's.
+    fn standing_for(&self, lock: u64) -> u64 {
+        self.survey.circles.get(&lock).copied().unwrap_or(lock)
+    }
+
     fn lock(&mut self, thread: usize, lock: u64) {
+        let lock = self.standing_for(lock);
         let held = &mut self.threads[thread].held;
         if let Some(held) = held.iter_mut().find(|held| held.lock == lock) {
+            held.times += 1;
             held.is_released = false;
             return;
         }
-        held.push(Held { lock, is_released: false });
+        held.push(Held { lock, times: 1, is_released: false });
         let lock = self.number_of(lock);
         self.push(thread, Op::Lock { lock });
     }
 
     fn unlock(&mut self, thread: usize, lock: u64) {
+        let lock = self.standing_for(lock);
         let t = &mut self.threads[thread];
         let Some(at) = t.held.iter().position(|held| held.lock == lock) else { return };
+        t.held[at].times -= 1;
+        if t.held[at].times > 0 {
+            return;
+        }
         if t.is_open {
             t.held[at].is_released = true;
             self.report.unlocks_put_off += 1;

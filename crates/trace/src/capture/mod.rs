@@ -5,6 +5,7 @@
 //! | `roles` | what the functions that were followed are for: transactions, locks, the region of interest |
 //! | `acts` | what the events of one thread mean: transactions and locks as the program has them |
 //! | `survey` | a first look at all streams: who is traced, where the trace begins and ends |
+//! | `lock_order` | locks that are acquired in orders that contradict each other: they are one lock in the trace |
 //! | `merge` | the records of all threads in one order |
 //! | `memory` | the regions of persistent memory: where they lie in the trace, what they hold, what is wrong with that |
 //! | `assembly` | from records to operations: transactions and locks as the trace has them |
@@ -19,6 +20,7 @@
 
 mod acts;
 mod assembly;
+mod lock_order;
 mod memory;
 mod merge;
 mod report;

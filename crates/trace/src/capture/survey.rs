@@ -1,9 +1,11 @@
 //! A first look at all streams: who touches persistent memory, where regions lie, and which part of the program the trace has.
 
 use graven_capture::{Event, Record, Records, place};
+use rustc_hash::FxHashMap;
 
 use super::acts::{Act, Actor};
 use super::assembly::{CaptureError, Sources, io_error, stream_error};
+use super::lock_order::LockOrder;
 use super::memory::Layout;
 use super::merge::Order;
 use super::roles::{Role, Rules};
@@ -44,6 +46,8 @@ pub(super) struct Survey {
     begins: Vec<u64>,
     /// Critical sections that do not touch persistent memory.
     pub untouched: u64,
+    /// Locks that are one in the trace, each with the one that stands for all.
+    pub circles: FxHashMap<u64, u64>,
 }
 
 impl Survey {
@@ -53,9 +57,10 @@ impl Survey {
     }
 }
 
-/// Events that matter for where the trace begins and ends, by their numbers.
+/// What matters for where the trace begins and ends, by the numbers of events, and for its locks.
 #[derive(Default)]
 struct Found {
+    lock_order: LockOrder,
     begins: Vec<u64>,
     untouched: u64,
     /// The end of the last transaction.
@@ -103,6 +108,7 @@ pub(super) fn survey<S: Sources>(
         skipped,
         begins: found.begins,
         untouched: found.untouched,
+        circles: found.lock_order.circles(),
     })
 }
 
@@ -125,7 +131,7 @@ fn of_thread<S: Sources>(
     let file = sources.stream(thread).map_err(|e| io_error(what(), e))?;
     let mut records = Records::new(file);
     let (mut actor, mut acts) = (Actor::default(), Vec::new());
-    let mut open = Open::default();
+    let mut open = Open { thread, ..Open::default() };
     let mut is_traced = false;
     while let Some((_, record)) =
         records.next_record().map_err(|broken| stream_error(thread, &broken))?
@@ -153,11 +159,14 @@ fn of_thread<S: Sources>(
                 // A critical section of other memory is no transaction.
                 Act::Begin => {
                     is_traced |= !rules.critical_sections;
-                    open = Open { begin: Some(number), is_touched: !rules.critical_sections };
+                    open.begin = Some(number);
+                    open.is_touched = !rules.critical_sections;
                 }
                 Act::End if open.close(found) => {
                     found.last_end = found.last_end.max(Some(number));
                 }
+                Act::Lock(lock) => open.lock(lock, found),
+                Act::Unlock(lock) => open.unlock(lock),
                 Act::From => found.from = Some(found.from.map_or(number, |from| from.min(number))),
                 Act::Until => found.untils.push(number),
                 _ => {}
@@ -175,14 +184,44 @@ struct Open {
     begin: Option<u64>,
     /// It counts, since it has touched persistent memory, or does so without.
     is_touched: bool,
+    thread: usize,
+    /// Locks that the thread holds, in the order in which it has acquired them, and whether it has released them: a transaction
+    /// that counts holds them to its end.
+    held: Vec<(u64, bool)>,
+    /// What was acquired behind released ones.
+    behind_released: Vec<(u64, u64)>,
 }
 
 impl Open {
+    /// A lock is acquired. That it is behind the last one is enough: that one is behind those before it.
+    fn lock(&mut self, lock: u64, found: &mut Found) {
+        self.held.retain(|&(held, _)| held != lock);
+        if let Some(&(last, true)) = self.held.last() {
+            self.behind_released.push((last, lock));
+        }
+        if let Some(&(held, _)) = self.held.iter().rfind(|(_, is_released)| !is_released) {
+            found.lock_order.add(held, lock, self.thread);
+        }
+        self.held.push((lock, false));
+    }
+
+    fn unlock(&mut self, lock: u64) {
+        let Some(at) = self.held.iter().position(|&(held, _)| held == lock) else { return };
+        if self.begin.is_some() {
+            self.held[at].1 = true;
+        } else {
+            self.held.remove(at);
+        }
+    }
+
     /// It is over; returns whether it was a transaction.
     fn close(&mut self, found: &mut Found) -> bool {
         let Some(begin) = self.begin.take() else { return false };
+        self.held.retain(|(_, is_released)| !is_released);
+        let behind = self.behind_released.drain(..);
         if self.is_touched {
             found.begins.push(begin);
+            behind.for_each(|(held, lock)| found.lock_order.add(held, lock, self.thread));
         } else {
             found.untouched += 1;
         }
@@ -217,11 +256,13 @@ fn part(found: &Found, rules: &Rules, limits: Limits) -> Result<(Option<u64>, St
     let at = |n: u64| usize::try_from(n).ok().and_then(|n| candidates.get(n)).copied();
     let Some(begin) = at(limits.skip) else {
         let part = if found.from.is_some() || until.is_some() { " in this part" } else { "" };
-        return Err(format!(
-            "the program began {} transactions{part}, of which {} are skipped: there is none to trace",
-            candidates.len(),
-            limits.skip,
-        ));
+        return Err(match limits.skip {
+            0 => format!("the program began no transaction{part}: there is none to trace"),
+            skip => format!(
+                "the program began {} transactions{part}, of which {skip} are skipped: there is none to trace",
+                candidates.len(),
+            ),
+        });
     };
     let start = if limits.skip == 0 { found.from.unwrap_or(begin) } else { begin };
     let behind = limits.most.and_then(|most| at(limits.skip.saturating_add(most)));
