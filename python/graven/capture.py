@@ -1,7 +1,8 @@
 """Programs that are traced as they are: run under QEMU's user mode, and made a program trace.
 
 A plugin of QEMU's sees every load and store of an unmodified program. Which memory is persistent,
-and what a transaction is, is said by the names of files and functions.
+and what a transaction is, is said by the names of files and functions, by its locks, or by markers
+in the program (`HEADER`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ QEMU = "qemu-x86_64"
 
 PLUGIN = Path(__file__).with_name("_capture.so")
 """What it loads. `make install` builds it."""
+
+HEADER = Path(__file__).parent / "include" / "graven.h"
+"""Markers for programs that can be compiled anew: transactions and the region of interest."""
 
 ROOM = 64 << 20
 """Room to ask for before a program runs; what it leaves may well take more."""
@@ -103,29 +107,57 @@ class Transactions:
             )
         return Transactions(*names)  # type: ignore[arg-type]  # there are no more than three
 
-    def roles(self) -> dict[str, str]:
+    def roles(self) -> list[tuple[str, str]]:
         """Functions, and what they are for."""
         if self.commit is None:
-            return {self.begin: "call"}
+            return [(self.begin, "call")]
         begin = "begin-returns-zero" if self.begin_returns_zero else "begin"
-        aborts = {} if self.abort is None else {self.abort: "abort"}
-        return {self.begin: begin, self.commit: "commit", **aborts}
+        aborts = [] if self.abort is None else [(self.abort, "abort")]
+        return [(self.begin, begin), (self.commit, "commit"), *aborts]
 
 
 def _is_name(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z_.$][\w.$]*", text) is not None
 
 
-KNOWN: Mapping[str, Transactions] = {
-    "lmdb": Transactions("mdb_txn_begin", "mdb_txn_commit", "mdb_txn_abort", True),
-    "pmemobj": Transactions("pmemobj_tx_begin", "pmemobj_tx_end", None, True),
+@dataclass(frozen=True)
+class Preset:
+    """A library or program whose transactions are known.
+
+    Attributes:
+        transactions: What they are between.
+        about: What one is, in words.
+    """
+
+    transactions: Transactions
+    about: str
+
+
+KNOWN: Mapping[str, Preset] = {
+    "lmdb": Preset(
+        Transactions("mdb_txn_begin", "mdb_txn_commit", "mdb_txn_abort", True),
+        "a transaction of LMDB, from mdb_txn_begin to the end of mdb_txn_commit or mdb_txn_abort",
+    ),
+    "pmemobj": Preset(
+        Transactions("pmemobj_tx_begin", "pmemobj_tx_end", None, True),
+        "a transaction of libpmemobj, from pmemobj_tx_begin to the end of pmemobj_tx_end",
+    ),
+    "redis": Preset(
+        Transactions("call"),
+        "a command of redis-server, a call of its function `call`; those of a script, or of "
+        "MULTI and EXEC, are part of the outermost",
+    ),
+    "sqlite": Preset(
+        Transactions("sqlite3_step"),
+        "a call of sqlite3_step: a statement that commits by itself, or a step of others",
+    ),
 }
-"""Libraries whose transactions are known."""
+"""Libraries and programs whose transactions are known."""
 
 
 @dataclass(frozen=True)
 class Persistent:
-    """Which memory is persistent.
+    """Which memory is persistent, beside what markers in the program say.
 
     Attributes:
         files: Patterns of paths: shared mappings of such files.
@@ -144,17 +176,12 @@ class Persistent:
         """From patterns, and ranges that are `VARIABLE` or `ADDRESS:BYTES`.
 
         Raises:
-            ConfigError: nothing is persistent; a pattern or range that is none.
+            ConfigError: a pattern or range that is none.
         """
         patterns, texts = tuple(files), tuple(ranges)
         for pattern in patterns:
             if not pattern or "\n" in pattern:
                 raise ConfigError(f"pm_files: {pattern!r} is no pattern of paths")
-        if not (patterns or heap or texts):
-            raise ConfigError(
-                "nothing is persistent memory; name files (pm_files), the heap (pm_heap), or "
-                "variables and ranges of addresses (pm_ranges)"
-            )
         pairs = tuple(_range(text) for text in texts if not _is_name(text))
         return Persistent(patterns, heap, tuple(filter(_is_name, texts)), pairs)
 
@@ -187,11 +214,14 @@ class Request:
     Attributes:
         arguments: The program and its arguments.
         persistent: Which memory is persistent.
-        transactions: What a transaction is; none: the trace has none.
+        transactions: What a transaction is, beside what markers in the program say.
         skip: Transactions before the trace begins.
         transactions_max: Transactions in it at most; all if not given.
         input: What the program reads from standard input; its own if not given.
         environment: Variables that it is given besides.
+        critical_sections: Whether each critical section of a thread is a transaction.
+        from_function: Its first entry begins the region of interest.
+        until_function: The end of its first call after that ends the region.
     """
 
     arguments: tuple[str, ...]
@@ -201,13 +231,46 @@ class Request:
     transactions_max: int | None = None
     input: bytes | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    critical_sections: bool = False
+    from_function: str | None = None
+    until_function: str | None = None
 
-    def roles(self) -> dict[str, str]:
-        """Functions that are followed, and what they are for."""
-        found: dict[str, str] = {}
-        for transactions in self.transactions:
-            found.update(transactions.roles())
-        return {**found, **LOCKS}
+    def roles(self) -> dict[str, list[str]]:
+        """Functions that are followed, and what they are for.
+
+        Raises:
+            ConfigError: what is said of transactions contradicts itself, or a name is none.
+        """
+        if self.critical_sections and self.transactions:
+            raise ConfigError(
+                "critical sections are transactions, or those between functions: not both "
+                "(--tx-locks goes with no --tx and no --like)"
+            )
+        found: dict[str, list[str]] = {}
+        for name, role in (pair for t in self.transactions for pair in t.roles()):
+            roles = found.setdefault(name, [role])
+            if roles != [role]:
+                raise ConfigError(
+                    f"{name} is given two meanings for transactions: {roles[0]} and {role}"
+                )
+        edges = (("from", self.from_function), ("until", self.until_function))
+        for role, edge in edges:
+            if edge is None:
+                continue
+            if not _is_name(edge):
+                raise ConfigError(
+                    f"{role}: {edge} is no function: allowed is a name as the symbols of the "
+                    "program or its libraries have it"
+                )
+            found.setdefault(edge, []).append(role)
+        for name, role in LOCKS.items():
+            found.setdefault(name, []).append(role)
+        return found
+
+    def needed(self) -> list[str]:
+        """Functions without which there is no such trace."""
+        names = [name for t in self.transactions for name in (t.begin, t.commit)]
+        return [n for n in (*names, self.from_function, self.until_function) if n is not None]
 
 
 @dataclass(frozen=True)
@@ -250,6 +313,9 @@ def capture(
     pm_ranges: Iterable[str] = (),
     transactions: Iterable[Transactions | str] = (),
     like: str | None = None,
+    critical_sections: bool = False,
+    from_function: str | None = None,
+    until_function: str | None = None,
     skip: int = 0,
     transactions_max: int | None = None,
     observe: Observer | None = None,
@@ -263,8 +329,12 @@ def capture(
         pm_heap: What `malloc` gives is persistent memory.
         pm_ranges: Names of variables, or `ADDRESS:BYTES`, that are persistent memory.
         transactions: `BEGIN:COMMIT` or `BEGIN:COMMIT:ABORT`, names of functions.
-        like: A library whose transactions are known, one of `KNOWN`.
-        skip: Transactions before the trace begins.
+        like: A library or program whose transactions are known, one of `KNOWN`.
+        critical_sections: Each critical section of a thread is a transaction, from the acquisition
+            of its first lock to the release of its last.
+        from_function: The trace begins with its first entry.
+        until_function: The trace ends with the end of its first call after that.
+        skip: Transactions before the trace begins, counted from there.
         transactions_max: Transactions in it at most; all if not given.
         observe: Called several times a second while the trace is put together.
 
@@ -277,7 +347,16 @@ def capture(
     persistent = Persistent.of(pm_files, pm_heap, pm_ranges)
     if skip < 0 or (transactions_max is not None and transactions_max < 1):
         raise ConfigError("skip is 0 or more, and transactions_max 1 or more")
-    request = Request(tuple(arguments), persistent, parsed, skip, transactions_max)
+    request = Request(
+        tuple(arguments),
+        persistent,
+        parsed,
+        skip,
+        transactions_max,
+        critical_sections=critical_sections,
+        from_function=from_function,
+        until_function=until_function,
+    )
     return run(request, Path(trace), observe)
 
 
@@ -292,11 +371,12 @@ def transactions_of(
     if like is not None and like not in KNOWN:
         raise ConfigError(f"like: {like} is not known; allowed: {', '.join(KNOWN)}")
     parsed = [t if isinstance(t, Transactions) else Transactions.parse(t) for t in given]
-    return (*parsed, *(() if like is None else (KNOWN[like],)))
+    return (*parsed, *(() if like is None else (KNOWN[like].transactions,)))
 
 
 def run(request: Request, trace: Path, observe: Observer | None = None) -> Captured:
     """As `capture`."""
+    roles = request.roles()
     command = _command(request.arguments)
     check([trace], ROOM)
     with (
@@ -304,7 +384,7 @@ def run(request: Request, trace: Path, observe: Observer | None = None) -> Captu
         growing(trace) as place,
     ):
         folder = Path(raw).resolve()
-        _write_setup(request, folder)
+        _write_setup(request, roles, folder)
         exit_code = _execute(command, folder, request)
         left = _Left.read(folder, request)
         left.check(request, exit_code)
@@ -364,10 +444,10 @@ def _resolved(arguments: Sequence[str]) -> list[str]:
     return [str(path), *arguments[1:]]
 
 
-def _write_setup(request: Request, folder: Path) -> None:
+def _write_setup(request: Request, roles: Mapping[str, Sequence[str]], folder: Path) -> None:
     lines = request.persistent.setup()
-    for name, role in request.roles().items():
-        lines.append(f"{'second' if role == 'wait' else 'function'} {name}")
+    for name, of in roles.items():
+        lines.append(f"{'second' if 'wait' in of else 'function'} {name}")
     (folder / "setup").write_text("".join(f"{line}\n" for line in lines))
 
 
@@ -442,11 +522,17 @@ class _Left:
                 f"the program mapped no file, shared, whose path fits {patterns}{ended} "
                 "(patterns are held against whole paths: */NAME fits anywhere)"
             )
+        if not self.regions and persistent.heap:
+            raise CaptureError(f"the program has no heap{ended}")
+        if not self.regions and (persistent.ranges or persistent.variables):
+            raise CaptureError(f"the program has mapped nothing in the ranges{ended}")
         if not self.regions:
-            what = "no heap" if persistent.heap else "nothing where persistent memory should be"
-            raise CaptureError(f"the program has mapped {what}{ended}")
-        needed = [name for t in request.transactions for name in (t.begin, t.commit)]
-        missing = [name for name in needed if name is not None and name not in self.found]
+            raise CaptureError(
+                "nothing says what is persistent memory: neither files (pm_files) nor the heap "
+                "(pm_heap) nor variables and ranges (pm_ranges) were named, and no marker in the "
+                f"program (graven_pm) has named something{ended}"
+            )
+        missing = [name for name in request.needed() if name not in self.found]
         if missing:
             raise CaptureError(
                 f"no symbols of the program and its libraries have {', '.join(missing)}{ended} "
@@ -459,13 +545,17 @@ class _Left:
             {
                 "threads": [str(path) for path in self.threads],
                 "regions": [self._files(number) for number in range(len(self.regions))],
-                "roles": list(request.roles().values()),
+                "functions": list(request.roles().items()),
+                "critical_sections": request.critical_sections,
                 "skip": request.skip,
                 "most": request.transactions_max,
                 "description": {
                     "arguments": list(request.arguments),
                     "files": [path for _, _, path in self.regions],
                     "transactions": [vars(t) for t in request.transactions],
+                    "critical_sections": request.critical_sections,
+                    "from": request.from_function,
+                    "until": request.until_function,
                     "counts": self.counts,
                 },
                 "out": str(place),
@@ -489,4 +579,14 @@ def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-__all__ = ["KNOWN", "CaptureError", "Captured", "Persistent", "Request", "Transactions", "capture"]
+__all__ = [
+    "HEADER",
+    "KNOWN",
+    "CaptureError",
+    "Captured",
+    "Persistent",
+    "Preset",
+    "Request",
+    "Transactions",
+    "capture",
+]

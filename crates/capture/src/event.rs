@@ -57,6 +57,8 @@ pub enum Event {
         /// How many bytes.
         bytes: u64,
     },
+    /// The thread executed a marker of the program's.
+    Marked(Mark),
     /// The thread's first record.
     Began,
     /// Its last one.
@@ -67,6 +69,32 @@ pub enum Event {
     Forked,
     /// The thread replaced the program by another, of which nothing is known.
     Replaced,
+}
+
+/// What a marker says: an instruction that does nothing, and that a program has for the one who traces it (`graven.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A transaction begins.
+    Begin,
+    /// It is committed.
+    Commit,
+    /// It is aborted: what was stored was undone.
+    Abort,
+    /// The region of interest begins.
+    From,
+    /// It ends.
+    Until,
+}
+
+impl Mark {
+    /// All, in the order of their numbers, from 0.
+    pub const ALL: [Mark; 5] = [Mark::Begin, Mark::Commit, Mark::Abort, Mark::From, Mark::Until];
+
+    /// By its number.
+    #[must_use]
+    pub fn find(number: u64) -> Option<Mark> {
+        Mark::ALL.get(usize::try_from(number).ok()?).copied()
+    }
 }
 
 /// How a function was left.
@@ -93,6 +121,7 @@ pub(crate) mod code {
     pub const ORDERED: u8 = 10;
     pub const FOUND: u8 = 11;
     pub const ZEROED: u8 = 12;
+    pub const MARKED: u8 = 13;
 }
 
 impl Event {
@@ -111,6 +140,7 @@ impl Event {
             Event::Forked => code::FORKED,
             Event::Replaced => code::REPLACED,
             Event::Ordered => code::ORDERED,
+            Event::Marked(_) => code::MARKED,
         }
     }
 }

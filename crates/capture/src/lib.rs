@@ -22,7 +22,7 @@
 mod event;
 mod record;
 
-pub use event::{Event, Left};
+pub use event::{Event, Left, Mark};
 pub use record::{Access, Broken, Encoder, RECORD_BYTES_MAX, Record, Records};
 
 /// Bits of an offset in a position.

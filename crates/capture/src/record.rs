@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::event::{Event, Left, code};
+use crate::event::{Event, Left, Mark, code};
 use crate::{ACCESS_BYTES_MAX, PIECE_BYTES_MAX, check};
 
 /// Most bytes of a record.
@@ -129,6 +129,7 @@ impl Encoder {
                 put(*address);
                 put(*bytes);
             }
+            Event::Marked(mark) => put(*mark as u64),
             Event::Began | Event::Ended | Event::Ordered | Event::Forked | Event::Replaced => {}
         }
         at
@@ -316,6 +317,7 @@ fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
         code::ZEROED => Event::Zeroed { position: number()?, bytes: number()? },
         code::MAPPED => Event::Mapped { position: number()?, bytes: number()?, address: number()? },
         code::UNMAPPED => Event::Unmapped { address: number()?, bytes: number()? },
+        code::MARKED => Event::Marked(Mark::find(number()?)?),
         code::BEGAN => Event::Began,
         code::ENDED => Event::Ended,
         code::FORKED => Event::Forked,
@@ -361,7 +363,7 @@ mod tests {
             });
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
         let bytes = prop::collection::vec(any::<u8>(), 0..PIECE_BYTES_MAX);
-        let event = (0..13, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
+        let event = (0..14, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
             let event = match which {
                 0 => Event::Entered { function, argument: a },
                 1 => Event::Left { function, result: a, how: Left::Returned },
@@ -375,6 +377,7 @@ mod tests {
                 9 => Event::Ordered,
                 10 => Event::Found { position: a, bytes },
                 11 => Event::Zeroed { position: a, bytes: b },
+                12 => Event::Marked(Mark::ALL[(a % Mark::ALL.len() as u64) as usize]),
                 _ => Event::Replaced,
             };
             Record::Event(number, event)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graven::control::Control;
-use graven::trace::capture::{Capture, CaptureError, Limits, Role, Sources};
+use graven::trace::capture::{Capture, CaptureError, Function, Limits, Role, Rules, Sources};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,8 +20,9 @@ struct CaptureSpec {
     threads: Vec<PathBuf>,
     /// The regions: as each was, and as it is, if that is known.
     regions: Vec<(PathBuf, Option<PathBuf>)>,
-    /// What the functions are for that were followed.
-    roles: Vec<String>,
+    /// The functions that were followed, and what each is for.
+    functions: Vec<(String, Vec<String>)>,
+    critical_sections: bool,
     skip: u64,
     most: Option<u64>,
     /// What the header says of the program.
@@ -61,7 +62,7 @@ impl Sources for Files {
 
 struct Assembling {
     sources: Files,
-    roles: Vec<Role>,
+    rules: Rules,
     limits: Limits,
     description: Value,
     out: String,
@@ -76,8 +77,12 @@ pub fn assemble(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     let role = |name: &String| {
         Role::find(name).ok_or_else(|| Failure::Config(format!("no role of functions: {name}")))
     };
+    let function = |(name, roles): (String, Vec<String>)| {
+        Ok(Function { name, roles: roles.iter().map(role).collect::<Result<_, Failure>>()? })
+    };
+    let functions = given.functions.into_iter().map(function).collect::<Result<_, Failure>>()?;
     Ok(Box::new(Assembling {
-        roles: given.roles.iter().map(role).collect::<Result<_, _>>()?,
+        rules: Rules { functions, critical_sections: given.critical_sections },
         sources: Files { threads: given.threads, regions: given.regions },
         limits: Limits { skip: given.skip, most: given.most },
         description: given.description,
@@ -98,8 +103,8 @@ impl Task for Assembling {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let control = Arc::<Control>::default();
         watch.follow(Arc::clone(&control), 0)?;
-        let Assembling { sources, roles, limits, description, out } = *self;
-        let capture = Capture::new(sources, roles, limits)?;
+        let Assembling { sources, rules, limits, description, out } = *self;
+        let capture = Capture::new(sources, rules, limits)?;
         let report = capture.report(&control)?;
         let mut file = create(&out)?;
         capture.write(&mut file, description, &report, &control)?;

@@ -63,6 +63,11 @@ impl Anonymous {
         self.state().named.add(start, end);
     }
 
+    /// It is so no longer.
+    pub fn forget_name(&self, start: u64, end: u64) {
+        self.state().named.remove(start, end);
+    }
+
     /// The parts of these addresses that were named.
     pub fn named(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         self.state().named.within(start, end)

@@ -11,6 +11,7 @@ use graven_capture::ACCESS_BYTES_MAX;
 use crate::functions::Part;
 use crate::guest::bytes_at;
 use crate::instruction::{self, Kind};
+use crate::markers;
 use crate::qemu;
 use crate::registers::Registers;
 use crate::thread::{self, Counts, IS_CHILD};
@@ -141,6 +142,7 @@ unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u6
     match kind {
         Kind::Flush => execute(flushes, 0),
         Kind::Fence => execute(fences, 0),
+        Kind::Marker(number) => execute(marks, number.into()),
         Kind::NonTemporal | Kind::Other => {}
     }
     if let Some(function) = tracer().functions.at(address) {
@@ -183,6 +185,10 @@ unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
         let function = function as usize as u32;
         thread.enters(function, tracer().functions.argument(function));
     }
+}
+
+unsafe extern "C" fn marks(vcpu: c_uint, number: *mut c_void) {
+    markers::executed(thread::thread(vcpu), number as usize as u8);
 }
 
 unsafe extern "C" fn flushes(vcpu: c_uint, _data: *mut c_void) {

@@ -1,5 +1,7 @@
-//! What an instruction of x86-64 is, as far as that matters: whether it stores past the caches, and whether it is one of
-//! those that make stores durable.
+//! What an instruction of x86-64 is, as far as that matters: whether it stores past the caches, whether it is one of those that
+//! make stores durable, and whether it is a marker.
+
+use crate::markers;
 
 /// What matters of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,12 +12,17 @@ pub enum Kind {
     Flush,
     /// It orders stores: sfence, mfence.
     Fence,
+    /// It is the marker of this number.
+    Marker(u8),
     /// Nothing of this.
     Other,
 }
 
 /// Looks at its bytes.
 pub fn kind(bytes: &[u8]) -> Kind {
+    if let Some(number) = markers::number(bytes) {
+        return Kind::Marker(number);
+    }
     let mut rest = bytes;
     loop {
         match rest {

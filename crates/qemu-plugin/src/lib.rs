@@ -11,6 +11,7 @@
 //! | `setup` | what is to be traced: a file that the caller has written |
 //! | `hooks` | what QEMU calls: blocks, accesses, system calls, threads |
 //! | `instruction` | what an instruction is, as far as that matters here |
+//! | `markers` | what a program says by instructions that do nothing |
 //! | `registers` | the guest's registers, which QEMU 7.2 shows to no plugin |
 //! | `functions` | where the functions lie that are followed |
 //! | `regions` | which addresses are persistent memory now |
@@ -33,6 +34,7 @@ mod hooks;
 mod instruction;
 mod kernel_writes;
 mod mappings;
+mod markers;
 mod qemu;
 mod ranges;
 mod regions;

@@ -89,9 +89,10 @@ pub fn look_into(thread: &mut Thread, path: &Path, start: u64, offset: u64, part
 
 /// A range is persistent from now on, and whenever something is mapped there.
 pub fn range(thread: &mut Thread, start: u64, bytes: u64) {
-    tracer().anonymous.name(start, start + bytes);
+    let end = start.saturating_add(bytes);
+    tracer().anonymous.name(start, end);
     if is_readable(start, bytes) {
-        persists(thread, start, start + bytes);
+        persists(thread, start, end);
     }
 }
 
@@ -116,13 +117,34 @@ fn is_readable(start: u64, bytes: u64) -> bool {
     at >= end
 }
 
-/// Memory becomes persistent as it is.
-fn persists(thread: &mut Thread, start: u64, end: u64) {
-    if tracer().regions.overlaps(start, end - start) {
-        return;
+/// It is so no longer; what else is persistent there stays that.
+pub fn no_range(thread: &mut Thread, start: u64, bytes: u64) {
+    let end = start.saturating_add(bytes);
+    for (from, to) in tracer().anonymous.named(start, end) {
+        tracer().anonymous.forget_name(from, to);
+        is_volatile(thread, from, to);
     }
-    persistent(thread, start, end);
-    found(thread, start, end - start);
+}
+
+/// Memory becomes persistent as it is, where it is not yet.
+fn persists(thread: &mut Thread, start: u64, end: u64) {
+    for (from, to) in volatile_parts(start, end) {
+        persistent(thread, from, to);
+        found(thread, from, to - from);
+    }
+}
+
+/// The parts of memory that are not persistent.
+fn volatile_parts(start: u64, end: u64) -> Vec<(u64, u64)> {
+    let mut parts = tracer().regions.parts(start, end - start);
+    parts.push((end, 0, 0));
+    let mut at = start;
+    let part = |(start, _, bytes)| {
+        let part = (at, start);
+        at = start + bytes;
+        (part.0 < part.1).then_some(part)
+    };
+    parts.into_iter().filter_map(part).collect()
 }
 
 /// Memory becomes persistent; as far as the trace knows, it is zero.
@@ -146,14 +168,8 @@ pub fn protected(thread: &mut Thread, start: u64, bytes: u64, protection: u64) {
         return;
     }
     for (from, to) in tracer.anonymous.owned(start, start + page_from(bytes)) {
-        let mut at = from;
-        let mut parts = tracer.regions.parts(from, to - from);
-        parts.push((to, 0, 0));
-        for (start, _, bytes) in parts {
-            if at < start {
-                persistent(thread, at, start);
-            }
-            at = start + bytes;
+        for (from, to) in volatile_parts(from, to) {
+            persistent(thread, from, to);
         }
     }
 }

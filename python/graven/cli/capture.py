@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from graven import capture as captures
-from graven.capture import KNOWN, Captured, CaptureError, Transactions
+from graven.capture import HEADER, KNOWN, Captured, CaptureError, Transactions
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import REFUSED, complain, note, person_console, refusing, results_console
@@ -23,16 +23,21 @@ HELP = """Run PROGRAM as it is, and leave a program trace of what it did with it
 
 No source is needed, and nothing is compiled: the program runs under QEMU's user mode, where a
 plugin sees every load and store. Persistent memory are shared mappings of the files that --pm-file
-names, or the heap (--pm-heap), or variables (--pm-range); a transaction is what a thread does
-between two functions (--tx, --like). Everything else is instructions. `graven trace replay` and
-`graven compare --trace` run the trace under any design.
+names, the heap (--pm-heap), variables (--pm-range), or what markers in the program name; a
+transaction is what a thread does between two functions (--tx, --like), while it holds locks
+(--tx-locks), or between two markers in the program. Everything else is instructions. `graven
+trace replay` and `graven compare --workloads` run the trace under any design.
 
 \b
 Examples:
   graven capture --to puts.gvt --pm-file '*/data.mdb' --like lmdb -- ./puts /dev/shm/db 1000
   graven capture --to kv.gvt --pm-file '*/pool' --tx kv_begin:kv_commit:kv_abort -- ./kv pool
+  graven capture --to q.gvt --pm-file '*/pool' --tx-locks --from serve --until serve -- ./q pool
   graven capture --recipe lmdb-insert          a real program, built, run and captured
   graven trace replay puts.gvt --design silo --machine silo
+
+Programs that can be compiled anew may have markers (transactions, the region of interest), which do
+nothing otherwise: cc -I"$(graven capture --include-path)" program.c, with #include "graven.h".
 
 What the program prints goes to standard error.
 
@@ -47,6 +52,12 @@ def _transactions(
     _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[Transactions, ...]:
     return tuple(map(Transactions.parse, texts))
+
+
+def _include_path(context: click.Context, _parameter: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        click.echo(HEADER.parent)
+        context.exit()
 
 
 @click.command(help=HELP, short_help="Trace a program as it is.")
@@ -94,13 +105,40 @@ def _transactions(
 @click.option(
     "--like",
     type=click.Choice(sorted(KNOWN)),
-    help="Transactions of a library that is known.",
+    help="Transactions that are known. "
+    + " ".join(f"{name}: {preset.about}." for name, preset in sorted(KNOWN.items())),
 )
 @click.option(
-    "--skip", type=click.IntRange(min=0), metavar="N", help="Transactions before it.  [default: 0]"
+    "--tx-locks",
+    "critical_sections",
+    is_flag=True,
+    help="Critical sections are transactions: from the acquisition of a thread's first lock to the "
+    "release of its last. Those that do not touch persistent memory are none.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Transactions of it.  [default: all]"
+    "--from",
+    "from_function",
+    metavar="FUNCTION",
+    help="The trace begins with the first entry of it.  [default: with the first transaction]",
+)
+@click.option(
+    "--until",
+    "until_function",
+    metavar="FUNCTION",
+    help="The trace ends with the return of its first call after that.  [default: with the end of "
+    "the last transaction]",
+)
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Transactions before the trace begins, from --from on.  [default: 0]",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Transactions of the trace at most.  [default: all]",
 )
 @click.option(
     "--unexplained",
@@ -109,6 +147,14 @@ def _transactions(
     show_default=True,
     metavar="SHARE",
     help="Of the loads, and of the bytes that were stored, that may be unexplained.",
+)
+@click.option(
+    "--include-path",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_include_path,
+    help="Say where graven.h is, the header of the markers, and end.",
 )
 @options.table_or_json
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
@@ -120,6 +166,9 @@ def capture(
     pm_ranges: tuple[str, ...],
     transactions: tuple[Transactions, ...],
     like: str | None,
+    critical_sections: bool,
+    from_function: str | None,
+    until_function: str | None,
     skip: int | None,
     limit: int | None,
     unexplained: float,
@@ -128,16 +177,16 @@ def capture(
 ) -> int:
     """Runs the program, makes the trace, says what is in it."""
     if recipe is not None:
-        given = (program, pm_files, pm_heap, pm_ranges, transactions, like, skip)
+        edges = (from_function, until_function)
+        persistent = (pm_files, pm_heap, pm_ranges)
+        given = (program, *persistent, transactions, like, critical_sections, *edges, skip)
         if any(given):
             raise click.UsageError("--recipe says all but --to, --limit and --unexplained")
         trace = trace or Path(f"{recipe}.gvt")
     elif not program:
         raise click.UsageError("name PROGRAM and its arguments behind --, or a --recipe")
-    elif trace is None or not (pm_files or pm_heap or pm_ranges):
-        raise click.UsageError(
-            "--to says where the trace goes, --pm-file, --pm-heap or --pm-range what is persistent"
-        )
+    elif trace is None:
+        raise click.UsageError("--to says where the trace goes")
     try:
         with refusing("--to: "), Display(person_console(), noun="captures") as display:
             if recipe is not None:
@@ -151,6 +200,9 @@ def capture(
                     pm_ranges=pm_ranges,
                     transactions=transactions,
                     like=like,
+                    critical_sections=critical_sections,
+                    from_function=from_function,
+                    until_function=until_function,
                     skip=skip or 0,
                     transactions_max=limit,
                     observe=display,
@@ -191,6 +243,7 @@ def _print(found: Captured) -> None:
         ("stores, in all", exact(report["stores"])),
         ("bytes that the kernel wrote", exact(report["kernel_bytes"])),
         ("locks held to the end of their transactions", exact(report["unlocks_put_off"])),
+        *_sections(report),
     ]
     if found.counts:
         names = {
@@ -207,6 +260,15 @@ def _print(found: Captured) -> None:
         table.add_row(*row)
     console.print(table)
     _print_proof(found)
+
+
+def _sections(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is said of critical sections and their locks, if there is something to say."""
+    labels = {
+        "sections_untouched": "critical sections without persistent memory, left out",
+        "locks_merged": "locks that are one with others, since they are acquired in a circle",
+    }
+    return [(label, exact(report[name])) for name, label in labels.items() if report[name]]
 
 
 def _print_proof(found: Captured) -> None:

@@ -7,9 +7,11 @@ use std::io::{self, Cursor};
 use graven::control::Control;
 use graven::memory::{Addr, Image};
 use graven::program::{Op, Ptr};
-use graven::trace::capture::{Capture, CaptureError, Limits, Report, Role, Sources};
+use graven::trace::capture::{
+    Capture, CaptureError, Function, Limits, Report, Role, Rules, Sources,
+};
 use graven::trace::program::{Origin, Reader};
-use graven_capture::{Encoder, Event, Left, RECORD_BYTES_MAX, position};
+use graven_capture::{Encoder, Event, Left, Mark, RECORD_BYTES_MAX, position};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -18,9 +20,48 @@ const COMMIT: u32 = 1;
 const ABORT: u32 = 2;
 const LOCK: u32 = 3;
 const UNLOCK: u32 = 4;
+const WAIT: u32 = 5;
+const WORK: u32 = 6;
+const REST: u32 = 7;
 
-const ROLES: [Role; 5] =
-    [Role::Begin { returns_zero: true }, Role::Commit, Role::Abort, Role::Lock, Role::Unlock];
+/// Functions in the order of their numbers.
+fn functions(roles: &[(&str, &[Role])]) -> Vec<Function> {
+    let function =
+        |&(name, roles): &(&str, &[Role])| Function { name: name.into(), roles: roles.into() };
+    roles.iter().map(function).collect()
+}
+
+/// Transactions are between functions.
+fn transactions() -> Rules {
+    let functions = functions(&[
+        ("begin", &[Role::Begin { returns_zero: true }]),
+        ("commit", &[Role::Commit]),
+        ("abort", &[Role::Abort]),
+        ("lock", &[Role::Lock]),
+        ("unlock", &[Role::Unlock]),
+    ]);
+    Rules { functions, critical_sections: false }
+}
+
+/// Only locks are known; critical sections are transactions, or there are none.
+fn locks(critical_sections: bool) -> Rules {
+    let functions = functions(&[
+        ("begin", &[]),
+        ("commit", &[]),
+        ("abort", &[]),
+        ("lock", &[Role::Lock]),
+        ("unlock", &[Role::Unlock]),
+        ("wait", &[Role::Wait]),
+    ]);
+    Rules { functions, critical_sections }
+}
+
+/// The trace is from `work` to `rest`, or to either's end.
+fn region(mut rules: Rules, work: &[Role], rest: &[Role]) -> Rules {
+    rules.functions.resize(WAIT as usize + 1, Function { name: "other".into(), roles: vec![] });
+    rules.functions.extend(functions(&[("work", work), ("rest", rest)]));
+    rules
+}
 
 /// Bytes of the region.
 const REGION: usize = 4096;
@@ -29,6 +70,7 @@ const REGION: usize = 4096;
 const START: u64 = 2 << 20;
 
 /// What a plugin would have written.
+#[derive(Clone)]
 struct Tape {
     threads: Vec<(Encoder, Vec<u8>, u64)>,
     events: u64,
@@ -94,11 +136,19 @@ impl Tape {
         self.event(thread, &Event::KernelWrote { position, bytes: bytes.to_vec() });
     }
 
+    fn mark(&mut self, thread: usize, mark: Mark) {
+        self.event(thread, &Event::Marked(mark));
+    }
+
     fn capture(self, limits: Limits) -> Result<Capture<Tape>, CaptureError> {
+        self.capture_by(transactions(), limits)
+    }
+
+    fn capture_by(self, rules: Rules, limits: Limits) -> Result<Capture<Tape>, CaptureError> {
         let mapped = Event::Mapped { position: position(0, 0), bytes: REGION as u64, address: 0 };
         let mut tape = self;
         tape.event(0, &mapped);
-        Capture::new(tape, ROLES.to_vec(), limits)
+        Capture::new(tape, rules, limits)
     }
 }
 
@@ -128,7 +178,11 @@ impl Sources for Tape {
 
 /// The trace of a tape, and what the report says.
 fn trace_of(tape: Tape, limits: Limits) -> (Report, Reader<Cursor<Vec<u8>>>) {
-    let capture = tape.capture(limits).unwrap_or_else(|e| panic!("{e}"));
+    trace_by(transactions(), tape, limits)
+}
+
+fn trace_by(rules: Rules, tape: Tape, limits: Limits) -> (Report, Reader<Cursor<Vec<u8>>>) {
+    let capture = tape.capture_by(rules, limits).unwrap_or_else(|e| panic!("{e}"));
     let control = Control::default();
     let report = capture.report(&control).unwrap_or_else(|e| panic!("{e}"));
     let mut trace = Vec::new();
@@ -140,7 +194,11 @@ fn trace_of(tape: Tape, limits: Limits) -> (Report, Reader<Cursor<Vec<u8>>>) {
 
 /// The trace of a tape: what the report says, the operations of each thread, and memory at the beginning.
 fn traced(tape: Tape, limits: Limits) -> (Report, Vec<Vec<Op>>, Image) {
-    let (report, reader) = trace_of(tape, limits);
+    traced_by(transactions(), tape, limits)
+}
+
+fn traced_by(rules: Rules, tape: Tape, limits: Limits) -> (Report, Vec<Vec<Op>>, Image) {
+    let (report, reader) = trace_by(rules, tape, limits);
     let header = &reader.contents().header;
     assert_eq!(header.origin, Origin::Program);
     let said = header.capture.as_ref().expect("a capture says what it is");
@@ -418,5 +476,307 @@ proptest! {
         let mut found = vec![0; REGION];
         image.read_bytes(Addr(START), &mut found);
         prop_assert_eq!(found, now);
+    }
+}
+
+/// A thread locks and unlocks, a letter each, upper and lower case; digits are stores there.
+fn sections_of(steps: &str) -> (Report, Vec<Op>) {
+    let mut tape = Tape::new(1);
+    for step in steps.bytes() {
+        match step {
+            b'A'..=b'C' => tape.call(0, LOCK, u64::from(step)),
+            b'a'..=b'c' => tape.call(0, UNLOCK, u64::from(step.to_ascii_uppercase())),
+            // An attempt that fails: EBUSY.
+            b'?' => {
+                tape.enter(0, LOCK, u64::from(b'A'));
+                tape.leave(0, LOCK, 16);
+            }
+            b'w' => tape.call(0, WAIT, u64::from(b'A')),
+            b'.' => tape.event(0, &Event::Ended),
+            at => tape.store(0, 8 * usize::from(at - b'0'), &[1; 8]),
+        }
+    }
+    let (report, operations, _) = traced_by(locks(true), tape, Limits::default());
+    assert_eq!((report.bytes_unexplained, report.loads_unexplained), (0, 0));
+    (report, accesses(&operations[0]))
+}
+
+/// Operations by the letters of [`sections_of`]; brackets are transactions.
+fn written(operations: &[Op]) -> String {
+    let letter = |op: &Op| match *op {
+        Op::Lock { lock } => char::from(b'A' + lock as u8),
+        Op::Unlock { lock } => char::from(b'a' + lock as u8),
+        Op::TxBegin => '(',
+        Op::TxEnd => ')',
+        Op::Store { at, .. } => char::from(b'0' + ((at.addr.0 - START) / 8) as u8),
+        _ => '!',
+    };
+    operations.iter().map(letter).collect()
+}
+
+#[test]
+fn critical_sections_are_from_the_first_lock_to_the_release_of_the_last() {
+    let cases = [
+        ("A1a2B3b", "A(1)a2B(3)b"),
+        // Locks within are part of it; what is released before its end is held to that.
+        ("A1B2b3a", "A(1B23)ba"),
+        // Hand over hand, one section.
+        ("A1Ba2Cb3c", "A(1B2C3)abc"),
+        // A lock that is acquired again, and one that is released although it is not held.
+        ("A1A2a3ab4", "A(123)a"),
+        ("A1Bb2B3ba", "A(1B23)ba"),
+        // Attempts that fail are none.
+        ("?1A2a?", "A(2)a"),
+        ("A1?2a", "A(12)a"),
+        // A wait ends it, and begins another.
+        ("A1w2a", "A(1)aA(2)a"),
+        // With another lock it goes on.
+        ("BA1w2ab", "A(B12)ba"),
+        // The lock was acquired twice: nothing is released by a wait.
+        ("A1A2w3a4a", "A(1234)a"),
+        // It touches no persistent memory: it is none.
+        ("A1aBbA2a", "A(1)aBbA(2)a"),
+        ("BbA1a", "B(1)b"),
+    ];
+    for (steps, expected) in cases {
+        let (report, operations) = sections_of(steps);
+        assert_eq!(written(&operations), expected, "{steps}");
+        let count = expected.matches('(').count() as u64;
+        assert_eq!((report.transactions, report.unfinished), (count, 0), "{steps}");
+    }
+    assert_eq!(sections_of("BbA1aBb").0.sections_untouched, 2);
+}
+
+#[test]
+fn a_thread_that_ends_with_a_lock_ends_its_section() {
+    for (steps, expected) in [("A1B2b.", "A(1B2)ba"), ("A1", "A(1)a")] {
+        let (report, operations) = sections_of(steps);
+        assert_eq!(written(&operations), expected, "{steps}");
+        assert_eq!((report.transactions, report.unfinished), (1, 1), "{steps}");
+    }
+    // Others go on, and the trace ends with the last of their sections.
+    let mut tape = Tape::new(2);
+    tape.call(0, LOCK, 0x7000);
+    tape.store(0, 0, &[1]);
+    tape.event(0, &Event::Ended);
+    tape.call(1, LOCK, 0x7008);
+    tape.store(1, 8, &[1]);
+    tape.call(1, UNLOCK, 0x7008);
+    tape.store(1, 16, &[1]);
+    tape.event(1, &Event::Ended);
+    let (report, operations, _) = traced_by(locks(true), tape, Limits::default());
+    assert_eq!((report.transactions, report.unfinished), (2, 1));
+    assert_eq!(report.words_stored_outside, 0);
+    assert_eq!(written(&accesses(&operations[1])), "B(1)b");
+}
+
+#[test]
+fn sections_are_skipped_and_counted_as_transactions_are() {
+    let mut tape = Tape::new(1);
+    for number in 1..=6 {
+        tape.call(0, LOCK, 0x7000);
+        tape.store(0, 0, &[number]);
+        tape.call(0, UNLOCK, 0x7000);
+        tape.call(0, LOCK, 0x7008);
+        tape.call(0, UNLOCK, 0x7008);
+    }
+    let limits = Limits { skip: 2, most: Some(3) };
+    let (report, operations, image) = traced_by(locks(true), tape, limits);
+    assert_eq!(image.load(Addr(START)), 2);
+    assert_eq!((report.skipped, report.transactions, report.sections_untouched), (2, 3, 6));
+    let stored = accesses(&operations[0]);
+    let stored: Vec<&Op> = stored.iter().filter(|op| matches!(op, Op::Store { .. })).collect();
+    assert_eq!(stored, [&store_op(0, 3), &store_op(0, 4), &store_op(0, 5)]);
+}
+
+#[test]
+fn locks_in_a_circle_of_several_threads_are_one_lock() {
+    // Hand over hand, in opposite directions: each thread waits for nothing that the other holds.
+    let mut tape = Tape::new(2);
+    for (thread, locks) in [(0, [1, 2, 3]), (1, [3, 4, 1]), (0, [1, 2, 3])] {
+        for (at, lock) in locks.into_iter().enumerate() {
+            tape.call(thread, LOCK, lock);
+            tape.store(thread, 8 * lock as usize, &[1; 8]);
+            if at > 0 {
+                tape.call(thread, UNLOCK, locks[at - 1]);
+            }
+        }
+        tape.call(thread, UNLOCK, locks[2]);
+    }
+    // Another lock, which is in no circle.
+    tape.call(1, LOCK, 5);
+    tape.store(1, 40, &[1; 8]);
+    tape.call(1, UNLOCK, 5);
+    let (report, operations, _) = traced_by(locks(true), tape, Limits::default());
+    assert_eq!(written(&accesses(&operations[0])), "A(123)aA(123)a");
+    assert_eq!(written(&accesses(&operations[1])), "A(341)aB(5)b");
+    assert_eq!((report.locks_merged, report.transactions), (4, 4));
+    // One behind the other, each within a section that holds them longer: unless it is none, or there are no sections.
+    for (is_touched, critical_sections, merged) in
+        [(true, true, 2), (false, true, 0), (true, false, 0)]
+    {
+        let mut tape = Tape::new(2);
+        tape.load(0, 0, 8);
+        for (thread, locks) in [(0, [1, 2]), (1, [2, 1])] {
+            tape.call(thread, LOCK, 6 + thread as u64);
+            locks.iter().for_each(|&lock| {
+                tape.call(thread, LOCK, lock);
+                tape.call(thread, UNLOCK, lock);
+            });
+            if is_touched {
+                tape.store(thread, 8 * thread, &[1; 8]);
+            }
+            tape.call(thread, UNLOCK, 6 + thread as u64);
+        }
+        tape.call(0, LOCK, 9);
+        tape.load(0, 0, 8);
+        tape.call(0, UNLOCK, 9);
+        let (report, ..) = traced_by(locks(critical_sections), tape, Limits::default());
+        assert_eq!(report.locks_merged, merged, "{is_touched} {critical_sections}");
+    }
+}
+
+#[test]
+fn markers_are_transactions_beside_functions() {
+    let mut tape = Tape::new(1);
+    tape.mark(0, Mark::Commit);
+    tape.mark(0, Mark::Begin);
+    tape.store(0, 0, &[1; 8]);
+    tape.mark(0, Mark::Begin);
+    tape.mark(0, Mark::Abort);
+    tape.store(0, 8, &[1; 8]);
+    tape.call(0, BEGIN, 0);
+    tape.call(0, COMMIT, 0);
+    tape.mark(0, Mark::Commit);
+    tape.call(0, BEGIN, 0);
+    // What a function does that ends a transaction is part of that.
+    tape.enter(0, COMMIT, 0);
+    tape.mark(0, Mark::Begin);
+    tape.store(0, 16, &[1; 8]);
+    tape.mark(0, Mark::Commit);
+    tape.leave(0, COMMIT, 0);
+    let (report, operations, _) = traced(tape, Limits::default());
+    assert_eq!(written(&accesses(&operations[0])), "(01)(2)");
+    assert_eq!((report.transactions, report.aborted, report.unfinished), (2, 1, 0));
+    // They need no function that is known.
+    let mut tape = Tape::new(1);
+    tape.store(0, 0, &[1; 8]);
+    for at in 1..=4 {
+        tape.mark(0, Mark::Begin);
+        tape.store(0, 8 * at, &[1; 8]);
+        tape.mark(0, Mark::Commit);
+    }
+    let limits = Limits { skip: 1, most: Some(2) };
+    let (report, operations, _) = traced_by(locks(false), tape, limits);
+    assert_eq!(written(&accesses(&operations[0])), "(2)(3)");
+    assert_eq!(report.skipped, 1);
+}
+
+/// What a thread does: `F` and `f` are the entry and the return of `work`, `U` and `u` of `rest`, `<` and `>` markers of a
+/// region, brackets transactions, digits stores. Gives the operations of the trace.
+fn part_of(rules: Rules, limits: Limits, steps: &str) -> Result<(Report, String), CaptureError> {
+    let mut tape = Tape::new(1);
+    for step in steps.bytes() {
+        match step {
+            b'F' => tape.enter(0, WORK, 0),
+            b'f' => tape.leave(0, WORK, 0),
+            b'U' => tape.enter(0, REST, 0),
+            b'u' => tape.leave(0, REST, 0),
+            b'(' => tape.call(0, BEGIN, 0),
+            b')' => tape.call(0, COMMIT, 0),
+            b'<' => tape.mark(0, Mark::From),
+            b'>' => tape.mark(0, Mark::Until),
+            at => tape.store(0, 8 * usize::from(at - b'0'), &[1; 8]),
+        }
+    }
+    tape.clone().capture_by(rules.clone(), limits)?;
+    let (report, operations, image) = traced_by(rules, tape, limits);
+    assert_eq!(report.bytes_unexplained, 0);
+    // What was stored before is there when the trace begins.
+    let operations = written(&accesses(&operations[0]));
+    let first = operations.chars().find(char::is_ascii_digit).expect("a store");
+    let (before, _) = steps.split_once(first).expect("the thread's");
+    for at in before.bytes().filter(u8::is_ascii_digit) {
+        assert_eq!(image.load(Addr(START + 8 * u64::from(at - b'0'))) & 0xff, 1, "{steps}");
+    }
+    Ok((report, operations))
+}
+
+const ALL: Limits = Limits { skip: 0, most: None };
+
+#[test]
+fn a_region_is_from_the_entry_of_one_function_to_the_return_of_another() {
+    let (from, until) = (&[Role::From], &[Role::Until]);
+    let both = &[Role::From, Role::Until];
+    let cases: [(Rules, &str, &str); 13] = [
+        (region(transactions(), from, until), "1F2(3)4f5U6u7", "2(3)456"),
+        // Without the one it begins with the first transaction; without the other it ends with the last.
+        (region(transactions(), from, &[]), "1F2(3)4f5", "2(3)"),
+        (region(transactions(), &[], until), "1(2)3U4u5(6)", "(2)34"),
+        (region(locks(false), from, &[]), "1F2f3", "23"),
+        // The first entry, and of calls within others the outermost.
+        (region(locks(false), from, until), "1F2F3UU4u5u6Uu7", "2345"),
+        (region(locks(false), both, &[]), "1F2f3F4f", "2"),
+        (region(locks(false), both, &[]), "1F2F3f4f5", "234"),
+        // A call that was over before is none; one that is not over is one.
+        (region(locks(false), from, until), "1Uu2F3Uu4", "3"),
+        (region(locks(false), from, until), "1U2F3u4", "3"),
+        (region(locks(false), from, until), "F1U2", "12"),
+        // A transaction that has begun before is no part of it, one that is not over ends with it.
+        (region(transactions(), from, until), "(1F2)3(4)5Uu", "23(4)5"),
+        (region(transactions(), from, until), "F(1Uu2)3", "(1)"),
+        (transactions(), "1<2(3)4>5<6(7)8>", "2(3)4"),
+    ];
+    for (rules, steps, expected) in cases {
+        let (_, found) = part_of(rules, ALL, steps).unwrap_or_else(|e| panic!("{steps}: {e}"));
+        assert_eq!(found, expected, "{steps}");
+    }
+}
+
+#[test]
+fn transactions_are_counted_from_the_beginning_of_the_region() {
+    let rules = region(transactions(), &[Role::From], &[Role::Until]);
+    for (skip, most, skipped, expected) in [
+        (0, None, 1, "2(3)4(5)6(7)8"),
+        (0, Some(1), 1, "2(3)4"),
+        (1, Some(1), 2, "(5)6"),
+        (1, Some(2), 2, "(5)6(7)8"),
+        (2, Some(9), 3, "(7)8"),
+    ] {
+        let limits = Limits { skip, most };
+        let found = part_of(rules.clone(), limits, "(1)F2(3)4(5)6(7)8Uu(9)");
+        let (report, found) = found.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((found.as_str(), report.skipped), (expected, skipped));
+    }
+}
+
+#[test]
+fn parts_that_are_not_there_are_refused() {
+    let both = |rules| region(rules, &[Role::From], &[Role::Until]);
+    let skipped = Limits { skip: 3, most: None };
+    let cases = [
+        (
+            both(transactions()),
+            ALL,
+            "1(2)Uu",
+            "never called work, with which the trace was to begin",
+        ),
+        (both(transactions()), ALL, "1F(2)f", "never called rest after the trace had begun"),
+        (both(transactions()), ALL, "UuF(2)f", "never called rest after the trace had begun"),
+        (region(locks(false), &[], &[Role::Until]), ALL, "1", "never called rest, with which"),
+        (both(transactions()), ALL, "(1)F2Uu(3)", "began no transaction in this part"),
+        (
+            both(transactions()),
+            skipped,
+            "F(1)(2)(3)Uu(4)",
+            "3 transactions in this part, of which 3",
+        ),
+        (locks(false), skipped, "1", "no transactions that could be counted"),
+        (locks(false), Limits { skip: 0, most: Some(1) }, "1", "no transactions that could be"),
+        (locks(true), ALL, "1", "began no transaction: there is none"),
+    ];
+    for (rules, limits, steps, expected) in cases {
+        let refused = part_of(rules, limits, steps).err().unwrap_or_else(|| panic!("{steps}"));
+        assert!(refused.to_string().contains(expected), "{steps}: {refused}");
     }
 }

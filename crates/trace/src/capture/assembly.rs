@@ -2,22 +2,21 @@
 
 use std::io::{self, Read, Write};
 
-use graven_capture::{Access, Broken, Event, Record, Records, check, place};
+use graven_capture::{Access, Broken, Event, Record, Records, check};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::acts::{Act, Actor};
 use super::memory::{Layout, each_word, store, words};
-use super::merge::{Order, each};
+use super::merge::each;
 use super::report::{Mismatch, NAMED_MAX, Report};
-use super::roles::Role;
+use super::roles::Rules;
+use super::survey::{Limits, Stop, Survey, survey};
 use crate::program::{Header, Origin, TraceError, Writer};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image, WORD_BYTES};
 use graven_machine::program::{Op, Ptr};
-
-/// A robust lock whose owner has died: it is acquired.
-const OWNER_DEAD: u64 = 130;
 
 /// What a plugin has written.
 pub trait Sources {
@@ -47,15 +46,6 @@ pub trait Sources {
     /// # Errors
     /// It cannot be read.
     fn after(&self, region: usize) -> io::Result<Option<Self::File>>;
-}
-
-/// Which part of a program is traced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Transactions before the trace begins: what they store is there when it does.
-    pub skip: u64,
-    /// Transactions in it at most.
-    pub most: Option<u64>,
 }
 
 /// A capture that gives no trace.
@@ -91,21 +81,9 @@ pub enum CaptureError {
 /// A program that was captured.
 pub struct Capture<S> {
     sources: S,
-    /// What the functions that were followed are for.
-    roles: Vec<Role>,
-    limits: Limits,
+    rules: Rules,
     /// What is known before the records are merged.
     survey: Survey,
-}
-
-/// What a first look at all streams finds.
-#[derive(Default)]
-struct Survey {
-    order: Order,
-    /// Threads that access persistent memory or have transactions, by their numbers in the trace.
-    traced: Vec<Option<u32>>,
-    layout: Layout,
-    begins: u64,
 }
 
 impl<S: Sources> Capture<S> {
@@ -113,17 +91,9 @@ impl<S: Sources> Capture<S> {
     ///
     /// # Errors
     /// Streams that are none; nothing in them that could be traced.
-    pub fn new(sources: S, roles: Vec<Role>, limits: Limits) -> Result<Self, CaptureError> {
-        let survey = survey(&sources, &roles)?;
-        let has_transactions = roles.iter().any(|role| role.begins());
-        if survey.traced.iter().all(Option::is_none) {
-            let what = "no thread of the program touched persistent memory, or began a transaction";
-            return Err(CaptureError::Nothing(what.into()));
-        }
-        if has_transactions && survey.begins <= limits.skip {
-            return Err(all_skipped(survey.begins, limits.skip));
-        }
-        Ok(Capture { sources, roles, limits, survey })
+    pub fn new(sources: S, rules: Rules, limits: Limits) -> Result<Self, CaptureError> {
+        let survey = survey(&sources, &rules, limits)?;
+        Ok(Capture { sources, rules, survey })
     }
 
     /// Merges everything, without writing it.
@@ -182,30 +152,31 @@ impl<S: Sources> Capture<S> {
             })
             .map_err(|e| io_error(what(), e))?;
         }
-        let has_transactions = self.roles.iter().any(|role| role.begins());
         let threads = traced.iter().map(|&number| Thread { number, ..Thread::default() });
         let report = Report {
             threads: traced.iter().flatten().count() as u32,
             all_threads: traced.len() as u32,
+            skipped: self.survey.skipped,
+            sections_untouched: self.survey.untouched,
+            locks_merged: self.survey.circles.len() as u64,
             regions: layout.regions().to_vec(),
             ..Report::default()
         };
         let mut assembly = Assembly {
-            roles: &self.roles,
-            limits: self.limits,
+            rules: &self.rules,
+            survey: &self.survey,
             layout,
             image,
             threads: threads.collect(),
             phase: Phase::Before,
             begun: 0,
-            begins_left: self.survey.begins,
+            acts: Vec::new(),
             locks: FxHashMap::default(),
             report,
             writer,
             failure: None,
-            is_finishing: false,
         };
-        if !has_transactions {
+        if self.survey.start.is_none() {
             assembly.start();
         }
         let mut streams = Vec::new();
@@ -227,70 +198,12 @@ impl<S: Sources> Capture<S> {
     }
 }
 
-fn all_skipped(begun: u64, skipped: u64) -> CaptureError {
-    CaptureError::Nothing(format!(
-        "the program began {begun} transactions, of which {skipped} are skipped: there is none to trace"
-    ))
-}
-
-fn io_error(what: String, error: io::Error) -> CaptureError {
+pub(super) fn io_error(what: String, error: io::Error) -> CaptureError {
     CaptureError::Io { what, error }
 }
 
-fn stream_error(thread: usize, broken: &Broken) -> CaptureError {
+pub(super) fn stream_error(thread: usize, broken: &Broken) -> CaptureError {
     CaptureError::Stream { thread, broken: broken.to_string() }
-}
-
-/// Looks through all streams.
-fn survey<S: Sources>(sources: &S, roles: &[Role]) -> Result<Survey, CaptureError> {
-    let mut survey = Survey::default();
-    let mut lengths = vec![0u64; sources.regions()];
-    let mut reach = |position: u64, bytes: u64| {
-        let (region, offset) = place(position);
-        if let Some(length) = lengths.get_mut(usize::from(region)) {
-            *length = (*length).max(offset + bytes);
-        }
-    };
-    let mut count = 0;
-    for thread in 0..sources.threads() {
-        let what = || format!("the stream of thread {thread}");
-        let file = sources.stream(thread).map_err(|e| io_error(what(), e))?;
-        let mut records = Records::new(file);
-        let mut is_traced = false;
-        while let Some((_, record)) =
-            records.next_record().map_err(|broken| stream_error(thread, &broken))?
-        {
-            match record {
-                Record::Access(_) => is_traced = true,
-                Record::Event(number, event) => {
-                    let added = survey.order.add(number, thread);
-                    added
-                        .map_err(|broken| CaptureError::Stream { thread, broken: broken.into() })?;
-                    match event {
-                        Event::Mapped { position, bytes, .. } => reach(position, bytes),
-                        Event::KernelWrote { position, bytes } => {
-                            is_traced = true;
-                            reach(position, bytes.len() as u64);
-                        }
-                        Event::Found { .. } | Event::Zeroed { .. } => is_traced = true,
-                        Event::Entered { function, .. } => {
-                            let role = roles.get(function as usize);
-                            let begins = role.is_some_and(|role| role.begins());
-                            survey.begins += u64::from(begins);
-                            is_traced |= begins;
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
-        survey.traced.push(is_traced.then(|| {
-            count += 1;
-            count - 1
-        }));
-    }
-    survey.layout = Layout::of(&lengths);
-    Ok(survey)
 }
 
 /// Where the trace is.
@@ -311,10 +224,8 @@ struct Thread {
     number: Option<u32>,
     /// Instructions since its last operation.
     instructions: u64,
-    /// Functions that it is in, with their first arguments.
-    inside: Vec<Inside>,
-    /// Transactions that it has begun and not ended: they are one.
-    depth: u32,
+    /// What its events mean.
+    actor: Actor,
     /// Whether one is open in the trace.
     is_open: bool,
     /// Transactions in the trace.
@@ -324,43 +235,33 @@ struct Thread {
     held: Vec<Held>,
 }
 
-#[derive(Debug)]
-struct Inside {
-    function: u32,
-    argument: u64,
-    /// It has begun a transaction, or one within another.
-    has_begun: bool,
-}
-
-/// A lock that is held.
+/// A lock that is held in the trace.
 #[derive(Debug)]
 struct Held {
     lock: u64,
-    /// How often.
+    /// How many locks of the program it stands for that are held.
     times: u32,
     /// It was released, and is held to the end of the transaction.
     is_released: bool,
 }
 
 struct Assembly<'a, W: Write> {
-    roles: &'a [Role],
-    limits: Limits,
+    rules: &'a Rules,
+    survey: &'a Survey,
     layout: &'a Layout,
     image: Image,
     threads: Vec<Thread>,
     phase: Phase,
     /// Transactions that have begun, of all threads.
     begun: u64,
-    /// Entries of functions that begin transactions that are still to come.
-    begins_left: u64,
+    /// What the present event means.
+    acts: Vec<Act>,
     /// Numbers of locks.
     locks: FxHashMap<u64, u32>,
     report: Report,
     writer: Option<Writer<W>>,
     /// What went wrong first.
     failure: Option<CaptureError>,
-    /// The trace ends.
-    is_finishing: bool,
 }
 
 impl<W: Write> Assembly<'_, W> {
@@ -371,7 +272,18 @@ impl<W: Write> Assembly<'_, W> {
         self.threads[thread].instructions += since;
         match record {
             Record::Access(access) => self.access(thread, &access),
-            Record::Event(_, event) => self.event(thread, event),
+            Record::Event(number, event) => {
+                if self.survey.start == Some(number) {
+                    self.start();
+                }
+                if self.survey.stop == Stop::Before(number) {
+                    self.finish();
+                }
+                self.event(thread, number, &event);
+                if self.survey.stop == Stop::After(number) {
+                    self.finish();
+                }
+            }
         }
     }
 
@@ -430,29 +342,26 @@ impl<W: Write> Assembly<'_, W> {
         }
     }
 
-    fn event(&mut self, thread: usize, event: Event) {
+    fn event(&mut self, thread: usize, number: u64, event: &Event) {
         match event {
-            Event::Entered { function, argument } => self.entered(thread, function, argument),
-            Event::Left { function, result, how } => {
-                let returned = how == graven_capture::Left::Returned;
-                self.left(thread, function, returned.then_some(result));
-            }
             Event::KernelWrote { position, bytes } => {
                 let length = bytes.len() as u64;
-                let Some(address) = self.layout.address(position, length) else { return };
+                let Some(address) = self.layout.address(*position, length) else { return };
                 self.report.kernel_bytes += length;
-                self.stores(thread, address, &bytes, false);
+                self.stores(thread, address, bytes, false);
             }
-            Event::Found { position, bytes } => self.found(thread, position, &bytes),
-            Event::Zeroed { position, bytes } => self.zeroed(thread, position, bytes),
+            Event::Found { position, bytes } => self.found(thread, *position, bytes),
+            Event::Zeroed { position, bytes } => self.zeroed(thread, *position, *bytes),
             Event::Forked => self.report.forks += 1,
             Event::Replaced => self.report.replaced += 1,
-            Event::Mapped { .. }
-            | Event::Unmapped { .. }
-            | Event::Began
-            | Event::Ended
-            | Event::Ordered => {}
+            _ => {}
         }
+        let mut acts = std::mem::take(&mut self.acts);
+        self.threads[thread].actor.take(self.rules, event, &mut acts);
+        for act in acts.drain(..) {
+            self.act(thread, number, act);
+        }
+        self.acts = acts;
     }
 
     /// The kernel may have written these bytes: it has written what is not there yet.
@@ -485,74 +394,23 @@ impl<W: Write> Assembly<'_, W> {
         }
     }
 
-    fn role(&self, function: u32) -> Option<Role> {
-        self.roles.get(function as usize).copied()
-    }
-
-    fn entered(&mut self, thread: usize, function: u32, argument: u64) {
-        let role = self.role(function);
-        let ends = |inside: &Inside| {
-            matches!(self.role(inside.function), Some(Role::Commit | Role::Abort))
-        };
-        // What functions call that end a transaction is part of that.
-        let is_ending = self.threads[thread].inside.iter().any(ends);
-        let begins = role.is_some_and(Role::begins);
-        self.begins_left -= u64::from(begins);
-        let has_begun = begins && !is_ending;
-        self.threads[thread].inside.push(Inside { function, argument, has_begun });
-        match role {
-            Some(Role::Begin { .. } | Role::Call) if has_begun => {
-                self.threads[thread].depth += 1;
-                if self.threads[thread].depth == 1 {
-                    self.begin(thread);
-                }
-            }
-            Some(Role::Unlock | Role::Wait) => self.unlock(thread, argument),
-            _ => {}
-        }
-    }
-
-    /// A function was left; `result`: what it returned, if it did.
-    fn left(&mut self, thread: usize, function: u32, result: Option<u64>) {
-        let t = &mut self.threads[thread];
-        let Some(at) = t.inside.iter().rposition(|inside| inside.function == function) else {
-            return;
-        };
-        let Inside { argument, has_begun, .. } = t.inside.remove(at);
-        let ends = |inside: &Inside| {
-            matches!(self.roles[inside.function as usize], Role::Commit | Role::Abort)
-        };
-        let is_ending = t.inside.iter().any(ends);
-        match self.role(function) {
-            Some(Role::Begin { returns_zero }) if has_begun => {
-                // Of an int, the upper half is anything.
-                let has_failed = returns_zero && result.is_none_or(|result| result as u32 != 0);
-                if has_failed {
-                    self.end_one(thread);
-                }
-            }
-            Some(Role::Call) if has_begun => self.end_one(thread),
-            Some(role @ (Role::Commit | Role::Abort)) if !is_ending => {
-                if role == Role::Abort && self.threads[thread].is_open {
-                    self.report.aborted += 1;
-                }
-                self.end_one(thread);
-            }
-            Some(Role::Lock) if matches!(result.map(|r| r & 0xffff_ffff), Some(0 | OWNER_DEAD)) => {
-                self.lock(thread, argument);
-            }
-            // It may have called what acquires it.
-            Some(Role::Wait) if result.is_some() && !self.holds(thread, argument) => {
-                self.lock(thread, argument);
-            }
-            _ => {}
+    fn act(&mut self, thread: usize, number: u64, act: Act) {
+        let is_open = self.threads[thread].is_open;
+        match act {
+            Act::Begin if self.survey.begins_at(number) => self.begin(thread),
+            Act::End => self.end_transaction(thread),
+            Act::Abort => self.report.aborted += u64::from(is_open),
+            Act::Abandon => self.report.unfinished += u64::from(is_open),
+            Act::Lock(lock) => self.lock(thread, lock),
+            Act::Unlock(lock) => self.unlock(thread, lock),
+            // The survey has found where the trace begins and ends.
+            Act::Begin | Act::From | Act::Until => {}
         }
     }
 
     /// The trace begins.
     fn start(&mut self) {
         self.phase = Phase::In;
-        self.report.skipped = self.begun.saturating_sub(1);
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.picture(&self.image)
         {
@@ -569,28 +427,10 @@ impl<W: Write> Assembly<'_, W> {
 
     fn begin(&mut self, thread: usize) {
         self.begun += 1;
-        if self.phase == Phase::Before && self.begun > self.limits.skip {
-            self.start();
-        }
-        // Those that other threads have begun and not ended count.
-        let begun = self.begun.saturating_sub(self.limits.skip);
-        let are_enough = self.limits.most.is_some_and(|most| begun > most);
-        if self.phase == Phase::In && are_enough {
-            self.finish();
-        }
         if self.phase == Phase::In {
             self.push(thread, Op::TxBegin);
             let t = &mut self.threads[thread];
             (t.is_open, t.stored) = (true, 0);
-        }
-    }
-
-    /// One of a thread's transactions, which are one, ends.
-    fn end_one(&mut self, thread: usize) {
-        let t = &mut self.threads[thread];
-        t.depth = t.depth.saturating_sub(1);
-        if t.depth == 0 {
-            self.end_transaction(thread);
         }
     }
 
@@ -611,10 +451,6 @@ impl<W: Write> Assembly<'_, W> {
             let lock = self.number_of(lock);
             self.push(thread, Op::Unlock { lock });
         }
-        let is_last = self.begins_left == 0 && self.threads.iter().all(|t| t.depth == 0);
-        if self.phase == Phase::In && is_last && !self.is_finishing {
-            self.finish();
-        }
     }
 
     fn number_of(&mut self, lock: u64) -> u32 {
@@ -622,26 +458,28 @@ impl<W: Write> Assembly<'_, W> {
         *self.locks.entry(lock).or_insert(next)
     }
 
-    fn holds(&self, thread: usize, lock: u64) -> bool {
-        self.threads[thread].held.iter().any(|held| held.lock == lock && !held.is_released)
+    /// The lock that stands for one of the program's.
+    fn standing_for(&self, lock: u64) -> u64 {
+        self.survey.circles.get(&lock).copied().unwrap_or(lock)
     }
 
     fn lock(&mut self, thread: usize, lock: u64) {
-        let held = self.threads[thread].held.iter_mut().find(|held| held.lock == lock);
-        match held {
-            Some(held) if held.is_released => (held.is_released, held.times) = (false, 1),
-            Some(held) => held.times += 1,
-            None => {
-                self.threads[thread].held.push(Held { lock, times: 1, is_released: false });
-                let lock = self.number_of(lock);
-                self.push(thread, Op::Lock { lock });
-            }
+        let lock = self.standing_for(lock);
+        let held = &mut self.threads[thread].held;
+        if let Some(held) = held.iter_mut().find(|held| held.lock == lock) {
+            held.times += 1;
+            held.is_released = false;
+            return;
         }
+        held.push(Held { lock, times: 1, is_released: false });
+        let lock = self.number_of(lock);
+        self.push(thread, Op::Lock { lock });
     }
 
     fn unlock(&mut self, thread: usize, lock: u64) {
+        let lock = self.standing_for(lock);
         let t = &mut self.threads[thread];
-        let Some(at) = t.held.iter().position(|h| h.lock == lock && !h.is_released) else { return };
+        let Some(at) = t.held.iter().position(|held| held.lock == lock) else { return };
         t.held[at].times -= 1;
         if t.held[at].times > 0 {
             return;
@@ -676,9 +514,8 @@ impl<W: Write> Assembly<'_, W> {
         }
     }
 
-    /// The trace ends: of a program with transactions, with the last of them.
+    /// The trace ends.
     fn finish(&mut self) {
-        self.is_finishing = true;
         for thread in 0..self.threads.len() {
             if self.threads[thread].is_open {
                 self.report.unfinished += 1;
@@ -701,9 +538,6 @@ impl<W: Write> Assembly<'_, W> {
         }
         if let Some(failure) = self.failure {
             return Err(failure);
-        }
-        if self.phase == Phase::Before {
-            return Err(all_skipped(self.begun, self.limits.skip));
         }
         for region in 0..sources.regions() {
             let what = || format!("region {region} as it is at the end");

@@ -2,10 +2,13 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `roles` | what the functions that were followed are for: transactions and locks |
+//! | `roles` | what the functions that were followed are for: transactions, locks, the region of interest |
+//! | `acts` | what the events of one thread mean: transactions and locks as the program has them |
+//! | `survey` | a first look at all streams: who is traced, where the trace begins and ends |
+//! | `lock_order` | locks that are acquired in orders that contradict each other: they are one lock in the trace |
 //! | `merge` | the records of all threads in one order |
 //! | `memory` | the regions of persistent memory: where they lie in the trace, what they hold, what is wrong with that |
-//! | `assembly` | from records to operations |
+//! | `assembly` | from records to operations: transactions and locks as the trace has them |
 //! | `report` | what was captured, what was left out, and what the capture cannot explain |
 //!
 //! The order of records is exact where threads synchronise: events of all threads are numbered, and what a thread has done
@@ -15,12 +18,16 @@
 //! the bytes that are there at the end. That does not prove their order; so every load must have found what is there at its
 //! place in the order. What does not is counted and located.
 
+mod acts;
 mod assembly;
+mod lock_order;
 mod memory;
 mod merge;
 mod report;
 mod roles;
+mod survey;
 
-pub use assembly::{Capture, CaptureError, Limits, Sources};
+pub use assembly::{Capture, CaptureError, Sources};
 pub use report::{Mismatch, Report};
-pub use roles::Role;
+pub use roles::{Function, Role, Rules};
+pub use survey::Limits;

@@ -55,12 +55,16 @@ pub struct Report {
     pub unfinished: u64,
     /// Transactions before the trace begins.
     pub skipped: u64,
+    /// Critical sections of the program that do not touch persistent memory: they are no transactions.
+    pub sections_untouched: u64,
     /// Stores of words in the trace, and those of them that are outside transactions.
     pub words_stored: u64,
     /// See there.
     pub words_stored_outside: u64,
     /// Locks that were released in a transaction, which holds them to its end in the trace.
     pub unlocks_put_off: u64,
+    /// Locks that are one lock with others in the trace, since threads acquire them in orders that contradict each other.
+    pub locks_merged: u64,
     /// Processes that the program has made; what they did is not known.
     pub forks: u64,
     /// Programs that have replaced this one in a process.
@@ -98,9 +102,11 @@ impl Report {
             "aborted": self.aborted,
             "unfinished": self.unfinished,
             "skipped": self.skipped,
+            "sections_untouched": self.sections_untouched,
             "words_stored": self.words_stored,
             "words_stored_outside": self.words_stored_outside,
             "unlocks_put_off": self.unlocks_put_off,
+            "locks_merged": self.locks_merged,
             "forks": self.forks,
             "replaced": self.replaced,
             "bytes_compared": self.bytes_compared,

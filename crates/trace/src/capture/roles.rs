@@ -1,4 +1,4 @@
-//! What functions are for that a program calls.
+//! What functions are for that a program calls, and what a transaction is.
 
 /// What a call of a function means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub enum Role {
     Wait,
     /// It orders threads: what they do before they enter it, and after they leave it.
     Order,
+    /// Its first entry begins the region of interest.
+    From,
+    /// When it is left for the first time after that, the region ends.
+    Until,
 }
 
 impl Role {
@@ -29,6 +33,12 @@ impl Role {
     #[must_use]
     pub fn begins(self) -> bool {
         matches!(self, Role::Begin { .. } | Role::Call)
+    }
+
+    /// Whether its return ends one that another function has begun.
+    #[must_use]
+    pub fn ends(self) -> bool {
+        matches!(self, Role::Commit | Role::Abort)
     }
 
     /// By its name.
@@ -44,7 +54,50 @@ impl Role {
             "unlock" => Role::Unlock,
             "wait" => Role::Wait,
             "order" => Role::Order,
+            "from" => Role::From,
+            "until" => Role::Until,
             _ => return None,
         })
+    }
+}
+
+/// A function that was followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// What the program calls it.
+    pub name: String,
+    /// What it is for.
+    pub roles: Vec<Role>,
+}
+
+/// What the events of a program mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Functions that were followed, by their numbers.
+    pub functions: Vec<Function>,
+    /// A thread's critical sections are transactions, from its first lock to the release of its last; those are none that do
+    /// not touch persistent memory.
+    pub critical_sections: bool,
+}
+
+impl Rules {
+    /// What a function is for.
+    #[must_use]
+    pub fn roles(&self, function: u32) -> &[Role] {
+        self.functions.get(function as usize).map_or(&[], |function| &function.roles)
+    }
+
+    /// The name of a function that has a role.
+    #[must_use]
+    pub fn name_of(&self, role: Role) -> Option<&str> {
+        let has = |function: &&Function| function.roles.contains(&role);
+        self.functions.iter().find(has).map(|function| function.name.as_str())
+    }
+
+    /// Whether something is a transaction, beside what markers say.
+    #[must_use]
+    pub fn have_transactions(&self) -> bool {
+        let begins = |function: &Function| function.roles.iter().any(|role| role.begins());
+        self.critical_sections || self.functions.iter().any(begins)
     }
 }
