@@ -12,9 +12,11 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -43,6 +45,12 @@ X86_64 = 62
 
 ADDRESS_BITS = 47
 """Of a program's addresses."""
+
+SERVES_SECONDS = 60
+"""How long it may take until a program that serves listens."""
+
+CLIENT_SECONDS = 600
+"""How long each of its clients may take."""
 
 STDERR = 2
 """The descriptor of standard error, wherever Python has its own."""
@@ -208,6 +216,19 @@ def _range(text: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
+class Served:
+    """What asks a program that serves, while it is captured.
+
+    Attributes:
+        socket: Where the program listens: a socket of the file system.
+        clients: Commands that run one after the other; the last one has the program end.
+    """
+
+    socket: Path
+    clients: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class Request:
     """What is to be captured.
 
@@ -219,6 +240,7 @@ class Request:
         transactions_max: Transactions in it at most; all if not given.
         input: What the program reads from standard input; its own if not given.
         environment: Variables that it is given besides.
+        served: Of a program that serves, what asks it.
         critical_sections: Whether each critical section of a thread is a transaction.
         from_function: Its first entry begins the region of interest.
         until_function: The end of its first call after that ends the region.
@@ -231,6 +253,7 @@ class Request:
     transactions_max: int | None = None
     input: bytes | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    served: Served | None = None
     critical_sections: bool = False
     from_function: str | None = None
     until_function: str | None = None
@@ -463,6 +486,8 @@ def _execute(command: list[str], folder: Path, request: Request) -> int:
         stdin = None if request.input is None else file
         # What it prints is no result of a command that prints what was captured.
         process = subprocess.Popen(command, env=environment, stdin=stdin, stdout=STDERR)
+    if request.served is not None:
+        _ask(process, request.served)
     while True:
         try:
             return process.wait()
@@ -470,6 +495,42 @@ def _execute(command: list[str], folder: Path, request: Request) -> int:
             # A terminal has sent it to the program, too.
             if process.poll() is None and not sys.stdin.isatty():
                 process.send_signal(signal.SIGINT)
+
+
+def _ask(process: subprocess.Popen[bytes], served: Served) -> None:
+    """Runs the clients of a program that serves, once it does.
+
+    Raises:
+        CaptureError: it does not serve, or a client fails; the program has ended.
+    """
+    try:
+        ends = time.monotonic() + SERVES_SECONDS
+        while not _listens(served.socket):
+            if process.poll() is not None:
+                raise CaptureError(f"the program has ended before it listened at {served.socket}")
+            if time.monotonic() > ends:
+                raise CaptureError(f"the program does not listen at {served.socket}")
+            time.sleep(0.05)
+        for client in served.clients:
+            done = subprocess.run(client, stdout=STDERR, timeout=CLIENT_SECONDS, check=False)
+            if done.returncode:
+                raise CaptureError(f"{client[0]} ended with exit code {done.returncode}")
+    except BaseException as error:
+        process.kill()
+        process.wait()
+        if isinstance(error, subprocess.TimeoutExpired):
+            seconds = f"{CLIENT_SECONDS} s"
+            raise CaptureError(f"{error.cmd[0]} has not ended within {seconds}") from error
+        raise
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 @dataclass
@@ -587,6 +648,7 @@ __all__ = [
     "Persistent",
     "Preset",
     "Request",
+    "Served",
     "Transactions",
     "capture",
 ]

@@ -1,7 +1,8 @@
 """Recipes: real programs that are built, run and captured by name.
 
 `recipes/recipes.toml` says of each how it is built and run, what its persistent memory is, and what
-a transaction is. Libraries come from the distribution; nothing that was traced is kept here.
+a transaction is. Libraries and programs come from the distribution, or from crates that are built;
+nothing that was traced is kept here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graven.capture import Captured, CaptureError, Persistent, Request, run, transactions_of
+from graven.capture import (
+    Captured,
+    CaptureError,
+    Persistent,
+    Request,
+    Served,
+    run,
+    transactions_of,
+)
 from graven.experiment import Observer
 
 FOLDER = Path(__file__).with_name("recipes")
@@ -44,13 +53,17 @@ class Recipe:
         title: What it does.
         transaction: What a transaction of it is.
         packages: Packages of the distribution that it needs, by Debian's names.
-        sources: What is compiled; patterns.
+        sources: What is compiled; patterns. Of a program that is installed, nothing.
+        crate: A folder of recipes, with a program in Rust.
+        program: One that is installed.
         folders: Where headers are.
         options: Of the compiler.
         libraries: That are linked.
         arguments: Of the program.
         input: What it reads from standard input.
         environment: Variables that it is given.
+        socket: Of a program that serves, where it listens (a socket of the file system).
+        clients: What then asks it, one after the other, the last of which ends it.
         pm_files: Patterns of the files that are persistent memory.
         pm_heap: Whether what `malloc` gives is.
         transactions: Functions, as `--tx` takes them.
@@ -62,15 +75,19 @@ class Recipe:
     title: str
     transaction: str
     packages: tuple[str, ...]
-    sources: tuple[str, ...]
-    libraries: tuple[str, ...]
     arguments: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    crate: str | None = None
+    program: str | None = None
     pm_files: tuple[str, ...] = ()
     pm_heap: bool = False
     folders: tuple[str, ...] = (".",)
     options: tuple[str, ...] = ()
     input: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+    socket: str | None = None
+    clients: tuple[tuple[str, ...], ...] = ()
     transactions: tuple[str, ...] = ()
     like: str | None = None
     skip: int = 0
@@ -87,6 +104,7 @@ def _recipe(name: str, tables: Mapping[str, Any]) -> Recipe:
     table = dict(tables[name])
     if (other := table.pop("like_recipe", None)) is not None:
         table = {**tables[other], **table}
+    table["clients"] = [tuple(client) for client in table.get("clients", ())]
     known = {item.name for item in fields(Recipe)}
     assert not set(table) - known, f"{name}: {set(table) - known}"
     values: dict[str, Any] = {
@@ -129,20 +147,62 @@ def capture_recipe(
             transactions_max,
             recipe.input.encode(),
             dict(recipe.environment),
+            served=_served(recipe, folder),
         )
         return run(request, Path(trace), observe)
 
 
+def _served(recipe: Recipe, folder: Path) -> Served | None:
+    if recipe.socket is None:
+        return None
+    clients = tuple(tuple(_filled(a, folder) for a in client) for client in recipe.clients)
+    for client in clients:
+        if shutil.which(client[0]) is None:
+            raise _missing(recipe, f"{client[0]} is not installed")
+    return Served(Path(_filled(recipe.socket, folder)), clients)
+
+
 def _filled(text: str, folder: Path) -> str:
-    return text.replace("{folder}", str(folder)).replace("{examples}", EXAMPLES)
+    places = {"{folder}": str(folder), "{examples}": EXAMPLES, "{recipes}": str(FOLDER)}
+    for name, place in places.items():
+        text = text.replace(name, place)
+    return text
 
 
 def _build(recipe: Recipe, folder: Path) -> Path:
-    """Compiles a program.
+    """Compiles a program, or finds one that is installed.
 
     Raises:
         CaptureError: the compiler or a package is missing; what it says.
     """
+    if recipe.program is not None:
+        found = shutil.which(recipe.program)
+        if found is None:
+            raise _missing(recipe, f"{recipe.program} is not installed")
+        return Path(found)
+    return _build_crate(recipe, folder) if recipe.crate is not None else _compile(recipe, folder)
+
+
+def _build_crate(recipe: Recipe, folder: Path) -> Path:
+    if shutil.which("cargo") is None:
+        raise CaptureError(f"{recipe.name} cannot be built: there is no cargo (https://rustup.rs)")
+    manifest = FOLDER / str(recipe.crate) / "Cargo.toml"
+    target = folder / "target"
+    options = ("--release", "--locked", "--quiet", "--manifest-path", manifest)
+    done = subprocess.run(
+        ["cargo", "build", *options, "--target-dir", target],
+        capture_output=True,
+        text=True,
+        timeout=COMPILER_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line]
+        raise CaptureError(f"{recipe.name} cannot be built: {(lines or ['no message'])[0]}")
+    return target / "release" / f"{recipe.crate}-recipe"
+
+
+def _compile(recipe: Recipe, folder: Path) -> Path:
     compiler = shutil.which("cc")
     if compiler is None:
         raise CaptureError("there is no C compiler, cc (Debian, Ubuntu: apt install gcc)")
@@ -176,6 +236,6 @@ def _build(recipe: Recipe, folder: Path) -> Path:
 def _missing(recipe: Recipe, why: str) -> CaptureError:
     packages = " ".join(recipe.packages)
     return CaptureError(
-        f"{recipe.name} cannot be built: {why} (it needs {packages}; "
+        f"{recipe.name}: {why} (it needs {packages}; "
         f"Debian, Ubuntu: apt install {packages})"
     )
