@@ -305,10 +305,14 @@ def _resolved(arguments: Sequence[str]) -> list[str]:
     return [str(path), *arguments[1:]]
 
 
+_WORDS = dict.fromkeys(LOCKS.values(), "synchronises") | {"wait": "waits"}
+"""What the plugin calls functions of these roles; others are functions."""
+
+
 def _write_setup(request: Request, folder: Path) -> None:
     lines = [f"file {pattern}" for pattern in request.pm_files]
     for name, role in request.roles().items():
-        lines.append(f"{'second' if role == 'wait' else 'function'} {name}")
+        lines.append(f"{_WORDS.get(role, 'function')} {name}")
     (folder / "setup").write_text("".join(f"{line}\n" for line in lines))
 
 

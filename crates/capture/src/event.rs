@@ -43,11 +43,25 @@ pub enum Event {
         bytes: u64,
     },
     /// The thread's first record.
-    Began,
+    Began {
+        /// The thread that has made it, by the number of its stream.
+        by: Option<u32>,
+    },
     /// Its last one.
     Ended,
     /// What the thread has done up to here comes before what others do after it; nothing else is meant.
     Ordered,
+    /// The thread synchronises by what lies at a place of memory, persistent or not.
+    Synchronised {
+        /// An address; of persistent memory, a position ([`crate::shared_place`]).
+        place: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// With what was stored there before, what those threads did comes before what this one does from here on.
+        acquires: bool,
+        /// What this thread did up to here comes before what others do who acquire it.
+        releases: bool,
+    },
     /// The thread made a process of its own, of which nothing is known.
     Forked,
     /// The thread replaced the program by another, of which nothing is known.
@@ -76,6 +90,7 @@ pub(crate) mod code {
     pub const FORKED: u8 = 8;
     pub const REPLACED: u8 = 9;
     pub const ORDERED: u8 = 10;
+    pub const SYNCHRONISED: u8 = 11;
 }
 
 impl Event {
@@ -87,11 +102,12 @@ impl Event {
             Event::KernelWrote { .. } => code::KERNEL_WROTE,
             Event::Mapped { .. } => code::MAPPED,
             Event::Unmapped { .. } => code::UNMAPPED,
-            Event::Began => code::BEGAN,
+            Event::Began { .. } => code::BEGAN,
             Event::Ended => code::ENDED,
             Event::Forked => code::FORKED,
             Event::Replaced => code::REPLACED,
             Event::Ordered => code::ORDERED,
+            Event::Synchronised { .. } => code::SYNCHRONISED,
         }
     }
 }

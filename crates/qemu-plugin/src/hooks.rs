@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, Once};
 
-use graven_capture::ACCESS_BYTES_MAX;
+use graven_capture::{ACCESS_BYTES_MAX, Accessed, shared_place};
 
 use crate::functions::Part;
 use crate::guest::bytes_at;
@@ -139,16 +139,19 @@ unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u6
     match kind {
         Kind::Flush => execute(flushes, 0),
         Kind::Fence => execute(fences, 0),
+        Kind::Pause => execute(pauses, 0),
         Kind::NonTemporal | Kind::Other => {}
     }
     if let Some(function) = tracer().functions.at(address) {
         execute(enters, function.into());
     }
+    // QEMU translates everything anew when the program gets its second thread.
+    let has_threads = tracer().turns.are_needed();
     // SAFETY: as before.
     unsafe {
         qemu::qemu_plugin_register_vcpu_mem_cb(
             instruction,
-            accesses,
+            if has_threads { accesses::<true> } else { accesses::<false> },
             qemu::NO_REGISTERS,
             qemu::READS_AND_WRITES,
             on_access,
@@ -179,7 +182,7 @@ unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
     let thread = thread::thread(vcpu);
     if thread.has_registers() {
         let function = function as usize as u32;
-        thread.enters(function, tracer().functions.argument(function));
+        thread.enters(function, tracer().functions.followed(function));
     }
 }
 
@@ -191,31 +194,69 @@ unsafe extern "C" fn fences(vcpu: c_uint, _data: *mut c_void) {
     thread::thread(vcpu).counts.fences += 1;
 }
 
-extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+unsafe extern "C" fn pauses(vcpu: c_uint, _data: *mut c_void) {
+    thread::thread(vcpu).gives_way();
+}
+
+/// `THREADS`: the program has several.
+extern "C" fn accesses<const THREADS: bool>(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     let thread = thread::thread(vcpu);
     // SAFETY: `info` is QEMU's own, of this access.
     let (size, is_store) = unsafe {
         (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
     };
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
+    let is_atomic = THREADS && qemu::is_load_and_store(info);
     let regions = &tracer().regions;
     if size > ACCESS_BYTES_MAX || !regions.may_have(address, size as u64) {
+        if THREADS {
+            synchronises(thread, is_atomic, is_store, address, size as u64);
+        }
         return;
     }
     let data = data as u64;
-    let stored = is_store.then_some(data & NON_TEMPORAL != 0);
+    let how = match (is_store, data & NON_TEMPORAL != 0) {
+        (false, _) => Accessed::Loaded,
+        (true, false) => Accessed::Stored,
+        (true, true) => Accessed::StoredNonTemporally,
+    };
     let at = thread.now(data & (NON_TEMPORAL - 1));
     if let Some(position) = regions.find(address, size as u64) {
         // SAFETY: the program has just accessed these bytes.
-        thread.access(at, position, unsafe { bytes_at(address, size) }, stored);
+        let bytes = unsafe { bytes_at(address, size) };
+        if THREADS {
+            synchronises(thread, is_atomic, is_store, shared_place(position), size as u64);
+        }
+        if is_atomic {
+            thread.access(at, position, bytes, Accessed::LoadedBefore);
+        }
+        thread.access(at, position, bytes, how);
         return;
     }
     // Over the edge of a mapping, byte by byte.
     for (address, position, bytes) in regions.parts(address, size as u64) {
         for byte in 0..bytes {
             // SAFETY: as before.
-            thread.access(at, position + byte, unsafe { bytes_at(address + byte, 1) }, stored);
+            thread.access(at, position + byte, unsafe { bytes_at(address + byte, 1) }, how);
         }
+    }
+}
+
+/// Threads synchronise by atomic instructions, and by ordinary ones at the same places.
+#[inline]
+fn synchronises(
+    thread: &mut thread::Thread,
+    is_atomic: bool,
+    is_store: bool,
+    place: u64,
+    bytes: u64,
+) {
+    let synchronised = &tracer().synchronised;
+    if is_atomic {
+        synchronised.add(place, bytes);
+        thread.synchronises(place, bytes, true, true);
+    } else if synchronised.has(place, bytes) {
+        thread.synchronises(place, bytes, !is_store, is_store);
     }
 }
 
@@ -236,5 +277,9 @@ extern "C" fn call_begins(
 }
 
 extern "C" fn call_ends(_id: u64, vcpu: c_uint, number: i64, result: i64) {
+    if system_calls::is_new_process(thread::thread(vcpu), number, result) {
+        IS_CHILD.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+    thread::take_turn(vcpu);
     system_calls::ends(thread::thread(vcpu), number, result);
 }

@@ -1,5 +1,5 @@
 //! What an instruction of x86-64 is, as far as that matters: whether it stores past the caches, and whether it is one of
-//! those that make stores durable.
+//! those that make stores durable, or waits for other threads.
 
 /// What matters of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,12 +10,17 @@ pub enum Kind {
     Flush,
     /// It orders stores: sfence, mfence.
     Fence,
+    /// It does nothing, in a loop that waits for others: pause.
+    Pause,
     /// Nothing of this.
     Other,
 }
 
 /// Looks at its bytes.
 pub fn kind(bytes: &[u8]) -> Kind {
+    if bytes == [0xf3, 0x90] {
+        return Kind::Pause;
+    }
     let mut rest = bytes;
     loop {
         match rest {

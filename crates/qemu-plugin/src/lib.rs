@@ -16,6 +16,8 @@
 //! | `regions` | which addresses are persistent memory now |
 //! | `system_calls` | what system calls do to mappings and to persistent memory |
 //! | `stream` | a thread's records, in a file that is mapped where it grows |
+//! | `turns` | which of the program's threads executes |
+//! | `synchronised` | places by which threads synchronise |
 //! | `thread` | what is known of a thread of the program |
 //! | `tracer` | what all threads share |
 //! | `guest` | the program's memory |
@@ -32,9 +34,11 @@ mod regions;
 mod registers;
 mod setup;
 mod stream;
+mod synchronised;
 mod system_calls;
 mod thread;
 mod tracer;
+mod turns;
 
 use std::ffi::{CStr, c_char, c_int};
 

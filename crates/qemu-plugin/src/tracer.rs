@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use crate::functions::Functions;
 use crate::regions::Regions;
 use crate::setup::Setup;
+use crate::synchronised::Synchronised;
+use crate::turns::Turns;
 
 /// What is traced, and what is known of it.
 pub struct Tracer {
@@ -14,6 +16,10 @@ pub struct Tracer {
     pub functions: Functions,
     /// Persistent memory.
     pub regions: Regions,
+    /// Which of the program's threads executes.
+    pub turns: Turns,
+    /// Places by which they synchronise.
+    pub synchronised: Synchronised,
 }
 
 static TRACER: OnceLock<Tracer> = OnceLock::new();
@@ -21,7 +27,9 @@ static TRACER: OnceLock<Tracer> = OnceLock::new();
 /// Begins to trace; returns whether nothing was traced before.
 pub fn begin(setup: Setup) -> bool {
     let functions = Functions::new(&setup);
-    TRACER.set(Tracer { setup, functions, regions: Regions::default() }).is_ok()
+    let (turns, synchronised) = (Turns::default(), Synchronised::default());
+    let tracer = Tracer { setup, functions, regions: Regions::default(), turns, synchronised };
+    TRACER.set(tracer).is_ok()
 }
 
 /// What was begun.

@@ -9,7 +9,7 @@ use graven::memory::{Addr, Image};
 use graven::program::{Op, Ptr};
 use graven::trace::capture::{Capture, CaptureError, Limits, Report, Role, Sources};
 use graven::trace::program::{Origin, Reader};
-use graven_capture::{Encoder, Event, Left, RECORD_BYTES_MAX, position};
+use graven_capture::{Accessed, Encoder, Event, Left, RECORD_BYTES_MAX, position};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -54,7 +54,7 @@ impl Tape {
     fn store(&mut self, thread: usize, at: usize, bytes: &[u8]) {
         self.now[at..at + bytes.len()].copy_from_slice(bytes);
         self.write(thread, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), bytes, Some(false))
+            encoder.access(out, now, position(0, at as u64), bytes, Accessed::Stored)
         });
     }
 
@@ -65,7 +65,7 @@ impl Tape {
 
     fn load_of(&mut self, thread: usize, at: usize, found: &[u8]) {
         self.write(thread, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), found, None)
+            encoder.access(out, now, position(0, at as u64), found, Accessed::Loaded)
         });
     }
 
@@ -341,7 +341,7 @@ fn a_program_that_was_killed_ends_its_transactions() {
 #[test]
 fn streams_that_hold_nothing_to_trace_are_refused() {
     let mut tape = Tape::new(1);
-    tape.event(0, &Event::Began);
+    tape.event(0, &Event::Began { by: None });
     let refused = tape.capture(Limits::default()).err().expect("nothing is there");
     assert!(refused.to_string().contains("touched persistent memory"), "{refused}");
     let mut tape = Tape::new(1);

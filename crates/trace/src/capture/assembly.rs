@@ -389,7 +389,7 @@ impl<W: Write> Assembly<'_, W> {
         let mut found = [0; graven_capture::ACCESS_BYTES_MAX];
         let found = &mut found[..access.size.into()];
         self.image.read_bytes(Addr(address), found);
-        if check(found) != access.check {
+        if access.check.is_some_and(|of| check(found) != of) {
             self.astray(thread, address, bytes);
         }
         for word in words(address, bytes) {
@@ -446,7 +446,8 @@ impl<W: Write> Assembly<'_, W> {
             Event::Replaced => self.report.replaced += 1,
             Event::Mapped { .. }
             | Event::Unmapped { .. }
-            | Event::Began
+            | Event::Began { .. }
+            | Event::Synchronised { .. }
             | Event::Ended
             | Event::Ordered => {}
         }
