@@ -48,21 +48,26 @@ LOCKS = {
     "pthread_spin_trylock": "lock",
     "pthread_rwlock_wrlock": "lock",
     "pthread_rwlock_trywrlock": "lock",
+    "pthread_rwlock_timedwrlock": "lock",
+    "pthread_rwlock_rdlock": "lock-shared",
+    "pthread_rwlock_tryrdlock": "lock-shared",
+    "pthread_rwlock_timedrdlock": "lock-shared",
     "pthread_mutex_unlock": "unlock",
     "pthread_spin_unlock": "unlock",
     "pthread_rwlock_unlock": "unlock",
     "pthread_cond_wait": "wait",
     "pthread_cond_timedwait": "wait",
     "pthread_cond_clockwait": "wait",
-    "sem_wait": "order",
-    "sem_trywait": "order",
-    "sem_timedwait": "order",
-    "sem_clockwait": "order",
-    "sem_post": "order",
+    "sem_wait": "acquire",
+    "sem_trywait": "acquire",
+    "sem_timedwait": "acquire",
+    "sem_clockwait": "acquire",
+    "sem_post": "release",
     "pthread_barrier_wait": "order",
 }
 """Functions that acquire and release the lock that their first argument points to; those that wait
-and release their second meanwhile; those that order threads without a lock."""
+and release their second meanwhile; those that order threads without a lock. What they do themselves
+to order threads is taken as done right."""
 
 
 class CaptureError(Exception):

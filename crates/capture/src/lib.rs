@@ -60,6 +60,12 @@ pub fn shared_place(position: u64) -> u64 {
     position | 1 << 63
 }
 
+/// The position that is so among addresses.
+#[must_use]
+pub fn persistent(place: u64) -> Option<u64> {
+    (place >> 63 != 0).then_some(place & !(1 << 63))
+}
+
 /// The units in which so many bytes at a place lie.
 pub fn synchronised(place: u64, bytes: u64) -> impl Iterator<Item = u64> {
     place / SYNCHRONISED_BYTES..=(place + bytes.max(1) - 1) / SYNCHRONISED_BYTES

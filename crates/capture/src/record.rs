@@ -336,9 +336,9 @@ fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
         }
         code::MAPPED => Event::Mapped { position: number()?, bytes: number()?, address: number()? },
         code::UNMAPPED => Event::Unmapped { address: number()?, bytes: number()? },
-        code::BEGAN => Event::Began {
-            by: number()?.checked_sub(1).map(u32::try_from).transpose().ok()?,
-        },
+        code::BEGAN => {
+            Event::Began { by: number()?.checked_sub(1).map(u32::try_from).transpose().ok()? }
+        }
         code::ENDED => Event::Ended,
         code::FORKED => Event::Forked,
         code::REPLACED => Event::Replaced,

@@ -23,6 +23,9 @@ const COUNT_BITS: u32 = 16;
 /// Of what an access's hook is handed, the bit that says that it is non-temporal; below it is the instruction's number.
 const NON_TEMPORAL: u64 = 1 << COUNT_BITS;
 
+/// The bit that says that it is an atomic instruction's.
+const ATOMIC: u64 = 2 << COUNT_BITS;
+
 /// Counts of threads that have ended.
 static ENDED: Mutex<Vec<Counts>> = Mutex::new(Vec::new());
 
@@ -122,8 +125,12 @@ unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u6
         (bytes, qemu::qemu_plugin_insn_vaddr(instruction))
     };
     let kind = instruction::kind(bytes);
-    let non_temporal = if kind == Kind::NonTemporal { NON_TEMPORAL } else { 0 };
-    let on_access = (number | non_temporal) as *mut c_void;
+    let how = match kind {
+        Kind::NonTemporal => NON_TEMPORAL,
+        Kind::Atomic => ATOMIC,
+        _ => 0,
+    };
+    let on_access = (number | how) as *mut c_void;
     let execute = |hook: qemu::ExecutionHook, data: u64| {
         // SAFETY: the hook has the type that it is called with.
         unsafe {
@@ -140,7 +147,7 @@ unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u6
         Kind::Flush => execute(flushes, 0),
         Kind::Fence => execute(fences, 0),
         Kind::Pause => execute(pauses, 0),
-        Kind::NonTemporal | Kind::Other => {}
+        Kind::NonTemporal | Kind::Atomic | Kind::Other => {}
     }
     if let Some(function) = tracer().functions.at(address) {
         execute(enters, function.into());
@@ -199,14 +206,20 @@ unsafe extern "C" fn pauses(vcpu: c_uint, _data: *mut c_void) {
 }
 
 /// `THREADS`: the program has several.
-extern "C" fn accesses<const THREADS: bool>(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+extern "C" fn accesses<const THREADS: bool>(
+    vcpu: c_uint,
+    info: u32,
+    address: u64,
+    data: *mut c_void,
+) {
     let thread = thread::thread(vcpu);
     // SAFETY: `info` is QEMU's own, of this access.
     let (size, is_store) = unsafe {
         (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
     };
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
-    let is_atomic = THREADS && qemu::is_load_and_store(info);
+    let data = data as u64;
+    let is_atomic = data & ATOMIC != 0;
     let regions = &tracer().regions;
     if size > ACCESS_BYTES_MAX || !regions.may_have(address, size as u64) {
         if THREADS {
@@ -214,7 +227,6 @@ extern "C" fn accesses<const THREADS: bool>(vcpu: c_uint, info: u32, address: u6
         }
         return;
     }
-    let data = data as u64;
     let how = match (is_store, data & NON_TEMPORAL != 0) {
         (false, _) => Accessed::Loaded,
         (true, false) => Accessed::Stored,
@@ -227,7 +239,7 @@ extern "C" fn accesses<const THREADS: bool>(vcpu: c_uint, info: u32, address: u6
         if THREADS {
             synchronises(thread, is_atomic, is_store, shared_place(position), size as u64);
         }
-        if is_atomic {
+        if qemu::is_load_and_store(info) {
             thread.access(at, position, bytes, Accessed::LoadedBefore);
         }
         thread.access(at, position, bytes, how);

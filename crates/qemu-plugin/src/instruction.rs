@@ -1,4 +1,4 @@
-//! What an instruction of x86-64 is, as far as that matters: whether it stores past the caches, and whether it is one of
+//! What an instruction of x86-64 is, as far as that matters: whether it stores past the caches or atomically, and whether it is one of
 //! those that make stores durable, or waits for other threads.
 
 /// What matters of it.
@@ -10,6 +10,8 @@ pub enum Kind {
     Flush,
     /// It orders stores: sfence, mfence.
     Fence,
+    /// It loads and stores atomically: with the prefix lock, or xchg.
+    Atomic,
     /// It does nothing, in a loop that waits for others: pause.
     Pause,
     /// Nothing of this.
@@ -31,6 +33,8 @@ pub fn kind(bytes: &[u8]) -> Kind {
             ] => {
                 rest = behind;
             }
+            [0xf0, ..] => return Kind::Atomic,
+            [0x86 | 0x87, operand, ..] if operand >> 6 != 3 => return Kind::Atomic,
             // VEX of two and of three bytes, with the opcodes of 0F.
             [0xc5, _, opcode, ..] => return of_vector(*opcode),
             [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => return of_vector(*opcode),

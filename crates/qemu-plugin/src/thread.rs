@@ -126,7 +126,7 @@ pub fn take_turn(vcpu: c_uint) {
         return;
     }
     let seat = Arc::clone(&thread(vcpu).seat);
-    turns.take(&seat, || false);
+    turns.take(&seat, None);
     let thread = thread(vcpu);
     (thread.has_turn, thread.blocks_left) = (true, BLOCKS);
 }
@@ -243,7 +243,12 @@ impl Thread {
     pub fn tells_its_end(&mut self) {
         match self.end {
             Some(place) => {
-                self.event(&Event::Synchronised { place, bytes: 4, acquires: false, releases: true });
+                self.event(&Event::Synchronised {
+                    place,
+                    bytes: 4,
+                    acquires: false,
+                    releases: true,
+                });
             }
             None => self.event(&Event::Ordered),
         }
@@ -262,7 +267,7 @@ impl Thread {
         }
         if !self.has_turn {
             let registers = self.registers;
-            self.has_turn = turns.take(&self.seat, || registers.must_go_on());
+            self.has_turn = turns.take(&self.seat, Some(&|| registers.must_go_on()));
             // It tries again as soon as QEMU lets it.
             self.blocks_left = if self.has_turn { BLOCKS } else { 1 };
         }

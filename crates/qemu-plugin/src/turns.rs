@@ -11,10 +11,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// Blocks of a turn.
-pub const BLOCKS: u64 = 5000;
+pub const BLOCKS: u64 = 2000;
 
 /// How often who waits looks whether QEMU wants it to go on.
 const PATIENCE: Duration = Duration::from_millis(1);
+
+/// After how many such looks, none of which saw the turn change hands, it is not waited for any more: should a QEMU not
+/// say so where this one does, the program goes on nevertheless.
+const LOOKS_MAX: u32 = 5000;
 
 /// Where a thread waits.
 #[derive(Default)]
@@ -26,6 +30,8 @@ pub struct Seat {
 #[derive(Default)]
 struct Queue {
     is_taken: bool,
+    /// How often it was given up.
+    given: u64,
     seats: VecDeque<Arc<Seat>>,
 }
 
@@ -55,9 +61,10 @@ impl Turns {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits for the turn; returns whether it came before `must_go_on` said that it cannot be waited for.
-    pub fn take(&self, seat: &Arc<Seat>, must_go_on: impl Fn() -> bool) -> bool {
-        {
+    /// Waits for the turn; returns whether it came before `must_go_on` said that it cannot be waited for. Without
+    /// `must_go_on` it always comes.
+    pub fn take(&self, seat: &Arc<Seat>, must_go_on: Option<&dyn Fn() -> bool>) -> bool {
+        let (mut given, mut looks) = {
             let mut queue = self.queue.lock().expect("nobody panics with it");
             if !queue.is_taken {
                 queue.is_taken = true;
@@ -65,7 +72,8 @@ impl Turns {
             }
             queue.seats.push_back(Arc::clone(seat));
             self.waiting.store(queue.seats.len(), Ordering::Relaxed);
-        }
+            (queue.given, 0)
+        };
         loop {
             let has_turn = seat.has_turn.lock().expect("nobody panics with it");
             let wait = seat.called.wait_timeout_while(has_turn, PATIENCE, |has_turn| !*has_turn);
@@ -74,7 +82,11 @@ impl Turns {
                 return true;
             }
             drop(has_turn);
-            if must_go_on() && self.leave(seat) {
+            let Some(must_go_on) = must_go_on else { continue };
+            let given_now = self.queue.lock().expect("nobody panics with it").given;
+            looks = if given_now == given { looks + 1 } else { 0 };
+            given = given_now;
+            if (must_go_on() || looks == LOOKS_MAX) && self.leave(seat) {
                 return false;
             }
         }
@@ -92,6 +104,7 @@ impl Turns {
     /// Gives up the turn.
     pub fn give(&self) {
         let mut queue = self.queue.lock().expect("nobody panics with it");
+        queue.given += 1;
         let next = queue.seats.pop_front();
         self.waiting.store(queue.seats.len(), Ordering::Relaxed);
         queue.is_taken = next.is_some();

@@ -2,22 +2,20 @@
 
 use std::io::{self, Read, Write};
 
-use graven_capture::{Access, Broken, Event, Record, Records, check, place};
+use graven_capture::{Access, Broken, Event, Record, Records, check, persistent, place};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use thiserror::Error;
 
 use super::memory::{Layout, each_word, store, words};
 use super::merge::{Order, each};
-use super::report::{Mismatch, NAMED_MAX, Report};
+use super::races::{Party, Races};
+use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Report};
 use super::roles::Role;
 use crate::program::{Header, Origin, TraceError, Writer};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image, WORD_BYTES};
 use graven_machine::program::{Op, Ptr};
-
-/// A robust lock whose owner has died: it is acquired.
-const OWNER_DEAD: u64 = 130;
 
 /// What a plugin has written.
 pub trait Sources {
@@ -163,6 +161,10 @@ impl<S: Sources> Capture<S> {
             capture: Some(capture),
         };
         let again = self.merge(Some(Writer::new(out, &header)?), control)?;
+        // Races are found once.
+        let (races, racing_bytes) = (report.races, report.racing_bytes);
+        let first_races = report.first_races.clone();
+        let again = Report { races, racing_bytes, first_races, ..again };
         assert_eq!(again, *report, "the same records give the same trace");
         Ok(())
     }
@@ -190,7 +192,9 @@ impl<S: Sources> Capture<S> {
             regions: layout.regions().to_vec(),
             ..Report::default()
         };
+        let may_race = report.threads > 1 && writer.is_none();
         let mut assembly = Assembly {
+            races: may_race.then(|| Races::new(traced.len())),
             roles: &self.roles,
             limits: self.limits,
             layout,
@@ -347,6 +351,8 @@ struct Assembly<'a, W: Write> {
     layout: &'a Layout,
     image: Image,
     threads: Vec<Thread>,
+    /// None with one thread, and when races are known.
+    races: Option<Races>,
     phase: Phase,
     /// Transactions that have begun, of all threads.
     begun: u64,
@@ -377,6 +383,7 @@ impl<W: Write> Assembly<'_, W> {
     fn access(&mut self, thread: usize, access: &Access) {
         let bytes = u64::from(access.size);
         let Some(address) = self.layout.address(access.position, bytes) else { return };
+        self.may_race(thread, address, bytes, access.is_store);
         // The instruction itself is one.
         let t = &mut self.threads[thread];
         t.instructions = t.instructions.saturating_sub(1);
@@ -394,6 +401,17 @@ impl<W: Write> Assembly<'_, W> {
         }
         for word in words(address, bytes) {
             self.push(thread, Op::Load { at: Ptr::known(word) });
+        }
+    }
+
+    /// It is held against what other threads access; not what functions do that synchronise threads.
+    fn may_race(&mut self, thread: usize, address: u64, bytes: u64, is_store: bool) {
+        let Some(races) = &mut self.races else { return };
+        let t = &self.threads[thread];
+        let role = |inside: &Inside| self.roles.get(inside.function as usize);
+        if bytes > 0 && !t.inside.iter().filter_map(role).any(|role| role.synchronises()) {
+            let transaction = t.is_open.then_some(t.transactions);
+            races.access(Party { thread, transaction, address, bytes, is_store });
         }
     }
 
@@ -440,16 +458,23 @@ impl<W: Write> Assembly<'_, W> {
                 let length = bytes.len() as u64;
                 let Some(address) = self.layout.address(position, length) else { return };
                 self.report.kernel_bytes += length;
+                self.may_race(thread, address, length, true);
                 self.stores(thread, address, &bytes, false);
+            }
+            Event::Began { by } => {
+                if let (Some(races), Some(by)) = (&mut self.races, by) {
+                    races.begins(thread, by);
+                }
+            }
+            Event::Synchronised { place, bytes, acquires, releases } => {
+                if let Some(races) = &mut self.races {
+                    let address = persistent(place).and_then(|at| self.layout.address(at, bytes));
+                    races.synchronises(thread, (place, bytes), address, (acquires, releases));
+                }
             }
             Event::Forked => self.report.forks += 1,
             Event::Replaced => self.report.replaced += 1,
-            Event::Mapped { .. }
-            | Event::Unmapped { .. }
-            | Event::Began { .. }
-            | Event::Synchronised { .. }
-            | Event::Ended
-            | Event::Ordered => {}
+            Event::Mapped { .. } | Event::Unmapped { .. } | Event::Ended | Event::Ordered => {}
         }
     }
 
@@ -466,6 +491,10 @@ impl<W: Write> Assembly<'_, W> {
         let is_ending = self.threads[thread].inside.iter().any(ends);
         let begins = role.is_some_and(Role::begins);
         self.begins_left -= u64::from(begins);
+        if let (Some(role), true) = (role, self.races.is_some()) {
+            let is_alone = self.holds(thread, argument);
+            self.races.iter_mut().for_each(|r| r.entered(thread, role, argument, is_alone));
+        }
         let has_begun = begins && !is_ending;
         self.threads[thread].inside.push(Inside { function, argument, has_begun });
         match role {
@@ -487,6 +516,11 @@ impl<W: Write> Assembly<'_, W> {
             return;
         };
         let Inside { argument, has_begun, .. } = t.inside.remove(at);
+        if let (Some(races), Some(result)) = (&mut self.races, result)
+            && let Some(&role) = self.roles.get(function as usize)
+        {
+            races.returned(thread, role, argument, result);
+        }
         let ends = |inside: &Inside| {
             matches!(self.roles[inside.function as usize], Role::Commit | Role::Abort)
         };
@@ -506,9 +540,7 @@ impl<W: Write> Assembly<'_, W> {
                 }
                 self.end_one(thread);
             }
-            Some(Role::Lock) if matches!(result.map(|r| r & 0xffff_ffff), Some(0 | OWNER_DEAD)) => {
-                self.lock(thread, argument);
-            }
+            Some(Role::Lock) if result.is_some_and(Role::has_locked) => self.lock(thread, argument),
             // It may have called what acquires it.
             Some(Role::Wait) if result.is_some() && !self.holds(thread, argument) => {
                 self.lock(thread, argument);
@@ -662,6 +694,18 @@ impl<W: Write> Assembly<'_, W> {
         self.phase = Phase::After;
     }
 
+    fn found(&mut self, races: &Races) {
+        let accessor = |party: &Party| {
+            let (region, offset) = self.layout.place(party.address);
+            let thread = self.threads[party.thread].number;
+            let &Party { transaction, bytes, is_store, .. } = party;
+            Accessor { thread, transaction, region, offset, bytes, is_store }
+        };
+        let race = |(a, b): &(Party, Party)| Race { earlier: accessor(a), later: accessor(b) };
+        self.report.first_races = races.first.iter().map(race).collect();
+        (self.report.races, self.report.racing_bytes) = (races.accesses, races.bytes());
+    }
+
     /// All records are taken: compares, and puts the trace together.
     fn end<S: Sources>(mut self, sources: &S) -> Result<Report, CaptureError> {
         if self.phase == Phase::In {
@@ -672,6 +716,9 @@ impl<W: Write> Assembly<'_, W> {
         }
         if self.phase == Phase::Before {
             return Err(all_skipped(self.begun, self.limits.skip));
+        }
+        if let Some(races) = self.races.take() {
+            self.found(&races);
         }
         for region in 0..sources.regions() {
             let what = || format!("region {region} as it is at the end");
