@@ -474,6 +474,23 @@ def test_races_are_found_and_nothing_else_is(proven, mode):
     assert (report["races"] > 0) == bool(report["first_races"]) == bool(RACES[mode])
 
 
+# What semaphores and readers' locks do not order seems to be ordered by what they consist of.
+@pytest.mark.parametrize("mode", sorted(RACES.keys() - {"readers_that_store", "semaphore_of_two"}))
+def test_programs_without_symbols_synchronise_by_atomics(proven, without_symbols, mode):
+    report = proven("races", mode, tx=None, of=without_symbols)
+    assert report["racing_bytes"] == RACES[mode], report["first_races"]
+
+
+@pytest.fixture(scope="module")
+def without_symbols(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stripped") / "races"
+    done = _compile("races", path, "-static", "-s")
+    if done.returncode != 0 and not IS_REQUIRED:
+        pytest.skip("there are no libraries to link statically")
+    assert done.returncode == 0, done.stderr
+    return path
+
+
 @pytest.mark.parametrize("mode", THREADS)
 def test_what_locks_and_other_means_order_does_not_race(proven, mode):
     report = proven("threads", mode)

@@ -152,13 +152,11 @@ unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u6
     if let Some(function) = tracer().functions.at(address) {
         execute(enters, function.into());
     }
-    // QEMU translates everything anew when the program gets its second thread.
-    let has_threads = tracer().turns.are_needed();
     // SAFETY: as before.
     unsafe {
         qemu::qemu_plugin_register_vcpu_mem_cb(
             instruction,
-            if has_threads { accesses::<true> } else { accesses::<false> },
+            accesses,
             qemu::NO_REGISTERS,
             qemu::READS_AND_WRITES,
             on_access,
@@ -205,13 +203,7 @@ unsafe extern "C" fn pauses(vcpu: c_uint, _data: *mut c_void) {
     thread::thread(vcpu).gives_way();
 }
 
-/// `THREADS`: the program has several.
-extern "C" fn accesses<const THREADS: bool>(
-    vcpu: c_uint,
-    info: u32,
-    address: u64,
-    data: *mut c_void,
-) {
+extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     let thread = thread::thread(vcpu);
     // SAFETY: `info` is QEMU's own, of this access.
     let (size, is_store) = unsafe {
@@ -220,9 +212,10 @@ extern "C" fn accesses<const THREADS: bool>(
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
     let data = data as u64;
     let is_atomic = data & ATOMIC != 0;
-    let regions = &tracer().regions;
+    let tracer = tracer();
+    let (regions, has_threads) = (&tracer.regions, tracer.turns.are_needed());
     if size > ACCESS_BYTES_MAX || !regions.may_have(address, size as u64) {
-        if THREADS {
+        if has_threads {
             synchronises(thread, is_atomic, is_store, address, size as u64);
         }
         return;
@@ -236,7 +229,7 @@ extern "C" fn accesses<const THREADS: bool>(
     if let Some(position) = regions.find(address, size as u64) {
         // SAFETY: the program has just accessed these bytes.
         let bytes = unsafe { bytes_at(address, size) };
-        if THREADS {
+        if has_threads {
             synchronises(thread, is_atomic, is_store, shared_place(position), size as u64);
         }
         if qemu::is_load_and_store(info) {
