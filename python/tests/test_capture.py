@@ -415,6 +415,19 @@ def test_of_several_threads_there_are_no_more_transactions_than_asked_for(proven
     assert (report["skipped"], report["transactions"]) == (100, 50)
 
 
+@pytest.mark.parametrize(
+    ("mode", "threads", "forks"),
+    [("left_alone", 6, 0), ("forks_among_others", 4, 20), ("signals", 5, 0)],
+)
+def test_no_thread_waits_for_a_turn_that_does_not_come(captured, mode, threads, forks):
+    document = captured("threads", mode, tx=None)
+    report = document["report"]
+    assert (document["exit_code"], report["all_threads"], report["forks"]) == (0, threads, forks)
+    assert report["loads_unexplained"] == 0
+    # While the process ends, threads that execute go on a little: what they store then is not seen.
+    assert report["bytes_unexplained"] == 0 or mode == "left_alone"
+
+
 # Threads that meet by atomic instructions alone: loads and stores of each, where no loop waits.
 ATOMICS = {
     "tickets": (40_001, 40_000),

@@ -100,9 +100,8 @@ fn is_fork(number: i64, flags: u64) -> bool {
 
 /// The child is left to itself; all that is shared with it is the parent's.
 fn forked(thread: &mut Thread, result: i64) {
-    match result {
-        1.. => thread.event(&Event::Forked),
-        _ => {}
+    if result > 0 {
+        thread.event(&Event::Forked);
     }
 }
 
