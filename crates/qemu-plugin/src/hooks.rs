@@ -210,16 +210,13 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
         (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
     };
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
-    let data = data as u64;
-    let is_atomic = data & ATOMIC != 0;
     let tracer = tracer();
-    let (regions, has_threads) = (&tracer.regions, tracer.turns.are_needed());
+    let regions = &tracer.regions;
     if size > ACCESS_BYTES_MAX || !regions.may_have(address, size as u64) {
-        if has_threads {
-            synchronises(thread, is_atomic, is_store, address, size as u64);
-        }
         return;
     }
+    let data = data as u64;
+    let (is_atomic, has_threads) = (data & ATOMIC != 0, tracer.turns.are_needed());
     let how = match (is_store, data & NON_TEMPORAL != 0) {
         (false, _) => Accessed::Loaded,
         (true, false) => Accessed::Stored,
@@ -236,6 +233,10 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
             thread.access(at, position, bytes, Accessed::LoadedBefore);
         }
         thread.access(at, position, bytes, how);
+        return;
+    }
+    if has_threads && !regions.overlaps(address, size as u64) {
+        synchronises(thread, is_atomic, is_store, address, size as u64);
         return;
     }
     // Over the edge of a mapping, byte by byte.

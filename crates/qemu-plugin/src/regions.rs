@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// Descriptors of one's own begin here, so that the program's are what they would be without.
 const DESCRIPTORS_FROM: RawFd = 900;
@@ -35,12 +35,21 @@ pub struct Regions {
     /// From the lowest address to the highest.
     low: AtomicU64,
     high: AtomicU64,
+    /// All accesses are looked at, of whatever memory.
+    are_all: AtomicBool,
     /// By device and inode.
     known: Mutex<HashMap<(u64, u64), Region>>,
 }
 
 impl Regions {
-    /// Whether some of so many bytes from an address on could be persistent memory.
+    /// From now on any memory may be looked at: the program has threads, which synchronise by it.
+    pub fn look_at_all(&self) {
+        self.are_all.store(true, Ordering::Relaxed);
+        self.low.store(0, Ordering::Relaxed);
+        self.high.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Whether some of so many bytes from an address on could be persistent memory, or are to be looked at nevertheless.
     #[inline]
     pub fn may_have(&self, address: u64, bytes: u64) -> bool {
         address < self.high.load(Ordering::Relaxed)
@@ -102,8 +111,10 @@ impl Regions {
         let high = list.iter().map(|m| m.end).max().unwrap_or(0);
         self.low.store(low.min(self.low.load(Ordering::Relaxed)), Ordering::Relaxed);
         self.mappings.store(Box::into_raw(Box::new(list)), Ordering::Release);
-        self.low.store(low, Ordering::Relaxed);
-        self.high.store(high, Ordering::Relaxed);
+        if !self.are_all.load(Ordering::Relaxed) {
+            self.low.store(low, Ordering::Relaxed);
+            self.high.store(high, Ordering::Relaxed);
+        }
     }
 
     /// The region of an open file, which becomes one now if it is none.

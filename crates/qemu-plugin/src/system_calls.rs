@@ -45,6 +45,7 @@ fn clones(thread: &mut Thread, [flags, _, _, child, ..]: [u64; 6]) {
         return;
     }
     tracer().turns.begin();
+    tracer().regions.look_at_all();
     // Who waits for its end loads what the kernel stores there then.
     let end = (flags & libc::CLONE_CHILD_CLEARTID as u64 != 0).then_some(child);
     if let Some(place) = end {
