@@ -212,11 +212,15 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
     let tracer = tracer();
     let regions = &tracer.regions;
-    if size > ACCESS_BYTES_MAX || !regions.may_have(address, size as u64) {
+    if size > ACCESS_BYTES_MAX || !regions.are_looked_at(address, size as u64) {
         return;
     }
     let data = data as u64;
     let (is_atomic, has_threads) = (data & ATOMIC != 0, tracer.turns.are_needed());
+    if has_threads && !regions.may_have(address, size as u64) {
+        synchronises(thread, is_atomic, is_store, address, size as u64);
+        return;
+    }
     let how = match (is_store, data & NON_TEMPORAL != 0) {
         (false, _) => Accessed::Loaded,
         (true, false) => Accessed::Stored,
