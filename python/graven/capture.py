@@ -63,21 +63,26 @@ LOCKS = {
     "pthread_spin_trylock": "lock",
     "pthread_rwlock_wrlock": "lock",
     "pthread_rwlock_trywrlock": "lock",
+    "pthread_rwlock_timedwrlock": "lock",
+    "pthread_rwlock_rdlock": "lock-shared",
+    "pthread_rwlock_tryrdlock": "lock-shared",
+    "pthread_rwlock_timedrdlock": "lock-shared",
     "pthread_mutex_unlock": "unlock",
     "pthread_spin_unlock": "unlock",
     "pthread_rwlock_unlock": "unlock",
     "pthread_cond_wait": "wait",
     "pthread_cond_timedwait": "wait",
     "pthread_cond_clockwait": "wait",
-    "sem_wait": "order",
-    "sem_trywait": "order",
-    "sem_timedwait": "order",
-    "sem_clockwait": "order",
-    "sem_post": "order",
+    "sem_wait": "acquire",
+    "sem_trywait": "acquire",
+    "sem_timedwait": "acquire",
+    "sem_clockwait": "acquire",
+    "sem_post": "release",
     "pthread_barrier_wait": "order",
 }
 """Functions that acquire and release the lock that their first argument points to; those that wait
-and release their second meanwhile; those that order threads without a lock."""
+and release their second meanwhile; those that order threads without a lock. What they do themselves
+to order threads is taken as done right."""
 
 
 class CaptureError(Exception):
@@ -467,10 +472,15 @@ def _resolved(arguments: Sequence[str]) -> list[str]:
     return [str(path), *arguments[1:]]
 
 
+_WORDS = dict.fromkeys(LOCKS.values(), "synchronises") | {"wait": "waits"}
+"""What the plugin calls functions of these roles; others are functions."""
+
+
 def _write_setup(request: Request, roles: Mapping[str, Sequence[str]], folder: Path) -> None:
     lines = request.persistent.setup()
     for name, of in roles.items():
-        lines.append(f"{'second' if 'wait' in of else 'function'} {name}")
+        words = [_WORDS[role] for role in of if role in _WORDS]
+        lines.append(f"{words[0] if words else 'function'} {name}")
     (folder / "setup").write_text("".join(f"{line}\n" for line in lines))
 
 

@@ -236,6 +236,5 @@ def _compile(recipe: Recipe, folder: Path) -> Path:
 def _missing(recipe: Recipe, why: str) -> CaptureError:
     packages = " ".join(recipe.packages)
     return CaptureError(
-        f"{recipe.name}: {why} (it needs {packages}; "
-        f"Debian, Ubuntu: apt install {packages})"
+        f"{recipe.name}: {why} (it needs {packages}; Debian, Ubuntu: apt install {packages})"
     )

@@ -60,11 +60,25 @@ pub enum Event {
     /// The thread executed a marker of the program's.
     Marked(Mark),
     /// The thread's first record.
-    Began,
+    Began {
+        /// The thread that has made it, by the number of its stream.
+        by: Option<u32>,
+    },
     /// Its last one.
     Ended,
     /// What the thread has done up to here comes before what others do after it; nothing else is meant.
     Ordered,
+    /// The thread synchronises by what lies at a place of memory, persistent or not.
+    Synchronised {
+        /// An address; of persistent memory, a position ([`crate::shared_place`]).
+        place: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// With what was stored there before, what those threads did comes before what this one does from here on.
+        acquires: bool,
+        /// What this thread did up to here comes before what others do who acquire it.
+        releases: bool,
+    },
     /// The thread made a process of its own, of which nothing is known.
     Forked,
     /// The thread replaced the program by another, of which nothing is known.
@@ -122,6 +136,7 @@ pub(crate) mod code {
     pub const FOUND: u8 = 11;
     pub const ZEROED: u8 = 12;
     pub const MARKED: u8 = 13;
+    pub const SYNCHRONISED: u8 = 14;
 }
 
 impl Event {
@@ -135,12 +150,13 @@ impl Event {
             Event::Zeroed { .. } => code::ZEROED,
             Event::Mapped { .. } => code::MAPPED,
             Event::Unmapped { .. } => code::UNMAPPED,
-            Event::Began => code::BEGAN,
+            Event::Began { .. } => code::BEGAN,
             Event::Ended => code::ENDED,
             Event::Forked => code::FORKED,
             Event::Replaced => code::REPLACED,
             Event::Ordered => code::ORDERED,
             Event::Marked(_) => code::MARKED,
+            Event::Synchronised { .. } => code::SYNCHRONISED,
         }
     }
 }

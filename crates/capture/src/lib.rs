@@ -10,12 +10,13 @@
 //! |---|---|
 //! | 0 and 1 | 0: the end; 1: a load; 2: a store; 3: an event |
 //! | 2 to 4 | of an access, the logarithm of its bytes |
-//! | 5 | of a store, whether it is non-temporal |
+//! | 5 | of a store, whether it is non-temporal; of a load, whether it is an atomic instruction's |
 //! | 2 to 5 | of an event, which ([`Event`]) |
 //! | 6 and 7 | instructions since the record before: 0 to 2; 3: their number follows |
 //!
 //! Numbers are in LEB128. An access goes on with the distance from the position of the access before, in bytes, zigzag; then
-//! a load with a check of what it found ([`check`]), a store with its bytes. An event goes on with its place in the order of
+//! a load with a check of what it found ([`check`]), but for that of an atomic instruction, of which QEMU shows only what it
+//! leaves; a store with its bytes. An event goes on with its place in the order of
 //! all events of all threads, and its fields. A *position* is a region of persistent memory and an offset in it
 //! ([`position`]).
 
@@ -23,7 +24,7 @@ mod event;
 mod record;
 
 pub use event::{Event, Left, Mark};
-pub use record::{Access, Broken, Encoder, RECORD_BYTES_MAX, Record, Records};
+pub use record::{Access, Accessed, Broken, Encoder, RECORD_BYTES_MAX, Record, Records};
 
 /// Bits of an offset in a position.
 pub const OFFSET_BITS: u32 = 48;
@@ -48,6 +49,26 @@ pub fn position(region: u16, offset: u64) -> u64 {
 #[must_use]
 pub fn place(position: u64) -> (u16, u64) {
     ((position >> OFFSET_BITS) as u16, position & ((1 << OFFSET_BITS) - 1))
+}
+
+/// Bytes of the units by which threads synchronise ([`Event::Synchronised`]).
+pub const SYNCHRONISED_BYTES: u64 = 4;
+
+/// A position among addresses, of which none is so high.
+#[must_use]
+pub fn shared_place(position: u64) -> u64 {
+    position | 1 << 63
+}
+
+/// The position that is so among addresses.
+#[must_use]
+pub fn persistent(place: u64) -> Option<u64> {
+    (place >> 63 != 0).then_some(place & !(1 << 63))
+}
+
+/// The units in which so many bytes at a place lie.
+pub fn synchronised(place: u64, bytes: u64) -> impl Iterator<Item = u64> {
+    place / SYNCHRONISED_BYTES..=(place + bytes.max(1) - 1) / SYNCHRONISED_BYTES
 }
 
 /// A byte that tells most values from others: what a load found.

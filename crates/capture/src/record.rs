@@ -11,6 +11,8 @@ pub const RECORD_BYTES_MAX: usize = PIECE_BYTES_MAX + 64;
 const LOAD: u8 = 1;
 const STORE: u8 = 2;
 const EVENT: u8 = 3;
+/// Of a store, that it is non-temporal; of a load, that it is an atomic instruction's, and has no check.
+const SPECIAL: u8 = 1 << 5;
 /// That the number of instructions follows.
 const MANY: u8 = 3;
 
@@ -23,8 +25,8 @@ pub struct Access {
     pub size: u8,
     /// Of a store, what was stored.
     pub bytes: [u8; ACCESS_BYTES_MAX],
-    /// Of a load, a check of what it found.
-    pub check: u8,
+    /// Of a load, a check of what it found; none of an atomic instruction's.
+    pub check: Option<u8>,
     /// Whether it is a store.
     pub is_store: bool,
     /// Of a store, whether it is non-temporal.
@@ -37,6 +39,19 @@ impl Access {
     pub fn stored(&self) -> &[u8] {
         &self.bytes[..self.size.into()]
     }
+}
+
+/// What an instruction does with the bytes that it accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accessed {
+    /// It loads them.
+    Loaded,
+    /// It loads what is not known, since it stores there at the same time.
+    LoadedBefore,
+    /// It stores them.
+    Stored,
+    /// The same, non-temporally.
+    StoredNonTemporally,
 }
 
 /// One entry of a stream.
@@ -67,23 +82,31 @@ impl Encoder {
         instructions: u64,
         position: u64,
         bytes: &[u8],
-        stored: Option<bool>,
+        how: Accessed,
     ) -> usize {
         let size = (bytes.len().trailing_zeros() as u8) << 2;
-        let tag = match stored {
-            None => LOAD | size,
-            Some(is_non_temporal) => STORE | size | u8::from(is_non_temporal) << 5,
-        };
+        let tag = size
+            | match how {
+                Accessed::Loaded => LOAD,
+                Accessed::LoadedBefore => LOAD | SPECIAL,
+                Accessed::Stored => STORE,
+                Accessed::StoredNonTemporally => STORE | SPECIAL,
+            };
         let mut at = self.tag(out, tag, instructions);
         let distance = position.wrapping_sub(self.position) as i64;
         self.position = position;
         at += leb128(&mut out[at..], (distance << 1 ^ distance >> 63) as u64);
-        if stored.is_none() {
-            out[at] = check(bytes);
-            return at + 1;
+        match how {
+            Accessed::Loaded => {
+                out[at] = check(bytes);
+                at + 1
+            }
+            Accessed::LoadedBefore => at,
+            Accessed::Stored | Accessed::StoredNonTemporally => {
+                out[at..at + bytes.len()].copy_from_slice(bytes);
+                at + bytes.len()
+            }
         }
-        out[at..at + bytes.len()].copy_from_slice(bytes);
-        at + bytes.len()
     }
 
     /// An event, the one of this number among those of all threads.
@@ -130,7 +153,12 @@ impl Encoder {
                 put(*bytes);
             }
             Event::Marked(mark) => put(*mark as u64),
-            Event::Began | Event::Ended | Event::Ordered | Event::Forked | Event::Replaced => {}
+            Event::Began { by } => put(by.map_or(0, |by| u64::from(by) + 1)),
+            Event::Synchronised { place, bytes, acquires, releases } => {
+                put(*place);
+                put(bytes << 2 | u64::from(*acquires) << 1 | u64::from(*releases));
+            }
+            Event::Ended | Event::Ordered | Event::Forked | Event::Replaced => {}
         }
         at
     }
@@ -276,17 +304,17 @@ fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> 
         position: *position,
         size,
         bytes: [0; ACCESS_BYTES_MAX],
-        check: 0,
+        check: None,
         is_store: tag & 3 == STORE,
-        is_non_temporal: tag & 1 << 5 != 0,
+        is_non_temporal: tag & 3 == STORE && tag & SPECIAL != 0,
     };
     if access.is_store {
         let (stored, behind) = rest.split_at_checked(size.into())?;
         access.bytes[..size.into()].copy_from_slice(stored);
         *rest = behind;
-    } else {
+    } else if tag & SPECIAL == 0 {
         let (&check, behind) = rest.split_first()?;
-        access.check = check;
+        access.check = Some(check);
         *rest = behind;
     }
     Some(access)
@@ -318,11 +346,22 @@ fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
         code::MAPPED => Event::Mapped { position: number()?, bytes: number()?, address: number()? },
         code::UNMAPPED => Event::Unmapped { address: number()?, bytes: number()? },
         code::MARKED => Event::Marked(Mark::find(number()?)?),
-        code::BEGAN => Event::Began,
+        code::BEGAN => {
+            Event::Began { by: number()?.checked_sub(1).map(u32::try_from).transpose().ok()? }
+        }
         code::ENDED => Event::Ended,
         code::FORKED => Event::Forked,
         code::REPLACED => Event::Replaced,
         code::ORDERED => Event::Ordered,
+        code::SYNCHRONISED => {
+            let (place, how) = (number()?, number()?);
+            Event::Synchronised {
+                place,
+                bytes: how >> 2,
+                acquires: how & 2 != 0,
+                releases: how & 1 != 0,
+            }
+        }
         _ => return None,
     })
 }
@@ -350,20 +389,21 @@ mod tests {
     fn any_record() -> impl Strategy<Value = (u64, Record)> {
         let since = prop_oneof![0u64..4, 0u64..1 << 40];
         let access = (any::<u64>(), 0u32..7, any::<[u8; 32]>(), any::<bool>(), any::<bool>())
-            .prop_map(|(position, log, content, is_store, is_non_temporal)| {
+            .prop_map(|(position, log, content, is_store, special)| {
                 let (size, mut bytes) = (1u8 << log, [0; ACCESS_BYTES_MAX]);
                 bytes[..32].copy_from_slice(&content);
                 bytes[size.into()..].fill(0);
-                let check = if is_store { 0 } else { check(&bytes[..size.into()]) };
+                let has_check = !is_store && !special;
+                let check = has_check.then(|| check(&bytes[..size.into()]));
                 if !is_store {
                     bytes.fill(0);
                 }
-                let is_non_temporal = is_store && is_non_temporal;
+                let is_non_temporal = is_store && special;
                 Record::Access(Access { position, size, bytes, check, is_store, is_non_temporal })
             });
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
         let bytes = prop::collection::vec(any::<u8>(), 0..PIECE_BYTES_MAX);
-        let event = (0..14, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
+        let event = (0..15, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
             let event = match which {
                 0 => Event::Entered { function, argument: a },
                 1 => Event::Left { function, result: a, how: Left::Returned },
@@ -371,13 +411,19 @@ mod tests {
                 3 => Event::KernelWrote { position: a, bytes },
                 4 => Event::Mapped { position: a, bytes: b, address: number },
                 5 => Event::Unmapped { address: a, bytes: b },
-                6 => Event::Began,
+                6 => Event::Began { by: (function != 0).then_some(function - 1) },
                 7 => Event::Ended,
                 8 => Event::Forked,
                 9 => Event::Ordered,
                 10 => Event::Found { position: a, bytes },
                 11 => Event::Zeroed { position: a, bytes: b },
                 12 => Event::Marked(Mark::ALL[(a % Mark::ALL.len() as u64) as usize]),
+                13 => Event::Synchronised {
+                    place: a,
+                    bytes: b >> 2,
+                    acquires: b & 1 != 0,
+                    releases: b & 2 != 0,
+                },
                 _ => Event::Replaced,
             };
             Record::Event(number, event)
@@ -395,8 +441,11 @@ mod tests {
                     encoder.event(&mut window, instructions, *number, event)
                 }
                 Record::Access(a) if a.is_store => {
-                    let stored = Some(a.is_non_temporal);
-                    encoder.access(&mut window, instructions, a.position, a.stored(), stored)
+                    let how = match a.is_non_temporal {
+                        true => Accessed::StoredNonTemporally,
+                        false => Accessed::Stored,
+                    };
+                    encoder.access(&mut window, instructions, a.position, a.stored(), how)
                 }
                 // Of a load there are only bytes with that check.
                 Record::Access(a) => {
@@ -406,10 +455,14 @@ mod tests {
                         let n = n.to_le_bytes();
                         let most = bytes.len().min(2);
                         bytes[..most].copy_from_slice(&n[..most]);
-                        check(bytes) == a.check
+                        a.check.is_none_or(|of| check(bytes) == of)
                     });
                     assert!(found.is_some(), "checks take every value");
-                    encoder.access(&mut window, instructions, a.position, bytes, None)
+                    let how = match a.check {
+                        Some(_) => Accessed::Loaded,
+                        None => Accessed::LoadedBefore,
+                    };
+                    encoder.access(&mut window, instructions, a.position, bytes, how)
                 }
             };
             all.extend(&window[..length]);

@@ -10,7 +10,7 @@ use std::sync::RwLock;
 use object::elf::PF_X;
 use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind};
 
-use crate::setup::{Argument, Setup};
+use crate::setup::{Followed, Setup};
 
 /// A part of a file that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Part {
 /// Functions that are followed.
 pub struct Functions {
     numbers: HashMap<String, u32>,
-    arguments: Vec<Argument>,
+    followed: Vec<Followed>,
     objects: Vec<String>,
     addresses: RwLock<HashMap<u64, u32>>,
 }
@@ -32,10 +32,10 @@ pub struct Functions {
 impl Functions {
     /// Those of a setup; none was found yet.
     pub fn new(setup: &Setup) -> Functions {
-        let (names, arguments): (Vec<_>, _) = setup.functions.iter().cloned().unzip();
+        let (names, followed): (Vec<_>, _) = setup.functions.iter().cloned().unzip();
         Functions {
             numbers: names.into_iter().zip(0..).collect(),
-            arguments,
+            followed,
             objects: setup.objects.clone(),
             addresses: RwLock::default(),
         }
@@ -49,9 +49,9 @@ impl Functions {
         self.addresses.read().expect("nobody panics with it").get(&address).copied()
     }
 
-    /// Which argument of a function matters.
-    pub fn argument(&self, function: u32) -> Argument {
-        self.arguments[function as usize]
+    /// What matters of a function.
+    pub fn followed(&self, function: u32) -> Followed {
+        self.followed[function as usize]
     }
 
     /// A file is mapped, from this offset on: a part that may be executed, or its first one. Returns the variables that are

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, Once};
 
-use graven_capture::ACCESS_BYTES_MAX;
+use graven_capture::{ACCESS_BYTES_MAX, Accessed, shared_place};
 
 use crate::functions::Part;
 use crate::guest::bytes_at;
@@ -23,6 +23,9 @@ const COUNT_BITS: u32 = 16;
 
 /// Of what an access's hook is handed, the bit that says that it is non-temporal; below it is the instruction's number.
 const NON_TEMPORAL: u64 = 1 << COUNT_BITS;
+
+/// The bit that says that it is an atomic instruction's.
+const ATOMIC: u64 = 2 << COUNT_BITS;
 
 /// Counts of threads that have ended.
 static ENDED: Mutex<Vec<Counts>> = Mutex::new(Vec::new());
@@ -125,8 +128,12 @@ unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u6
         (bytes, qemu::qemu_plugin_insn_vaddr(instruction))
     };
     let kind = instruction::kind(bytes);
-    let non_temporal = if kind == Kind::NonTemporal { NON_TEMPORAL } else { 0 };
-    let on_access = (number | non_temporal) as *mut c_void;
+    let how = match kind {
+        Kind::NonTemporal => NON_TEMPORAL,
+        Kind::Atomic => ATOMIC,
+        _ => 0,
+    };
+    let on_access = (number | how) as *mut c_void;
     let execute = |hook: qemu::ExecutionHook, data: u64| {
         // SAFETY: the hook has the type that it is called with.
         unsafe {
@@ -143,7 +150,8 @@ unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u6
         Kind::Flush => execute(flushes, 0),
         Kind::Fence => execute(fences, 0),
         Kind::Marker(number) => execute(marks, number.into()),
-        Kind::NonTemporal | Kind::Other => {}
+        Kind::Pause => execute(pauses, 0),
+        Kind::NonTemporal | Kind::Atomic | Kind::Other => {}
     }
     if let Some(function) = tracer().functions.at(address) {
         execute(enters, function.into());
@@ -183,7 +191,7 @@ unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
     let thread = thread::thread(vcpu);
     if thread.has_registers() {
         let function = function as usize as u32;
-        thread.enters(function, tracer().functions.argument(function));
+        thread.enters(function, tracer().functions.followed(function));
     }
 }
 
@@ -199,6 +207,10 @@ unsafe extern "C" fn fences(vcpu: c_uint, _data: *mut c_void) {
     thread::thread(vcpu).counts.fences += 1;
 }
 
+unsafe extern "C" fn pauses(vcpu: c_uint, _data: *mut c_void) {
+    thread::thread(vcpu).gives_way();
+}
+
 extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     let thread = thread::thread(vcpu);
     // SAFETY: `info` is QEMU's own, of this access.
@@ -206,24 +218,63 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
         (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
     };
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
-    let regions = &tracer().regions;
-    if size > ACCESS_BYTES_MAX || !regions.may_have(address, size as u64) {
+    let tracer = tracer();
+    let regions = &tracer.regions;
+    if size > ACCESS_BYTES_MAX || !regions.are_looked_at(address, size as u64) {
         return;
     }
     let data = data as u64;
-    let stored = is_store.then_some(data & NON_TEMPORAL != 0);
+    let (is_atomic, has_threads) = (data & ATOMIC != 0, tracer.turns.are_needed());
+    if has_threads && !regions.may_have(address, size as u64) {
+        synchronises(thread, is_atomic, is_store, address, size as u64);
+        return;
+    }
+    let how = match (is_store, data & NON_TEMPORAL != 0) {
+        (false, _) => Accessed::Loaded,
+        (true, false) => Accessed::Stored,
+        (true, true) => Accessed::StoredNonTemporally,
+    };
     let at = thread.now(data & (NON_TEMPORAL - 1));
     if let Some(position) = regions.find(address, size as u64) {
         // SAFETY: the program has just accessed these bytes.
-        thread.access(at, position, unsafe { bytes_at(address, size) }, stored);
+        let bytes = unsafe { bytes_at(address, size) };
+        if has_threads {
+            synchronises(thread, is_atomic, is_store, shared_place(position), size as u64);
+        }
+        if qemu::is_load_and_store(info) {
+            thread.access(at, position, bytes, Accessed::LoadedBefore);
+        }
+        thread.access(at, position, bytes, how);
+        return;
+    }
+    if has_threads && !regions.overlaps(address, size as u64) {
+        synchronises(thread, is_atomic, is_store, address, size as u64);
         return;
     }
     // Over the edge of a mapping, byte by byte.
     for (address, position, bytes) in regions.parts(address, size as u64) {
         for byte in 0..bytes {
             // SAFETY: as before.
-            thread.access(at, position + byte, unsafe { bytes_at(address + byte, 1) }, stored);
+            thread.access(at, position + byte, unsafe { bytes_at(address + byte, 1) }, how);
         }
+    }
+}
+
+/// Threads synchronise by atomic instructions, and by ordinary ones at the same places.
+#[inline]
+fn synchronises(
+    thread: &mut thread::Thread,
+    is_atomic: bool,
+    is_store: bool,
+    place: u64,
+    bytes: u64,
+) {
+    let synchronised = &tracer().synchronised;
+    if is_atomic {
+        synchronised.add(place, bytes);
+        thread.synchronises(place, bytes, true, true);
+    } else if synchronised.has(place, bytes) {
+        thread.synchronises(place, bytes, !is_store, is_store);
     }
 }
 
@@ -244,5 +295,9 @@ extern "C" fn call_begins(
 }
 
 extern "C" fn call_ends(_id: u64, vcpu: c_uint, number: i64, result: i64) {
+    if system_calls::is_new_process(thread::thread(vcpu), number, result) {
+        IS_CHILD.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+    thread::take_turn(vcpu);
     system_calls::ends(thread::thread(vcpu), number, result);
 }

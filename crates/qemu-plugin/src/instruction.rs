@@ -1,5 +1,5 @@
-//! What an instruction of x86-64 is, as far as that matters: whether it stores past the caches, whether it is one of those that
-//! make stores durable, and whether it is a marker.
+//! What an instruction of x86-64 is, as far as that matters: whether it stores past the caches or atomically, whether it is one of
+//! those that make stores durable, or waits for other threads, and whether it is a marker.
 
 use crate::markers;
 
@@ -14,6 +14,10 @@ pub enum Kind {
     Fence,
     /// It is the marker of this number.
     Marker(u8),
+    /// It loads and stores atomically: with the prefix lock, or xchg.
+    Atomic,
+    /// It does nothing, in a loop that waits for others: pause.
+    Pause,
     /// Nothing of this.
     Other,
 }
@@ -22,6 +26,9 @@ pub enum Kind {
 pub fn kind(bytes: &[u8]) -> Kind {
     if let Some(number) = markers::number(bytes) {
         return Kind::Marker(number);
+    }
+    if bytes == [0xf3, 0x90] {
+        return Kind::Pause;
     }
     let mut rest = bytes;
     loop {
@@ -33,6 +40,8 @@ pub fn kind(bytes: &[u8]) -> Kind {
             ] => {
                 rest = behind;
             }
+            [0xf0, ..] => return Kind::Atomic,
+            [0x86 | 0x87, operand, ..] if operand >> 6 != 3 => return Kind::Atomic,
             // VEX of two and of three bytes, with the opcodes of 0F.
             [0xc5, _, opcode, ..] => return of_vector(*opcode),
             [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => return of_vector(*opcode),

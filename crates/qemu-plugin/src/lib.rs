@@ -20,6 +20,8 @@
 //! | `mappings` | what becomes persistent memory, moves, and is it no more |
 //! | `kernel_writes` | what the kernel writes there |
 //! | `stream` | a thread's records, in a file that is mapped where it grows |
+//! | `turns` | which of the program's threads executes |
+//! | `synchronised` | places by which threads synchronise |
 //! | `thread` | what is known of a thread of the program |
 //! | `tracer` | what all threads share |
 //! | `guest` | the program's memory |
@@ -41,9 +43,11 @@ mod regions;
 mod registers;
 mod setup;
 mod stream;
+mod synchronised;
 mod system_calls;
 mod thread;
 mod tracer;
+mod turns;
 
 use std::ffi::{CStr, c_char, c_int};
 

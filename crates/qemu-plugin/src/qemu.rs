@@ -45,6 +45,13 @@ pub type CallHook = extern "C" fn(
 );
 pub type ReturnHook = extern "C" fn(id: u64, vcpu: c_uint, number: i64, result: i64);
 
+/// Whether an access is a load and a store at the same time, as that of an atomic instruction is where several threads may
+/// execute: bits 16 and 17 of what QEMU hands over are its `qemu_plugin_mem_rw`.
+#[inline]
+pub fn is_load_and_store(info: u32) -> bool {
+    info >> 16 & 3 == READS_AND_WRITES as u32
+}
+
 unsafe extern "C" {
     pub fn qemu_plugin_register_vcpu_init_cb(id: u64, hook: VcpuHook);
     pub fn qemu_plugin_register_vcpu_exit_cb(id: u64, hook: VcpuHook);

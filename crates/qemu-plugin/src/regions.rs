@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use graven_capture::place;
 
@@ -48,6 +48,10 @@ pub struct Regions {
     /// From the lowest address to the highest.
     low: AtomicU64,
     high: AtomicU64,
+    /// The same, or all addresses, if all accesses are looked at, of whatever memory.
+    look_low: AtomicU64,
+    look_high: AtomicU64,
+    are_all: AtomicBool,
     /// By device and inode.
     known: Mutex<HashMap<(u64, u64), Region>>,
     /// Who changes the list does so alone.
@@ -62,6 +66,9 @@ impl Default for Regions {
             mappings: AtomicPtr::default(),
             low: AtomicU64::new(u64::MAX),
             high: AtomicU64::new(0),
+            look_low: AtomicU64::new(u64::MAX),
+            look_high: AtomicU64::new(0),
+            are_all: AtomicBool::new(false),
             known: Mutex::default(),
             changes: Mutex::default(),
             anonymous: AtomicU32::new(NONE),
@@ -70,6 +77,20 @@ impl Default for Regions {
 }
 
 impl Regions {
+    /// From now on any memory may be looked at: the program has threads, which synchronise by it.
+    pub fn look_at_all(&self) {
+        self.are_all.store(true, Ordering::Relaxed);
+        self.look_low.store(0, Ordering::Relaxed);
+        self.look_high.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Whether some of so many bytes from an address on are to be looked at.
+    #[inline]
+    pub fn are_looked_at(&self, address: u64, bytes: u64) -> bool {
+        address < self.look_high.load(Ordering::Relaxed)
+            && address.wrapping_add(bytes) > self.look_low.load(Ordering::Relaxed)
+    }
+
     /// Whether some of so many bytes from an address on could be persistent memory.
     #[inline]
     pub fn may_have(&self, address: u64, bytes: u64) -> bool {
@@ -134,10 +155,16 @@ impl Regions {
         list.sort_unstable_by_key(|m| m.start);
         let low = list.iter().map(|m| m.start).min().unwrap_or(0);
         let high = list.iter().map(|m| m.end).max().unwrap_or(0);
-        self.low.store(low.min(self.low.load(Ordering::Relaxed)), Ordering::Relaxed);
+        let both = [(&self.low, &self.high), (&self.look_low, &self.look_high)];
+        let which = if self.are_all.load(Ordering::Relaxed) { &both[..1] } else { &both[..] };
+        for (of_low, _) in which {
+            of_low.store(low.min(of_low.load(Ordering::Relaxed)), Ordering::Relaxed);
+        }
         self.mappings.store(Box::into_raw(Box::new(list)), Ordering::Release);
-        self.low.store(low, Ordering::Relaxed);
-        self.high.store(high, Ordering::Relaxed);
+        for (of_low, of_high) in which {
+            of_low.store(low, Ordering::Relaxed);
+            of_high.store(high, Ordering::Relaxed);
+        }
     }
 
     /// The first address of the mapping that an address is in, and the one behind its last.

@@ -25,6 +25,14 @@ impl Registers {
         unsafe { self.0.add(number).read_volatile() }
     }
 
+    /// QEMU wants its thread out of translated code, and may wait for that: the word before the state is its counter of
+    /// instructions, whose upper half is then set. Up to 12 bytes that align the state may lie between, which are zero.
+    pub fn must_go_on(self) -> bool {
+        // SAFETY: what is before the state is of the same processor.
+        self != Registers::NONE
+            && (1..=2).any(|before| unsafe { self.0.sub(before).read_volatile() } != 0)
+    }
+
     /// What a function returns.
     pub fn result(self) -> u64 {
         self.number(0)

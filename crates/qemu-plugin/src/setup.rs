@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `file` | a pattern: mappings of files with such paths are persistent memory |
 //! | `function` | a name: calls of this function are followed, with its first argument; the first is number 0 |
-//! | `second` | the same, with its second argument |
+//! | `synchronises` | the same; it synchronises threads, and what is done for that within it is not recorded |
+//! | `waits` | the same, with its second argument |
 //! | `heap` | nothing: what `malloc` gives is persistent memory |
 //! | `range` | two numbers, a first address and how many bytes: they are persistent memory |
 //! | `object` | a name: so are the bytes of this variable of the program or its libraries |
@@ -23,6 +24,15 @@ pub enum Argument {
     Second,
 }
 
+/// A function that is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// Which of its arguments matters.
+    pub argument: Argument,
+    /// It synchronises threads.
+    pub synchronises: bool,
+}
+
 /// What the caller wants.
 #[derive(Debug, Default)]
 pub struct Setup {
@@ -30,8 +40,8 @@ pub struct Setup {
     pub folder: PathBuf,
     /// Patterns of paths.
     pub files: Vec<CString>,
-    /// Names of functions, and which argument of each matters.
-    pub functions: Vec<(String, Argument)>,
+    /// Names of functions, and what matters of each.
+    pub functions: Vec<(String, Followed)>,
     /// Whether the heap is persistent memory.
     pub heap: bool,
     /// Ranges of addresses that are.
@@ -45,11 +55,16 @@ impl Setup {
     pub fn read(folder: PathBuf) -> io::Result<Setup> {
         let text = fs::read_to_string(folder.join("setup"))?;
         let mut setup = Setup { folder, ..Setup::default() };
+        let (files, functions) = (&mut setup.files, &mut setup.functions);
+        let mut follow = |name: &str, argument, synchronises| {
+            functions.push((name.into(), Followed { argument, synchronises }));
+        };
         for line in text.lines() {
             match line.split_once(' ') {
-                Some(("file", pattern)) => setup.files.push(CString::new(pattern)?),
-                Some(("function", name)) => setup.functions.push((name.into(), Argument::First)),
-                Some(("second", name)) => setup.functions.push((name.into(), Argument::Second)),
+                Some(("file", pattern)) => files.push(CString::new(pattern)?),
+                Some(("function", name)) => follow(name, Argument::First, false),
+                Some(("synchronises", name)) => follow(name, Argument::First, true),
+                Some(("waits", name)) => follow(name, Argument::Second, true),
                 Some(("heap", _)) => setup.heap = true,
                 Some(("object", name)) => setup.objects.push(name.into()),
                 Some(("range", numbers)) => {

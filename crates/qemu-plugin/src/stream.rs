@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr;
 
-use graven_capture::{Encoder, Event, RECORD_BYTES_MAX};
+use graven_capture::{Accessed, Encoder, Event, RECORD_BYTES_MAX};
 
 use crate::regions::high;
 
@@ -43,10 +43,10 @@ impl Stream {
 
     /// A load or store.
     #[inline]
-    pub fn access(&mut self, instructions: u64, position: u64, bytes: &[u8], stored: Option<bool>) {
+    pub fn access(&mut self, instructions: u64, position: u64, bytes: &[u8], how: Accessed) {
         self.at += {
             let out = room(self.window, self.at);
-            self.encoder.access(out, instructions, position, bytes, stored)
+            self.encoder.access(out, instructions, position, bytes, how)
         };
         if self.at >= WINDOW_BYTES {
             self.move_on();

@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 use graven_capture::Event;
 
 use crate::guest::path_at;
-use crate::thread::{IS_CHILD, Thread};
+use crate::thread::{CHILD, Child, IS_CHILD, Thread};
+use crate::tracer::tracer;
 use crate::{kernel_writes, mappings};
 
 /// Of what shares memory with the thread that has made it.
@@ -26,12 +27,39 @@ pub fn begins(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
             thread.event(&Event::Replaced);
         }
         // What a thread has done comes before what those do that it begins, or that have waited for its end.
-        libc::SYS_clone | libc::SYS_exit => thread.event(&Event::Ordered),
+        libc::SYS_clone => clones(thread, arguments),
+        libc::SYS_exit => thread.tells_its_end(),
         // Afterwards another thread may have got the same addresses.
         libc::SYS_munmap if !IS_CHILD.load(Ordering::Relaxed) => mappings::unmapped(thread, a, b),
         libc::SYS_mremap if !IS_CHILD.load(Ordering::Relaxed) => mappings::moves(thread, a, b),
+        // Nothing else is done any more.
+        libc::SYS_exit_group => return,
         _ => {}
     }
+    thread.gives_turn();
+}
+
+/// A thread is about to be made, or a process.
+fn clones(thread: &mut Thread, [flags, _, _, child, ..]: [u64; 6]) {
+    thread.event(&Event::Ordered);
+    if is_fork(libc::SYS_clone, flags) {
+        return;
+    }
+    tracer().turns.begin();
+    tracer().regions.look_at_all();
+    // Who waits for its end loads what the kernel stores there then.
+    let end = (flags & libc::CLONE_CHILD_CLEARTID as u64 != 0).then_some(child);
+    if let Some(place) = end {
+        tracer().synchronised.add(place, 4);
+    }
+    CHILD.set(Some(Child { by: thread.number, end }));
+}
+
+/// Whether a process was made, which this one is.
+pub fn is_new_process(thread: &Thread, number: i64, result: i64) -> bool {
+    result == 0
+        && (matches!(number, libc::SYS_fork | libc::SYS_vfork)
+            || is_fork(number, thread.arguments[0]))
 }
 
 /// It has returned.
@@ -72,9 +100,7 @@ fn is_fork(number: i64, flags: u64) -> bool {
 
 /// The child is left to itself; all that is shared with it is the parent's.
 fn forked(thread: &mut Thread, result: i64) {
-    match result {
-        0 => IS_CHILD.store(true, Ordering::Relaxed),
-        1.. => thread.event(&Event::Forked),
-        _ => {}
+    if result > 0 {
+        thread.event(&Event::Forked);
     }
 }

@@ -1,16 +1,19 @@
 //! What is known of a thread of the program. Each is touched by the thread itself alone, and by the end of the process.
 
+use std::cell::Cell;
 use std::ffi::c_uint;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use graven_capture::{Event, Left};
+use graven_capture::{Accessed, Event, Left};
 
 use crate::guest::read_word;
 use crate::registers::Registers;
-use crate::setup::Argument;
+use crate::setup::Followed;
 use crate::stream::Stream;
 use crate::tracer::tracer;
+use crate::turns::{BLOCKS, Seat};
 
 /// Most processors of QEMU's, which are threads of the program that live at the same time.
 const THREADS_MAX: usize = 4096;
@@ -39,6 +42,21 @@ struct Entered {
     /// Where the return address is on the stack.
     slot: u64,
     return_address: u64,
+    synchronises: bool,
+}
+
+/// A thread that is about to be made.
+#[derive(Clone, Copy)]
+pub struct Child {
+    /// Of the thread that makes it.
+    pub by: u32,
+    /// Where the kernel tells its end.
+    pub end: Option<u64>,
+}
+
+thread_local! {
+    /// What the thread of QEMU's is about to make: it does all up to the first instruction of the new one.
+    pub static CHILD: Cell<Option<Child>> = const { Cell::new(None) };
 }
 
 /// What is counted of a thread.
@@ -62,6 +80,17 @@ pub struct Counts {
 pub struct Thread {
     /// None in a process that the program has made.
     stream: Option<Stream>,
+    /// Of the stream.
+    pub number: u32,
+    /// Accesses were recorded since the last event.
+    is_behind: bool,
+    /// Where it waits for its turn.
+    seat: Arc<Seat>,
+    /// Blocks to the end of its turn; at 0 it is looked whether it has one.
+    blocks_left: u64,
+    has_turn: bool,
+    /// Where the kernel tells its end.
+    end: Option<u64>,
     /// Of the processor on which it runs.
     pub registers: Registers,
     /// That they are where they should be, tested with a system call.
@@ -73,6 +102,8 @@ pub struct Thread {
     entered: Vec<Entered>,
     /// If the stack pointer is above this, the innermost may have returned.
     returns_above: u64,
+    /// Of them, how many synchronise.
+    synchronising: u32,
     /// Arguments of the system call that is under way.
     pub arguments: [u64; 6],
     /// Persistent memory that is being moved: where it was, its positions, and how many bytes.
@@ -90,27 +121,47 @@ pub fn thread(vcpu: c_uint) -> &'static mut Thread {
     unsafe { &mut *thread }
 }
 
+/// The thread on a processor waits for its turn, outside translated code. It is not held meanwhile: the process may end.
+pub fn take_turn(vcpu: c_uint) {
+    let turns = &tracer().turns;
+    if !turns.are_needed() || thread(vcpu).has_turn || IS_CHILD.load(Ordering::Relaxed) {
+        return;
+    }
+    let seat = Arc::clone(&thread(vcpu).seat);
+    turns.take(&seat, None);
+    let thread = thread(vcpu);
+    (thread.has_turn, thread.blocks_left) = (true, BLOCKS);
+}
+
 /// One begins.
 pub fn begin(vcpu: c_uint) {
-    let stream = (!IS_CHILD.load(Ordering::Relaxed)).then(new_stream);
+    let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+    let stream = (!IS_CHILD.load(Ordering::Relaxed)).then(|| new_stream(number));
+    let child = CHILD.take();
     let mut thread = Thread {
         stream,
+        number,
+        is_behind: false,
+        seat: Arc::default(),
+        blocks_left: 1,
+        has_turn: false,
+        end: child.and_then(|child| child.end),
         registers: Registers::NONE,
         registers_are_right: false,
         instructions: 0,
         of_block: 0,
         entered: Vec::new(),
         returns_above: NOWHERE,
+        synchronising: 0,
         arguments: [0; 6],
         moving: Vec::new(),
         counts: Counts::default(),
     };
-    thread.event(&Event::Began);
+    thread.event(&Event::Began { by: child.map(|child| child.by) });
     THREADS[vcpu as usize].store(Box::into_raw(Box::new(thread)), Ordering::Release);
 }
 
-fn new_stream() -> Stream {
-    let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+fn new_stream(number: u32) -> Stream {
     let path = tracer().setup.folder.join(format!("thread-{number}"));
     Stream::create(&path).unwrap_or_else(|error| {
         eprintln!("graven: {}: {error}", path.display());
@@ -153,6 +204,10 @@ impl Thread {
         self.instructions += self.of_block;
         self.of_block = instructions;
         self.registers = registers;
+        self.blocks_left -= 1;
+        if self.blocks_left == 0 {
+            self.turn_is_over();
+        }
         if registers.stack() > self.returns_above {
             self.may_have_returned(address);
         }
@@ -172,22 +227,86 @@ impl Thread {
 
     /// A load or store of persistent memory.
     #[inline]
-    pub fn access(&mut self, at: u64, position: u64, bytes: &[u8], stored: Option<bool>) {
+    pub fn access(&mut self, at: u64, position: u64, bytes: &[u8], how: Accessed) {
         if let (Some(stream), false) = (&mut self.stream, IS_CHILD.load(Ordering::Relaxed)) {
-            stream.access(at, position, bytes, stored);
+            self.is_behind = true;
+            stream.access(at, position, bytes, how);
+        }
+    }
+
+    /// It accesses a place by which threads synchronise; what a function does for that is the function's.
+    #[cold]
+    pub fn synchronises(&mut self, place: u64, bytes: u64, acquires: bool, releases: bool) {
+        if self.synchronising == 0 {
+            self.event(&Event::Synchronised { place, bytes, acquires, releases });
+        }
+    }
+
+    /// What it has done comes before what others do for which the kernel has told its end.
+    pub fn tells_its_end(&mut self) {
+        match self.end {
+            Some(place) => {
+                self.event(&Event::Synchronised {
+                    place,
+                    bytes: 4,
+                    acquires: false,
+                    releases: true,
+                });
+            }
+            None => self.event(&Event::Ordered),
+        }
+    }
+
+    /// Another one's turn may come.
+    #[cold]
+    fn turn_is_over(&mut self) {
+        let turns = &tracer().turns;
+        self.blocks_left = BLOCKS;
+        if !turns.are_needed() || IS_CHILD.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.has_turn && turns.is_wanted() {
+            self.gives_turn();
+        }
+        if !self.has_turn {
+            let registers = self.registers;
+            self.has_turn = turns.take(&self.seat, Some(&|| registers.must_go_on()));
+            // It tries again as soon as QEMU lets it.
+            self.blocks_left = if self.has_turn { BLOCKS } else { 1 };
+        }
+    }
+
+    /// It waits for others: they go first, if there are any.
+    pub fn gives_way(&mut self) {
+        if self.has_turn && tracer().turns.is_wanted() {
+            self.blocks_left = 1;
+        }
+    }
+
+    /// It gives up its turn: what it has done comes before all that others do now.
+    pub fn gives_turn(&mut self) {
+        if !tracer().turns.are_needed() {
+            return;
+        }
+        if self.is_behind {
+            self.event(&Event::Ordered);
+        }
+        if std::mem::take(&mut self.has_turn) {
+            tracer().turns.give();
         }
     }
 
     /// Something that all threads have in one order.
     pub fn event(&mut self, event: &Event) {
         if let (Some(stream), false) = (&mut self.stream, IS_CHILD.load(Ordering::Relaxed)) {
+            self.is_behind = false;
             let number = EVENTS.fetch_add(1, Ordering::SeqCst);
             stream.event(self.instructions, number, event);
         }
     }
 
     /// A function that is followed is entered, at the start of a block.
-    pub fn enters(&mut self, function: u32, argument: Argument) {
+    pub fn enters(&mut self, function: u32, followed: Followed) {
         let slot = self.registers.stack();
         // SAFETY: a call has just put the return address there.
         let return_address = unsafe { read_word(slot) };
@@ -199,7 +318,9 @@ impl Thread {
             Some(last) if is_jump(last) => {}
             _ => self.unwind(slot + 1),
         }
-        self.entered.push(Entered { function, slot, return_address });
+        let Followed { argument, synchronises } = followed;
+        self.entered.push(Entered { function, slot, return_address, synchronises });
+        self.synchronising += u32::from(synchronises);
         self.returns_above = slot;
         self.event(&Event::Entered { function, argument: self.registers.argument(argument) });
     }
@@ -229,7 +350,8 @@ impl Thread {
 
     /// The innermost function is left.
     fn leaves(&mut self, how: Left) {
-        let Some(Entered { function, .. }) = self.entered.pop() else { return };
+        let Some(Entered { function, synchronises, .. }) = self.entered.pop() else { return };
+        self.synchronising -= u32::from(synchronises);
         self.returns_above = self.entered.last().map_or(NOWHERE, |e| e.slot);
         self.event(&Event::Left { function, result: self.registers.result(), how });
     }

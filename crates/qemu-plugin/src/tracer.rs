@@ -6,6 +6,8 @@ use crate::anonymous::Anonymous;
 use crate::functions::Functions;
 use crate::regions::Regions;
 use crate::setup::Setup;
+use crate::synchronised::Synchronised;
+use crate::turns::Turns;
 
 /// What is traced, and what is known of it.
 pub struct Tracer {
@@ -17,6 +19,10 @@ pub struct Tracer {
     pub regions: Regions,
     /// That of it which is no file's.
     pub anonymous: Anonymous,
+    /// Which of the program's threads executes.
+    pub turns: Turns,
+    /// Places by which they synchronise.
+    pub synchronised: Synchronised,
 }
 
 static TRACER: OnceLock<Tracer> = OnceLock::new();
@@ -24,8 +30,15 @@ static TRACER: OnceLock<Tracer> = OnceLock::new();
 /// Begins to trace; returns whether nothing was traced before.
 pub fn begin(setup: Setup) -> bool {
     let functions = Functions::new(&setup);
-    let (regions, anonymous) = (Regions::default(), Anonymous::default());
-    TRACER.set(Tracer { setup, functions, regions, anonymous }).is_ok()
+    let tracer = Tracer {
+        setup,
+        functions,
+        regions: Regions::default(),
+        anonymous: Anonymous::default(),
+        turns: Turns::default(),
+        synchronised: Synchronised::default(),
+    };
+    TRACER.set(tracer).is_ok()
 }
 
 /// What was begun.

@@ -271,6 +271,27 @@ def _sections(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(label, exact(report[name])) for name, label in labels.items() if report[name]]
 
 
+def _print_races(found: Captured) -> None:
+    console, report = results_console(), found.report
+    if not report["races"]:
+        return
+    count, size = exact(report["races"]), exact(report["racing_bytes"])
+    console.print(
+        f"{count} loads and stores race with another thread's, on {size} B: nothing that the "
+        "program does orders them. The trace has them as they came in this run; another run, or a "
+        "replay under a design, may have them the other way round"
+    )
+    for race in report["first_races"]:
+        earlier, later = (_accessor(found, race[which]) for which in ("earlier", "later"))
+        console.print(f"  {earlier}; then {later}")
+
+
+def _accessor(found: Captured, of: Mapping[str, Any]) -> str:
+    within = "outside" if of["transaction"] is None else f"in transaction {of['transaction']}"
+    place = f"{found.files[of['region']]}: {of['bytes']} B at {of['offset']:#x}"
+    return f"{of['access']} of {place} by thread {of['thread']}, {within}"
+
+
 def _print_proof(found: Captured) -> None:
     console, report = results_console(), found.report
     compared = exact(report["bytes_compared"])
@@ -290,6 +311,7 @@ def _print_proof(found: Captured) -> None:
         name = found.files[place["region"]]
         of = "" if place["thread"] is None else f", loaded by thread {place['thread']}"
         console.print(f"  {name}: {place['bytes']} B at {place['offset']:#x}{of}")
+    _print_races(found)
     for kind, what in (("forks", "processes were made"), ("replaced", "programs were started")):
         if report[kind]:
             console.print(f"{report[kind]} {what}, of which nothing is known")

@@ -196,11 +196,77 @@ static void barriers(void) {
     start_all(meets);
 }
 
+static volatile int goes_on = 1;
+
+static void *waits_for_nobody(void *argument) {
+    for (uint64_t i = 0; goes_on; i++)
+        pm[8 + (long)argument] = i;
+    return NULL;
+}
+
+static void *waits_for_a_signal(void *argument) {
+    pthread_mutex_lock(&mutex);
+    pthread_cond_wait(&changed, &mutex);
+    return argument;
+}
+
+// The process ends while its threads execute, and wait.
+static void left_alone(void) {
+    pthread_t thread;
+    for (long i = 0; i < THREADS; i++)
+        check(pthread_create(&thread, NULL, waits_for_nobody, (void *)i) == 0, "pthread_create");
+    check(pthread_create(&thread, NULL, waits_for_a_signal, NULL) == 0, "pthread_create");
+    while (!pm[8 + THREADS - 1])
+        sched_yield();
+}
+
+// A thread makes processes while others execute; these end at once.
+static void *forks(void *argument) {
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        check(child > 0 && waitpid(child, NULL, 0) == child, "fork");
+    }
+    goes_on = 0;
+    return argument;
+}
+
+static void forks_among_others(void) {
+    pthread_t threads[3];
+    for (long i = 0; i < 3; i++)
+        check(pthread_create(&threads[i], NULL, i ? waits_for_nobody : forks, (void *)i) == 0,
+              "pthread_create");
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void *handled(void *argument) {
+    for (int i = 0; i < ROUNDS; i++) {
+        pm[8 + (long)argument] += 1;
+        raise(SIGUSR1);
+    }
+    return NULL;
+}
+
+static void adds_one(int number) {
+    (void)number;
+    __atomic_fetch_add(pm, 1, __ATOMIC_SEQ_CST);
+}
+
+static void signals(void) {
+    signal(SIGUSR1, adds_one);
+    start_all(handled);
+    check(pm[0] == THREADS * ROUNDS, "all signals were handled");
+}
+
 static const struct program PROGRAMS[] = {
     {"mutexes", mutexes},       {"inside", inside},
     {"readers", readers},       {"one_by_one", one_by_one},
     {"conditions", conditions}, {"ping_pong", ping_pong},
     {"semaphores", semaphores}, {"barriers", barriers},
+    {"left_alone", left_alone}, {"forks_among_others", forks_among_others},
+    {"signals", signals},
     {NULL, NULL},
 };
 

@@ -8,10 +8,10 @@ use graven::control::Control;
 use graven::memory::{Addr, Image};
 use graven::program::{Op, Ptr};
 use graven::trace::capture::{
-    Capture, CaptureError, Function, Limits, Report, Role, Rules, Sources,
+    Accessor, Capture, CaptureError, Function, Limits, Race, Report, Role, Rules, Sources,
 };
 use graven::trace::program::{Origin, Reader};
-use graven_capture::{Encoder, Event, Left, Mark, RECORD_BYTES_MAX, position};
+use graven_capture::{Accessed, Encoder, Event, Left, Mark, RECORD_BYTES_MAX, position};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -96,7 +96,7 @@ impl Tape {
     fn store(&mut self, thread: usize, at: usize, bytes: &[u8]) {
         self.now[at..at + bytes.len()].copy_from_slice(bytes);
         self.write(thread, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), bytes, Some(false))
+            encoder.access(out, now, position(0, at as u64), bytes, Accessed::Stored)
         });
     }
 
@@ -107,7 +107,7 @@ impl Tape {
 
     fn load_of(&mut self, thread: usize, at: usize, found: &[u8]) {
         self.write(thread, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), found, None)
+            encoder.access(out, now, position(0, at as u64), found, Accessed::Loaded)
         });
     }
 
@@ -396,10 +396,92 @@ fn a_program_that_was_killed_ends_its_transactions() {
     assert_eq!((report.unfinished, report.transactions), (1, 1));
 }
 
+/// Two threads, of which neither has made the other.
+fn racing(between: impl FnOnce(&mut Tape)) -> Report {
+    let mut tape = Tape::new(3);
+    tape.call(0, LOCK, 0x7000);
+    tape.call(0, BEGIN, 0);
+    tape.store(0, 8, &[1; 8]);
+    tape.call(0, COMMIT, 0);
+    tape.call(0, UNLOCK, 0x7000);
+    between(&mut tape);
+    tape.load(2, 12, 2);
+    tape.event(2, &Event::Ordered);
+    traced(tape, Limits::default()).0
+}
+
+#[test]
+fn races_are_told_with_both_places() {
+    let report = racing(|_| {});
+    let accessor = |thread, transaction, offset, bytes, is_store| Accessor {
+        thread: Some(thread),
+        transaction,
+        region: 0,
+        offset,
+        bytes,
+        is_store,
+    };
+    let earlier = accessor(0, Some(0), 8, 8, true);
+    let later = accessor(1, None, 12, 2, false);
+    assert_eq!(report.first_races, [Race { earlier, later }]);
+    assert_eq!((report.races, report.racing_bytes, report.loads_unexplained), (1, 2, 0));
+    // That an event orders records is no synchronisation, nor is another lock.
+    assert_eq!(racing(|tape| tape.event(0, &Event::Ordered)).races, 1);
+    assert_eq!(racing(|tape| tape.call(2, LOCK, 0x7008)).races, 1);
+    assert_eq!(racing(|tape| tape.kernel_writes(1, 12, &[3])).races, 2);
+}
+
+#[test]
+fn what_synchronises_threads_keeps_them_from_racing() {
+    let made = Event::Began { by: Some(0) };
+    let synchronised =
+        |acquires, releases| Event::Synchronised { place: 0x7100, bytes: 4, acquires, releases };
+    assert_eq!(racing(|tape| tape.call(2, LOCK, 0x7000)).races, 0);
+    assert_eq!(racing(|tape| tape.event(2, &made)).races, 0);
+    assert_eq!(
+        racing(|tape| {
+            tape.event(0, &synchronised(false, true));
+            tape.event(2, &synchronised(true, false));
+        })
+        .races,
+        0
+    );
+    assert_eq!(
+        racing(|tape| {
+            tape.event(0, &synchronised(true, false));
+            tape.event(2, &synchronised(false, true));
+        })
+        .races,
+        1
+    );
+    // What lies in persistent memory and is accessed atomically has no races.
+    let place = graven_capture::shared_place(position(0, 12));
+    let atomic = Event::Synchronised { place, bytes: 4, acquires: true, releases: true };
+    assert_eq!(racing(|tape| tape.event(1, &atomic)).races, 0);
+    // What a function does that synchronises is not held against anything.
+    assert_eq!(racing(|tape| tape.enter(2, LOCK, 0x7008)).races, 0);
+}
+
+#[test]
+fn an_atomic_instruction_loads_what_is_there() {
+    let mut tape = Tape::new(1);
+    tape.call(0, BEGIN, 0);
+    tape.write(0, |encoder, out, now| {
+        encoder.access(out, now, position(0, 0), &[9; 8], Accessed::LoadedBefore)
+    });
+    tape.store(0, 0, &[9; 8]);
+    tape.call(0, COMMIT, 0);
+    let (report, operations, _) = traced(tape, Limits::default());
+    assert_eq!((report.loads, report.stores, report.loads_unexplained), (1, 1, 0));
+    let load = Op::Load { at: Ptr::known(Addr(START)) };
+    let store = store_op(0, u64::from_le_bytes([9; 8]));
+    assert_eq!(accesses(&operations[0]), [Op::TxBegin, load, store, Op::TxEnd]);
+}
+
 #[test]
 fn streams_that_hold_nothing_to_trace_are_refused() {
     let mut tape = Tape::new(1);
-    tape.event(0, &Event::Began);
+    tape.event(0, &Event::Began { by: None });
     let refused = tape.capture(Limits::default()).err().expect("nothing is there");
     assert!(refused.to_string().contains("touched persistent memory"), "{refused}");
     let mut tape = Tape::new(1);

@@ -5,9 +5,6 @@ use graven_capture::{Event, Left, Mark};
 
 use super::roles::{Role, Rules};
 
-/// A robust lock whose owner has died: it is acquired.
-const OWNER_DEAD: u64 = 130;
-
 /// What a thread does by an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
@@ -77,6 +74,21 @@ impl Actor {
         self.inside.iter().any(|inside| rules.roles(inside.function).contains(&role))
     }
 
+    /// Whether it is in a function that synchronises threads.
+    pub fn synchronises(&self, rules: &Rules) -> bool {
+        self.inside.iter().any(|i| rules.roles(i.function).iter().any(|role| role.synchronises()))
+    }
+
+    /// Whether it holds a lock.
+    pub fn holds(&self, lock: u64) -> bool {
+        self.times(lock) > 0
+    }
+
+    /// The argument with which it has entered a function that it is in.
+    pub fn argument(&self, function: u32) -> Option<u64> {
+        self.inside.iter().rev().find(|i| i.function == function).map(|i| i.argument)
+    }
+
     /// What functions call that end a transaction is part of that.
     fn is_ending(&self, rules: &Rules) -> bool {
         self.inside.iter().any(|inside| rules.roles(inside.function).iter().any(|r| r.ends()))
@@ -106,16 +118,16 @@ impl Actor {
         };
         let Inside { argument, has_begun, times, .. } = self.inside.remove(at);
         // Of an int, the upper half is anything.
-        let result = result.map(|result| result & 0xffff_ffff);
+        let has_succeeded = result.is_some_and(|result| result as u32 == 0);
         for &role in rules.roles(function) {
             match role {
-                Role::Begin { returns_zero } if has_begun && returns_zero && result != Some(0) => {
+                Role::Begin { returns_zero } if has_begun && returns_zero && !has_succeeded => {
                     self.end(acts);
                 }
                 Role::Call if has_begun => self.end(acts),
                 Role::Commit if !self.is_ending(rules) => self.end(acts),
                 Role::Abort if !self.is_ending(rules) => self.abort(acts),
-                Role::Lock if matches!(result, Some(0 | OWNER_DEAD)) => {
+                Role::Lock if result.is_some_and(Role::has_locked) => {
                     self.acquire(rules, argument, acts);
                 }
                 // It may have called what acquires it.

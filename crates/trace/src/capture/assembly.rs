@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use graven_capture::{Access, Broken, Event, Record, Records, check};
+use graven_capture::{Access, Broken, Event, Left, Record, Records, check, persistent};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use thiserror::Error;
@@ -10,7 +10,8 @@ use thiserror::Error;
 use super::acts::{Act, Actor};
 use super::memory::{Layout, each_word, store, words};
 use super::merge::each;
-use super::report::{Mismatch, NAMED_MAX, Report};
+use super::races::{Party, Races};
+use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Report};
 use super::roles::Rules;
 use super::survey::{Limits, Stop, Survey, survey};
 use crate::program::{Header, Origin, TraceError, Writer};
@@ -133,6 +134,10 @@ impl<S: Sources> Capture<S> {
             capture: Some(capture),
         };
         let again = self.merge(Some(Writer::new(out, &header)?), control)?;
+        // Races are found once.
+        let (races, racing_bytes) = (report.races, report.racing_bytes);
+        let first_races = report.first_races.clone();
+        let again = Report { races, racing_bytes, first_races, ..again };
         assert_eq!(again, *report, "the same records give the same trace");
         Ok(())
     }
@@ -162,7 +167,9 @@ impl<S: Sources> Capture<S> {
             regions: layout.regions().to_vec(),
             ..Report::default()
         };
+        let may_race = report.threads > 1 && writer.is_none();
         let mut assembly = Assembly {
+            races: may_race.then(|| Races::new(traced.len())),
             rules: &self.rules,
             survey: &self.survey,
             layout,
@@ -251,6 +258,8 @@ struct Assembly<'a, W: Write> {
     layout: &'a Layout,
     image: Image,
     threads: Vec<Thread>,
+    /// None with one thread, and when races are known.
+    races: Option<Races>,
     phase: Phase,
     /// Transactions that have begun, of all threads.
     begun: u64,
@@ -290,6 +299,7 @@ impl<W: Write> Assembly<'_, W> {
     fn access(&mut self, thread: usize, access: &Access) {
         let bytes = u64::from(access.size);
         let Some(address) = self.layout.address(access.position, bytes) else { return };
+        self.may_race(thread, address, bytes, access.is_store);
         // The instruction itself is one.
         let t = &mut self.threads[thread];
         t.instructions = t.instructions.saturating_sub(1);
@@ -302,11 +312,21 @@ impl<W: Write> Assembly<'_, W> {
         let mut found = [0; graven_capture::ACCESS_BYTES_MAX];
         let found = &mut found[..access.size.into()];
         self.image.read_bytes(Addr(address), found);
-        if check(found) != access.check {
+        if access.check.is_some_and(|of| check(found) != of) {
             self.astray(thread, address, bytes);
         }
         for word in words(address, bytes) {
             self.push(thread, Op::Load { at: Ptr::known(word) });
+        }
+    }
+
+    /// It is held against what other threads access; not what functions do that synchronise threads.
+    fn may_race(&mut self, thread: usize, address: u64, bytes: u64, is_store: bool) {
+        let Some(races) = &mut self.races else { return };
+        let t = &self.threads[thread];
+        if bytes > 0 && !t.actor.synchronises(self.rules) {
+            let transaction = t.is_open.then_some(t.transactions);
+            races.access(Party { thread, transaction, address, bytes, is_store });
         }
     }
 
@@ -348,7 +368,17 @@ impl<W: Write> Assembly<'_, W> {
                 let length = bytes.len() as u64;
                 let Some(address) = self.layout.address(*position, length) else { return };
                 self.report.kernel_bytes += length;
+                self.may_race(thread, address, length, true);
                 self.stores(thread, address, bytes, false);
+            }
+            Event::Began { by: Some(by) } => {
+                self.races.iter_mut().for_each(|races| races.begins(thread, *by));
+            }
+            Event::Synchronised { place, bytes, acquires, releases } => {
+                if let Some(races) = &mut self.races {
+                    let address = persistent(*place).and_then(|at| self.layout.address(at, *bytes));
+                    races.synchronises(thread, (*place, *bytes), address, (*acquires, *releases));
+                }
             }
             Event::Found { position, bytes } => self.found(thread, *position, bytes),
             Event::Zeroed { position, bytes } => self.zeroed(thread, *position, *bytes),
@@ -356,12 +386,33 @@ impl<W: Write> Assembly<'_, W> {
             Event::Replaced => self.report.replaced += 1,
             _ => {}
         }
+        self.tell_races(thread, event);
         let mut acts = std::mem::take(&mut self.acts);
         self.threads[thread].actor.take(self.rules, event, &mut acts);
         for act in acts.drain(..) {
             self.act(thread, number, act);
         }
         self.acts = acts;
+    }
+
+    /// What functions do that synchronise threads.
+    fn tell_races(&mut self, thread: usize, event: &Event) {
+        let (Some(races), actor) = (&mut self.races, &self.threads[thread].actor) else { return };
+        match *event {
+            Event::Entered { function, argument } => {
+                let is_alone = actor.holds(argument);
+                for &role in self.rules.roles(function) {
+                    races.entered(thread, role, argument, is_alone);
+                }
+            }
+            Event::Left { function, result, how: Left::Returned } => {
+                let Some(argument) = actor.argument(function) else { return };
+                for &role in self.rules.roles(function) {
+                    races.returned(thread, role, argument, result);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The kernel may have written these bytes: it has written what is not there yet.
@@ -375,6 +426,7 @@ impl<W: Write> Assembly<'_, W> {
             self.image.read_bytes(Addr(from), &mut there[..of_word.len()]);
             if there[..of_word.len()] != *of_word {
                 self.report.kernel_bytes += of_word.len() as u64;
+                self.may_race(thread, from, to - from, true);
                 self.stores(thread, from, of_word, false);
             }
         }
@@ -383,6 +435,8 @@ impl<W: Write> Assembly<'_, W> {
     /// It has made bytes zero: words that are so already are not written.
     fn zeroed(&mut self, thread: usize, position: u64, bytes: u64) {
         let Some((start, end)) = self.layout.clipped(position, bytes) else { return };
+        // Who gets the memory next does not race with who had it.
+        self.races.iter_mut().for_each(|races| races.forget(start, end));
         let nothing = Image::new();
         let first = Addr(start / WORD_BYTES * WORD_BYTES);
         let different = self.image.differences(&nothing, first, Addr(end));
@@ -531,6 +585,18 @@ impl<W: Write> Assembly<'_, W> {
         self.phase = Phase::After;
     }
 
+    fn found_races(&mut self, races: &Races) {
+        let accessor = |party: &Party| {
+            let (region, offset) = self.layout.place(party.address);
+            let thread = self.threads[party.thread].number;
+            let &Party { transaction, bytes, is_store, .. } = party;
+            Accessor { thread, transaction, region, offset, bytes, is_store }
+        };
+        let race = |(a, b): &(Party, Party)| Race { earlier: accessor(a), later: accessor(b) };
+        self.report.first_races = races.first.iter().map(race).collect();
+        (self.report.races, self.report.racing_bytes) = (races.accesses, races.bytes());
+    }
+
     /// All records are taken: compares, and puts the trace together.
     fn end<S: Sources>(mut self, sources: &S) -> Result<Report, CaptureError> {
         if self.phase == Phase::In {
@@ -538,6 +604,9 @@ impl<W: Write> Assembly<'_, W> {
         }
         if let Some(failure) = self.failure {
             return Err(failure);
+        }
+        if let Some(races) = self.races.take() {
+            self.found_races(&races);
         }
         for region in 0..sources.regions() {
             let what = || format!("region {region} as it is at the end");

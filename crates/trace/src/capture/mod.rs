@@ -9,10 +9,13 @@
 //! | `merge` | the records of all threads in one order |
 //! | `memory` | the regions of persistent memory: where they lie in the trace, what they hold, what is wrong with that |
 //! | `assembly` | from records to operations: transactions and locks as the trace has them |
+//! | `races` | accesses of several threads that nothing orders |
+//! | `clocks` | what has happened before what |
 //! | `report` | what was captured, what was left out, and what the capture cannot explain |
 //!
-//! The order of records is exact where threads synchronise: events of all threads are numbered, and what a thread has done
-//! before an event comes before all that others do after it. So what locks keep apart is in the order in which it happened.
+//! The order of records is exact: one thread of the program executes at a time, and an event ends its turn; events of all
+//! threads are numbered, and what a thread has done before an event comes before all that others do after it. Whether the
+//! program's synchronisation has brought about that order is another question, which `races` answers.
 //!
 //! *A capture proves itself*, twice. The stores, over the bytes that were there when each region was first mapped, must give
 //! the bytes that are there at the end. That does not prove their order; so every load must have found what is there at its
@@ -20,14 +23,16 @@
 
 mod acts;
 mod assembly;
+mod clocks;
 mod lock_order;
 mod memory;
 mod merge;
+mod races;
 mod report;
 mod roles;
 mod survey;
 
 pub use assembly::{Capture, CaptureError, Sources};
-pub use report::{Mismatch, Report};
+pub use report::{Accessor, Mismatch, Race, Report};
 pub use roles::{Function, Role, Rules};
 pub use survey::Limits;

@@ -30,6 +30,45 @@ impl Mismatch {
     }
 }
 
+/// One of two accesses that race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accessor {
+    /// The thread, by its number in the trace.
+    pub thread: Option<u32>,
+    /// Its transaction; none: it is outside transactions.
+    pub transaction: Option<u64>,
+    /// The region, by its number.
+    pub region: usize,
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// How many bytes; of the earlier access, those that are known of the word.
+    pub bytes: u64,
+    /// Whether it stores.
+    pub is_store: bool,
+}
+
+impl Accessor {
+    fn to_json(&self) -> Value {
+        json!({
+            "thread": self.thread,
+            "transaction": self.transaction,
+            "region": self.region,
+            "offset": self.offset,
+            "bytes": self.bytes,
+            "access": if self.is_store { "store" } else { "load" },
+        })
+    }
+}
+
+/// Two accesses that race, in the order in which the trace has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Race {
+    /// The first.
+    pub earlier: Accessor,
+    /// The second.
+    pub later: Accessor,
+}
+
 /// What a capture has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -80,6 +119,12 @@ pub struct Report {
     pub loads_unexplained: u64,
     /// Where the first were.
     pub loads_astray: Vec<Mismatch>,
+    /// Loads and stores that race with an earlier one of another thread.
+    pub races: u64,
+    /// Bytes of persistent memory that have a race.
+    pub racing_bytes: u64,
+    /// The first races, of different words.
+    pub first_races: Vec<Race>,
     /// First byte and length of each region in the trace.
     pub regions: Vec<(u64, u64)>,
 }
@@ -89,6 +134,10 @@ impl Report {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let places = |all: &[Mismatch]| all.iter().map(Mismatch::to_json).collect::<Vec<_>>();
+        let races = self
+            .first_races
+            .iter()
+            .map(|race| json!({"earlier": race.earlier.to_json(), "later": race.later.to_json()}));
         let regions = |&(start, bytes): &(u64, u64)| json!({"start": start, "bytes": bytes});
         json!({
             "threads": self.threads,
@@ -114,6 +163,9 @@ impl Report {
             "unexplained": places(&self.unexplained),
             "loads_unexplained": self.loads_unexplained,
             "loads_astray": places(&self.loads_astray),
+            "races": self.races,
+            "racing_bytes": self.racing_bytes,
+            "first_races": races.collect::<Vec<_>>(),
             "regions": self.regions.iter().map(regions).collect::<Vec<_>>(),
         })
     }

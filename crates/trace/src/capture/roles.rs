@@ -16,17 +16,26 @@ pub enum Role {
     Abort,
     /// Its return, with 0, acquires the lock that its first argument points to.
     Lock,
+    /// The same, but others may acquire it so, too.
+    LockShared,
     /// Its entry releases it.
     Unlock,
     /// Both: its entry releases the lock that its second argument points to, and when it returns it has it again.
     Wait,
     /// It orders threads: what they do before they enter it, and after they leave it.
     Order,
+    /// The same, of what they do before they enter it.
+    Release,
+    /// The same, of what they do after it has returned 0.
+    Acquire,
     /// Its first entry begins the region of interest.
     From,
     /// When it is left for the first time after that, the region ends.
     Until,
 }
+
+/// A robust lock whose owner has died: it is acquired.
+const OWNER_DEAD: u32 = 130;
 
 impl Role {
     /// Whether its entry begins a transaction.
@@ -41,6 +50,21 @@ impl Role {
         matches!(self, Role::Commit | Role::Abort)
     }
 
+    /// Whether what it does itself is synchronisation.
+    pub(super) fn synchronises(self) -> bool {
+        match self {
+            Role::Begin { .. } | Role::Call | Role::Commit | Role::Abort => false,
+            Role::From | Role::Until => false,
+            Role::Lock | Role::LockShared | Role::Unlock | Role::Wait => true,
+            Role::Order | Role::Release | Role::Acquire => true,
+        }
+    }
+
+    /// Whether a function that returns this has acquired a lock. Of an int, the upper half is anything.
+    pub(super) fn has_locked(result: u64) -> bool {
+        matches!(result as u32, 0 | OWNER_DEAD)
+    }
+
     /// By its name.
     #[must_use]
     pub fn find(name: &str) -> Option<Role> {
@@ -51,9 +75,12 @@ impl Role {
             "commit" => Role::Commit,
             "abort" => Role::Abort,
             "lock" => Role::Lock,
+            "lock-shared" => Role::LockShared,
             "unlock" => Role::Unlock,
             "wait" => Role::Wait,
             "order" => Role::Order,
+            "release" => Role::Release,
+            "acquire" => Role::Acquire,
             "from" => Role::From,
             "until" => Role::Until,
             _ => return None,

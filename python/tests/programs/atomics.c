@@ -1,0 +1,217 @@
+// Threads that meet by atomic instructions alone, in persistent memory and in memory that is not.
+#include "pm.h"
+
+#include <immintrin.h>
+
+#define THREADS 4
+#define ROUNDS 5000
+
+static pthread_barrier_t start;
+static void *(*chosen)(void *);
+
+static void *starts(void *argument) {
+    pthread_barrier_wait(&start);
+    return chosen(argument);
+}
+
+// So that they run at the same time.
+static void start_all(void *(*of)(void *)) {
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&start, NULL, THREADS);
+    chosen = of;
+    for (long i = 0; i < THREADS; i++)
+        check(pthread_create(&threads[i], NULL, starts, (void *)i) == 0, "pthread_create");
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+// Each ticket is drawn once, and has a word of its own.
+static void *draws(void *argument) {
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t ticket = __atomic_fetch_add(pm, 1, __ATOMIC_SEQ_CST);
+        pm[16 + ticket] = (long)argument + 1;
+    }
+    return NULL;
+}
+
+static void tickets(void) {
+    start_all(draws);
+    check(pm[0] == THREADS * ROUNDS, "all were drawn");
+    for (int i = 0; i < THREADS * ROUNDS; i++)
+        check(pm[16 + i] != 0, "each was drawn");
+}
+
+static void *exchanges_when_equal(void *argument) {
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t old = pm[0];
+        while (!__atomic_compare_exchange_n(pm, &old, old * 3 + (long)argument, 0, 5, 5))
+            ;
+        __atomic_fetch_add(pm + 1, 1, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+static void loops(void) {
+    start_all(exchanges_when_equal);
+    check(pm[1] == THREADS * ROUNDS, "all were exchanged");
+}
+
+static volatile uint64_t *spin;
+static volatile uint64_t in_dram;
+
+static void *spins(void *argument) {
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        while (__atomic_exchange_n(spin, 1, __ATOMIC_ACQUIRE))
+            while (*spin)
+                if (i % 2)
+                    _mm_pause();
+        tx_begin(0);
+        pm[8] += 1;
+        pm[9 + (long)argument] = pm[8];
+        tx_commit();
+        __atomic_store_n(spin, 0, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+static void spin_lock_in_pm(void) {
+    spin = pm;
+    start_all(spins);
+    check(pm[8] == THREADS * ROUNDS / 10, "all were added");
+}
+
+static void spin_lock_in_dram(void) {
+    spin = &in_dram;
+    start_all(spins);
+    check(pm[8] == THREADS * ROUNDS / 10, "all were added");
+}
+
+// A stack without locks, its head with a count in 16 bytes; nodes are words: the next node's number.
+typedef unsigned __int128 pair;
+
+static int replace(uint64_t *head, uint64_t *count, uint64_t to) {
+    unsigned char done;
+    __asm__ volatile("lock cmpxchg16b %1; sete %0"
+                     : "=q"(done), "+m"(*(volatile pair *)pm), "+a"(*head), "+d"(*count)
+                     : "b"(to), "c"(*count + 1)
+                     : "memory", "cc");
+    return done;
+}
+
+static void push(uint64_t node) {
+    uint64_t head = pm[0], count = pm[1];
+    do
+        __atomic_store_n(pm + 64 + node, head, __ATOMIC_RELAXED);
+    while (!replace(&head, &count, node));
+}
+
+static uint64_t pop(void) {
+    uint64_t head = pm[0], count = pm[1], next;
+    do {
+        if (!head)
+            return 0;
+        next = __atomic_load_n(pm + 64 + head, __ATOMIC_RELAXED);
+    } while (!replace(&head, &count, next));
+    return head;
+}
+
+static void *pushes_and_pops(void *argument) {
+    long first = 1 + (long)argument * 64;
+    for (int i = 0; i < 64; i++)
+        push(first + i);
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t node = pop();
+        pm[1024 + node] += 1;
+        if (node)
+            push(node);
+    }
+    return NULL;
+}
+
+static void stack(void) {
+    start_all(pushes_and_pops);
+    int count = 0;
+    for (uint64_t node = pm[0]; node; node = pm[64 + node])
+        count++;
+    check(count == 64 * THREADS, "no node is lost");
+}
+
+// Of one word, in all sizes; what fails stores what was there.
+static void *all_sizes(void *argument) {
+    volatile char *bytes = (volatile char *)(pm + 8);
+    for (int i = 0; i < ROUNDS; i++) {
+        __atomic_fetch_add(bytes + i % 8, 1, __ATOMIC_SEQ_CST);
+        __atomic_fetch_sub((volatile uint16_t *)bytes + i % 4, 3, __ATOMIC_SEQ_CST);
+        __atomic_fetch_xor((volatile uint32_t *)bytes + i % 2, 0x10101 * i, __ATOMIC_SEQ_CST);
+        uint64_t wrong = 1;
+        __atomic_compare_exchange_n(pm + 8, &wrong, 2, 0, 5, 5);
+        __asm__ volatile("lock btcl $5, %0; lock negw %0; lock decl %1; xchgb %b2, %3"
+                         : "+m"(*(int *)(pm + 8)), "+m"(*(int *)(pm + 9)), "+q"(argument)
+                         : "m"(*(char *)(pm + 10)));
+    }
+    return NULL;
+}
+
+static void sizes(void) {
+    start_all(all_sizes);
+}
+
+// Over the edge of a line, and of a page: what processors lock the bus for.
+static void *splits(void *argument) {
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        __atomic_fetch_add((uint64_t *)((char *)pm + 4096 - 3), 0x0102030405060708, 5);
+        __atomic_fetch_add((uint32_t *)((char *)pm + 64 - 1), 0x01020304, 5);
+    }
+    return argument;
+}
+
+static void split(void) {
+    start_all(splits);
+}
+
+// The flag is stored by an exchange, and loaded by a plain load.
+static void *waits(void *argument) {
+    while (!__atomic_load_n(&in_dram, __ATOMIC_ACQUIRE))
+        ;
+    pm[1] = pm[0] + 1;
+    return argument;
+}
+
+static void flag(void) {
+    pthread_t thread;
+    check(pthread_create(&thread, NULL, waits, NULL) == 0, "pthread_create");
+    pm[0] = 5;
+    __atomic_store_n(&in_dram, 1, __ATOMIC_SEQ_CST);
+    pthread_join(thread, NULL);
+    check(pm[1] == 6, "the thread has waited");
+}
+
+// Nothing orders them; the order of their stores and loads is what the capture must find.
+static void *hurries(void *argument) {
+    for (int i = 0; i < ROUNDS; i++) {
+        pm[0] = pm[0] * 5 + (long)argument;
+        ((volatile char *)pm)[8 + i % 16] ^= pm[0];
+    }
+    return NULL;
+}
+
+static void unordered(void) {
+    start_all(hurries);
+}
+
+static const struct program PROGRAMS[] = {
+    {"tickets", tickets},
+    {"loops", loops},
+    {"spin_lock_in_pm", spin_lock_in_pm},
+    {"spin_lock_in_dram", spin_lock_in_dram},
+    {"stack", stack},
+    {"sizes", sizes},
+    {"split", split},
+    {"flag", flag},
+    {"unordered", unordered},
+    {NULL, NULL},
+};
+
+int main(int count, char **arguments) {
+    return run(count, arguments, PROGRAMS);
+}
