@@ -125,7 +125,11 @@ impl Simulation {
         let tx = running.tx;
         let software = t.software.as_ref().expect("only code of a design has it");
         if let Some(observer) = &mut self.observer {
-            observer.defer(tx, software.deferred(), self.machine.architectural());
+            for &(addr, _) in software.deferred() {
+                let old = self.machine.load(addr);
+                observer.store(tx, addr, old, self.machine.take_outside(addr));
+            }
+            observer.defer(tx, software.deferred());
             observer.ending(tx);
             self.machine.emit(|| TraceEvent::Ending(tx));
         }

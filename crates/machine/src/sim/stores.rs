@@ -223,10 +223,12 @@ impl Simulation {
                 self.count_transactional(tx, store.addr, old, store.value);
             }
             if let Some(observer) = &mut self.observer {
-                observer.store(tx, store.addr, old);
+                observer.store(tx, store.addr, old, self.machine.take_outside(store.addr));
                 let (addr, new) = (store.addr, store.value);
                 self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
             }
+        } else if self.machine.memory.is_pm(store.addr) {
+            self.perform_outside(thread, store);
         }
         if cached {
             self.machine.caches.mark_dirty(core, store.addr.line());
@@ -243,6 +245,22 @@ impl Simulation {
             Stall::Retry => unreachable!("handled above"),
         }
         self.go_on_with_stores(thread);
+    }
+
+    /// A store to PM outside transactions is about to be performed, of which the design is not told.
+    fn perform_outside(&mut self, thread: usize, store: QueuedStore) {
+        let QueuedStore { addr, value: new, .. } = store;
+        let thread = self.threads[thread].id;
+        if self.design.has_dirty_words() {
+            // The line is dropped when it leaves the caches.
+            self.machine.fail(format!("thread {thread} stores to {addr} outside a transaction"));
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.store_outside(thread, addr);
+            let old = self.machine.load(addr);
+            self.machine.store_outside(addr, new);
+            self.machine.emit(|| TraceEvent::StoreOutside { thread, addr, old, new });
+        }
     }
 
     /// Counts a transactional store: when it is performed, or deferred.
