@@ -279,8 +279,9 @@ pub fn race(simulation: &Simulation) -> Option<Race> {
 pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
     let simulation = crash.simulation();
     let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
-    let (now, outside) = (simulation.machine().architectural(), simulation.machine().outside());
-    let checker = checker.expect("a checker is attached");
+    let machine = simulation.machine();
+    let outside = machine.outside().expect("what is durable is followed");
+    let (now, checker) = (machine.architectural(), checker.expect("a checker is attached"));
     checker.check(&crash.image, crash.different_words(), now, outside)
 }
 
@@ -307,7 +308,7 @@ pub fn digest(crash: &Crash<'_>) -> u64 {
     let machine = crash.simulation().machine();
     let (_, architectural) = machine.digests();
     (&checker.open, &checker.ended, &crash.registers, architectural).hash(&mut hasher);
-    machine.outside().digest().hash(&mut hasher);
+    machine.outside().map(OutsideWords::digest).hash(&mut hasher);
     hasher.finish()
 }
 

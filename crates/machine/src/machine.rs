@@ -124,12 +124,9 @@ impl Machine {
         self.domain()?.0.take_outside(addr, old)
     }
 
-    /// Words that were stored to outside transactions, and not by a transaction since.
-    ///
-    /// # Panics
-    /// What is durable is not followed.
-    pub fn outside(&self) -> &OutsideWords {
-        self.domain.as_ref().expect("the domain is followed").outside()
+    /// Words that were stored to outside transactions, and not by a transaction since, if what is durable is followed.
+    pub fn outside(&self) -> Option<&OutsideWords> {
+        self.domain.as_ref().map(Domain::outside)
     }
 
     /// Follows from now on what is durable, counting differences to architectural memory in

@@ -89,6 +89,14 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
     for every in sampled:
         console.print(f"Sampled: of {every} crash points, power failed at one.", style="bold")
     for report in reports:
+        if isinstance(report, CrashReport) and report.words_stored_outside:
+            words = exact(report.words_stored_outside)
+            console.print(
+                f"{_called(report)} {_where(report)}: {words} words were stored to outside transactions. "
+                "Of these any value passed that was stored since the last promise, until a transaction "
+                "stored to them."
+            )
+    for report in reports:
         if report.refused:
             of = (
                 f"{report.refused} of {report.schedules} schedules"

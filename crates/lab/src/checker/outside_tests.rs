@@ -73,7 +73,8 @@ impl Bench {
     /// The verdict if recovery leaves these words.
     fn verdict(&self, words: [u64; 3]) -> Result<(), Verdict> {
         let mut recovered = SurvivingImage::default();
-        let differs = |&(addr, found, now): &(Addr, u64, u64)| self.outside.differs(addr, found, now);
+        let differs =
+            |&(addr, found, now): &(Addr, u64, u64)| self.outside.differs(addr, found, now);
         let different = Image::new().differences(&self.now, Addr(0), END).filter(differs).count();
         for (addr, word) in [A, B, C].into_iter().zip(words) {
             recovered.store(addr, word);
@@ -248,7 +249,9 @@ fn a_store_to_a_word_of_another_thread_s_open_transaction_is_a_race() {
     assert_eq!(open().ending(first(0)).outside_by(1, A, 30).checker.race, race);
     let told = race.expect("it is one").to_string();
     assert!(
-        told.contains("outside transactions thread 1 stores to 0x0, which transaction 0 of thread 0"),
+        told.contains(
+            "outside transactions thread 1 stores to 0x0, which transaction 0 of thread 0"
+        ),
         "{told}"
     );
     // Another word; after the acknowledgement; before the transaction stores to it.
@@ -265,7 +268,8 @@ fn a_store_to_a_word_of_another_thread_s_open_transaction_is_a_race() {
 #[test]
 fn a_race_does_not_stop_the_checker() {
     for guarantee in [Guarantee::Durable, Guarantee::Prefix { lost_max: 1 }] {
-        let bench = Bench::new(guarantee).begin(first(0)).store(first(0), A, 20).outside_by(1, A, 30);
+        let bench =
+            Bench::new(guarantee).begin(first(0)).store(first(0), A, 20).outside_by(1, A, 30);
         for word in [1, 20, 30, 40] {
             // What it says is nobody's matter.
             let _ = bench.verdict([word, 2, 3]);

@@ -115,9 +115,8 @@ impl Domain {
         if (self.start..self.end).contains(&line.addr()) {
             let arch = arch.load_line(line);
             for word in 0..WORDS_PER_LINE {
-                let differs = |held: &LineData| {
-                    self.outside.differs(line.word(word), held[word], arch[word])
-                };
+                let differs =
+                    |held: &LineData| self.outside.differs(line.word(word), held[word], arch[word]);
                 self.different = recount(self.different, differs(&old), differs(&now));
             }
         }

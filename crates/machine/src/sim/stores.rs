@@ -8,6 +8,7 @@ use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, QueuedStore, Running, State, Waiter};
 use crate::caches::hierarchy::Access;
 use crate::clock::Event;
+use crate::controller::outside::Outside;
 use crate::design::{Stall, Store};
 use crate::program::{Op, Ptr};
 use crate::trace_event::TraceEvent;
@@ -222,8 +223,9 @@ impl Simulation {
             if !deferred {
                 self.count_transactional(tx, store.addr, old, store.value);
             }
+            let outside = self.take_outside(store.addr);
             if let Some(observer) = &mut self.observer {
-                observer.store(tx, store.addr, old, self.machine.take_outside(store.addr));
+                observer.store(tx, store.addr, old, outside);
                 let (addr, new) = (store.addr, store.value);
                 self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
             }
@@ -251,15 +253,34 @@ impl Simulation {
     fn perform_outside(&mut self, thread: usize, store: QueuedStore) {
         let QueuedStore { addr, value: new, .. } = store;
         let thread = self.threads[thread].id;
-        if self.design.has_dirty_words() {
-            // The line is dropped when it leaves the caches.
-            self.machine.fail(format!("thread {thread} stores to {addr} outside a transaction"));
-        }
+        self.outside.insert(addr);
+        self.refuse_outside();
+        let old = self.machine.load(addr);
+        self.machine.store_outside(addr, new);
         if let Some(observer) = &mut self.observer {
             observer.store_outside(thread, addr);
-            let old = self.machine.load(addr);
-            self.machine.store_outside(addr, new);
             self.machine.emit(|| TraceEvent::StoreOutside { thread, addr, old, new });
+        }
+    }
+
+    /// A transaction stores to a word: what that might hold in PM until now, if it was stored to outside transactions.
+    pub(super) fn take_outside(&mut self, addr: Addr) -> Option<Outside> {
+        let was_outside = !self.outside.is_empty() && self.outside.remove(&addr);
+        if was_outside { self.machine.take_outside(addr) } else { None }
+    }
+
+    /// Ends the run if the program has stored outside transactions, and the design cannot take that.
+    pub(super) fn refuse_outside(&mut self) {
+        let Some(addr) = self.outside.iter().next().filter(|_| self.design.drops_lines()) else {
+            return;
+        };
+        let first = self.spec.crash_options.first_transaction;
+        let has_transactions = self.threads.iter().any(|t| t.transactions > first);
+        if self.design.has_dirty_words() || has_transactions {
+            self.machine.fail(format!(
+                "the program stores to {addr} outside transactions, which is lost where lines are dropped that have left \
+                 the caches, for transactions bring home their own words only"
+            ));
         }
     }
 
