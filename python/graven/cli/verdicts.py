@@ -92,9 +92,8 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
         if isinstance(report, CrashReport) and report.words_stored_outside:
             words = exact(report.words_stored_outside)
             console.print(
-                f"{_called(report)} {_where(report)}: {words} words were stored to outside transactions. "
-                "Of these any value passed that was stored since the last promise, until a transaction "
-                "stored to them."
+                f"{_called(report)} {_where(report)}: {words} words were stored to outside "
+                "transactions, where any value stored since the last promise will do."
             )
     for report in reports:
         if report.refused:
