@@ -165,6 +165,8 @@ class CrashReport(Campaign):
         shares: How often the more expensive failure modes were checked.
         lives: So many lives in a row might follow a recovery.
         garbage: Whether the log region held noise at first.
+        words_stored_outside: Words that the program stored to outside transactions: until a
+            transaction stored to one, it was only held to what had been stored to it.
     """
 
     threads: int
@@ -174,6 +176,7 @@ class CrashReport(Campaign):
     shares: Mapping[str, int]
     lives: int
     garbage: bool
+    words_stored_outside: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -899,6 +899,41 @@ def test_a_real_program_is_built_captured_compared_and_crashed(real, recipe):
     assert crashed.stdout.count("kept") >= 2
 
 
+def test_a_program_that_stores_outside_transactions_is_judged(captured, real, tmp_path):
+    report = _proven(captured("transactions", "between"))
+    assert (report["transactions"], report["words_stored_outside"]) == (11, 210)
+    where = ("crash", "--workload", str(tmp_path / "x.gvt"), "--machine", "cramped")
+    set_log = ("--set", "base.log_bytes_per_thread=4 KB")
+    kept = real(*where, "--design", "base,fwb,lad", *set_log)
+    assert kept.returncode == 0, kept.stdout + kept.stderr
+    assert kept.stdout.count("30 words were stored to outside transactions") == 3
+    mutated = ("--design", "base", *set_log, "--mutant", "flush-not-awaited")
+    assert "VIOLATED" in real(*where, *mutated).stdout
+    refused = real(*where, "--design", "hoop")
+    assert refused.returncode == 2
+    assert "outside transactions" in refused.stdout
+
+
+def test_a_violation_beside_stores_outside_becomes_a_program(captured, real, tmp_path):
+    _proven(captured("transactions", "again"))
+    violated = real("crash", "--workload", str(tmp_path / "x.gvt"), "--design", "silo")
+    assert violated.returncode == 1, violated.stdout + violated.stderr
+    [replay] = (tmp_path / "graven-results").iterdir()
+    steps = [line.strip() for line in replay.read_text().splitlines() if "w200000" in line]
+    assert "outside w200000 = 5" in steps
+    assert "w200000 = 5" in steps
+    again = real("litmus", str(replay))
+    assert again.returncode == 1
+    assert "w200000: 0x0 -> 0x5, outside" in again.stdout
+
+
+def test_a_program_without_transactions_is_held_to_what_it_has_stored(captured, real, tmp_path):
+    _proven(captured("transactions", "ten", tx=None))
+    kept = real("crash", "--workload", str(tmp_path / "x.gvt"), "--design", "silo,fwb")
+    assert kept.returncode == 0, kept.stdout + kept.stderr
+    assert kept.stdout.count("20 words were stored to outside transactions") == 2
+
+
 def test_recovered_files_are_held_against_a_checker_of_the_user(real):
     done = real("capture", "--recipe", "lmdb-update", "--limit", "5", "--format", "json")
     if "apt install" in done.stderr:

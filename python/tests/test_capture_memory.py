@@ -152,5 +152,5 @@ def test_the_command_says_what_it_compared(real, programs):  # noqa: F811
     done = real("capture", "--to", "x.gvt", *options, "--", *program)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["files"] == ["[memory]"]
+    assert document["files"] == ["(memory)"]
     assert _proven(document)["transactions"] == 200

@@ -1,8 +1,8 @@
 //! The durability checker: it knows the program's stores and acknowledgements, and nothing of designs.
 //!
-//! Trusted base: keep it small. It follows every transactional store. At a power failure it demands of
+//! Trusted base: keep it small. It follows every store. At a power failure it demands of
 //! the recovered bytes that they are those of architectural memory, save for the transactions that were
-//! not acknowledged:
+//! not acknowledged, and for words that were stored to outside transactions:
 //!
 //! - one whose end had not been reached has left no trace: each word it stored holds what it held before;
 //! - one that was ending is atomic (stores that its software performs only when it may be there,
@@ -15,21 +15,47 @@
 //! end, dependent transactions respect commit order under either guarantee: the later one begins when
 //! the earlier has been acknowledged.
 //!
+//! # Stores outside transactions
+//!
+//! A store outside transactions promises nothing, and takes away nothing but this: until a transaction stores to its word, the
+//! word may hold what was promised for it, or any value that was stored to it since, outside transactions ([`Outside`]). It is
+//! not promised that it holds the newest of them, nor that they become durable in order: caches write lines when they like, and
+//! what restores a line may bring an older one of them back. But nothing from before the last promise may come back, and no
+//! other value. What is promised for a word is
+//!
+//! - what it held at first, which in a later life is what recovery has left there;
+//! - from the acknowledgement of a transaction that stored to it: the transaction's value.
+//!
+//! A transaction that stores to such a word finds it with all that it may hold:
+//!
+//! - not ending, it has left no trace if the word holds any of that;
+//! - ending, its value is allowed, too. That it is there is shown by words that hold its value and could not have held that
+//!   before it; that it is not, by words that do not hold its value. Both must not be shown;
+//! - where commit order is all that is guaranteed and it is lost, the word may hold what it could before it, or what was stored
+//!   to it after it, outside transactions.
+//!
+//! A store outside transactions to a word that another thread's open transaction has stored to is a [`Race`] like any other.
+//!
+//! # How it is done
+//!
 //! The comparison is exact, and costs what was written since the failure: [`Domain`] keeps the number of
-//! words in which durable bytes and architectural memory differ, recovery's writes change that number,
-//! unacknowledged transactions account for some of it, and what is left must be zero.
+//! words in which durable bytes and architectural memory differ (of words that were stored to outside transactions: those that
+//! hold nothing that they may), recovery's writes change that number, unacknowledged transactions account for some of it, and
+//! what is left must be zero.
 //!
 //! [`Domain`]: graven_machine::controller::domain::Domain
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use rustc_hash::FxHashSet;
 use thiserror::Error;
 
-use graven_base::ids::Tx;
+use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, Image};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::controller::domain::recount;
+use graven_machine::controller::outside::{Outside, OutsideWords};
 use graven_machine::design::Guarantee;
 use graven_machine::sim::{Crash, Simulation, TransactionObserver};
 
@@ -39,6 +65,8 @@ struct Stored {
     tx: Tx,
     /// What each word held before, by address.
     before: Vec<(Addr, u64)>,
+    /// What else those might hold that had been stored to outside transactions.
+    outside: BTreeMap<Addr, Outside>,
     /// What it will have stored to words that it has not stored to yet, by address.
     deferred: Vec<(Addr, u64)>,
     ending: bool,
@@ -56,6 +84,8 @@ pub struct DurabilityChecker {
     /// By thread, the words to which its open transaction has stored as far as the program knows, while the design's code
     /// puts the stores off. They have no part in any verdict, only in that of the program.
     put_off: Vec<BTreeSet<Addr>>,
+    /// Words that were stored to outside transactions, at any time.
+    ever_outside: FxHashSet<Addr>,
     start: Addr,
     end: Addr,
     /// The first store by which the program has broken its part of the contract.
@@ -66,8 +96,8 @@ pub struct DurabilityChecker {
 /// transactions apart, and none is held to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the program is not isolated: in transaction {} thread {} stores to {addr}, which transaction {} of thread {} has stored to and not ended; words of several threads are stored to under a lock that is held until the commit",
-    by.number, by.thread, of.number, of.thread
+    "the program is not isolated: {by} stores to {addr}, which transaction {} of thread {} has stored to and not ended; words of several threads are stored to under a lock that is held until the commit",
+    of.number, of.thread
 )]
 pub struct Race {
     /// The word.
@@ -75,7 +105,27 @@ pub struct Race {
     /// Whose it is.
     pub of: Tx,
     /// Who stores to it.
-    pub by: Tx,
+    pub by: Storer,
+}
+
+/// Who stores to a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Storer {
+    /// A transaction.
+    #[error("in transaction {} thread {}", .0.number, .0.thread)]
+    Transaction(Tx),
+    /// A thread, outside transactions.
+    #[error("outside transactions thread {0}")]
+    Outside(ThreadId),
+}
+
+impl Storer {
+    fn thread(self) -> ThreadId {
+        match self {
+            Storer::Transaction(tx) => tx.thread,
+            Storer::Outside(thread) => thread,
+        }
+    }
 }
 
 /// A guarantee that was broken.
@@ -92,6 +142,20 @@ pub enum Verdict {
         found: u64,
         /// What must be there.
         committed: u64,
+    },
+    /// A word that was stored to outside transactions holds what it may not.
+    #[error(
+        "word {addr} holds {found:#x}, which is neither the {promised:#x} that was promised nor one of the {stored} values stored to it since, outside transactions"
+    )]
+    NeverStored {
+        /// Where.
+        addr: Addr,
+        /// What recovery left there.
+        found: u64,
+        /// What was promised.
+        promised: u64,
+        /// Different values that were stored to it since.
+        stored: usize,
     },
     /// An unfinished transaction left a trace.
     #[error(
@@ -178,6 +242,7 @@ impl Verdict {
     pub fn addr(&self) -> Option<Addr> {
         Some(match *self {
             Verdict::Lost { addr, .. }
+            | Verdict::NeverStored { addr, .. }
             | Verdict::Neither { addr, .. }
             | Verdict::NotUndone { addr, .. }
             | Verdict::NoPrefix { addr, .. } => addr,
@@ -214,8 +279,20 @@ pub fn race(simulation: &Simulation) -> Option<Race> {
 pub fn check(crash: &Crash<'_>) -> Result<(), Verdict> {
     let simulation = crash.simulation();
     let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
-    let now = simulation.machine().architectural();
-    checker.expect("a checker is attached").check(&crash.image, crash.different_words(), now)
+    let machine = simulation.machine();
+    let outside = machine.outside().expect("what is durable is followed");
+    let (now, checker) = (machine.architectural(), checker.expect("a checker is attached"));
+    checker.check(&crash.image, crash.different_words(), now, outside)
+}
+
+/// Words that the program has stored to outside transactions so far: they were not held to anything until a transaction
+/// stored to them.
+///
+/// # Panics
+/// If no checker was attached to the simulation.
+pub fn words_stored_outside(simulation: &Simulation) -> u64 {
+    let checker: Option<&DurabilityChecker> = simulation.transaction_observer();
+    checker.expect("a checker is attached").ever_outside.len() as u64
 }
 
 /// Digest of all but the bytes of PM on which recovery and the verdict depend: the registers, and what the program has
@@ -228,8 +305,10 @@ pub fn digest(crash: &Crash<'_>) -> u64 {
     let checker: Option<&DurabilityChecker> = crash.simulation().transaction_observer();
     let checker = checker.expect("a checker is attached");
     let mut hasher = DefaultHasher::new();
-    let (_, architectural) = crash.simulation().machine().digests();
+    let machine = crash.simulation().machine();
+    let (_, architectural) = machine.digests();
     (&checker.open, &checker.ended, &crash.registers, architectural).hash(&mut hasher);
+    machine.outside().map(OutsideWords::digest).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -238,11 +317,21 @@ impl DurabilityChecker {
     pub fn new(guarantee: Guarantee, threads: u32, start: Addr, end: Addr) -> Self {
         let open = (0..threads).map(|_| None).collect();
         let put_off = vec![BTreeSet::new(); threads as usize];
-        Self { guarantee, open, ended: Vec::new(), put_off, start, end, race: None }
+        Self {
+            guarantee,
+            open,
+            ended: Vec::new(),
+            put_off,
+            ever_outside: FxHashSet::default(),
+            start,
+            end,
+            race: None,
+        }
     }
 
-    /// Checks the image that recovery left. `now`: architectural memory at the failure. `different`: the words
-    /// in which the durable bytes differed from it, before anything was written to the surviving.
+    /// Checks the image that recovery left. `now`: architectural memory at the failure. `outside`: the words that were stored
+    /// to outside transactions, and not by one since. `different`: the words in which the durable bytes differed from what
+    /// these two allow, before anything was written to the surviving.
     ///
     /// # Errors
     /// The first guarantee found broken.
@@ -251,27 +340,31 @@ impl DurabilityChecker {
         recovered: &SurvivingImage,
         different: u64,
         now: &Image,
+        outside: &OutsideWords,
     ) -> Result<(), Verdict> {
         let mut different = different;
         for w in recovered.written() {
             if (self.start..self.end).contains(&w.addr) {
-                let committed = now.load(w.addr);
-                different = recount(different, w.old != committed, w.new != committed);
+                let differs = |held| outside.differs(w.addr, held, now.load(w.addr));
+                different = recount(different, differs(w.old), differs(w.new));
             }
         }
         if let Guarantee::Prefix { lost_max } = self.guarantee {
-            return self.find_prefix(recovered, different, now, lost_max);
+            return self.find_prefix(recovered, different, (now, outside), lost_max);
         }
         for open in self.open.iter().flatten() {
             open.check(recovered, now)?;
-            let differs = |&&(addr, _): &&(Addr, u64)| recovered.peek(addr) != now.load(addr);
+            let differs = |&&(addr, _): &&(Addr, u64)| {
+                outside.differs(addr, recovered.peek(addr), now.load(addr))
+            };
             let of_open = open.before.iter().filter(differs).count() as u64;
             different = different.checked_sub(of_open).expect("words of open transactions count");
         }
         match different {
             0 => Ok(()),
             _ => {
-                Err(self.first_lost(recovered, now).expect("the count says that some word differs"))
+                let lost = self.first_lost(recovered, now, outside);
+                Err(lost.expect("the count says that some word differs"))
             }
         }
     }
@@ -282,10 +375,13 @@ impl DurabilityChecker {
         &self,
         recovered: &SurvivingImage,
         mut different: u64,
-        now: &Image,
+        (now, outside): (&Image, &OutsideWords),
         lost_max: u64,
     ) -> Result<(), Verdict> {
-        let mut expected = BTreeMap::new();
+        let mut expected: BTreeMap<Addr, Outside> = BTreeMap::new();
+        let committed = |addr: Addr| {
+            outside.get(addr).cloned().unwrap_or_else(|| Outside::promising(now.load(addr)))
+        };
         let mut lost = 0;
         let mut open_left = self.open.iter().flatten().count();
         if open_left == 0 && different == 0 {
@@ -294,8 +390,17 @@ impl DurabilityChecker {
         for transaction in self.open.iter().flatten().chain(self.ended.iter().rev()) {
             for &(addr, before) in &transaction.before {
                 let found = recovered.peek(addr);
-                let after = expected.insert(addr, before).unwrap_or_else(|| now.load(addr));
-                different = recount(different, found != after, found != before);
+                let state = expected.entry(addr).or_insert_with(|| committed(addr));
+                let differed = !state.allows(found);
+                // What was stored after it, outside transactions, may be there without it.
+                match transaction.outside.get(&addr) {
+                    None => state.promised = before,
+                    Some(earlier) => {
+                        state.promised = earlier.promised;
+                        state.stored.extend(&earlier.stored);
+                    }
+                }
+                different = recount(different, differed, !state.allows(found));
             }
             open_left = open_left.saturating_sub(1);
             lost += u64::from(transaction.acknowledged && !transaction.before.is_empty());
@@ -307,31 +412,45 @@ impl DurabilityChecker {
             }
         }
         // Something is wrong whichever prefix is taken; show it for the longest.
-        match self.first_lost(recovered, now) {
-            Some(Verdict::Lost { addr, found, committed: expected }) => {
-                Err(Verdict::NoPrefix { ended: self.ended.len(), addr, expected, found })
-            }
+        match self.first_lost(recovered, now, outside) {
+            Some(
+                Verdict::Lost { addr, found, committed: expected }
+                | Verdict::NeverStored { addr, found, promised: expected, .. },
+            ) => Err(Verdict::NoPrefix { ended: self.ended.len(), addr, expected, found }),
             _ => self.open.iter().flatten().try_for_each(|open| open.check(recovered, now)),
         }
     }
 
-    /// Whether an open transaction of another thread has stored to a word that this one stores to.
-    fn look_for_race(&mut self, tx: Tx, addr: Addr) {
+    /// Whether an open transaction of another thread has stored to a word that is stored to now.
+    fn look_for_race(&mut self, by: Storer, addr: Addr) {
         if self.race.is_some() {
             return;
         }
         let put_off = |o: &Stored| self.put_off[o.tx.thread as usize].contains(&addr);
-        let mut others = self.open.iter().flatten().filter(|o| o.tx != tx);
+        let mut others = self.open.iter().flatten().filter(|o| o.tx.thread != by.thread());
         let of = others.find(|o| o.has_stored(addr) || put_off(o)).map(|o| o.tx);
-        self.race = of.map(|of| Race { addr, of, by: tx });
+        self.race = of.map(|of| Race { addr, of, by });
     }
 
-    /// A word that differs from the committed state though no open transaction stored it.
-    fn first_lost(&self, recovered: &SurvivingImage, now: &Image) -> Option<Verdict> {
+    /// A word that differs from the committed state, and from what was stored outside transactions, though no open
+    /// transaction stored it.
+    fn first_lost(
+        &self,
+        recovered: &SurvivingImage,
+        now: &Image,
+        outside: &OutsideWords,
+    ) -> Option<Verdict> {
         let stored = |addr: Addr| self.open.iter().flatten().any(|o| o.has_stored(addr));
         let mut differences = recovered.image().differences(now, self.start, self.end);
-        let (addr, found, committed) = differences.find(|&(addr, _, _)| !stored(addr))?;
-        Some(Verdict::Lost { addr, found, committed })
+        let (addr, found, committed) = differences.find(|&(addr, found, committed)| {
+            !stored(addr) && outside.differs(addr, found, committed)
+        })?;
+        Some(match outside.get(addr) {
+            None => Verdict::Lost { addr, found, committed },
+            Some(Outside { promised, stored }) => {
+                Verdict::NeverStored { addr, found, promised: *promised, stored: stored.len() }
+            }
+        })
     }
 }
 
@@ -344,6 +463,7 @@ impl TransactionObserver for DurabilityChecker {
         *slot = Some(Stored {
             tx,
             before: Vec::new(),
+            outside: BTreeMap::new(),
             deferred: Vec::new(),
             ending: false,
             acknowledged: false,
@@ -351,7 +471,7 @@ impl TransactionObserver for DurabilityChecker {
     }
 
     /// It stores a word.
-    fn store(&mut self, tx: Tx, addr: Addr, old: u64) {
+    fn store(&mut self, tx: Tx, addr: Addr, old: u64, outside: Option<Outside>) {
         let open = self.open[tx.thread as usize].as_mut();
         let open = open.expect("a store belongs to an open transaction");
         assert!(open.tx == tx, "a thread has one open transaction");
@@ -359,22 +479,27 @@ impl TransactionObserver for DurabilityChecker {
         assert!(!open.ending || was_deferred(), "{addr} is stored to before the end, or deferred");
         if let Err(at) = open.before.binary_search_by_key(&addr, |&(a, _)| a) {
             open.before.insert(at, (addr, old));
-            self.look_for_race(tx, addr);
+            open.outside.extend(outside.map(|outside| (addr, outside)));
+            self.look_for_race(Storer::Transaction(tx), addr);
         }
+    }
+
+    /// A thread stores a word outside transactions.
+    fn store_outside(&mut self, thread: ThreadId, addr: Addr) {
+        self.ever_outside.insert(addr);
+        self.look_for_race(Storer::Outside(thread), addr);
     }
 
     /// Its program stores to a word, and the design's code puts that off.
     fn put_off_store(&mut self, tx: Tx, addr: Addr) {
         if self.put_off[tx.thread as usize].insert(addr) {
-            self.look_for_race(tx, addr);
+            self.look_for_race(Storer::Transaction(tx), addr);
         }
     }
 
-    /// It is about to end, and stores these words, by address, only when it may be there already. `now`:
-    /// architectural memory.
-    fn defer(&mut self, tx: Tx, words: &[(Addr, u64)], now: &Image) {
+    /// It is about to end, and stores these words, by address, only when it may be there already.
+    fn defer(&mut self, tx: Tx, words: &[(Addr, u64)]) {
         assert!(!self.guarantee.is_of_order() || words.is_empty(), "not needed yet");
-        words.iter().for_each(|&(addr, _)| self.store(tx, addr, now.load(addr)));
         let open = self.open[tx.thread as usize].as_mut();
         open.expect("it is open still").deferred = words.to_vec();
     }
@@ -428,16 +553,22 @@ impl Stored {
         }
     }
 
+    /// Whether a word that it stored holds what it could before it.
+    fn is_old(&self, addr: Addr, before: u64, found: u64) -> bool {
+        found == before || self.outside.get(&addr).is_some_and(|outside| outside.allows(found))
+    }
+
     fn check(&self, recovered: &SurvivingImage, now: &Image) -> Result<(), Verdict> {
         let Tx { thread, number } = self.tx;
         let found = |addr: Addr| recovered.peek(addr);
         let after = |addr: Addr| self.after(addr, now);
-        let not_old = self.before.iter().find(|&&(addr, before)| found(addr) != before);
+        let is_old = |addr: Addr, before: u64| self.is_old(addr, before, found(addr));
+        let not_old = self.before.iter().find(|&&(addr, before)| !is_old(addr, before));
         let Some(&(addr, before)) = not_old else { return Ok(()) };
         if !self.ending {
             return Err(Verdict::NotUndone { thread, number, addr, found: found(addr), before });
         }
-        let neither = |&&(a, before): &&(Addr, u64)| found(a) != before && found(a) != after(a);
+        let neither = |&&(a, before): &&(Addr, u64)| !is_old(a, before) && found(a) != after(a);
         if let Some(&(addr, before)) = self.before.iter().find(neither) {
             let (found, after) = (found(addr), after(addr));
             return Err(Verdict::Neither { thread, number, addr, found, before, after });
@@ -445,11 +576,12 @@ impl Stored {
         let Some(&(missing, _)) = self.before.iter().find(|&&(a, _)| found(a) != after(a)) else {
             return Ok(());
         };
-        let changed = self.before.iter().filter(|&&(addr, before)| after(addr) != before);
-        let there = changed.map(|&(a, _)| a).find(|&a| found(a) == after(a)).unwrap_or(addr);
-        Err(Verdict::Partial { thread, number, there, missing, found: found(missing) })
+        Err(Verdict::Partial { thread, number, there: addr, missing, found: found(missing) })
     }
 }
+
+#[cfg(test)]
+mod outside_tests;
 
 #[cfg(test)]
 mod tests {
@@ -470,7 +602,7 @@ mod tests {
         for (i, &word) in recovered.iter().enumerate() {
             surviving.store(Addr(i as u64 * 8), word);
         }
-        checker.check(&surviving, different, now)
+        checker.check(&surviving, different, now, &OutsideWords::default())
     }
 
     fn image(words: &[u64]) -> Image {
@@ -485,9 +617,9 @@ mod tests {
     fn case(ending: bool, recovered: [u64; 3]) -> Result<(), Verdict> {
         let mut checker = checker(Guarantee::Durable);
         checker.begin(TX);
-        checker.store(TX, Addr(8), 2);
-        checker.store(TX, Addr(0), 1);
-        checker.store(TX, Addr(8), 5);
+        checker.store(TX, Addr(8), 2, None);
+        checker.store(TX, Addr(0), 1, None);
+        checker.store(TX, Addr(8), 5, None);
         if ending {
             checker.ending(TX);
         }
@@ -530,7 +662,7 @@ mod tests {
             second(&mut checker, other);
             checker.race
         };
-        let store: Act = |checker, tx| checker.store(tx, Addr(8), 2);
+        let store: Act = |checker, tx| checker.store(tx, Addr(8), 2, None);
         let put_off: Act = |checker, tx| checker.put_off_store(tx, Addr(8));
         let elsewhere: Act = |checker, tx| checker.put_off_store(tx, Addr(16));
         let ended: Act = |checker, tx| {
@@ -538,7 +670,7 @@ mod tests {
             checker.ending(tx);
             checker.acknowledged(tx);
         };
-        let found = Some(Race { addr: Addr(8), of: TX, by: other });
+        let found = Some(Race { addr: Addr(8), of: TX, by: Storer::Transaction(other) });
         for (first, second) in [(store, put_off), (put_off, store), (put_off, put_off)] {
             assert_eq!(race(first, second), found);
         }
@@ -550,9 +682,10 @@ mod tests {
     fn deferred(recovered: [u64; 3]) -> Result<(), Verdict> {
         let mut checker = checker(Guarantee::Durable);
         checker.begin(TX);
-        checker.store(TX, Addr(8), 2);
+        checker.store(TX, Addr(8), 2, None);
         let now = image(&[1, 12, 7]);
-        checker.defer(TX, &[(Addr(0), 11), (Addr(8), 12)], &now);
+        checker.store(TX, Addr(0), 1, None);
+        checker.defer(TX, &[(Addr(0), 11), (Addr(8), 12)]);
         checker.ending(TX);
         verdict(&checker, &now, &recovered)
     }
@@ -574,13 +707,13 @@ mod tests {
         for guarantee in [Guarantee::Durable, PREFIX] {
             let mut checker = checker(guarantee);
             checker.begin(TX);
-            checker.store(TX, Addr(8), 2);
+            checker.store(TX, Addr(8), 2, None);
             checker.begin(other);
-            checker.store(other, Addr(0), 1);
+            checker.store(other, Addr(0), 1, None);
             assert_eq!(checker.race, None);
-            checker.store(other, Addr(8), 3);
-            checker.store(TX, Addr(0), 3);
-            let first = Race { addr: Addr(8), of: TX, by: other };
+            checker.store(other, Addr(8), 3, None);
+            checker.store(TX, Addr(0), 3, None);
+            let first = Race { addr: Addr(8), of: TX, by: Storer::Transaction(other) };
             assert_eq!(checker.race, Some(first));
             assert!(
                 first
@@ -595,7 +728,7 @@ mod tests {
         let mut checker = checker(Guarantee::Durable);
         let now = image(&[9]);
         checker.begin(TX);
-        checker.store(TX, Addr(0), 0);
+        checker.store(TX, Addr(0), 0, None);
         checker.ending(TX);
         assert_eq!(verdict(&checker, &now, &[0]), Ok(()));
         checker.acknowledged(TX);
@@ -611,13 +744,13 @@ mod tests {
         for (number, words) in stores.iter().enumerate() {
             let tx = Tx { thread: 0, number: number as u64 };
             checker.begin(tx);
-            words.iter().for_each(|&(addr, old)| checker.store(tx, Addr(addr), old));
+            words.iter().for_each(|&(addr, old)| checker.store(tx, Addr(addr), old, None));
             checker.ending(tx);
             checker.acknowledged(tx);
         }
         let open = Tx { thread: 1, number: 0 };
         checker.begin(open);
-        checker.store(open, Addr(24), 3);
+        checker.store(open, Addr(24), 3, None);
         verdict(&checker, &image(&[2, 5, 6, 4]), &recovered)
     }
 
@@ -641,7 +774,7 @@ mod tests {
                 checker.begin(tx);
                 // The second stores nothing: whether it is lost means nothing.
                 if number != 1 {
-                    checker.store(tx, Addr(number * 4), 0);
+                    checker.store(tx, Addr(number * 4), 0, None);
                 }
                 checker.ending(tx);
                 checker.acknowledged(tx);
@@ -661,7 +794,7 @@ mod tests {
         for number in 0..2 {
             let tx = Tx { thread: number, number: 0 };
             checker.begin(tx);
-            checker.store(tx, Addr(u64::from(number) * 8), 0);
+            checker.store(tx, Addr(u64::from(number) * 8), 0, None);
             checker.ending(tx);
             if number == 0 {
                 checker.acknowledged(tx);
@@ -680,7 +813,7 @@ mod tests {
         let [first, second] = [0, 1].map(|thread| Tx { thread, number: 0 });
         for tx in [first, second] {
             checker.begin(tx);
-            checker.store(tx, Addr(u64::from(tx.thread) * 8), 0);
+            checker.store(tx, Addr(u64::from(tx.thread) * 8), 0, None);
         }
         checker.ending(first);
         checker.put_off(first);

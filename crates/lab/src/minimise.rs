@@ -334,7 +334,7 @@ impl Minimiser<'_> {
                     this.try_it(best, |l| l.threads_of_mut(life)[thread][at] = less);
                 }
                 if let Step::If(_, _, then) = &best.threads_of(life)[thread][at] {
-                    let always = then.action().clone();
+                    let always = Step::clone(then);
                     this.try_it(best, |l| l.threads_of_mut(life)[thread][at] = always);
                 }
             }

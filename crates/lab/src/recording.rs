@@ -135,11 +135,11 @@ fn steps_of(ops: &[Op], touched: &mut BTreeSet<Addr>) -> Vec<Step> {
             }
             Op::Store { at, value } => {
                 touched.insert(at.addr);
-                steps.push(Step::Store(word(at.addr), value));
+                steps.push(stored(Step::Store(word(at.addr), value), open));
             }
             Op::StoreNonTemporal { at, value } => {
                 touched.insert(at.addr);
-                steps.push(Step::StoreNonTemporal(word(at.addr), value));
+                steps.push(stored(Step::StoreNonTemporal(word(at.addr), value), open));
             }
             Op::Compute { instructions } => steps.push(Step::Compute(instructions)),
             Op::TxBegin | Op::TxEnd => {
@@ -161,6 +161,11 @@ fn steps_of(ops: &[Op], touched: &mut BTreeSet<Addr>) -> Vec<Step> {
     steps.extend(open.then_some(Step::Commit));
     steps.extend(held.iter().rev().map(|lock| Step::Unlock(format!("m{lock}"))));
     steps
+}
+
+/// A store, in a transaction or outside.
+fn stored(store: Step, in_transaction: bool) -> Step {
+    if in_transaction { store } else { Step::Outside(Box::new(store)) }
 }
 
 /// The preset that a program starts from, and what is different from it. A machine of the user's own has

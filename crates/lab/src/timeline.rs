@@ -91,7 +91,9 @@ impl Relevant {
                 TraceEvent::Begin { tx: t, .. }
                 | TraceEvent::Ending(t)
                 | TraceEvent::Acknowledged(t) => tx(t),
-                TraceEvent::Store { addr, .. } => self.lines.contains(&addr.line()),
+                TraceEvent::Store { addr, .. } | TraceEvent::StoreOutside { addr, .. } => {
+                    self.lines.contains(&addr.line())
+                }
                 TraceEvent::Evicted(line) | TraceEvent::Durable { line, .. } => {
                     self.lines.contains(line)
                 }
@@ -136,6 +138,10 @@ impl Writer<'_> {
             }
             TraceEvent::Store { tx, addr, old, new } => {
                 (thread(tx), format!("{}: {old:#x} -> {new:#x}", self.word(*addr)))
+            }
+            TraceEvent::StoreOutside { thread, addr, old, new } => {
+                let word = self.word(*addr);
+                (format!("thread {thread}"), format!("{word}: {old:#x} -> {new:#x}, outside"))
             }
             TraceEvent::Ending(tx) => (thread(tx), format!("ends transaction {}", tx.number)),
             TraceEvent::Acknowledged(tx) => {

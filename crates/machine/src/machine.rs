@@ -12,6 +12,7 @@ use crate::clock::Event;
 use crate::config::ControllerConfig;
 use crate::controller::MemorySystem;
 use crate::controller::domain::Domain;
+use crate::controller::outside::{Outside, OutsideWords};
 use crate::request::{ReadPurpose, Token, Write, WriteClass, WriteOrder};
 use crate::stats::Counters;
 use crate::trace_event::TraceEvent;
@@ -107,6 +108,25 @@ impl Machine {
         if let Some(domain) = &mut self.domain {
             domain.stored(addr, old, value);
         }
+    }
+
+    /// A store outside transactions is about to be performed.
+    pub(crate) fn store_outside(&mut self, addr: Addr, value: u64) {
+        let old = self.load(addr);
+        if let Some((domain, _)) = self.domain() {
+            domain.store_outside(addr, old, value);
+        }
+    }
+
+    /// A transaction stores to a word: what it might hold until now, if it was stored to outside transactions.
+    pub(crate) fn take_outside(&mut self, addr: Addr) -> Option<Outside> {
+        let old = self.load(addr);
+        self.domain()?.0.take_outside(addr, old)
+    }
+
+    /// Words that were stored to outside transactions, and not by a transaction since, if what is durable is followed.
+    pub fn outside(&self) -> Option<&OutsideWords> {
+        self.domain.as_ref().map(Domain::outside)
     }
 
     /// Follows from now on what is durable, counting differences to architectural memory in

@@ -1,6 +1,6 @@
 //! Trace events: what happened in a run, for timelines.
 
-use graven_base::ids::Tx;
+use graven_base::ids::{ThreadId, Tx};
 use graven_base::memory::{Addr, LineAddr, LineData, WordMask};
 
 /// Something that happened.
@@ -17,6 +17,17 @@ pub enum TraceEvent {
     Store {
         /// By whom.
         tx: Tx,
+        /// Where.
+        addr: Addr,
+        /// What the word held.
+        old: u64,
+        /// What it holds.
+        new: u64,
+    },
+    /// A store outside transactions was performed.
+    StoreOutside {
+        /// By whom.
+        thread: ThreadId,
         /// Where.
         addr: Addr,
         /// What the word held.

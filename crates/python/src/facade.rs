@@ -84,7 +84,7 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     for (key, value, origin) in &given.vary {
         config.set_by(origin, key, value)?;
     }
-    let (spec, _) = spec_of(
+    let spec = spec_of(
         config,
         &given.design,
         &given.workload,

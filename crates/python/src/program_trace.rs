@@ -134,8 +134,6 @@ const ENDING: &str = ".gvt";
 
 /// What is to be simulated: a workload of a name, or the programs of a trace, if it ends as a trace's does.
 ///
-/// Also returns whether it is known to store outside transactions.
-///
 /// # Errors
 /// Names what was refused and what is allowed; a trace that is broken, or does not fit the machine.
 pub fn spec_of(
@@ -145,12 +143,9 @@ pub fn spec_of(
     threads: Option<u64>,
     transactions: Option<u64>,
     seed: u64,
-) -> Result<(Spec, bool), Failure> {
+) -> Result<Spec, Failure> {
     if !workload.ends_with(ENDING) {
-        return Ok((
-            registry().spec(config, design, workload, threads, transactions, seed)?,
-            false,
-        ));
+        return Ok(registry().spec(config, design, workload, threads, transactions, seed)?);
     }
     for (name, given) in [("threads", threads), ("transactions", transactions)] {
         if let Some(value) = given {
@@ -163,7 +158,7 @@ pub fn spec_of(
     let reader = open(workload)?;
     let replay =
         Replay::new(registry(), reader, Some(design), Some(config), &[]).map_err(of_trace)?;
-    let stores_outside = replay.verify(&Control::default()).map_err(of_trace)?;
+    replay.verify(&Control::default()).map_err(of_trace)?;
     let name = Path::new(workload).file_stem().and_then(|stem| stem.to_str());
     let info = WorkloadInfo { name: leaked(name.unwrap_or("trace")), ..UNREGISTERED };
     let (path, design) = (workload.to_owned(), replay.spec().design.name);
@@ -187,7 +182,7 @@ pub fn spec_of(
         ..replay.spec().clone()
     };
     spec.seed = seed;
-    Ok((spec, stores_outside))
+    Ok(spec)
 }
 
 /// The same with a command that checks the recovered files of a captured program.

@@ -203,7 +203,7 @@ impl Regions {
         let number = known.len() as u16;
         File::create(folder.join(format!("region-{number}.before")))?;
         let mut list = OpenOptions::new().create(true).append(true).open(folder.join("regions"))?;
-        writeln!(list, "{number} {} {} [memory]", NO_FILE.0, NO_FILE.1)?;
+        writeln!(list, "{number} {} {} (memory)", NO_FILE.0, NO_FILE.1)?;
         known.insert(NO_FILE, Region { number, file: None });
         self.anonymous.store(number.into(), Ordering::Relaxed);
         Ok(number)

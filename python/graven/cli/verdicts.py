@@ -89,6 +89,13 @@ def _print_verdicts(console: Console, reports: Sequence[Campaign]) -> None:
     for every in sampled:
         console.print(f"Sampled: of {every} crash points, power failed at one.", style="bold")
     for report in reports:
+        if isinstance(report, CrashReport) and report.words_stored_outside:
+            words = exact(report.words_stored_outside)
+            console.print(
+                f"{_called(report)} {_where(report)}: {words} words were stored to outside "
+                "transactions, where any value stored since the last promise will do."
+            )
+    for report in reports:
         if report.refused:
             of = (
                 f"{report.refused} of {report.schedules} schedules"

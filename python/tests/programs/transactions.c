@@ -13,6 +13,27 @@ static void ten(void) {
         one(2 * i);
 }
 
+// Between transactions, and of words that transactions store, too.
+static void between(void) {
+    for (int i = 0; i < 10; i++) {
+        one(2 * i);
+        for (int word = 100; word < 120; word++)
+            pm[word] += i + 1;
+        pm[2 * i] = 1000 + i;
+    }
+    one(200);
+}
+
+// A transaction stores again what is there, stored outside.
+static void again(void) {
+    one(10);
+    pm[0] = 5;
+    tx_begin(0);
+    pm[0] = 5;
+    tx_commit();
+    one(20);
+}
+
 static void nested(void) {
     for (int i = 0; i < 3; i++) {
         tx_begin(0);
@@ -182,6 +203,8 @@ static void nothing(void) {
 
 static const struct program PROGRAMS[] = {
     {"ten", ten},
+    {"between", between},
+    {"again", again},
     {"nested", nested},
     {"failing", failing},
     {"aborted", aborted},

@@ -138,7 +138,8 @@
 //! **Left out**: a header that the lines of an object share (§III-E, step 1a): every line's record has its own, which
 //! §III-A's fields of "log records" and "a torn bit per log entry" ask for. Sharing it would save at most 16 B of the 144
 //! of a whole line. Stores outside transactions are not
-//! logged, so a program must not mix both kinds on one word.
+//! logged: recovery may bring the last transaction's value back. With dirty flags they are lost if a transaction stores the same
+//! again (`docs/findings.md`).
 
 mod buffer;
 mod clwb;

@@ -271,6 +271,8 @@ impl Design for OptRedo {
 }
 
 impl AbsorbingDesign for OptRedo {
+    const DROPS_LINES: bool = true;
+
     /// A line waits for those that are open and for those that are not at home; if there are none, it goes home.
     fn on_dirty_eviction(
         &mut self,

@@ -161,18 +161,20 @@ impl Osp {
         }
     }
 
-    /// The page is written to: what has been read of it may be old when it comes home.
-    pub(super) fn stop_consolidation(&mut self, port: &mut Port<'_>, slot: Slot) {
+    /// The page is written to: what has been read of it may be old when it comes home. Returns whether it was being
+    /// consolidated.
+    pub(super) fn stop_consolidation(&mut self, port: &mut Port<'_>, slot: Slot) -> bool {
         if self.copying.is_none_or(|c| c.slot != slot) {
-            return;
+            return false;
         }
         port.emit(Event::ConsolidationStopped);
         if self.mutants.has(Mutant::ConsolidationGoesOn) {
-            return;
+            return false;
         }
         self.journal.give_up(Of::Consolidation(slot));
         self.copying = None;
         self.generation += 1;
+        true
     }
 
     /// No shadow page is free: the store is tried again when one is.

@@ -21,7 +21,7 @@ impl Osp {
         let Some(slot) = self.pages.slot_of(line) else {
             return WritebackAction::Send(Writeback::FREE);
         };
-        self.stop_consolidation(port, slot);
+        let was_stopped = self.stop_consolidation(port, slot);
         let in_shadow = if self.mutants.has(Mutant::EvictedOverCommitted) {
             self.pages.is_committed_in_shadow(slot, line)
         } else {
@@ -38,12 +38,19 @@ impl Osp {
         let overtakes = self.mutants.has(Mutant::EvictionOvertakesRecord);
         let after = if overtakes { WriteOrder::NONE } else { barrier };
         let report = uncommitted.then_some(Write::Leaving { place });
-        if !in_shadow {
-            return WritebackAction::Send(Writeback { after, report });
+        let action = if in_shadow {
+            let write = request::Write::line(WriteClass::Data, place, *content).after(after);
+            port.write_maybe_reported(write, report, 0);
+            WritebackAction::Absorb
+        } else {
+            WritebackAction::Send(Writeback { after, report })
+        };
+        if was_stopped {
+            // No transaction did, whose commit would have the page's turn come again: the line was stored to outside.
+            self.queue_page(slot);
+            self.consolidate_next(port);
         }
-        let write = request::Write::line(WriteClass::Data, place, *content).after(after);
-        port.write_maybe_reported(write, report, 0);
-        WritebackAction::Absorb
+        action
     }
 
     /// A line that is missed is read from its current place.

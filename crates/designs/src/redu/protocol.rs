@@ -300,6 +300,8 @@ impl Design for Redu {
 }
 
 impl AbsorbingDesign for Redu {
+    const DROPS_LINES: bool = true;
+
     /// A line waits for those that are open and for those that are not at home; if there are none, it goes home.
     fn on_dirty_eviction(
         &mut self,

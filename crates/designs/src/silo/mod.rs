@@ -10,7 +10,8 @@
 //! | `cost` | what the hardware costs | Table I, Table IV |
 //!
 //! Undo+redo entries stay in a small battery-backed log buffer per thread (§III-B). A store that does
-//! not change its word makes no entry (*log ignorance*); a store to a word that has an entry of the same
+//! not change its word makes no entry (*log ignorance*; what was stored outside transactions is lost if one stores it
+//! again, see `docs/findings.md`); a store to a word that has an entry of the same
 //! transaction is merged into it (*log merging*, §III-C). The commit is a message and its answer; the
 //! *new* words of the entries are then written to their homes in the background (§III-D, "log as
 //! data"), where the on-PM buffer coalesces them (§III-E). Logs are written only when the buffer

@@ -7,3 +7,4 @@ mod campaigns;
 mod enumeration;
 mod laboratory;
 mod litmus;
+mod outside;

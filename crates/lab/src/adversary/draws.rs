@@ -58,6 +58,8 @@ draws! {
     small_transactions: "small-transactions" = 520, 0..=65_535, "transactions of one store in a row";
     /// Most stores of a transaction, but for arrays that are filled.
     stores: "stores" = 600, 1..=65_536, "stores of a transaction";
+    /// Of a hundred places before and after transactions, those at which the thread stores outside them.
+    outside: "outside" = 0, 0..=100, "% of the places around transactions with stores outside";
     /// Most variables besides the array.
     variables: "variables" = 8, 2..=256, "variables";
     /// Most words of the array.

@@ -73,6 +73,9 @@ const CORES: usize = 8;
 /// The log region for more threads than the cramped machine's is for.
 const LARGE_LOG_REGION: &str = "16 MB";
 
+/// Stores outside transactions in a row.
+const OUTSIDE_STORES_MAX: u32 = 3;
+
 /// One schedule in so many has steps that depend on what is loaded; one of its stores in as many does.
 const CONDITIONS_ONE_IN: u32 = 4;
 
@@ -391,9 +394,11 @@ impl Generator {
             };
             let mine: Vec<&Owned> = variables.iter().filter(may).collect();
             steps.extend(locks.iter().map(|l| Step::Lock(format!("m{l}"))));
+            self.stores_outside(&mine, variables, &mut steps);
             steps.push(Step::Begin);
             self.stores(&mine, variables, &mut steps);
             steps.push(Step::Commit);
+            self.stores_outside(&mine, variables, &mut steps);
             // What is under way is met by evictions before the next transaction.
             self.disturb(variables, &mut steps);
             steps.extend(locks.iter().rev().map(|l| Step::Unlock(format!("m{l}"))));
@@ -446,6 +451,22 @@ impl Generator {
             if self.one_in(if many { 12 } else { 3 }) {
                 self.disturb(all, steps);
             }
+        }
+    }
+
+    /// Stores outside transactions, if such are drawn.
+    fn stores_outside(&mut self, mine: &[&Owned], all: &[Owned], steps: &mut Vec<Step>) {
+        let percent = self.draws.outside as u32;
+        if percent == 0 || mine.is_empty() || !self.random.random_ratio(percent, 100) {
+            return;
+        }
+        for _ in 0..self.random.random_range(1..=OUTSIDE_STORES_MAX) {
+            let owned = *mine.choose(&mut self.random).expect("not empty");
+            let word = self.word(&owned.variable);
+            let value = self.value(&word);
+            let store = if self.streams { Step::StoreNonTemporal } else { Step::Store };
+            steps.push(Step::Outside(Box::new(store(word, value))));
+            self.disturb(all, steps);
         }
     }
 

@@ -134,8 +134,7 @@ impl Drawn {
     ) {
         let transactions = transactions(steps);
         let most = self.generator.draws.transactions as usize;
-        let is_store =
-            |step: &Step| matches!(step.action(), Step::Store(..) | Step::StoreNonTemporal(..));
+        let is_store = Step::is_transactional_store;
         match change {
             Change::Disturb => {
                 let mut drawn = Vec::new();

@@ -45,6 +45,8 @@ pub struct Report {
     pub runs: u64,
     /// The next seed, of an adversary's campaign.
     pub next_seed: u64,
+    /// Words that programs stored to outside transactions, in their first lives.
+    pub words_stored_outside: u64,
 }
 
 impl Report {
@@ -61,6 +63,7 @@ impl Report {
     pub fn add(&mut self, outcome: &Outcome) {
         self.runs += 1;
         self.tally.add(&outcome.tally);
+        self.words_stored_outside += outcome.words_stored_outside;
         let counts = outcome.coverage.counts().iter().chain(&outcome.cover_points);
         self.coverage.iter_mut().zip(counts).for_each(|(state, n)| state.2 += n);
         if let Some(why) = &outcome.refused {

@@ -105,7 +105,10 @@ impl Coverage {
                 }
             }
             TraceEvent::Durable { line, mask, .. } => self.durable(line, mask),
-            TraceEvent::Ending(_) | TraceEvent::Evicted(_) | TraceEvent::Note(_) => {}
+            TraceEvent::StoreOutside { .. }
+            | TraceEvent::Ending(_)
+            | TraceEvent::Evicted(_)
+            | TraceEvent::Note(_) => {}
         }
     }
 

@@ -32,6 +32,9 @@ pub struct Outcome {
     pub refused: Option<String>,
     /// The program broke its part of the contract by this store; `refused` says so, too.
     pub race: Option<Race>,
+    /// Words that the program stored to outside transactions, in this life: they were held to nothing until a transaction stored
+    /// to them.
+    pub words_stored_outside: u64,
     /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
     pub digest: u64,
     /// What the design did at its boundary with the machine, if a profile was to be taken.
@@ -216,6 +219,7 @@ impl CrashRun {
             outcome.refused.get_or_insert_with(|| race.to_string());
             outcome.race = Some(race);
         }
+        outcome.words_stored_outside = checker::words_stored_outside(&simulation);
         outcome.profile = simulation.profile().cloned();
         outcome.cover_points = simulation.machine().cover_points().to_vec();
         outcome

@@ -69,9 +69,17 @@ impl Thread {
             Step::Commit if self.transaction.take().is_none() => {
                 Err(place.error("`commit` outside a transaction; `begin` comes first"))
             }
-            Step::Store(..) | Step::StoreNonTemporal(..) if self.transaction.is_none() => Err(place.error(
-                "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first",
+            _ if step.is_transactional_store() && self.transaction.is_none() => Err(place.error(
+                "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first, or \
+                 `outside` before the word",
             )),
+            _ if step.is_outside() => match self.transaction {
+                None => Ok(()),
+                Some(begin) => Err(place.error(format!(
+                    "`outside` inside the transaction that began in line {}; `commit` comes first",
+                    begin.line
+                ))),
+            },
             Step::Lock(name) => self.lock(name, place),
             Step::Unlock(name) => self.unlock(name, place),
             _ => Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! Hardware for atomic durability presumes it: concurrency control is the program's. Two stores to one word by two
 //! threads are apart if a lock is held around both, or if one's transaction has committed before a signal, and the
-//! other comes after waiting for it.
+//! other comes after waiting for it, or if both are outside transactions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +27,7 @@ fn are_isolated(threads: &[Vec<Step>]) -> bool {
         while let Some(one) = rest.next() {
             let apart = |other: &Place<'_>| {
                 one.thread == other.thread
+                    || one.outside && other.outside
                     || !one.locks.is_disjoint(&other.locks)
                     || order.has_ended(one, other)
                     || order.has_ended(other, one)
@@ -91,6 +92,8 @@ struct Place<'a> {
     /// In which stretch the transaction ends, if the place is in one.
     until: usize,
     locks: BTreeSet<&'a str>,
+    /// It is a store outside transactions.
+    outside: bool,
 }
 
 /// A step that loads or stores a word.
@@ -117,7 +120,7 @@ fn touches(thread: usize, steps: &[Step]) -> impl Iterator<Item = Touch<'_>> {
             _ => None,
         };
         let locks = if tested.or(touched).is_some() { locks.clone() } else { BTreeSet::new() };
-        let place = Place { thread, stretch, until, locks };
+        let place = Place { thread, stretch, until, locks, outside: step.is_outside() };
         let touches = tested.into_iter().chain(touched);
         touches.map(move |(word, stores)| Touch { word, stores, place: place.clone() })
     })

@@ -62,6 +62,7 @@
 //! |---|---|
 //! | `begin`, `commit` | a transaction begins; it ends, and the thread waits for the acknowledgement |
 //! | `WORD = VALUE` | a store, in a transaction |
+//! | `outside WORD = VALUE`, `outside movnt WORD = VALUE` | a store outside transactions, of which nothing is promised |
 //! | `load WORD` | a load |
 //! | `compute COUNT` | so many instructions that touch no memory |
 //! | `lock NAME`, `unlock NAME` | a lock is taken and released |
@@ -219,6 +220,8 @@ pub enum Step {
     Store(Word, u64),
     /// `movnt A = 5`: a store with the hint that it need not go through the caches.
     StoreNonTemporal(Word, u64),
+    /// `outside A = 5`: one of the two, outside transactions.
+    Outside(Box<Step>),
     /// `load A`.
     Load(Word),
     /// `compute 20`: instructions that touch no memory.
@@ -246,12 +249,25 @@ pub enum Step {
 }
 
 impl Step {
-    /// What it does, whether or not a loaded word decides that it is done.
+    /// What it does, whether or not a loaded word decides that it is done, in a transaction or outside.
     pub fn action(&self) -> &Step {
         match self {
-            Step::If(_, _, then) => then.action(),
+            Step::If(_, _, then) | Step::Outside(then) => then.action(),
             step => step,
         }
+    }
+
+    /// Whether it is a store outside transactions.
+    pub fn is_outside(&self) -> bool {
+        match self {
+            Step::If(_, _, then) => then.is_outside(),
+            step => matches!(step, Step::Outside(_)),
+        }
+    }
+
+    /// Whether it is a store of a transaction.
+    pub fn is_transactional_store(&self) -> bool {
+        !self.is_outside() && matches!(self.action(), Step::Store(..) | Step::StoreNonTemporal(..))
     }
 }
 

@@ -171,6 +171,7 @@ impl Display for Step {
             Step::Commit => write!(f, "commit"),
             Step::Store(word, value) => write!(f, "{word} = {}", Number(*value)),
             Step::StoreNonTemporal(word, value) => write!(f, "movnt {word} = {}", Number(*value)),
+            Step::Outside(store) => write!(f, "outside {store}"),
             Step::Load(word) => write!(f, "load {word}"),
             Step::Compute(instructions) => write!(f, "compute {}", Number((*instructions).into())),
             Step::Lock(name) => write!(f, "lock {name}"),

@@ -212,6 +212,7 @@ impl Names {
             Step::StoreNonTemporal(word, value) => {
                 Op::StoreNonTemporal { at: at(word), value: *value }
             }
+            Step::Outside(store) => self.op(store, layout),
             Step::Load(word) => Op::Load { at: at(word) },
             Step::Compute(instructions) => Op::Compute { instructions: *instructions },
             Step::Lock(name) => Op::Lock { lock: number(&mut self.locks, name) },

@@ -5,10 +5,11 @@ use super::tokens::{Kind, Line, ParseError, Token};
 use super::{Level, Step, Word};
 
 /// What steps begin with, but for stores.
-pub const STEPS: [&str; 16] = [
+pub const STEPS: [&str; 17] = [
     "begin",
     "commit",
     "movnt",
+    "outside",
     "load",
     "compute",
     "lock",
@@ -55,6 +56,7 @@ pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseErr
             line.sign("=")?;
             Ok(Step::StoreNonTemporal(word, value(line)?))
         }
+        "outside" => outside(line, variables),
         "load" => Ok(Step::Load(word(line, variables)?)),
         "compute" => compute(line),
         "lock" => Ok(Step::Lock(name(line, "the name of a lock")?)),
@@ -77,6 +79,16 @@ pub fn step(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseErr
     }
 }
 
+/// A store outside transactions.
+fn outside(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseError> {
+    let first = line.peek();
+    let is_store = first.text == "movnt" || line.is_assignment() || variables.has(first.text);
+    if !is_store {
+        return Err(first.instead_of("a store, as in A = 5, or movnt"));
+    }
+    Ok(Step::Outside(Box::new(step(line, variables)?)))
+}
+
 /// A step that is done if a word holds a value: one that no other step depends on.
 fn conditional(line: &mut Line<'_>, variables: &Variables) -> Result<Step, ParseError> {
     let tested = word(line, variables)?;
@@ -88,13 +100,14 @@ fn conditional(line: &mut Line<'_>, variables: &Variables) -> Result<Step, Parse
     match then {
         Step::Store(..)
         | Step::StoreNonTemporal(..)
+        | Step::Outside(_)
         | Step::Load(_)
         | Step::Compute(_)
         | Step::Evict(..)
         | Step::WriteBack(_)
         | Step::Maintenance => Ok(Step::If(tested, value, Box::new(then))),
         _ => Err(first.instead_of(
-            "a store, load, movnt, compute, evict, writeback or maintenance, which alone may depend on a word",
+            "a store, load, movnt, outside, compute, evict, writeback or maintenance, which alone may depend on a word",
         )),
     }
 }

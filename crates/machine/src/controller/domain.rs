@@ -3,10 +3,13 @@
 //! The controllers announce each write when it crosses the boundary that the configuration names (write
 //! queue, on-PM buffer, cells). Laid over each other in that order, these writes are what a power failure
 //! leaves, before the design's batteries add theirs. The number of words in which that differs from
-//! architectural memory is kept up to date, so that nobody needs to compare images to know it.
+//! architectural memory is kept up to date, so that nobody needs to compare images to know it. A word that is stored to
+//! outside transactions differs if it holds none of the values that it may hold ([`super::outside`]).
 
 use graven_base::memory::{Addr, Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::surviving::Written;
+
+use super::outside::{Outside, OutsideWords};
 
 /// One write that became durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +33,7 @@ pub struct Domain {
     start: Addr,
     end: Addr,
     different: u64,
+    outside: OutsideWords,
     /// What the digests of the durable bytes and of architectural memory have changed by, if they are followed.
     digests: Option<(u64, u64)>,
     /// The bytes are with somebody who crashes them.
@@ -39,7 +43,7 @@ pub struct Domain {
 impl Domain {
     /// A domain that holds these bytes, as architectural memory does in `[start, end)`.
     pub fn new(image: Image, start: Addr, end: Addr) -> Domain {
-        Domain { image, changes: Vec::new(), start, end, different: 0, digests: None, taken: false }
+        Domain { image, start, end, ..Domain::default() }
     }
 
     /// The durable bytes.
@@ -71,9 +75,15 @@ impl Domain {
         self.changes.clear();
     }
 
-    /// Words of the region in which the durable bytes differ from architectural memory.
+    /// Words of the region in which the durable bytes differ from architectural memory, and from what stores outside
+    /// transactions allow.
     pub fn different_words(&self) -> u64 {
         self.different
+    }
+
+    /// Words of the region that were stored to outside transactions.
+    pub fn outside(&self) -> &OutsideWords {
+        &self.outside
     }
 
     /// A write has become durable; returns what the line held.
@@ -105,8 +115,9 @@ impl Domain {
         if (self.start..self.end).contains(&line.addr()) {
             let arch = arch.load_line(line);
             for word in 0..WORDS_PER_LINE {
-                self.different =
-                    recount(self.different, old[word] != arch[word], now[word] != arch[word]);
+                let differs =
+                    |held: &LineData| self.outside.differs(line.word(word), held[word], arch[word]);
+                self.different = recount(self.different, differs(&old), differs(&now));
             }
         }
         if let Some((durable, _)) = &mut self.digests {
@@ -141,8 +152,30 @@ impl Domain {
         }
         if (self.start..self.end).contains(&addr) {
             let durable = self.image.load(addr);
-            self.different = recount(self.different, durable != old, durable != new);
+            let differs = |arch| self.outside.differs(addr, durable, arch);
+            self.different = recount(self.different, differs(old), differs(new));
         }
+    }
+
+    /// A store outside transactions is about to change architectural memory.
+    pub fn store_outside(&mut self, addr: Addr, old: u64, new: u64) {
+        if (self.start..self.end).contains(&addr) {
+            let durable = self.image.load(addr);
+            let differed = self.outside.differs(addr, durable, old);
+            self.outside.store(addr, old, new);
+            let differs = self.outside.differs(addr, durable, old);
+            self.different = recount(self.different, differed, differs);
+        }
+    }
+
+    /// A transaction is about to store to a word that holds `old`: what it might hold until now, if it was stored to outside
+    /// transactions. From now on it may hold what architectural memory does.
+    pub fn take_outside(&mut self, addr: Addr, old: u64) -> Option<Outside> {
+        let outside = self.outside.remove(addr)?;
+        let durable = self.image.load(addr);
+        let differed = durable != old && !outside.allows(durable);
+        self.different = recount(self.different, differed, durable != old);
+        Some(outside)
     }
 }
 
@@ -164,12 +197,14 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Event {
         Store { word: u64, value: u64 },
+        Outside { word: u64, value: u64 },
         Durable { line: u64, mask: u8, value: u64 },
     }
 
     fn event() -> impl Strategy<Value = Event> {
         prop_oneof![
             (0u64..64, 0u64..3).prop_map(|(word, value)| Event::Store { word, value }),
+            (0u64..64, 0u64..3).prop_map(|(word, value)| Event::Outside { word, value }),
             (0u64..8, 1u8.., 0u64..3).prop_map(|(line, mask, value)| Event::Durable {
                 line,
                 mask,
@@ -187,27 +222,41 @@ mod tests {
             let (start, end) = (Addr(64), Addr(7 * 64));
             let (mut arch, mut domain) = (Image::new(), Domain::new(Image::new(), start, end));
             domain.follow_digests();
-            let before = |domain: &Domain, arch: &Image| {
-                domain.image().differences(arch, start, end).count() as u64
+            // Of each word, all that it may hold.
+            let mut allowed = vec![vec![0]; 64];
+            let before = |domain: &Domain, allowed: &[Vec<u64>]| {
+                let held = |word: u64| domain.image().load(Addr(word * 8));
+                let differs = |&word: &u64| !allowed[word as usize].contains(&held(word));
+                (8..56).filter(differs).count() as u64
             };
             for event in events {
                 match event {
                     Event::Store { word, value } => {
-                        let old = arch.store(Addr(word * 8), value);
+                        let old = arch.load(Addr(word * 8));
+                        domain.take_outside(Addr(word * 8), old);
+                        arch.store(Addr(word * 8), value);
                         domain.stored(Addr(word * 8), old, value);
+                        allowed[word as usize] = vec![value];
+                    }
+                    Event::Outside { word, value } => {
+                        let old = arch.load(Addr(word * 8));
+                        domain.store_outside(Addr(word * 8), old, value);
+                        arch.store(Addr(word * 8), value);
+                        domain.stored(Addr(word * 8), old, value);
+                        allowed[word as usize].push(value);
                     }
                     Event::Durable { line, mask, value } => {
                         domain.write(LineAddr(line), mask, &[value; 8], &arch);
                     }
                 }
-                prop_assert_eq!(domain.different_words(), before(&domain, &arch));
+                prop_assert_eq!(domain.different_words(), before(&domain, &allowed));
                 let all = |image: &Image| image.digest(Addr(0), Addr(512));
                 prop_assert_eq!(domain.digests(), (all(domain.image()), all(&arch)));
             }
             for change in domain.changes().to_vec().into_iter().rev() {
                 domain.lay(change.line, change.mask, &change.old, &arch);
             }
-            prop_assert_eq!(domain.different_words(), before(&domain, &arch));
+            prop_assert_eq!(domain.different_words(), before(&domain, &allowed));
             let empty = domain.image().first_difference(&Image::new(), Addr(0), Addr(512));
             prop_assert_eq!(empty, None);
         }

@@ -11,6 +11,7 @@
 //! | `accounts` | what is counted of a channel's requests |
 //! | `shared` | what all channels share |
 //! | `domain` | the durable bytes of the moment, for those who crash them |
+//! | `outside` | words that are stored to outside transactions, for the same |
 //! | `adversary` | seeded choices where the rules leave memory a choice |
 
 mod accounts;
@@ -20,6 +21,7 @@ mod data_bus;
 pub mod domain;
 pub mod durability;
 mod memory_system;
+pub mod outside;
 mod read_queue;
 mod scheduler;
 pub mod shared;

@@ -202,6 +202,10 @@ pub trait AbsorbingDesign: Design {
     /// Whether the design has whatever dirty lines hold, so that they are dropped when they leave the caches.
     const HAS_DIRTY_WORDS: bool = false;
 
+    /// Whether the design drops lines that it has taken when what transactions stored to them is at home. What was stored
+    /// there outside transactions would be lost, so a program that has both is refused.
+    const DROPS_LINES: bool = Self::HAS_DIRTY_WORDS;
+
     /// Takes the place of [`Design::on_llc_eviction`].
     fn on_dirty_eviction(
         &mut self,

@@ -102,6 +102,9 @@ pub(crate) trait Plug {
     /// Whether the design has whatever dirty lines hold, so that they are dropped when they leave the caches.
     fn has_dirty_words(&self) -> bool;
 
+    /// Whether the design drops lines that it has taken when what transactions stored to them is at home.
+    fn drops_lines(&self) -> bool;
+
     /// Whether background work of finished transactions is still to be done.
     fn is_idle(&self) -> bool;
 
@@ -135,6 +138,7 @@ pub struct Plugged<D: Design> {
     l1_eviction: Option<L1Hook<D>>,
     non_temporal: Option<(AcceptHook<D>, StoreHook<D>)>,
     has_dirty_words: bool,
+    drops_lines: bool,
 }
 
 /// Makes a design ready for the simulation; rare abilities are added by the methods of what this returns.
@@ -149,6 +153,7 @@ pub fn plug<D: Design>(design: D) -> Plugged<D> {
         l1_eviction: None,
         non_temporal: None,
         has_dirty_words: false,
+        drops_lines: false,
     }
 }
 
@@ -181,6 +186,7 @@ impl<D: Design> Plugged<D> {
     {
         self.eviction = D::on_dirty_eviction;
         self.has_dirty_words = D::HAS_DIRTY_WORDS;
+        self.drops_lines = D::DROPS_LINES;
         self
     }
 
@@ -371,6 +377,10 @@ impl<D: Design> Plug for Plugged<D> {
 
     fn has_dirty_words(&self) -> bool {
         self.has_dirty_words
+    }
+
+    fn drops_lines(&self) -> bool {
+        self.drops_lines
     }
 
     fn is_idle(&self) -> bool {

@@ -37,7 +37,9 @@ impl Simulation {
     }
 
     /// Lets background work end, writes every dirty line back, recovers once, and compares PM with what
-    /// the program stored. Nothing of this is in the statistics.
+    /// the program stored. Nothing of this is in the statistics. Words that were stored to outside transactions are held to
+    /// what they are held to at a power failure, if that is followed, and else to nothing: recovery may redo the transaction
+    /// before them.
     pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
         self.run_until_idle(&mut NoObserver)?;
         self.design.shut_down(&mut self.machine);
@@ -58,9 +60,14 @@ impl Simulation {
         self.machine.memory.flush_buffers();
         let (start, end) = self.data_region();
         self.recover_cells();
-        let shared = &self.machine.memory.shared;
-        match shared.media.first_difference(self.machine.architectural(), start, end) {
-            None => Ok(shared.media.digest(start, end)),
+        let media = &self.machine.memory.shared.media;
+        let mut differences = media.differences(self.machine.architectural(), start, end);
+        let lost = differences.find(|&(addr, found, stored)| match self.machine.outside() {
+            Some(outside) => outside.differs(addr, found, stored),
+            None => !self.outside.contains(&addr),
+        });
+        match lost {
+            None => Ok(media.digest(start, end)),
             Some((addr, found, stored)) => Err(SimError::ShutdownCheck {
                 addr,
                 found,

@@ -2,10 +2,11 @@
 
 use std::any::Any;
 
-use graven_base::ids::Tx;
-use graven_base::memory::{Addr, Image};
+use graven_base::ids::{ThreadId, Tx};
+use graven_base::memory::Addr;
 
 use super::run::Simulation;
+use crate::controller::outside::Outside;
 
 /// Looks on between any two actions of a simulation.
 pub trait Observer {
@@ -31,16 +32,20 @@ pub trait TransactionObserver: Any {
     /// A transaction begins.
     fn begin(&mut self, tx: Tx);
 
-    /// It stores a word that held `old`.
-    fn store(&mut self, tx: Tx, addr: Addr, old: u64);
+    /// It stores a word that held `old`. `outside`: what the word might hold in PM until now, if it was stored to outside
+    /// transactions since one stored to it.
+    fn store(&mut self, tx: Tx, addr: Addr, old: u64, outside: Option<Outside>);
+
+    /// A thread stores a word outside transactions.
+    fn store_outside(&mut self, thread: ThreadId, addr: Addr);
 
     /// Its program stores to a word, and the design's code puts that off: it is told of again by
     /// [`TransactionObserver::defer`].
     fn put_off_store(&mut self, tx: Tx, addr: Addr);
 
-    /// It is about to end, and stores these words, by address, only when it may be durable already. `now`:
-    /// architectural memory.
-    fn defer(&mut self, tx: Tx, words: &[(Addr, u64)], now: &Image);
+    /// It is about to end, and stores these words, by address, only when it may be durable already. Each has been told of by
+    /// [`TransactionObserver::store`].
+    fn defer(&mut self, tx: Tx, words: &[(Addr, u64)]);
 
     /// Its end was reached: from now on it may be durable.
     fn ending(&mut self, tx: Tx);

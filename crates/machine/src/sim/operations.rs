@@ -210,6 +210,7 @@ impl Simulation {
             }
             Stall::None | Stall::Retry => {}
         }
+        self.refuse_outside();
     }
 
     pub(super) fn tx_end(&mut self, thread: usize, op: Op) {

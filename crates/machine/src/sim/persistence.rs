@@ -1,5 +1,6 @@
 //! Persistence instructions: what they do when they are the oldest in the store queue.
 
+use super::observer::TransactionObserver;
 use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, State};
 use crate::cores::write_combining;
@@ -109,6 +110,12 @@ impl Simulation {
         self.go_on_with_stores(thread);
     }
 
+    fn observed(&mut self, tell: impl FnOnce(&mut dyn TransactionObserver)) {
+        if let Some(observer) = self.observer.as_deref_mut() {
+            tell(observer);
+        }
+    }
+
     /// The end of a transaction retires into the store queue.
     pub(super) fn ending(&mut self, thread: usize, op: Op) {
         if self.threads[thread].stores.len() >= self.threads[thread].stores_max {
@@ -123,10 +130,17 @@ impl Simulation {
         let running = t.running.as_mut().expect("a transaction ends after it began");
         running.may_be_durable = true;
         let tx = running.tx;
-        let software = t.software.as_ref().expect("only code of a design has it");
-        if let Some(observer) = &mut self.observer {
-            observer.defer(tx, software.deferred(), self.machine.architectural());
-            observer.ending(tx);
+        if self.observer.is_some() {
+            let software = t.software.as_ref().expect("only code of a design has it");
+            let deferred = software.deferred().to_vec();
+            for &(addr, _) in &deferred {
+                let (old, outside) = (self.machine.load(addr), self.take_outside(addr));
+                self.observed(|observer| observer.store(tx, addr, old, outside));
+            }
+            self.observed(|observer| {
+                observer.defer(tx, &deferred);
+                observer.ending(tx);
+            });
             self.machine.emit(|| TraceEvent::Ending(tx));
         }
         let t = &mut self.threads[thread];

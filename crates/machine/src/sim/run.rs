@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::crash::Recovered;
 use super::distances::Distances;
 use super::disturb::Signals;
@@ -30,7 +32,7 @@ use crate::workload::{Workload, WorkloadConfig};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Image, LineAddr};
+use graven_base::memory::{Addr, Image, LineAddr};
 use graven_base::stats::{CounterSet, Counts};
 use graven_base::time::{Cycle, NEVER};
 
@@ -61,6 +63,8 @@ pub struct Simulation {
     pub(super) write_combining: Vec<WriteCombining>,
     pub(super) signals: Signals,
     pub(super) observer: Option<Box<dyn TransactionObserver>>,
+    /// Words that were stored to outside transactions, and not by one since.
+    pub(super) outside: FxHashSet<Addr>,
     /// What the design had counted when the last thread had finished.
     pub(super) closed: Option<Counts>,
     /// Follows write distances, if they are wanted.
@@ -159,6 +163,7 @@ impl Simulation {
             ],
             signals: Signals::default(),
             observer: None,
+            outside: FxHashSet::default(),
             closed: None,
             distances: spec
                 .config

@@ -8,6 +8,7 @@ use super::run::Simulation;
 use super::threads::{Cause, Head, Kind, QueuedStore, Running, State, Waiter};
 use crate::caches::hierarchy::Access;
 use crate::clock::Event;
+use crate::controller::outside::Outside;
 use crate::design::{Stall, Store};
 use crate::program::{Op, Ptr};
 use crate::trace_event::TraceEvent;
@@ -222,11 +223,14 @@ impl Simulation {
             if !deferred {
                 self.count_transactional(tx, store.addr, old, store.value);
             }
+            let outside = self.take_outside(store.addr);
             if let Some(observer) = &mut self.observer {
-                observer.store(tx, store.addr, old);
+                observer.store(tx, store.addr, old, outside);
                 let (addr, new) = (store.addr, store.value);
                 self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
             }
+        } else if self.machine.memory.is_pm(store.addr) {
+            self.perform_outside(thread, store);
         }
         if cached {
             self.machine.caches.mark_dirty(core, store.addr.line());
@@ -243,6 +247,41 @@ impl Simulation {
             Stall::Retry => unreachable!("handled above"),
         }
         self.go_on_with_stores(thread);
+    }
+
+    /// A store to PM outside transactions is about to be performed, of which the design is not told.
+    fn perform_outside(&mut self, thread: usize, store: QueuedStore) {
+        let QueuedStore { addr, value: new, .. } = store;
+        let thread = self.threads[thread].id;
+        self.outside.insert(addr);
+        self.refuse_outside();
+        let old = self.machine.load(addr);
+        self.machine.store_outside(addr, new);
+        if let Some(observer) = &mut self.observer {
+            observer.store_outside(thread, addr);
+            self.machine.emit(|| TraceEvent::StoreOutside { thread, addr, old, new });
+        }
+    }
+
+    /// A transaction stores to a word: what that might hold in PM until now, if it was stored to outside transactions.
+    pub(super) fn take_outside(&mut self, addr: Addr) -> Option<Outside> {
+        let was_outside = !self.outside.is_empty() && self.outside.remove(&addr);
+        if was_outside { self.machine.take_outside(addr) } else { None }
+    }
+
+    /// Ends the run if the program has stored outside transactions, and the design cannot take that.
+    pub(super) fn refuse_outside(&mut self) {
+        let Some(addr) = self.outside.iter().next().filter(|_| self.design.drops_lines()) else {
+            return;
+        };
+        let first = self.spec.crash_options.first_transaction;
+        let has_transactions = self.threads.iter().any(|t| t.transactions > first);
+        if self.design.has_dirty_words() || has_transactions {
+            self.machine.fail(format!(
+                "the program stores to {addr} outside transactions, which is lost where lines are dropped that have left \
+                 the caches, for transactions bring home their own words only"
+            ));
+        }
     }
 
     /// Counts a transactional store: when it is performed, or deferred.

@@ -106,11 +106,19 @@ impl Maker<'_> {
                 Step::Await(name)
             }
             11 => Step::Evict(word, level),
+            12 if pick % 4 == 0 && !*in_transaction => {
+                Step::Outside(Box::new(Step::StoreNonTemporal(word, value)))
+            }
+            12 if pick % 2 == 0 && !*in_transaction => {
+                Step::Outside(Box::new(Step::Store(word, value)))
+            }
             12 => Step::WriteBack(word),
             13 => Step::Maintenance,
             14 if pick % 2 == 0 => {
                 let then = if *in_transaction {
                     Step::Store(word.clone(), value)
+                } else if pick % 4 == 0 {
+                    Step::Outside(Box::new(Step::Store(word.clone(), value)))
                 } else {
                     Step::Evict(word.clone(), level)
                 };

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn messages_say_where_and_what() {
     let error = parse(&thread("begin\n  evcit A")).expect_err("no step");
-    let allowed = "begin, commit, movnt, load, compute, lock, unlock, signal, await, evict, writeback, maintenance, settle, crash, if, repeat and stores as in A = 5";
+    let allowed = "begin, commit, movnt, outside, load, compute, lock, unlock, signal, await, evict, writeback, maintenance, settle, crash, if, repeat and stores as in A = 5";
     assert_eq!(
         error.to_string(),
         format!("line 7, column 3: `evcit` is not a step; allowed are {allowed}")
@@ -136,13 +136,13 @@ fn it_refuses_what_is_malformed() {
             thread("begin\n  if A = 1: commit"),
             7,
             13,
-            "expected a store, load, movnt, compute, evict, writeback or maintenance, which alone may depend on a word, found `commit`",
+            "expected a store, load, movnt, outside, compute, evict, writeback or maintenance, which alone may depend on a word, found `commit`",
         ),
         (
             thread("if A = 1: A = 2"),
             6,
             1,
-            "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first",
+            "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first, or `outside` before the word",
         ),
         (
             thread("repeat 0: load A"),
@@ -270,12 +270,31 @@ fn it_refuses_what_is_malformed() {
             2,
             "`begin` inside the transaction that began in line 6; `commit` comes first",
         ),
+        (
+            thread("begin\noutside A = 2\ncommit"),
+            7,
+            1,
+            "`outside` inside the transaction that began in line 6; `commit` comes first",
+        ),
+        (
+            thread("begin\nif A = 1: outside A = 2\ncommit"),
+            7,
+            1,
+            "`outside` inside the transaction that began in line 6; `commit` comes first",
+        ),
+        (thread("outside load A"), 6, 9, "expected a store, as in A = 5, or movnt, found `load`"),
+        (
+            thread("outside outside A = 2"),
+            6,
+            9,
+            "expected a store, as in A = 5, or movnt, found `outside`",
+        ),
         (thread("commit"), 6, 1, "`commit` outside a transaction; `begin` comes first"),
         (
             thread("A = 2"),
             6,
             1,
-            "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first",
+            "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first, or `outside` before the word",
         ),
         (
             thread("  begin\nthread\nbegin\ncommit"),
@@ -329,7 +348,7 @@ fn it_refuses_what_is_malformed() {
             in_order("0: begin\n1: A = 2\n0: commit"),
             6,
             4,
-            "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first",
+            "a store outside a transaction; designs protect stores of transactions only, so `begin` comes first, or `outside` before the word",
         ),
         (
             in_order("0: crash marked"),
