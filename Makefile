@@ -16,7 +16,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
-.PHONY: help install dev demo prepare test test-all examples recorded browser lint format bench campaigns soak clean
+.PHONY: help install dev demo captures prepare test test-all examples recorded browser lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
@@ -33,6 +33,12 @@ dev: $(REQUIREMENTS) ## Build it for development: seconds from an edit to a run,
 
 demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html
+
+captures: install ## Build, run, capture and verify all real programs: captures/*.gvt
+	@mkdir -p captures
+	set -e; for name in $$($(BIN)/python -c 'from graven.recipes import recipes; print(*recipes())'); do \
+		$(BIN)/graven capture --recipe $$name --to captures/$$name.gvt; \
+	done
 
 prepare: ## Compile the tests of `make test`, and run nothing
 	$(CARGO_TEST) --release --no-run --quiet

@@ -934,6 +934,71 @@ def test_a_program_without_transactions_is_held_to_what_it_has_stored(captured, 
     assert kept.stdout.count("20 words were stored to outside transactions") == 2
 
 
+@pytest.mark.parametrize(
+    ("recipe", "needed"), [("redis-set", "redis-benchmark"), ("python-sqlite", "/usr/bin/python3")]
+)
+def test_programs_whose_heap_is_persistent_are_captured_and_crashed(real, recipe, needed):
+    _needs(shutil.which(needed), needed)
+    done = real("capture", "--recipe", recipe, "--limit", "10", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["files"] == ["(memory)"]
+    report = document["report"]
+    assert report["transactions"] == report["transactions_of_several"] == 10
+    assert report["words_stored_outside"] > 0
+    assert report["loads_unexplained"] == report["bytes_unexplained"] == 0
+    # What is stored outside transactions is allowed to be lost; what transactions store is not.
+    sample = ("--sample", "16", "--failure-modes", "none", "--lives", "0", "--format", "json")
+    crashed = real("crash", "--workload", f"{recipe}.gvt", "--design", "fwb,osp,hoop", *sample)
+    reports = {r["design"]: r for r in json.loads(crashed.stdout)}
+    for design in ("fwb", "osp"):
+        assert not reports[design]["violations"]
+        assert reports[design]["recoveries"] > 8
+        assert reports[design]["words_stored_outside"] > 0
+    assert "outside transactions" in reports["hoop"]["refusal"]
+
+
+@pytest.mark.long
+def test_a_store_in_rust_is_built_and_captured(real):
+    done = real("capture", "--recipe", "redb-insert", "--limit", "20", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)["report"]
+    assert report["transactions"] == report["transactions_of_several"] == 20
+    assert report["loads_unexplained"] == report["bytes_unexplained"] == 0
+
+
+# What a program that serves does, what asks it, and what is said of it.
+SERVERS = {
+    "exit 3": ([], "the program has ended before it listened"),
+    "exec python3 -c 'import socket, sys, time; s = socket.socket(socket.AF_UNIX); "
+    "s.bind(sys.argv[1]); s.listen(); time.sleep(60)' $1": (
+        [["false"]],
+        "false ended with exit code 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_server_that_fails_or_is_asked_in_vain_is_told(real_engine, tmp_path, server):  # noqa: ARG001
+    clients, said = SERVERS[server]
+    script = f"""
+from pathlib import Path
+from graven.capture import CaptureError, Persistent, Request, Served, run
+place = Path({str(tmp_path)!r})
+served = Served(place / "socket", {tuple(map(tuple, clients))!r})
+command = ("sh", "-c", {server!r}, "sh", str(served.socket))
+try:
+    run(Request(command, Persistent(heap=True), served=served), place / "x.gvt")
+except CaptureError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert said in done.stdout, done.stdout + done.stderr
+    assert not (tmp_path / "x.gvt").exists()
+
+
 def test_recovered_files_are_held_against_a_checker_of_the_user(real):
     done = real("capture", "--recipe", "lmdb-update", "--limit", "5", "--format", "json")
     if "apt install" in done.stderr:
