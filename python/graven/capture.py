@@ -140,10 +140,13 @@ class Preset:
     Attributes:
         transactions: What they are between.
         about: What one is, in words.
+        persistence: Functions that do nothing but what makes transactions atomic and durable, like
+            the log that the library has of its own.
     """
 
     transactions: Transactions
     about: str
+    persistence: tuple[str, ...] = ()
 
 
 KNOWN: Mapping[str, Preset] = {
@@ -154,6 +157,12 @@ KNOWN: Mapping[str, Preset] = {
     "pmemobj": Preset(
         Transactions("pmemobj_tx_begin", "pmemobj_tx_end", None, True),
         "a transaction of libpmemobj, from pmemobj_tx_begin to the end of pmemobj_tx_end",
+        (
+            "pmemobj_tx_add_range",
+            "pmemobj_tx_add_range_direct",
+            "pmemobj_tx_xadd_range",
+            "pmemobj_tx_xadd_range_direct",
+        ),
     ),
     "redis": Preset(
         Transactions("call"),
@@ -249,6 +258,8 @@ class Request:
         critical_sections: Whether each critical section of a thread is a transaction.
         from_function: Its first entry begins the region of interest.
         until_function: The end of its first call after that ends the region.
+        left_out: Functions whose loads, stores and instructions are not in the trace.
+        left_out_if_there: The same, and the program may have none of them.
     """
 
     arguments: tuple[str, ...]
@@ -262,6 +273,8 @@ class Request:
     critical_sections: bool = False
     from_function: str | None = None
     until_function: str | None = None
+    left_out: tuple[str, ...] = ()
+    left_out_if_there: tuple[str, ...] = ()
 
     def roles(self) -> dict[str, list[str]]:
         """Functions that are followed, and what they are for.
@@ -281,7 +294,11 @@ class Request:
                 raise ConfigError(
                     f"{name} is given two meanings for transactions: {roles[0]} and {role}"
                 )
-        edges = (("from", self.from_function), ("until", self.until_function))
+        edges = (
+            ("from", self.from_function),
+            ("until", self.until_function),
+            *(("left-out", name) for name in (*self.left_out, *self.left_out_if_there)),
+        )
         for role, edge in edges:
             if edge is None:
                 continue
@@ -298,7 +315,8 @@ class Request:
     def needed(self) -> list[str]:
         """Functions without which there is no such trace."""
         names = [name for t in self.transactions for name in (t.begin, t.commit)]
-        return [n for n in (*names, self.from_function, self.until_function) if n is not None]
+        edges = (self.from_function, self.until_function, *self.left_out)
+        return [name for name in (*names, *edges) if name is not None]
 
 
 @dataclass(frozen=True)
@@ -344,6 +362,8 @@ def capture(
     critical_sections: bool = False,
     from_function: str | None = None,
     until_function: str | None = None,
+    leave_out: Iterable[str] = (),
+    without_persistence: bool = False,
     skip: int = 0,
     transactions_max: int | None = None,
     observe: Observer | None = None,
@@ -362,6 +382,8 @@ def capture(
             of its first lock to the release of its last.
         from_function: The trace begins with its first entry.
         until_function: The trace ends with the end of its first call after that.
+        leave_out: Functions whose loads, stores and instructions are not in the trace.
+        without_persistence: The log that the library `like` has of its own is not in it.
         skip: Transactions before the trace begins, counted from there.
         transactions_max: Transactions in it at most; all if not given.
         observe: Called several times a second while the trace is put together.
@@ -384,6 +406,8 @@ def capture(
         critical_sections=critical_sections,
         from_function=from_function,
         until_function=until_function,
+        left_out=tuple(leave_out),
+        left_out_if_there=persistence_of(like) if without_persistence else (),
     )
     return run(request, Path(trace), observe)
 
@@ -400,6 +424,22 @@ def transactions_of(
         raise ConfigError(f"like: {like} is not known; allowed: {', '.join(KNOWN)}")
     parsed = [t if isinstance(t, Transactions) else Transactions.parse(t) for t in given]
     return (*parsed, *(() if like is None else (KNOWN[like].transactions,)))
+
+
+def persistence_of(like: str | None) -> tuple[str, ...]:
+    """Functions of a library's own persistence.
+
+    Raises:
+        ConfigError: nothing is known of the library.
+    """
+    found = KNOWN[like].persistence if like in KNOWN else ()
+    if not found:
+        known = ", ".join(name for name, preset in KNOWN.items() if preset.persistence)
+        raise ConfigError(
+            f"without_persistence: no functions are known that only log, of {like or 'nothing'}; "
+            f"known: {known}; any function can be named (leave_out)"
+        )
+    return found
 
 
 def run(request: Request, trace: Path, observe: Observer | None = None) -> Captured:
@@ -627,6 +667,7 @@ class _Left:
                     "critical_sections": request.critical_sections,
                     "from": request.from_function,
                     "until": request.until_function,
+                    "left_out": [*request.left_out, *request.left_out_if_there],
                     "counts": self.counts,
                 },
                 "out": str(place),

@@ -26,6 +26,7 @@ from graven.capture import (
     Persistent,
     Request,
     Served,
+    persistence_of,
     run,
     transactions_of,
 )
@@ -68,6 +69,7 @@ class Recipe:
         pm_heap: Whether what `malloc` gives is.
         transactions: Functions, as `--tx` takes them.
         like: A library whose transactions are known.
+        without_persistence: Whether the library's own log is left out.
         skip: Transactions before the trace begins, which fill the store.
     """
 
@@ -90,6 +92,7 @@ class Recipe:
     clients: tuple[tuple[str, ...], ...] = ()
     transactions: tuple[str, ...] = ()
     like: str | None = None
+    without_persistence: bool = False
     skip: int = 0
 
 
@@ -148,6 +151,7 @@ def capture_recipe(
             recipe.input.encode(),
             dict(recipe.environment),
             served=_served(recipe, folder),
+            left_out_if_there=persistence_of(recipe.like) if recipe.without_persistence else (),
         )
         return run(request, Path(trace), observe)
 

@@ -285,6 +285,30 @@ def test_a_beginning_that_fails_begins_nothing(proven):
     assert report["words_stored_outside"] == 0
 
 
+@pytest.mark.parametrize(
+    ("left_out", "words", "out"),
+    [([], 30, 0), (["add_to_log"], 10, 30), (["log_both", "add_to_log"], 10, 30)],
+)
+def test_functions_are_left_out(captured, left_out, words, out):
+    document = captured("transactions", "logged", leave_out=left_out, designs=["silo"])
+    report = _proven(document)
+    assert (report["transactions"], report["loads"], report["stores"]) == (5, 15, 30)
+    assert (report["words_stored"], report["words_left_out"]) == (words, out)
+    assert document["runs"]["silo"]["transactional_stores"] == words
+    instructions = document["runs"]["silo"]["instructions"]
+    whole = captured("transactions", "logged", designs=["silo"])["runs"]["silo"]["instructions"]
+    assert (instructions < whole) == bool(left_out)
+
+
+def test_what_is_left_out_must_be_there(real, programs, tmp_path):
+    program = (programs("transactions"), tmp_path / "pool", "ten")
+    files = ("--pm-file", "*/pool")
+    said = _refused(real, *files, "--leave-out", "no_log", program=program)
+    assert "no symbols of the program and its libraries have no_log" in said
+    said = _refused(real, *files, "--without-persistence", "--like", "lmdb", program=program)
+    assert "no functions are known that only log, of lmdb; known: pmemobj" in said
+
+
 def test_a_part_of_a_program_is_traced(proven, command):
     report = proven("transactions", "ten", skip=3, transactions_max=4, designs=["silo"])
     assert (report["skipped"], report["transactions"], report["words_stored"]) == (3, 4, 8)

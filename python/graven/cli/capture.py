@@ -129,6 +129,19 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     "the last transaction]",
 )
 @click.option(
+    "--leave-out",
+    multiple=True,
+    metavar="FUNCTION",
+    help="What this function loads and stores is not in the trace; it is counted.",
+)
+@click.option(
+    "--without-persistence",
+    is_flag=True,
+    help="Leave out the log that the library of --like has of its own: "
+    + ", ".join(name for name, preset in KNOWN.items() if preset.persistence)
+    + ".",
+)
+@click.option(
     "--skip",
     type=click.IntRange(min=0),
     metavar="N",
@@ -169,6 +182,8 @@ def capture(
     critical_sections: bool,
     from_function: str | None,
     until_function: str | None,
+    leave_out: tuple[str, ...],
+    without_persistence: bool,
     skip: int | None,
     limit: int | None,
     unexplained: float,
@@ -180,6 +195,7 @@ def capture(
         edges = (from_function, until_function)
         persistent = (pm_files, pm_heap, pm_ranges)
         given = (program, *persistent, transactions, like, critical_sections, *edges, skip)
+        given = (*given, leave_out, without_persistence)
         if any(given):
             raise click.UsageError("--recipe says all but --to, --limit and --unexplained")
         trace = trace or Path(f"{recipe}.gvt")
@@ -203,6 +219,8 @@ def capture(
                     critical_sections=critical_sections,
                     from_function=from_function,
                     until_function=until_function,
+                    leave_out=leave_out,
+                    without_persistence=without_persistence,
                     skip=skip or 0,
                     transactions_max=limit,
                     observe=display,
@@ -266,6 +284,7 @@ def _sections(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is said of critical sections and their locks, if there is something to say."""
     labels = {
         "sections_untouched": "critical sections without persistent memory, left out",
+        "words_left_out": "loads and stores of words by functions that are left out",
         "locks_merged": "locks that are one with others, since they are acquired in a circle",
     }
     return [(label, exact(report[name])) for name, label in labels.items() if report[name]]

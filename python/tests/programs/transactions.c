@@ -8,6 +8,27 @@ static void one(uint64_t at) {
     tx_commit();
 }
 
+// A log of the program's own, which also loads.
+APART void add_to_log(int entry) {
+    pm[100 + entry] = pm[entry] + 1;
+    pm[200] = entry;
+}
+
+APART void log_both(int entry) {
+    add_to_log(entry);
+    add_to_log(entry + 1);
+}
+
+static void logged(void) {
+    for (int i = 0; i < 10; i += 2) {
+        tx_begin(0);
+        log_both(i);
+        pm[i] = i;
+        pm[i + 1] = pm[200];
+        tx_commit();
+    }
+}
+
 static void ten(void) {
     for (int i = 0; i < 10; i++)
         one(2 * i);
@@ -202,7 +223,7 @@ static void nothing(void) {
 }
 
 static const struct program PROGRAMS[] = {
-    {"ten", ten},
+    {"ten", ten}, {"logged", logged},
     {"between", between},
     {"again", again},
     {"nested", nested},

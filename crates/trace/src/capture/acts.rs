@@ -52,6 +52,8 @@ pub(super) struct Actor {
     /// Transactions that it has begun and not ended: they are one.
     depth: u32,
     held: Vec<Held>,
+    /// Functions that it is in that are left out.
+    left_out: u32,
 }
 
 impl Actor {
@@ -72,6 +74,11 @@ impl Actor {
     /// Whether it is in a function that has this role.
     pub fn is_inside(&self, rules: &Rules, role: Role) -> bool {
         self.inside.iter().any(|inside| rules.roles(inside.function).contains(&role))
+    }
+
+    /// Whether it is in a function that is left out.
+    pub fn is_left_out(&self) -> bool {
+        self.left_out > 0
     }
 
     /// Whether it is in a function that synchronises threads.
@@ -106,6 +113,7 @@ impl Actor {
             match role {
                 Role::Unlock | Role::Wait => self.release(rules, argument, acts),
                 Role::From => acts.push(Act::From),
+                Role::LeftOut => self.left_out += 1,
                 _ => {}
             }
         }
@@ -134,6 +142,7 @@ impl Actor {
                 Role::Wait if result.is_some() && self.times(argument) < times.max(1) => {
                     self.acquire(rules, argument, acts);
                 }
+                Role::LeftOut => self.left_out -= 1,
                 Role::Until if !self.inside.iter().any(|i| i.function == function) => {
                     acts.push(Act::Until);
                 }

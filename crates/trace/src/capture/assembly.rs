@@ -278,7 +278,9 @@ impl<W: Write> Assembly<'_, W> {
         if self.failure.is_some() {
             return;
         }
-        self.threads[thread].instructions += since;
+        if !self.threads[thread].actor.is_left_out() {
+            self.threads[thread].instructions += since;
+        }
         match record {
             Record::Access(access) => self.access(thread, &access),
             Record::Event(number, event) => {
@@ -315,6 +317,9 @@ impl<W: Write> Assembly<'_, W> {
         if access.check.is_some_and(|of| check(found) != of) {
             self.astray(thread, address, bytes);
         }
+        if self.is_left_out(thread, address, bytes) {
+            return;
+        }
         for word in words(address, bytes) {
             self.push(thread, Op::Load { at: Ptr::known(word) });
         }
@@ -328,6 +333,15 @@ impl<W: Write> Assembly<'_, W> {
             let transaction = t.is_open.then_some(t.transactions);
             races.access(Party { thread, transaction, address, bytes, is_store });
         }
+    }
+
+    /// Whether an access is by a function that is left out of the trace.
+    fn is_left_out(&mut self, thread: usize, address: u64, bytes: u64) -> bool {
+        let is = self.threads[thread].actor.is_left_out();
+        if is && self.phase == Phase::In {
+            self.report.words_left_out += words(address, bytes).count() as u64;
+        }
+        is
     }
 
     /// A load has found something else.
@@ -344,6 +358,9 @@ impl<W: Write> Assembly<'_, W> {
     fn stores(&mut self, thread: usize, address: u64, bytes: &[u8], is_non_temporal: bool) {
         store(&mut self.image, address, bytes);
         if self.phase != Phase::In || bytes.is_empty() {
+            return;
+        }
+        if self.is_left_out(thread, address, bytes.len() as u64) {
             return;
         }
         for word in words(address, bytes.len() as u64) {

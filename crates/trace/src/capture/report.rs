@@ -100,6 +100,8 @@ pub struct Report {
     pub words_stored: u64,
     /// See there.
     pub words_stored_outside: u64,
+    /// Loads and stores of words by functions that are left out: they are not in the trace.
+    pub words_left_out: u64,
     /// Locks that were released in a transaction, which holds them to its end in the trace.
     pub unlocks_put_off: u64,
     /// Locks that are one lock with others in the trace, since threads acquire them in orders that contradict each other.
@@ -154,6 +156,7 @@ impl Report {
             "sections_untouched": self.sections_untouched,
             "words_stored": self.words_stored,
             "words_stored_outside": self.words_stored_outside,
+            "words_left_out": self.words_left_out,
             "unlocks_put_off": self.unlocks_put_off,
             "locks_merged": self.locks_merged,
             "forks": self.forks,

@@ -28,6 +28,8 @@ pub enum Role {
     Release,
     /// The same, of what they do after it has returned 0.
     Acquire,
+    /// What it loads and stores, and its instructions, are left out of the trace.
+    LeftOut,
     /// Its first entry begins the region of interest.
     From,
     /// When it is left for the first time after that, the region ends.
@@ -54,7 +56,7 @@ impl Role {
     pub(super) fn synchronises(self) -> bool {
         match self {
             Role::Begin { .. } | Role::Call | Role::Commit | Role::Abort => false,
-            Role::From | Role::Until => false,
+            Role::LeftOut | Role::From | Role::Until => false,
             Role::Lock | Role::LockShared | Role::Unlock | Role::Wait => true,
             Role::Order | Role::Release | Role::Acquire => true,
         }
@@ -81,6 +83,7 @@ impl Role {
             "order" => Role::Order,
             "release" => Role::Release,
             "acquire" => Role::Acquire,
+            "left-out" => Role::LeftOut,
             "from" => Role::From,
             "until" => Role::Until,
             _ => return None,
