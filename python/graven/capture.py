@@ -432,7 +432,8 @@ def persistence_of(like: str | None) -> tuple[str, ...]:
     Raises:
         ConfigError: nothing is known of the library.
     """
-    found = KNOWN[like].persistence if like in KNOWN else ()
+    preset = KNOWN.get(like or "")
+    found = preset.persistence if preset else ()
     if not found:
         known = ", ".join(name for name, preset in KNOWN.items() if preset.persistence)
         raise ConfigError(

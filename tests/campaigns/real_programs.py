@@ -189,18 +189,27 @@ def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
         cells = {(row["program"], row["design"]): row["throughput"] or "-" for row in of_machine}
         lines = ([name, *(cells[name, design] for design in DESIGNS)] for name in names)
         out.append(table_of(("program", *DESIGNS), lines))
-        refused = [row for row in of_machine if row["refusal"]]
-        out += [f"- `{r['design']}` on {r['program']}: {r['refusal']}" for r in refused]
-        out += [""] if refused else []
-    out += ["## Crashed", ""]
+    out += ["## Refused", "", *_refused(compared), "", "## Crashed", ""]
     names = list(dict.fromkeys(row["program"] for row in crashed))
     head = ("program", "designs", "crash points", "power failures", "kept", "violated", "refused")
     out.append(table_of(head, (_crashed_cells(name, crashed) for name in names)))
     violated = [row for row in crashed if row["violation"]]
-    out += [f"- `{r['design']}` on {r['program']}: {r['violation']}" for r in violated]
-    refused = [row for row in crashed if row["refusal"]]
-    out += [f"- `{r['design']}` refuses {r['program']}: {r['refusal']}" for r in refused]
+    out += [f"- `{r['design']}` on {r['program']}, violated: {r['violation']}" for r in violated]
+    out += _refused(crashed)
     return "\n".join(out)
+
+
+def _refused(rows: Sequence[Row]) -> list[str]:
+    """Why designs refuse programs: each reason once, with who gives it."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        why = row["refusal"].removeprefix(f"design {row['design']}: ")
+        if why:
+            reasons.setdefault((row["program"], why), []).append(f"`{row['design']}`")
+    return [
+        f"- {program}, {', '.join(dict.fromkeys(designs))}: {why}"
+        for (program, why), designs in reasons.items()
+    ]
 
 
 def _captured_cells(row: Row) -> list[str]:

@@ -194,9 +194,8 @@ def capture(
     if recipe is not None:
         edges = (from_function, until_function)
         persistent = (pm_files, pm_heap, pm_ranges)
-        given = (program, *persistent, transactions, like, critical_sections, *edges, skip)
-        given = (*given, leave_out, without_persistence)
-        if any(given):
+        tx = (transactions, like, critical_sections, leave_out, without_persistence)
+        if any((program, *persistent, *tx, *edges, skip)):
             raise click.UsageError("--recipe says all but --to, --limit and --unexplained")
         trace = trace or Path(f"{recipe}.gvt")
     elif not program:
