@@ -120,10 +120,17 @@ def compiled(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("source", "transactions", "aborted"), [("trees.cpp", 200, 20), ("maps.rs", 100, 0)]
+    ("source", "tx", "transactions", "aborted"),
+    [
+        ("trees.cpp", TX, 200, 20),
+        ("maps.rs", TX, 100, 0),
+        ("lists.go", "main.txBegin:main.txCommit", 200, 0),
+    ],
 )
-def test_programs_in_other_languages(proven, compiled, source, transactions, aborted):  # noqa: F811
-    report = proven(source, "", of=compiled(source), pm_files=[], pm_heap=True, designs=["silo"])
+def test_programs_in_other_languages(proven, compiled, source, tx, transactions, aborted):  # noqa: F811
+    # Threads of the runtime of Go go on until the process is over.
+    heap = {"pm_files": [], "pm_heap": True, "tx": tx}
+    report = proven(source, "", of=compiled(source), **heap, designs=["silo"])
     assert (report["transactions"], report["aborted"]) == (transactions, aborted)
     assert report["transactions_of_several"] > 0.8 * transactions
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::{c_uint, c_void};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, Once};
 
 use graven_capture::{ACCESS_BYTES_MAX, Accessed, shared_place};
@@ -14,7 +15,7 @@ use crate::instruction::{self, Kind};
 use crate::markers;
 use crate::qemu;
 use crate::registers::Registers;
-use crate::thread::{self, Counts, IS_CHILD};
+use crate::thread::{self, Counts, IS_UNTRACED};
 use crate::tracer::tracer;
 use crate::{mappings, system_calls};
 
@@ -52,13 +53,25 @@ extern "C" fn thread_ends(_id: u64, vcpu: c_uint) {
     ENDED.lock().expect("nobody panics with it").extend(counts);
 }
 
-/// The process ends: what is not known yet is written.
+/// The process has ended, and by no call of its own: what is not known yet is written.
 extern "C" fn process_ends(_id: u64, _data: *mut c_void) {
-    if IS_CHILD.load(std::sync::atomic::Ordering::Relaxed) {
-        return;
+    if !IS_UNTRACED.load(Ordering::Relaxed) {
+        write_end(thread::end_all());
     }
+}
+
+/// It is about to be ended by this thread, while the others wait for their turn: afterwards, QEMU has them go on until it is over.
+fn process_is_over() {
+    if !IS_UNTRACED.load(Ordering::Relaxed) {
+        write_end(thread::stop_all());
+        IS_UNTRACED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Writes what was counted, and regions as they are.
+fn write_end(counts: Vec<Counts>) {
     let mut all = ENDED.lock().expect("nobody panics with it");
-    all.extend(thread::end_all());
+    all.extend(counts);
     let sum = |of: fn(&Counts) -> u64| all.iter().map(of).sum::<u64>();
     let text = format!(
         "instructions {}\nloads {}\nstores {}\nflushes {}\nfences {}\nsyncs {}\n",
@@ -245,6 +258,9 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
             thread.access(at, position, bytes, Accessed::LoadedBefore);
         }
         thread.access(at, position, bytes, how);
+        if has_threads {
+            thread.closes_access();
+        }
         return;
     }
     if has_threads && !regions.overlaps(address, size as u64) {
@@ -257,6 +273,9 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
             // SAFETY: as before.
             thread.access(at, position + byte, unsafe { bytes_at(address + byte, 1) }, how);
         }
+    }
+    if has_threads {
+        thread.closes_access();
     }
 }
 
@@ -291,12 +310,16 @@ extern "C" fn call_begins(
     _a7: u64,
     _a8: u64,
 ) {
+    if number == libc::SYS_exit_group {
+        process_is_over();
+        return;
+    }
     system_calls::begins(thread::thread(vcpu), number, [a1, a2, a3, a4, a5, a6]);
 }
 
 extern "C" fn call_ends(_id: u64, vcpu: c_uint, number: i64, result: i64) {
     if system_calls::is_new_process(thread::thread(vcpu), number, result) {
-        IS_CHILD.store(true, std::sync::atomic::Ordering::Relaxed);
+        IS_UNTRACED.store(true, Ordering::Relaxed);
     }
     thread::take_turn(vcpu);
     system_calls::ends(thread::thread(vcpu), number, result);

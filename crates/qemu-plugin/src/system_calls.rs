@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use graven_capture::Event;
 
 use crate::guest::path_at;
-use crate::thread::{CHILD, Child, IS_CHILD, Thread};
+use crate::thread::{CHILD, Child, IS_UNTRACED, Thread};
 use crate::tracer::tracer;
 use crate::{kernel_writes, mappings};
 
@@ -30,10 +30,10 @@ pub fn begins(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
         libc::SYS_clone => clones(thread, arguments),
         libc::SYS_exit => thread.tells_its_end(),
         // Afterwards another thread may have got the same addresses.
-        libc::SYS_munmap if !IS_CHILD.load(Ordering::Relaxed) => mappings::unmapped(thread, a, b),
-        libc::SYS_mremap if !IS_CHILD.load(Ordering::Relaxed) => mappings::moves(thread, a, b),
-        // Nothing else is done any more.
-        libc::SYS_exit_group => return,
+        libc::SYS_munmap if !IS_UNTRACED.load(Ordering::Relaxed) => {
+            mappings::unmapped(thread, a, b)
+        }
+        libc::SYS_mremap if !IS_UNTRACED.load(Ordering::Relaxed) => mappings::moves(thread, a, b),
         _ => {}
     }
     thread.gives_turn();
@@ -69,7 +69,7 @@ pub fn ends(thread: &mut Thread, number: i64, result: i64) {
         forked(thread, result);
         return;
     }
-    if IS_CHILD.load(Ordering::Relaxed) {
+    if IS_UNTRACED.load(Ordering::Relaxed) {
         return;
     }
     if number == libc::SYS_mremap {

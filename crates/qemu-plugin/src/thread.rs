@@ -27,8 +27,8 @@ static BEGUN: AtomicU32 = AtomicU32::new(0);
 /// Events of all threads.
 static EVENTS: AtomicU64 = AtomicU64::new(0);
 
-/// This process is one that the program has made by fork: nothing of it is traced.
-pub static IS_CHILD: AtomicBool = AtomicBool::new(false);
+/// Nothing is traced of this process: it is one that the program has made by fork, or all of its trace is written.
+pub static IS_UNTRACED: AtomicBool = AtomicBool::new(false);
 
 /// On another stack, a frame may be as far away as this, and not more.
 const STACK_BYTES: u64 = 64 << 20;
@@ -124,7 +124,7 @@ pub fn thread(vcpu: c_uint) -> &'static mut Thread {
 /// The thread on a processor waits for its turn, outside translated code. It is not held meanwhile: the process may end.
 pub fn take_turn(vcpu: c_uint) {
     let turns = &tracer().turns;
-    if !turns.are_needed() || thread(vcpu).has_turn || IS_CHILD.load(Ordering::Relaxed) {
+    if !turns.are_needed() || thread(vcpu).has_turn || IS_UNTRACED.load(Ordering::Relaxed) {
         return;
     }
     let seat = Arc::clone(&thread(vcpu).seat);
@@ -136,7 +136,7 @@ pub fn take_turn(vcpu: c_uint) {
 /// One begins.
 pub fn begin(vcpu: c_uint) {
     let number = BEGUN.fetch_add(1, Ordering::Relaxed);
-    let stream = (!IS_CHILD.load(Ordering::Relaxed)).then(|| new_stream(number));
+    let stream = (!IS_UNTRACED.load(Ordering::Relaxed)).then(|| new_stream(number));
     let child = CHILD.take();
     let mut thread = Thread {
         stream,
@@ -179,11 +179,24 @@ pub fn end(vcpu: c_uint) -> Option<Counts> {
     let mut thread = unsafe { Box::from_raw(thread) };
     thread.counts.instructions = thread.now(0);
     thread.event(&Event::Ended);
-    if IS_CHILD.load(Ordering::Relaxed) {
+    if IS_UNTRACED.load(Ordering::Relaxed) {
         // It is the parent's, who goes on writing to it.
         std::mem::forget(thread.stream.take());
     }
     Some(thread.counts)
+}
+
+/// The process ends, and this thread, which alone executes, ends it; returns what was counted of all that are left. They stay, for
+/// they may be called again.
+pub fn stop_all() -> Vec<Counts> {
+    let stop = |thread: &AtomicPtr<Thread>| {
+        // SAFETY: a thread that is there lives until `end`; all but this one wait for their turn, or for the kernel.
+        let thread = unsafe { thread.load(Ordering::Acquire).as_mut() }?;
+        thread.counts.instructions = thread.now(0);
+        thread.event(&Event::Ended);
+        Some(thread.counts)
+    };
+    THREADS.iter().filter_map(stop).collect()
 }
 
 /// All that are left end.
@@ -204,8 +217,10 @@ impl Thread {
         self.instructions += self.of_block;
         self.of_block = instructions;
         self.registers = registers;
-        self.blocks_left -= 1;
-        if self.blocks_left == 0 {
+        self.blocks_left = self.blocks_left.saturating_sub(1);
+        // A block of one instruction may be one that QEMU executes alone, while who has the turn next would wait for its end: an
+        // atomic instruction over the edge of a line.
+        if self.blocks_left == 0 && instructions > 1 {
             self.turn_is_over();
         }
         if registers.stack() > self.returns_above {
@@ -228,9 +243,18 @@ impl Thread {
     /// A load or store of persistent memory.
     #[inline]
     pub fn access(&mut self, at: u64, position: u64, bytes: &[u8], how: Accessed) {
-        if let (Some(stream), false) = (&mut self.stream, IS_CHILD.load(Ordering::Relaxed)) {
+        if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
             self.is_behind = true;
             stream.access(at, position, bytes, how);
+        }
+    }
+
+    /// It has accessed memory, and if it does so out of turn, since QEMU wanted it to go on: that comes before what others do now.
+    #[inline]
+    pub fn closes_access(&mut self) {
+        if !self.has_turn && self.is_behind {
+            self.is_behind = false;
+            self.event(&Event::Ordered);
         }
     }
 
@@ -262,7 +286,7 @@ impl Thread {
     fn turn_is_over(&mut self) {
         let turns = &tracer().turns;
         self.blocks_left = BLOCKS;
-        if !turns.are_needed() || IS_CHILD.load(Ordering::Relaxed) {
+        if !turns.are_needed() || IS_UNTRACED.load(Ordering::Relaxed) {
             return;
         }
         if self.has_turn && turns.is_wanted() {
@@ -298,7 +322,7 @@ impl Thread {
 
     /// Something that all threads have in one order.
     pub fn event(&mut self, event: &Event) {
-        if let (Some(stream), false) = (&mut self.stream, IS_CHILD.load(Ordering::Relaxed)) {
+        if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
             self.is_behind = false;
             let number = EVENTS.fetch_add(1, Ordering::SeqCst);
             stream.event(self.instructions, number, event);
