@@ -153,7 +153,7 @@ def test_the_page_of_real_programs_is_that_of_the_tables():
     assert page == tables.page_with(page, real_programs.shown(captured, compared, crashed))
     assert {row["program"] for row in captured} == set(real_programs.recipes())
     assert all(row["unexplained"] == "0" for row in captured)
-    # Only what is lost of silent stores to words that were stored outside transactions (findings.md).
+    # Only what is lost of silent stores to words that were stored outside (findings.md).
     violated = [row for row in crashed if row["verdict"] == "violated"]
     assert all(int(row["outside"]) > 0 for row in violated)
     assert {r["design"] for r in violated} <= {"fwb-slde", "morlog-slde", "morlog-dp", "silo"}
