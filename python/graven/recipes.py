@@ -20,16 +20,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from graven.capture import (
-    Captured,
-    CaptureError,
-    Persistent,
-    Request,
-    Served,
-    persistence_of,
-    run,
-    transactions_of,
-)
+from graven.capture import Captured, CaptureError, Persistent, Request, Served, run
+from graven.capture.request import persistence_of, transactions_of
 from graven.experiment import Observer
 
 FOLDER = Path(__file__).with_name("recipes")

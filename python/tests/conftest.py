@@ -19,6 +19,15 @@ import fake_engine  # noqa: E402
 
 fake_engine.install()
 
+from capturing import (  # noqa: E402, F401 - fixtures
+    captured,
+    command,
+    programs,
+    proven,
+    service,
+    tools,
+)
+
 # A run in the background may have been started with interrupts ignored, which its children inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -109,3 +118,9 @@ def documents(text):
         raise AssertionError(f"{name} is not JSON")
 
     return json.loads(text, parse_constant=refuse)
+
+
+@pytest.fixture(scope="session")
+def environment():
+    """Of other processes that import Graven."""
+    return ENVIRONMENT

@@ -6,18 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_capture import (  # noqa: F401 - fixtures
-    IS_REQUIRED,
-    PROGRAMS,
-    TX,
-    _compile,
-    _proven,
-    captured,
-    programs,
-    proven,
-    service,
-    tools,
-)
+from capturing import IS_REQUIRED, PROGRAMS, TX, compile_program, explained
+
+pytestmark = pytest.mark.usefixtures("tools")
 
 # Transactions of each program whose heap is persistent, how many loads and stores at least, and
 # words that are stored outside transactions at most.
@@ -34,7 +25,7 @@ HEAPS = {
 
 
 @pytest.mark.parametrize("mode", HEAPS)
-def test_what_malloc_gives_is_persistent_memory(proven, mode):  # noqa: F811
+def test_what_malloc_gives_is_persistent_memory(proven, mode):
     designs = ["silo"] if mode in ("small", "threads") else []
     report = proven("heap", mode, pm_files=[], pm_heap=True, designs=designs)
     transactions, loads, stores, outside = HEAPS[mode]
@@ -46,9 +37,9 @@ def test_what_malloc_gives_is_persistent_memory(proven, mode):  # noqa: F811
 
 
 @pytest.mark.parametrize("mode", ["small", "pieces", "breaks", "kernel", "threads"])
-def test_the_heap_of_a_static_program(proven, tmp_path, mode):  # noqa: F811
+def test_the_heap_of_a_static_program(proven, tmp_path, mode):
     path = tmp_path / "static"
-    done = _compile("heap", path, "-static")
+    done = compile_program("heap", path, "-static")
     if done.returncode != 0 and not IS_REQUIRED:
         pytest.skip("there are no libraries to link statically")
     assert done.returncode == 0, done.stderr
@@ -56,19 +47,19 @@ def test_the_heap_of_a_static_program(proven, tmp_path, mode):  # noqa: F811
     assert report["transactions"] == HEAPS[mode][0]
 
 
-def test_memory_that_comes_and_goes_takes_places_that_are_free(proven):  # noqa: F811
+def test_memory_that_comes_and_goes_takes_places_that_are_free(proven):
     [region] = proven("heap", "pieces", pm_files=[], pm_heap=True)["regions"]
     # The program has at most 64 pieces of up to 256 KB at a time, and maps hundreds of them.
     assert region["bytes"] < 20 << 20
 
 
-def test_heap_and_files_are_regions_of_their_own(proven):  # noqa: F811
+def test_heap_and_files_are_regions_of_their_own(proven):
     report = proven("transactions", "ten", pm_heap=True)
     assert sorted(region["bytes"] for region in report["regions"])[-1] == 64 * 4096
     assert len(report["regions"]) == 2
 
 
-def test_variables_are_persistent_memory_as_the_program_finds_them(proven):  # noqa: F811
+def test_variables_are_persistent_memory_as_the_program_finds_them(proven):
     report = proven("heap", "variables", pm_files=[], pm_ranges=["table", "zeros"])
     assert (report["loads"], report["stores"]) == (100, 100)
     assert (report["words_stored"], report["words_stored_outside"]) == (100, 0)
@@ -76,7 +67,7 @@ def test_variables_are_persistent_memory_as_the_program_finds_them(proven):  # n
     assert (report["loads"], report["stores"]) == (0, 50)
 
 
-def test_a_range_is_persistent_whenever_something_is_mapped_there(captured):  # noqa: F811
+def test_a_range_is_persistent_whenever_something_is_mapped_there(captured):
     ranges = [f"{0x7000000008}:12000"]
     document = captured("heap", "fixed", pm_files=[], pm_ranges=ranges, designs=["silo"])
     report = document["report"]
@@ -87,7 +78,7 @@ def test_a_range_is_persistent_whenever_something_is_mapped_there(captured):  # 
     assert document["runs"]["silo"]["committed_transactions"] == 120
 
 
-def test_files_are_cut_off_get_holes_and_are_copied_into(proven):  # noqa: F811
+def test_files_are_cut_off_get_holes_and_are_copied_into(proven):
     report = proven("heap", "copied")
     zeroed = 8192 + (64 - 5) * 4096 - 100
     assert report["kernel_bytes"] == 8 + zeroed
@@ -127,7 +118,7 @@ def compiled(tmp_path_factory):
         ("lists.go", "main.txBegin:main.txCommit", 200, 0),
     ],
 )
-def test_programs_in_other_languages(proven, compiled, source, tx, transactions, aborted):  # noqa: F811
+def test_programs_in_other_languages(proven, compiled, source, tx, transactions, aborted):
     # Threads of the runtime of Go go on until the process is over.
     heap = {"pm_files": [], "pm_heap": True, "tx": tx}
     report = proven(source, "", of=compiled(source), **heap, designs=["silo"])
@@ -141,7 +132,7 @@ def _refused(real, *arguments):
     return done.stderr
 
 
-def test_memory_that_is_none_is_refused(real, programs):  # noqa: F811
+def test_memory_that_is_none_is_refused(real, programs):
     program = ("--", str(programs("heap")), "pool", "variables")
     assert "nothing says what is persistent memory" in _refused(real, *program)
     for wrong in ("0x100", "0x100:", ":5", "0x100:0", "1:0x800000000000", "-5:5"):
@@ -153,11 +144,11 @@ def test_memory_that_is_none_is_refused(real, programs):  # noqa: F811
     assert "mapped nothing in the ranges" in said
 
 
-def test_the_command_says_what_it_compared(real, programs):  # noqa: F811
+def test_the_command_says_what_it_compared(real, programs):
     program = (str(programs("heap")), "pool", "small")
     options = ("--pm-heap", "--tx", TX, "--format", "json")
     done = real("capture", "--to", "x.gvt", *options, "--", *program)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["files"] == ["(memory)"]
-    assert _proven(document)["transactions"] == 200
+    assert explained(document)["transactions"] == 200

@@ -1,0 +1,140 @@
+"""Running a program under QEMU, with the plugin that traces it, and what asks it if it serves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from graven.capture.request import Request, Served
+
+QEMU = "qemu-x86_64"
+"""The program that runs others, and is slow enough to watch them."""
+
+PLUGIN = Path(__file__).parent.with_name("_capture.so")
+"""What it loads. `make install` builds it."""
+
+X86_64 = 62
+"""The machine of an executable, as its header has it."""
+
+SERVES_SECONDS = 60
+"""How long it may take until a program that serves listens."""
+
+CLIENT_SECONDS = 600
+"""How long each of its clients may take."""
+
+STDERR = 2
+"""The descriptor of standard error, wherever Python has its own."""
+
+
+class CaptureError(Exception):
+    """A program cannot be captured; the message says why."""
+
+
+def command(arguments: Sequence[str]) -> list[str]:
+    """QEMU, and the program that it is to run with its arguments.
+
+    Raises:
+        CaptureError: QEMU, the plugin or the program is not there, or is not what it should be.
+    """
+    if not arguments:
+        raise CaptureError("there is no program to run")
+    qemu = shutil.which(QEMU)
+    if qemu is None:
+        raise CaptureError(
+            f"{QEMU} is not installed: it is in the distribution's package qemu-user "
+            "(Debian, Ubuntu: apt install qemu-user; Fedora: dnf install qemu-user)"
+        )
+    if not PLUGIN.exists():
+        raise CaptureError(f"{PLUGIN} is missing: `make install` builds it")
+    return [qemu, *_resolved(arguments)]
+
+
+def _resolved(arguments: Sequence[str]) -> list[str]:
+    """A program that QEMU can run, and its arguments: of a script, what interprets it."""
+    found = shutil.which(arguments[0])
+    if found is None:
+        raise CaptureError(f"{arguments[0]}: there is no such program, or it is not executable")
+    # Not what links lead to: programs look at what they are called.
+    path = Path(found).absolute()
+    with path.open("rb") as file:
+        head = file.read(256)
+    if head.startswith(b"#!"):
+        words = head[2:].split(b"\n")[0].decode(errors="replace").split(None, 1)
+        if not words:
+            raise CaptureError(f"{path}: a script that names no interpreter")
+        if Path(words[0]).name == "env" and len(words) > 1:
+            words = words[1].split(None, 1)
+        return _resolved([*words, str(path), *arguments[1:]])
+    if not head.startswith(b"\x7fELF"):
+        raise CaptureError(f"{path} is neither an executable (ELF) nor a script")
+    machine = int.from_bytes(head[18:20], "little")
+    if head[4] != 2 or machine != X86_64:
+        raise CaptureError(f"{path} is no program for x86-64; programs for others are not captured")
+    return [str(path), *arguments[1:]]
+
+
+def execute(command: list[str], folder: Path, request: Request) -> int:
+    """Runs it; an interrupt goes to the program, which is waited for."""
+    plugin = f"{PLUGIN},dir={str(folder).replace(',', ',,')}"
+    command = [command[0], "-plugin", plugin, *command[1:]]
+    # Symbols are bound at the start, so that a call comes to its function at once.
+    environment = {**os.environ, **request.environment, "LD_BIND_NOW": "1"}
+    with tempfile.TemporaryFile() as file:
+        file.write(request.input or b"")
+        file.seek(0)
+        stdin = None if request.input is None else file
+        # What it prints is no result of a command that prints what was captured.
+        process = subprocess.Popen(command, env=environment, stdin=stdin, stdout=STDERR)
+    if request.served is not None:
+        _ask(process, request.served)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # A terminal has sent it to the program, too.
+            if process.poll() is None and not sys.stdin.isatty():
+                process.send_signal(signal.SIGINT)
+
+
+def _ask(process: subprocess.Popen[bytes], served: Served) -> None:
+    """Runs the clients of a program that serves, once it does.
+
+    Raises:
+        CaptureError: it does not serve, or a client fails; the program has ended.
+    """
+    try:
+        ends = time.monotonic() + SERVES_SECONDS
+        while not _listens(served.socket):
+            if process.poll() is not None:
+                raise CaptureError(f"the program has ended before it listened at {served.socket}")
+            if time.monotonic() > ends:
+                raise CaptureError(f"the program does not listen at {served.socket}")
+            time.sleep(0.05)
+        for client in served.clients:
+            done = subprocess.run(client, stdout=STDERR, timeout=CLIENT_SECONDS, check=False)
+            if done.returncode:
+                raise CaptureError(f"{client[0]} ended with exit code {done.returncode}")
+    except BaseException as error:
+        process.kill()
+        process.wait()
+        if isinstance(error, subprocess.TimeoutExpired):
+            seconds = f"{CLIENT_SECONDS} s"
+            raise CaptureError(f"{error.cmd[0]} has not ended within {seconds}") from error
+        raise
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,161 @@
+"""What tests of `graven capture` share: programs, and what a capture of one must prove."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graven.capture import HEADER
+
+PROGRAMS = Path(__file__).parent / "programs"
+TX = "tx_begin:tx_commit:tx_abort"
+IS_REQUIRED = os.environ.get("GRAVEN_CAPTURE") == "required"
+
+
+def _missing():
+    """What captures need and this machine does not have."""
+    if platform.machine() != "x86_64":
+        return "captures are tested on x86-64"
+    names = {"qemu-x86_64": "package qemu-user", "cc": "a C compiler"}
+    absent = [f"{name} ({of})" for name, of in names.items() if shutil.which(name) is None]
+    return f"not installed: {', '.join(absent)}" if absent else None
+
+
+@pytest.fixture(scope="module")
+def tools():
+    reason = _missing()
+    if reason is not None and IS_REQUIRED:
+        pytest.fail(reason)
+    if reason is not None:
+        pytest.skip(reason)
+
+
+def compile_program(source, program, *flags):
+    include = f"-I{HEADER.parent}"
+    command = ["cc", "-O1", "-pthread", include, "-o", program, PROGRAMS / f"{source}.c", *flags]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """Gives the program of a source, compiled when it is first asked for."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def program(name, *flags):
+        path = folder / name
+        if not path.exists():
+            done = compile_program(name, path, *flags)
+            assert done.returncode == 0, done.stderr
+        return path
+
+    return program
+
+
+# Captures as it is told, one document a line, and runs the traces.
+SERVICE = """
+import json, sys
+import graven
+from graven.capture import CaptureError, Transactions, capture
+for line in sys.stdin:
+    job = json.loads(line)
+    transactions = [t if isinstance(t, str) else Transactions(**t) for t in job.pop("transactions")]
+    designs = job.pop("designs")
+    try:
+        document = capture(**job, transactions=transactions).to_dict()
+        document["runs"] = {
+            design: graven.replay(job["trace"], design, machine="silo").stats
+            for design in designs
+        }
+    except CaptureError as error:
+        document = {"refused": str(error)}
+    except Exception as error:
+        document = {"failed": repr(error)}
+    print(json.dumps(document), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def service(real_engine, environment):  # noqa: ARG001
+    """Another process, which has the real engine."""
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", SERVICE]
+    with subprocess.Popen(command, env=environment, **streams) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def captured(service, programs, tmp_path):
+    """Captures a mode of a program; gives what came of it, also under `designs`."""
+
+    def call(name, mode, *, tx=TX, of=None, designs=(), also=(), **more):
+        job = {
+            "arguments": [str(of or programs(name)), str(tmp_path / "pool"), mode],
+            "trace": str(tmp_path / "x.gvt"),
+            "pm_files": ["*/pool", *also],
+            "transactions": [] if tx is None else [tx],
+            "designs": designs,
+            **more,
+        }
+        service.stdin.write(json.dumps(job) + "\n")
+        service.stdin.flush()
+        document = json.loads(service.stdout.readline())
+        assert "failed" not in document, document["failed"]
+        return document
+
+    return call
+
+
+@pytest.fixture
+def proven(captured):
+    """The report of a program that comes to its end, and that everything in it is explained."""
+
+    def call(*arguments, **more):
+        document = captured(*arguments, **more)
+        assert document["exit_code"] == 0
+        report = explained(document)
+        for stats in document["runs"].values():
+            assert stats["committed_transactions"] == report["transactions"]
+        return report
+
+    return call
+
+
+def explained(document):
+    report = document["report"]
+    assert report["bytes_compared"] > 0
+    assert report["bytes_unexplained"] == 0, report["unexplained"]
+    assert report["loads_unexplained"] == 0, report["loads_astray"]
+    assert document["explained"]
+    return report
+
+
+@pytest.fixture
+def command(real, programs, tmp_path):
+    """The command itself, on a mode of a program."""
+
+    def call(name, mode, *options, form=("--format", "json"), code=0):
+        program = (str(programs(name)), str(tmp_path / "pool"), mode)
+        where = ("--to", "x.gvt", "--pm-file", "*/pool")
+        done = real("capture", *where, *options, *form, "--", *program)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return call
+
+
+def refused(real, *arguments, program):
+    done = real("capture", "--to", "x.gvt", *arguments, "--", *map(str, program))
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    return done.stderr
+
+
+def needs(path, package):
+    if not path:
+        assert not IS_REQUIRED, f"{package} is not installed"
+        pytest.skip(f"{package} is not installed")
