@@ -56,20 +56,33 @@ extern "C" fn thread_ends(_id: u64, vcpu: c_uint) {
 /// The process has ended, and by no call of its own: what is not known yet is written.
 extern "C" fn process_ends(_id: u64, _data: *mut c_void) {
     if !IS_UNTRACED.load(Ordering::Relaxed) {
-        write_end(thread::end_all());
+        let counts = thread::end_all();
+        copy_regions();
+        write_counts(counts);
     }
 }
 
 /// It is about to be ended by this thread, while the others wait for their turn: afterwards, QEMU has them go on until it is over.
 fn process_is_over() {
     if !IS_UNTRACED.load(Ordering::Relaxed) {
-        write_end(thread::stop_all());
+        copy_regions();
+        let tracer = tracer();
+        write_counts(thread::stop_all(|position, bytes| {
+            tracer.regions.correct(&tracer.setup.folder, position, bytes);
+        }));
         IS_UNTRACED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Writes what was counted, and regions as they are.
-fn write_end(counts: Vec<Counts>) {
+/// Writes regions as they are.
+fn copy_regions() {
+    if let Err(error) = tracer().regions.copy_all(&tracer().setup.folder) {
+        eprintln!("graven: the end of the trace cannot be written: {error}");
+    }
+}
+
+/// Writes what was counted.
+fn write_counts(counts: Vec<Counts>) {
     let mut all = ENDED.lock().expect("nobody panics with it");
     all.extend(counts);
     let sum = |of: fn(&Counts) -> u64| all.iter().map(of).sum::<u64>();
@@ -82,9 +95,7 @@ fn write_end(counts: Vec<Counts>) {
         sum(|c| c.fences),
         sum(|c| c.syncs),
     );
-    let folder = &tracer().setup.folder;
-    let copied = tracer().regions.copy_all(folder);
-    if let Err(error) = copied.and_then(|()| fs::write(folder.join("counts"), text)) {
+    if let Err(error) = fs::write(tracer().setup.folder.join("counts"), text) {
         eprintln!("graven: the end of the trace cannot be written: {error}");
     }
 }

@@ -136,6 +136,29 @@ pub fn of_call(thread: &mut Thread, number: i64, result: u64) {
     }
 }
 
+/// A call is under way of which it is not known whether the kernel has written what it writes: what is there now, it has. Returns
+/// positions and bytes.
+pub fn under_way(thread: &mut Thread) -> Vec<(u64, Vec<u8>)> {
+    let arguments = thread.arguments;
+    // Of a call that reads, the third says how many bytes at most.
+    let most = match thread.call {
+        None => return Vec::new(),
+        Some(libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom) => arguments[2],
+        Some(_) => UNKNOWN_BYTES,
+    };
+    let parts = arguments.into_iter().flat_map(|argument| tracer().regions.parts(argument, most));
+    let mut all = Vec::new();
+    for (address, position, bytes) in parts.collect::<Vec<_>>() {
+        // SAFETY: persistent memory is mapped, and the program may read it.
+        let bytes = unsafe { bytes_at(address, bytes as usize) }.to_vec();
+        for (piece, position) in in_pieces(position, &bytes) {
+            thread.event(&Event::Found { position, bytes: piece.to_vec() });
+        }
+        all.push((position, bytes));
+    }
+    all
+}
+
 /// The kernel has written so many bytes to an address.
 fn wrote(thread: &mut Thread, address: u64, bytes: u64) {
     for (address, position, bytes) in tracer().regions.parts(address, bytes) {

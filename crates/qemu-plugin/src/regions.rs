@@ -249,6 +249,16 @@ impl Regions {
         })
     }
 
+    /// Bytes of a region are others than when it was copied.
+    pub fn correct(&self, folder: &Path, position: u64, bytes: &[u8]) {
+        let (region, offset) = place(position);
+        let copy =
+            OpenOptions::new().write(true).open(folder.join(format!("region-{region}.after")));
+        if let Err(error) = copy.and_then(|copy| copy.write_all_at(bytes, offset)) {
+            eprintln!("graven: the end of the trace cannot be written: {error}");
+        }
+    }
+
     /// Copies memory that is no file's, each part to its offset.
     fn copy_memory(&self, region: u16, to: &Path) -> io::Result<()> {
         let (memory, copy) = (File::open("/proc/self/mem").map(high)?, File::create(to).map(high)?);

@@ -19,7 +19,7 @@ const CLONE_VFORK: u64 = libc::CLONE_VFORK as u64;
 /// A call is about to be made.
 pub fn begins(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
     thread.test_registers([arguments[0], arguments[1], arguments[2]]);
-    thread.arguments = arguments;
+    (thread.call, thread.arguments) = (Some(number), arguments);
     let [a, b, ..] = arguments;
     match number {
         // SAFETY: if the path is none, the kernel would refuse it, too.
@@ -64,6 +64,7 @@ pub fn is_new_process(thread: &Thread, number: i64, result: i64) -> bool {
 
 /// It has returned.
 pub fn ends(thread: &mut Thread, number: i64, result: i64) {
+    thread.call = None;
     let [a, b, c, d, e, f] = thread.arguments;
     if number == libc::SYS_fork || number == libc::SYS_vfork || is_fork(number, a) {
         forked(thread, result);

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use graven_capture::{Accessed, Event, Left};
 
 use crate::guest::read_word;
+use crate::kernel_writes;
 use crate::registers::Registers;
 use crate::setup::Followed;
 use crate::stream::Stream;
@@ -104,7 +105,9 @@ pub struct Thread {
     returns_above: u64,
     /// Of them, how many synchronise.
     synchronising: u32,
-    /// Arguments of the system call that is under way.
+    /// The system call that is under way, and its arguments.
+    pub call: Option<i64>,
+    /// See there.
     pub arguments: [u64; 6],
     /// Persistent memory that is being moved: where it was, its positions, and how many bytes.
     pub moving: Vec<(u64, u64, u64)>,
@@ -153,6 +156,7 @@ pub fn begin(vcpu: c_uint) {
         entered: Vec::new(),
         returns_above: NOWHERE,
         synchronising: 0,
+        call: None,
         arguments: [0; 6],
         moving: Vec::new(),
         counts: Counts::default(),
@@ -187,12 +191,16 @@ pub fn end(vcpu: c_uint) -> Option<Counts> {
 }
 
 /// The process ends, and this thread, which alone executes, ends it; returns what was counted of all that are left. They stay, for
-/// they may be called again.
-pub fn stop_all() -> Vec<Counts> {
+/// they may be called again. `correct` is told what the kernel has written since regions were copied, or may have.
+pub fn stop_all(mut correct: impl FnMut(u64, &[u8])) -> Vec<Counts> {
     let stop = |thread: &AtomicPtr<Thread>| {
         // SAFETY: a thread that is there lives until `end`; all but this one wait for their turn, or for the kernel.
         let thread = unsafe { thread.load(Ordering::Acquire).as_mut() }?;
         thread.counts.instructions = thread.now(0);
+        // The kernel may do it meanwhile, or have done it while the thread waits for its turn to go on.
+        for (position, bytes) in kernel_writes::under_way(thread) {
+            correct(position, &bytes);
+        }
         thread.event(&Event::Ended);
         Some(thread.counts)
     };
