@@ -12,6 +12,7 @@ use graven_capture::{ACCESS_BYTES_MAX, Accessed, shared_place};
 use crate::functions::Part;
 use crate::guest::bytes_at;
 use crate::instruction::{self, Kind};
+use crate::kernel_writes;
 use crate::markers;
 use crate::qemu;
 use crate::registers::Registers;
@@ -67,8 +68,11 @@ fn process_is_over() {
     if !IS_UNTRACED.load(Ordering::Relaxed) {
         copy_regions();
         let tracer = tracer();
-        write_counts(thread::stop_all(|position, bytes| {
-            tracer.regions.correct(&tracer.setup.folder, position, bytes);
+        // The kernel may do a call meanwhile, or have done it while its thread waits for its turn to go on.
+        write_counts(thread::stop_all(|thread| {
+            for (position, bytes) in kernel_writes::under_way(thread) {
+                tracer.regions.correct(&tracer.setup.folder, position, &bytes);
+            }
         }));
         IS_UNTRACED.store(true, Ordering::Relaxed);
     }

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use graven_capture::{Accessed, Event, Left};
 
 use crate::guest::read_word;
-use crate::kernel_writes;
 use crate::registers::Registers;
 use crate::setup::Followed;
 use crate::stream::Stream;
@@ -191,16 +190,13 @@ pub fn end(vcpu: c_uint) -> Option<Counts> {
 }
 
 /// The process ends, and this thread, which alone executes, ends it; returns what was counted of all that are left. They stay, for
-/// they may be called again. `correct` is told what the kernel has written since regions were copied, or may have.
-pub fn stop_all(mut correct: impl FnMut(u64, &[u8])) -> Vec<Counts> {
+/// they may be called again. `last` is called for each before its end is written.
+pub fn stop_all(mut last: impl FnMut(&mut Thread)) -> Vec<Counts> {
     let stop = |thread: &AtomicPtr<Thread>| {
         // SAFETY: a thread that is there lives until `end`; all but this one wait for their turn, or for the kernel.
         let thread = unsafe { thread.load(Ordering::Acquire).as_mut() }?;
         thread.counts.instructions = thread.now(0);
-        // The kernel may do it meanwhile, or have done it while the thread waits for its turn to go on.
-        for (position, bytes) in kernel_writes::under_way(thread) {
-            correct(position, &bytes);
-        }
+        last(thread);
         thread.event(&Event::Ended);
         Some(thread.counts)
     };
