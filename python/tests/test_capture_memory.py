@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from capturing import IS_REQUIRED, PROGRAMS, TX, compile_program, explained
+from capturing import IS_REQUIRED, PROGRAMS, TX, compile_program, explained, refused
 
 pytestmark = pytest.mark.usefixtures("tools")
 
@@ -126,21 +126,15 @@ def test_programs_in_other_languages(proven, compiled, source, tx, transactions,
     assert report["transactions_of_several"] > 0.8 * transactions
 
 
-def _refused(real, *arguments):
-    done = real("capture", "--to", "x.gvt", *arguments)
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    return done.stderr
-
-
 def test_memory_that_is_none_is_refused(real, programs):
-    program = ("--", str(programs("heap")), "pool", "variables")
-    assert "nothing says what is persistent memory" in _refused(real, *program)
+    program = (programs("heap"), "pool", "variables")
+    assert "nothing says what is persistent memory" in refused(real, program=program)
     for wrong in ("0x100", "0x100:", ":5", "0x100:0", "1:0x800000000000", "-5:5"):
-        said = _refused(real, f"--pm-range={wrong}", *program)
+        said = refused(real, f"--pm-range={wrong}", program=program)
         assert f"{wrong} is no range of persistent memory" in said
-    said = _refused(real, "--pm-range", "tables", *program)
+    said = refused(real, "--pm-range", "tables", program=program)
     assert "have variables tables" in said
-    said = _refused(real, "--pm-range", "0x7000000000:64", *program)
+    said = refused(real, "--pm-range", "0x7000000000:64", program=program)
     assert "mapped nothing in the ranges" in said
 
 

@@ -16,13 +16,9 @@ static void *starts(void *argument) {
 
 // So that they run at the same time.
 static void start_all(void *(*of)(void *)) {
-    pthread_t threads[THREADS];
     pthread_barrier_init(&start, NULL, THREADS);
     chosen = of;
-    for (long i = 0; i < THREADS; i++)
-        check(pthread_create(&threads[i], NULL, starts, (void *)i) == 0, "pthread_create");
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    run_threads(THREADS, starts);
 }
 
 // Each ticket is drawn once, and has a word of its own.

@@ -70,11 +70,7 @@ static void *works(void *argument) {
 }
 
 static void threads(void) {
-    pthread_t threads[3];
-    for (long i = 0; i < 3; i++)
-        check(pthread_create(&threads[i], NULL, works, (void *)i) == 0, "pthread_create");
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    run_threads(3, works);
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

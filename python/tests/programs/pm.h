@@ -65,6 +65,15 @@ static void open_pool(void) {
     pm = map(pool, POOL_BYTES, 0);
 }
 
+// So many threads, with their numbers; all have ended when it returns.
+__attribute__((unused)) static void run_threads(int count, void *(*of)(void *)) {
+    pthread_t threads[count];
+    for (long i = 0; i < count; i++)
+        check(pthread_create(&threads[i], NULL, of, (void *)i) == 0, "pthread_create");
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
 // POOL MODE: maps the pool, runs what is so called.
 static int run(int count, char **arguments, const struct program *programs) {
     pool_path = count > 2 ? arguments[1] : "pool";

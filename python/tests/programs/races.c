@@ -15,13 +15,9 @@ static void *starts(void *argument) {
 
 // Both begin at the same time; nothing else orders them.
 static void both(void *(*of_first)(void *), void *(*of_second)(void *)) {
-    pthread_t threads[2];
     pthread_barrier_init(&start, NULL, 2);
     first = of_first, second = of_second;
-    for (long i = 0; i < 2; i++)
-        check(pthread_create(&threads[i], NULL, starts, (void *)i) == 0, "pthread_create");
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+    run_threads(2, starts);
 }
 
 static void *stores(void *argument) {

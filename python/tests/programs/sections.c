@@ -7,14 +7,6 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-static void start_all(void *(*of)(void *)) {
-    pthread_t threads[THREADS];
-    for (long i = 0; i < THREADS; i++)
-        check(pthread_create(&threads[i], NULL, of, (void *)i) == 0, "pthread_create");
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-}
-
 static void *adds(void *argument) {
     for (int i = 0; i < ROUNDS; i++) {
         pthread_mutex_lock(&mutex);
@@ -26,7 +18,7 @@ static void *adds(void *argument) {
 }
 
 static void mutexes(void) {
-    start_all(adds);
+    run_threads(THREADS, adds);
     check(pm[0] == THREADS * ROUNDS, "all were added");
 }
 
@@ -80,7 +72,7 @@ static void *goes_through(void *argument) {
 static void hand_over_hand(void) {
     for (int i = 0; i < 5; i++)
         pthread_mutex_init(&nodes[i], NULL);
-    start_all(goes_through);
+    run_threads(THREADS, goes_through);
     check(pm[4] == THREADS * (ROUNDS / 4), "all went through");
 }
 
@@ -109,13 +101,9 @@ static void *goes_round(void *argument) {
 }
 
 static void circle(void) {
-    pthread_t threads[2];
     for (int i = 0; i < 5; i++)
         pthread_mutex_init(&nodes[i], NULL);
-    for (long i = 0; i < 2; i++)
-        check(pthread_create(&threads[i], NULL, goes_round, (void *)i) == 0, "pthread_create");
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+    run_threads(2, goes_round);
 }
 
 static void attempts(void) {
@@ -148,7 +136,7 @@ static void *takes_turns(void *argument) {
 }
 
 static void waits(void) {
-    start_all(takes_turns);
+    run_threads(THREADS, takes_turns);
 }
 
 // Exactly one wait, which ends by its time.

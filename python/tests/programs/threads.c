@@ -10,14 +10,6 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
 
-static void start_all(void *(*of)(void *)) {
-    pthread_t threads[THREADS];
-    for (long i = 0; i < THREADS; i++)
-        check(pthread_create(&threads[i], NULL, of, (void *)i) == 0, "pthread_create");
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-}
-
 static void *adds(void *argument) {
     for (int i = 0; i < ROUNDS; i++) {
         pthread_mutex_lock(&mutex);
@@ -31,7 +23,7 @@ static void *adds(void *argument) {
 }
 
 static void mutexes(void) {
-    start_all(adds);
+    run_threads(THREADS, adds);
     check(pm[0] == THREADS * ROUNDS, "all were added");
 }
 
@@ -48,7 +40,7 @@ static void *adds_inside(void *argument) {
 }
 
 static void inside(void) {
-    start_all(adds_inside);
+    run_threads(THREADS, adds_inside);
 }
 
 static void *reads_and_writes(void *argument) {
@@ -69,7 +61,7 @@ static void *reads_and_writes(void *argument) {
 }
 
 static void readers(void) {
-    start_all(reads_and_writes);
+    run_threads(THREADS, reads_and_writes);
 }
 
 // Each finds what the one before has stored; nothing but their beginnings and ends orders them.
@@ -114,7 +106,7 @@ static void *takes_turns(void *argument) {
 }
 
 static void conditions(void) {
-    start_all(takes_turns);
+    run_threads(THREADS, takes_turns);
 }
 
 // It stores before it waits, with nothing between that and the waiting.
@@ -135,11 +127,7 @@ static void *stores_and_waits(void *argument) {
 }
 
 static void ping_pong(void) {
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++)
-        check(pthread_create(&threads[i], NULL, stores_and_waits, NULL) == 0, "pthread_create");
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+    run_threads(2, stores_and_waits);
     tx_begin(0);
     tx_commit();
 }
@@ -193,7 +181,7 @@ static void *meets(void *argument) {
 
 static void barriers(void) {
     pthread_barrier_init(&barrier, NULL, THREADS);
-    start_all(meets);
+    run_threads(THREADS, meets);
 }
 
 static volatile int goes_on = 1;
@@ -256,7 +244,7 @@ static void adds_one(int number) {
 
 static void signals(void) {
     signal(SIGUSR1, adds_one);
-    start_all(handled);
+    run_threads(THREADS, handled);
     check(pm[0] == THREADS * ROUNDS, "all signals were handled");
 }
 
