@@ -23,16 +23,16 @@ pub fn page_from(address: u64) -> u64 {
 /// What is known of it.
 #[derive(Default)]
 pub struct Anonymous {
+    /// Memory of the program's that becomes persistent as soon as it may access it.
+    pub owned: Ranges,
+    /// Ranges that were named: persistent whenever something is mapped there.
+    pub named: Ranges,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     places: Places,
-    /// Memory that becomes persistent as soon as the program may access it.
-    owned: Ranges,
-    /// Ranges that were named: persistent whenever something is mapped there.
-    named: Ranges,
     /// Where the memory before the program's break begins, and the break.
     start: u64,
     end: u64,
@@ -41,36 +41,6 @@ struct State {
 impl Anonymous {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().expect("nobody panics with it")
-    }
-
-    /// Memory is the program's, which may become persistent.
-    pub fn own(&self, start: u64, end: u64) {
-        self.state().owned.add(start, end);
-    }
-
-    /// It is so no more.
-    pub fn disown(&self, start: u64, end: u64) {
-        self.state().owned.remove(start, end);
-    }
-
-    /// The parts of these addresses that may become persistent.
-    pub fn owned(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
-        self.state().owned.within(start, end)
-    }
-
-    /// A range is persistent from now on, whatever is mapped there.
-    pub fn name(&self, start: u64, end: u64) {
-        self.state().named.add(start, end);
-    }
-
-    /// It is so no longer.
-    pub fn forget_name(&self, start: u64, end: u64) {
-        self.state().named.remove(start, end);
-    }
-
-    /// The parts of these addresses that were named.
-    pub fn named(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
-        self.state().named.within(start, end)
     }
 
     /// The break is here now; returns where the memory before it begins, and where the break was: none if this is the first

@@ -1,6 +1,9 @@
 //! The program's memory, which is part of QEMU's.
 
 use std::ffi::CStr;
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// Where the program's address 0 is in QEMU's memory.
@@ -18,6 +21,31 @@ fn guest_base() -> u64 {
 /// Where one of the program's addresses is in QEMU's memory.
 pub fn host_address(address: u64) -> u64 {
     guest_base() + address
+}
+
+/// Something that is mapped and may be read.
+pub struct Readable {
+    /// Addresses in QEMU's memory.
+    pub addresses: Range<u64>,
+    /// Of a file, where in it the first address is.
+    pub offset: u64,
+    /// The file; none: it is no file's.
+    pub path: Option<PathBuf>,
+}
+
+/// All that is mapped and may be read, from the lowest address on.
+pub fn readable() -> Vec<Readable> {
+    let text = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mapping = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let access = words.next()?;
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (addresses, offset) = (number(start)?..number(end)?, number(words.next()?)?);
+        let path = words.nth(2).filter(|path| path.starts_with('/')).map(PathBuf::from);
+        access.starts_with('r').then_some(Readable { addresses, offset, path })
+    };
+    text.lines().filter_map(mapping).collect()
 }
 
 /// Bytes of the program's memory.

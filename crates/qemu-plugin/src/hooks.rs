@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::ffi::{c_uint, c_void};
 use std::fs;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, Once};
 
 use graven_capture::{ACCESS_BYTES_MAX, Accessed, shared_place};
 
 use crate::functions::Part;
-use crate::guest::bytes_at;
+use crate::guest::{Readable, bytes_at, readable};
 use crate::instruction::{self, Kind};
 use crate::kernel_writes;
 use crate::markers;
@@ -56,18 +55,16 @@ extern "C" fn thread_ends(_id: u64, vcpu: c_uint) {
 
 /// The process has ended, and by no call of its own: what is not known yet is written.
 extern "C" fn process_ends(_id: u64, _data: *mut c_void) {
-    if !IS_UNTRACED.load(Ordering::Relaxed) {
-        let counts = thread::end_all();
-        copy_regions();
-        write_counts(counts);
-    }
+    process_is_over();
 }
 
 /// It is about to be ended by this thread, while the others wait for their turn: afterwards, QEMU has them go on until it is over.
 fn process_is_over() {
     if !IS_UNTRACED.load(Ordering::Relaxed) {
-        copy_regions();
         let tracer = tracer();
+        if let Err(error) = tracer.regions.copy_all(&tracer.setup.folder) {
+            eprintln!("graven: the end of the trace cannot be written: {error}");
+        }
         // The kernel may do a call meanwhile, or have done it while its thread waits for its turn to go on.
         write_counts(thread::stop_all(|thread| {
             for (position, bytes) in kernel_writes::under_way(thread) {
@@ -75,13 +72,6 @@ fn process_is_over() {
             }
         }));
         IS_UNTRACED.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Writes regions as they are.
-fn copy_regions() {
-    if let Err(error) = tracer().regions.copy_all(&tracer().setup.folder) {
-        eprintln!("graven: the end of the trace cannot be written: {error}");
     }
 }
 
@@ -107,22 +97,11 @@ fn write_counts(counts: Vec<Counts>) {
 /// The program and its loader were mapped before anybody was called.
 fn look_into_what_is_mapped() {
     let thread = thread::thread(0);
-    let text = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut seen = HashSet::new();
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(range), Some(access), Some(offset)) = (words.next(), words.next(), words.next())
-        else {
-            continue;
-        };
-        let Some(path) = words.nth(2).filter(|path| path.starts_with('/')) else { continue };
-        let start = range.split('-').next().map(|start| u64::from_str_radix(start, 16));
-        let offset = u64::from_str_radix(offset, 16);
-        // QEMU maps the program's code without the right to execute it: the first part of each file says where all lie.
-        if let (Some(Ok(start)), Ok(offset), true) = (start, offset, access.starts_with('r'))
-            && seen.insert(path)
-        {
-            mappings::look_into(thread, Path::new(path), start, offset, Part::First);
+    // QEMU maps the program's code without the right to execute it: the first part of each file says where all lie.
+    for Readable { addresses, offset, path } in readable() {
+        if let Some(path) = path.filter(|path| seen.insert(path.clone())) {
+            mappings::look_into(thread, &path, addresses.start, offset, Part::First);
         }
     }
     for &(start, bytes) in &tracer().setup.ranges {

@@ -146,17 +146,7 @@ pub fn under_way(thread: &mut Thread) -> Vec<(u64, Vec<u8>)> {
         Some(libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom) => arguments[2],
         Some(_) => UNKNOWN_BYTES,
     };
-    let parts = arguments.into_iter().flat_map(|argument| tracer().regions.parts(argument, most));
-    let mut all = Vec::new();
-    for (address, position, bytes) in parts.collect::<Vec<_>>() {
-        // SAFETY: persistent memory is mapped, and the program may read it.
-        let bytes = unsafe { bytes_at(address, bytes as usize) }.to_vec();
-        for (piece, position) in in_pieces(position, &bytes) {
-            thread.event(&Event::Found { position, bytes: piece.to_vec() });
-        }
-        all.push((position, bytes));
-    }
-    all
+    arguments.into_iter().flat_map(|argument| found(thread, argument, most)).collect()
 }
 
 /// The kernel has written so many bytes to an address.
@@ -167,15 +157,19 @@ fn wrote(thread: &mut Thread, address: u64, bytes: u64) {
     }
 }
 
-/// It may have written so many.
-pub fn found(thread: &mut Thread, address: u64, bytes: u64) {
+/// It may have written so many: returns positions of what is there, and what it is.
+pub fn found(thread: &mut Thread, address: u64, bytes: u64) -> Vec<(u64, Vec<u8>)> {
+    let mut all = Vec::new();
     for (address, position, bytes) in tracer().regions.parts(address, bytes) {
         // SAFETY: persistent memory is mapped, and the program may read it.
         let bytes = unsafe { bytes_at(address, bytes as usize) };
         for (piece, position) in in_pieces(position, bytes) {
-            thread.event(&Event::Found { position, bytes: piece.to_vec() });
+            let bytes = piece.to_vec();
+            all.push((position, bytes.clone()));
+            thread.event(&Event::Found { position, bytes });
         }
     }
+    all
 }
 
 /// The parts of a vector that so many bytes fill.

@@ -9,7 +9,7 @@ use graven_capture::{Event, place, position};
 
 use crate::anonymous::page_from;
 use crate::functions::Part;
-use crate::guest::read_word;
+use crate::guest::{Readable, host_address, read_word, readable};
 use crate::kernel_writes::found;
 use crate::thread::Thread;
 use crate::tracer::tracer;
@@ -29,20 +29,20 @@ pub fn mapped(
     let (tracer, bytes) = (tracer(), page_from(bytes));
     let flags = flags as i32;
     let is_shared = matches!(flags & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
-    let was_owned = !tracer.anonymous.owned(start, start + bytes).is_empty();
+    let was_owned = !tracer.anonymous.owned.within(start, start + bytes).is_empty();
     unmapped(thread, start, bytes);
     if flags & libc::MAP_ANONYMOUS != 0 {
         let is_stack = flags & (libc::MAP_STACK | libc::MAP_GROWSDOWN) != 0;
         // A loader puts variables that begin as zero to a fixed place; an allocator, what it has reserved.
         let is_heap = !is_shared && !is_stack && (flags & libc::MAP_FIXED == 0 || was_owned);
         if tracer.setup.heap && is_heap {
-            tracer.anonymous.own(start, start + bytes);
+            tracer.anonymous.owned.add(start, start + bytes);
             protected(thread, start, bytes, protection);
         }
     } else if let Some(path) = path_of(fd) {
         file_mapped(thread, &path, (start, bytes), protection, is_shared.then_some(fd), offset);
     }
-    for (from, to) in tracer.anonymous.named(start, start + bytes) {
+    for (from, to) in tracer.anonymous.named.within(start, start + bytes) {
         persists(thread, from, to);
     }
 }
@@ -90,7 +90,7 @@ pub fn look_into(thread: &mut Thread, path: &Path, start: u64, offset: u64, part
 /// A range is persistent from now on, and whenever something is mapped there.
 pub fn range(thread: &mut Thread, start: u64, bytes: u64) {
     let end = start.saturating_add(bytes);
-    tracer().anonymous.name(start, end);
+    tracer().anonymous.named.add(start, end);
     if is_readable(start, bytes) {
         persists(thread, start, end);
     }
@@ -98,20 +98,10 @@ pub fn range(thread: &mut Thread, start: u64, bytes: u64) {
 
 /// Whether the program can read so many bytes.
 fn is_readable(start: u64, bytes: u64) -> bool {
-    let text = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let (start, end) =
-        (crate::guest::host_address(start), crate::guest::host_address(start + bytes));
-    let mut at = start;
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        let range = words.next().and_then(|range| range.split_once('-'));
-        let Some((from, to)) = range else { continue };
-        let ends = [from, to].map(|end| u64::from_str_radix(end, 16));
-        if let ([Ok(from), Ok(to)], Some(access)) = (ends, words.next())
-            && access.starts_with('r')
-            && (from..to).contains(&at)
-        {
-            at = to;
+    let (mut at, end) = (host_address(start), host_address(start + bytes));
+    for Readable { addresses, .. } in readable() {
+        if addresses.contains(&at) {
+            at = addresses.end;
         }
     }
     at >= end
@@ -120,8 +110,8 @@ fn is_readable(start: u64, bytes: u64) -> bool {
 /// It is so no longer; what else is persistent there stays that.
 pub fn no_range(thread: &mut Thread, start: u64, bytes: u64) {
     let end = start.saturating_add(bytes);
-    for (from, to) in tracer().anonymous.named(start, end) {
-        tracer().anonymous.forget_name(from, to);
+    for (from, to) in tracer().anonymous.named.within(start, end) {
+        tracer().anonymous.named.remove(from, to);
         is_volatile(thread, from, to);
     }
 }
@@ -167,7 +157,7 @@ pub fn protected(thread: &mut Thread, start: u64, bytes: u64, protection: u64) {
     if protection == libc::PROT_NONE as u64 {
         return;
     }
-    for (from, to) in tracer.anonymous.owned(start, start + page_from(bytes)) {
+    for (from, to) in tracer.anonymous.owned.within(start, start + page_from(bytes)) {
         for (from, to) in volatile_parts(from, to) {
             persistent(thread, from, to);
         }
@@ -178,7 +168,7 @@ pub fn protected(thread: &mut Thread, start: u64, bytes: u64, protection: u64) {
 pub fn unmapped(thread: &mut Thread, start: u64, bytes: u64) {
     let bytes = page_from(bytes);
     forget(thread, start, bytes);
-    tracer().anonymous.disown(start, start.saturating_add(bytes));
+    tracer().anonymous.owned.remove(start, start.saturating_add(bytes));
 }
 
 /// Memory is persistent no more.
@@ -218,15 +208,15 @@ pub fn moved(thread: &mut Thread, [start, bytes, new_bytes]: [u64; 3], to: Optio
     let tracer = tracer();
     let (bytes, new_bytes) = (page_from(bytes), page_from(new_bytes));
     let moving = std::mem::take(&mut thread.moving);
-    let owned = tracer.anonymous.owned(start, start + bytes);
+    let owned = tracer.anonymous.owned.within(start, start + bytes);
     let (to, new_bytes) = to.map_or((start, bytes), |to| (to, new_bytes));
     if to != start {
         unmapped(thread, to, new_bytes);
     }
     let is_heap = owned == [(start, start + bytes)];
     if is_heap {
-        tracer.anonymous.disown(start, start + bytes);
-        tracer.anonymous.own(to, to + new_bytes);
+        tracer.anonymous.owned.remove(start, start + bytes);
+        tracer.anonymous.owned.add(to, to + new_bytes);
     }
     for &(address, position, length) in &moving {
         let before = address - start;
@@ -269,7 +259,7 @@ pub fn break_moved(thread: &mut Thread, to: u64) {
         thread.event(&Event::Zeroed { position, bytes });
     }
     if to > mapped_to {
-        tracer.anonymous.own(mapped_to, page_from(to));
+        tracer.anonymous.owned.add(mapped_to, page_from(to));
         protected(thread, mapped_to, page_from(to) - mapped_to, libc::PROT_READ as u64);
     }
     // Behind the break there may be what QEMU has kept of an earlier one; nobody looks.
@@ -319,7 +309,7 @@ fn is_volatile(thread: &mut Thread, start: u64, end: u64) {
     for (address, position, bytes) in tracer.regions.parts(start, end - start) {
         if tracer.regions.is_anonymous(position) {
             forget(thread, address, bytes);
-            tracer.anonymous.disown(address, address + bytes);
+            tracer.anonymous.owned.remove(address, address + bytes);
         }
     }
 }

@@ -1,30 +1,38 @@
 //! Sets of addresses.
 
+use std::sync::{Mutex, MutexGuard};
+
 /// Addresses, as ranges that neither touch nor overlap, from the lowest on.
 #[derive(Debug, Default)]
-pub struct Ranges(Vec<(u64, u64)>);
+pub struct Ranges(Mutex<Vec<(u64, u64)>>);
 
 impl Ranges {
+    fn all(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
+        self.0.lock().expect("nobody panics with it")
+    }
+
     /// From `start` to before `end`.
-    pub fn add(&mut self, start: u64, end: u64) {
+    pub fn add(&self, start: u64, end: u64) {
+        let mut all = self.all();
         let touches = |&&mut (from, to): &&mut (u64, u64)| from <= end && start <= to;
-        let touching: Vec<_> = self.0.extract_if(.., |r| touches(&r)).collect();
+        let touching: Vec<_> = all.extract_if(.., |r| touches(&r)).collect();
         let from = touching.iter().map(|r| r.0).min().unwrap_or(start).min(start);
         let to = touching.iter().map(|r| r.1).max().unwrap_or(end).max(end);
-        let at = self.0.partition_point(|r| r.0 < from);
-        self.0.insert(at, (from, to));
+        let at = all.partition_point(|r| r.0 < from);
+        all.insert(at, (from, to));
     }
 
     /// No longer.
-    pub fn remove(&mut self, start: u64, end: u64) {
+    pub fn remove(&self, start: u64, end: u64) {
+        let mut all = self.all();
         let parts = |&(from, to): &(u64, u64)| [(from, to.min(start)), (from.max(end), to)];
-        self.0 = self.0.iter().flat_map(parts).filter(|(from, to)| from < to).collect();
+        *all = all.iter().flat_map(parts).filter(|(from, to)| from < to).collect();
     }
 
     /// The parts of these addresses that are in it.
     pub fn within(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let part = |&(from, to): &(u64, u64)| (from.max(start), to.min(end));
-        self.0.iter().map(part).filter(|(from, to)| from < to).collect()
+        self.all().iter().map(part).filter(|(from, to)| from < to).collect()
     }
 }
 
@@ -34,7 +42,7 @@ mod tests {
 
     #[test]
     fn they_are_what_a_set_of_addresses_is() {
-        let (mut ranges, mut set) = (Ranges::default(), [false; 32]);
+        let (ranges, mut set) = (Ranges::default(), [false; 32]);
         for step in 0..4000u64 {
             let random = step.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let (start, length) = (random % 28, 1 + random / 32 % 4);

@@ -186,11 +186,10 @@ impl Regions {
         if let Some(region) = known.get(&(of.dev(), of.ino())) {
             return Ok(region.number);
         }
-        let number = known.len() as u16;
-        copy(&file, &folder.join(format!("region-{number}.before")))?;
-        let mut list = OpenOptions::new().create(true).append(true).open(folder.join("regions"))?;
-        writeln!(list, "{number} {} {} {}", of.dev(), of.ino(), path.display())?;
-        known.insert((of.dev(), of.ino()), Region { number, file: Some(file) });
+        let copied = |before: &Path| copy(&file, before);
+        let key = (of.dev(), of.ino());
+        let number = begin(&known, key, &path.display().to_string(), folder, copied)?;
+        known.insert(key, Region { number, file: Some(file) });
         Ok(number)
     }
 
@@ -200,10 +199,8 @@ impl Regions {
         if let Some(region) = known.get(&NO_FILE) {
             return Ok(region.number);
         }
-        let number = known.len() as u16;
-        File::create(folder.join(format!("region-{number}.before")))?;
-        let mut list = OpenOptions::new().create(true).append(true).open(folder.join("regions"))?;
-        writeln!(list, "{number} {} {} (memory)", NO_FILE.0, NO_FILE.1)?;
+        let empty = |before: &Path| File::create(before).map(drop);
+        let number = begin(&known, NO_FILE, "(memory)", folder, empty)?;
         known.insert(NO_FILE, Region { number, file: None });
         self.anonymous.store(number.into(), Ordering::Relaxed);
         Ok(number)
@@ -282,6 +279,21 @@ impl Regions {
         }
         Ok(())
     }
+}
+
+/// A region begins: `fill` writes what it holds. Returns its number.
+fn begin(
+    known: &HashMap<(u64, u64), Region>,
+    (device, inode): (u64, u64),
+    name: &str,
+    folder: &Path,
+    fill: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<u16> {
+    let number = known.len() as u16;
+    fill(&folder.join(format!("region-{number}.before")))?;
+    let mut list = OpenOptions::new().create(true).append(true).open(folder.join("regions"))?;
+    writeln!(list, "{number} {device} {inode} {name}")?;
+    Ok(number)
 }
 
 /// The same file under a higher descriptor.

@@ -57,16 +57,14 @@ fn clones(thread: &mut Thread, [flags, _, _, child, ..]: [u64; 6]) {
 
 /// Whether a process was made, which this one is.
 pub fn is_new_process(thread: &Thread, number: i64, result: i64) -> bool {
-    result == 0
-        && (matches!(number, libc::SYS_fork | libc::SYS_vfork)
-            || is_fork(number, thread.arguments[0]))
+    result == 0 && is_fork(number, thread.arguments[0])
 }
 
 /// It has returned.
 pub fn ends(thread: &mut Thread, number: i64, result: i64) {
     thread.call = None;
     let [a, b, c, d, e, f] = thread.arguments;
-    if number == libc::SYS_fork || number == libc::SYS_vfork || is_fork(number, a) {
+    if is_fork(number, a) {
         forked(thread, result);
         return;
     }
@@ -95,8 +93,13 @@ fn is_executable(path: &CStr) -> bool {
     unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 }
 }
 
+/// Whether a call makes a process.
 fn is_fork(number: i64, flags: u64) -> bool {
-    number == libc::SYS_clone && (flags & CLONE_VM == 0 || flags & CLONE_VFORK != 0)
+    match number {
+        libc::SYS_fork | libc::SYS_vfork => true,
+        libc::SYS_clone => flags & CLONE_VM == 0 || flags & CLONE_VFORK != 0,
+        _ => false,
+    }
 }
 
 /// The child is left to itself; all that is shared with it is the parent's.

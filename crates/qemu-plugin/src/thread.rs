@@ -180,13 +180,12 @@ pub fn end(vcpu: c_uint) -> Option<Counts> {
     }
     // SAFETY: it was made by `begin`, and nobody has it any more.
     let mut thread = unsafe { Box::from_raw(thread) };
-    thread.counts.instructions = thread.now(0);
-    thread.event(&Event::Ended);
+    let counts = thread.ends();
     if IS_UNTRACED.load(Ordering::Relaxed) {
         // It is the parent's, who goes on writing to it.
         std::mem::forget(thread.stream.take());
     }
-    Some(thread.counts)
+    Some(counts)
 }
 
 /// The process ends, and this thread, which alone executes, ends it; returns what was counted of all that are left. They stay, for
@@ -195,17 +194,10 @@ pub fn stop_all(mut last: impl FnMut(&mut Thread)) -> Vec<Counts> {
     let stop = |thread: &AtomicPtr<Thread>| {
         // SAFETY: a thread that is there lives until `end`; all but this one wait for their turn, or for the kernel.
         let thread = unsafe { thread.load(Ordering::Acquire).as_mut() }?;
-        thread.counts.instructions = thread.now(0);
         last(thread);
-        thread.event(&Event::Ended);
-        Some(thread.counts)
+        Some(thread.ends())
     };
     THREADS.iter().filter_map(stop).collect()
-}
-
-/// All that are left end.
-pub fn end_all() -> Vec<Counts> {
-    (0..THREADS_MAX as c_uint).filter_map(end).collect()
 }
 
 impl Thread {
@@ -322,6 +314,13 @@ impl Thread {
         if std::mem::take(&mut self.has_turn) {
             tracer().turns.give();
         }
+    }
+
+    /// Nothing comes after this; returns what was counted.
+    fn ends(&mut self) -> Counts {
+        self.counts.instructions = self.now(0);
+        self.event(&Event::Ended);
+        self.counts
     }
 
     /// Something that all threads have in one order.
