@@ -52,8 +52,9 @@ pub(super) struct Actor {
     /// Transactions that it has begun and not ended: they are one.
     depth: u32,
     held: Vec<Held>,
-    /// Functions that it is in that are left out.
+    /// Functions that it is in that are left out, and that synchronise threads.
     left_out: u32,
+    synchronising: u32,
 }
 
 impl Actor {
@@ -82,8 +83,8 @@ impl Actor {
     }
 
     /// Whether it is in a function that synchronises threads.
-    pub fn synchronises(&self, rules: &Rules) -> bool {
-        self.inside.iter().any(|i| rules.roles(i.function).iter().any(|role| role.synchronises()))
+    pub fn is_synchronising(&self) -> bool {
+        self.synchronising > 0
     }
 
     /// Whether it holds a lock.
@@ -110,6 +111,7 @@ impl Actor {
             self.begin(acts);
         }
         for role in roles {
+            self.synchronising += u32::from(role.synchronises());
             match role {
                 Role::Unlock | Role::Wait => self.release(rules, argument, acts),
                 Role::From => acts.push(Act::From),
@@ -128,6 +130,7 @@ impl Actor {
         // Of an int, the upper half is anything.
         let has_succeeded = result.is_some_and(|result| result as u32 == 0);
         for &role in rules.roles(function) {
+            self.synchronising -= u32::from(role.synchronises());
             match role {
                 Role::Begin { returns_zero } if has_begun && returns_zero && !has_succeeded => {
                     self.end(acts);

@@ -329,7 +329,7 @@ impl<W: Write> Assembly<'_, W> {
     fn may_race(&mut self, thread: usize, address: u64, bytes: u64, is_store: bool) {
         let Some(races) = &mut self.races else { return };
         let t = &self.threads[thread];
-        if bytes > 0 && !t.actor.synchronises(self.rules) {
+        if bytes > 0 && !t.actor.is_synchronising() {
             let transaction = t.is_open.then_some(t.transactions);
             races.access(Party { thread, transaction, address, bytes, is_store });
         }
