@@ -112,16 +112,15 @@ impl Machine {
 
     /// A store outside transactions is about to be performed.
     pub(crate) fn store_outside(&mut self, addr: Addr, value: u64) {
-        let old = self.load(addr);
-        if let Some((domain, _)) = self.domain() {
-            domain.store_outside(addr, old, value);
+        if let Some((domain, arch)) = self.domain() {
+            domain.store_outside(addr, arch.load(addr), value);
         }
     }
 
     /// A transaction stores to a word: what it might hold until now, if it was stored to outside transactions.
     pub(crate) fn take_outside(&mut self, addr: Addr) -> Option<Outside> {
-        let old = self.load(addr);
-        self.domain()?.0.take_outside(addr, old)
+        let (domain, arch) = self.domain()?;
+        domain.take_outside(addr, arch.load(addr))
     }
 
     /// Words that were stored to outside transactions, and not by a transaction since, if what is durable is followed.

@@ -8,6 +8,7 @@ mod address;
 mod field;
 mod image;
 mod mix;
+mod word_set;
 
 pub use address::{
     Addr, LINE_BYTES, LineAddr, MEDIA_LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, WordMask, words_in,
@@ -15,6 +16,7 @@ pub use address::{
 pub use field::Field;
 pub use image::{Image, word_digest};
 pub use mix::{mix, spread};
+pub use word_set::WordSet;
 
 /// The eight words of one 64 B line, word 0 at the lowest address.
 pub type LineData = [u64; WORDS_PER_LINE];

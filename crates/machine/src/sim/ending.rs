@@ -64,7 +64,7 @@ impl Simulation {
         let mut differences = media.differences(self.machine.architectural(), start, end);
         let lost = differences.find(|&(addr, found, stored)| match self.machine.outside() {
             Some(outside) => outside.differs(addr, found, stored),
-            None => !self.outside.contains(&addr),
+            None => !self.outside.contains(addr),
         });
         match lost {
             None => Ok(media.digest(start, end)),

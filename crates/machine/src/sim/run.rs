@@ -3,8 +3,6 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
 use super::crash::Recovered;
 use super::distances::Distances;
 use super::disturb::Signals;
@@ -32,7 +30,7 @@ use crate::workload::{Workload, WorkloadConfig};
 use graven_base::config::ConfigError;
 use graven_base::control::Control;
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, Image, LineAddr};
+use graven_base::memory::{Image, LineAddr, WordSet};
 use graven_base::stats::{CounterSet, Counts};
 use graven_base::time::{Cycle, NEVER};
 
@@ -64,7 +62,7 @@ pub struct Simulation {
     pub(super) signals: Signals,
     pub(super) observer: Option<Box<dyn TransactionObserver>>,
     /// Words that were stored to outside transactions, and not by one since.
-    pub(super) outside: FxHashSet<Addr>,
+    pub(super) outside: WordSet,
     /// What the design had counted when the last thread had finished.
     pub(super) closed: Option<Counts>,
     /// Follows write distances, if they are wanted.
@@ -163,7 +161,7 @@ impl Simulation {
             ],
             signals: Signals::default(),
             observer: None,
-            outside: FxHashSet::default(),
+            outside: WordSet::default(),
             closed: None,
             distances: spec
                 .config

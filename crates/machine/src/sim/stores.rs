@@ -255,25 +255,25 @@ impl Simulation {
         let thread = self.threads[thread].id;
         self.outside.insert(addr);
         self.refuse_outside();
-        let old = self.machine.load(addr);
         self.machine.store_outside(addr, new);
         if let Some(observer) = &mut self.observer {
             observer.store_outside(thread, addr);
+            let old = self.machine.load(addr);
             self.machine.emit(|| TraceEvent::StoreOutside { thread, addr, old, new });
         }
     }
 
     /// A transaction stores to a word: what that might hold in PM until now, if it was stored to outside transactions.
     pub(super) fn take_outside(&mut self, addr: Addr) -> Option<Outside> {
-        let was_outside = !self.outside.is_empty() && self.outside.remove(&addr);
-        if was_outside { self.machine.take_outside(addr) } else { None }
+        if self.outside.remove(addr) { self.machine.take_outside(addr) } else { None }
     }
 
     /// Ends the run if the program has stored outside transactions, and the design cannot take that.
     pub(super) fn refuse_outside(&mut self) {
-        let Some(addr) = self.outside.iter().next().filter(|_| self.design.drops_lines()) else {
+        if !self.design.drops_lines() {
             return;
-        };
+        }
+        let Some(addr) = self.outside.first() else { return };
         let first = self.spec.crash_options.first_transaction;
         let has_transactions = self.threads.iter().any(|t| t.transactions > first);
         if self.design.has_dirty_words() || has_transactions {
