@@ -112,6 +112,7 @@ def capture_recipe(
     name: str,
     trace: str | PathLike[str],
     *,
+    only_pm: bool = False,
     transactions_max: int | None = None,
     observe: Observer | None = None,
 ) -> Captured:
@@ -120,6 +121,7 @@ def capture_recipe(
     Args:
         name: Of the recipe, one of `recipes()`.
         trace: The file to write.
+        only_pm: Loads and stores of volatile memory are not in it.
         transactions_max: Transactions in it at most; all if not given.
         observe: Called several times a second while the trace is put together.
 
@@ -144,6 +146,7 @@ def capture_recipe(
             dict(recipe.environment),
             served=_served(recipe, folder),
             left_out_if_there=persistence_of(recipe.like) if recipe.without_persistence else (),
+            only_pm=only_pm,
         )
         return run(request, Path(trace), observe)
 

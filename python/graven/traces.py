@@ -36,11 +36,14 @@ class ThreadSummary:
     Attributes:
         operations: Everything that it does.
         transactions: Transactions begun.
-        loads: Loads, of a word each.
-        stores: Stores, of a word each.
+        loads: Loads, of a word each, of persistent and volatile memory.
+        stores: Stores, of a word each, likewise.
         instructions: Instructions that touch no memory.
         locks: Locks acquired.
-        end: One past the last byte that it accesses.
+        end: One past the last byte of persistent memory that it accesses.
+        volatile_loads: Of the loads, those of volatile memory.
+        volatile_stores: Of the stores, those.
+        volatile_end: One past the last byte of volatile memory that it accesses.
     """
 
     operations: int
@@ -50,6 +53,9 @@ class ThreadSummary:
     instructions: int
     locks: int
     end: int
+    volatile_loads: int
+    volatile_stores: int
+    volatile_end: int
 
 
 @dataclass(frozen=True)

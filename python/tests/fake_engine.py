@@ -541,6 +541,9 @@ def trace_properties(path):
             "lines_stored": 12,
             "lines": 30,
             "reuse_lines": sizes,
+            "volatile_loads": 50,
+            "volatile_stores": 20,
+            "volatile_lines": 8,
         }
     )
 
@@ -553,7 +556,8 @@ def trace_info(path):
         "transactions": 10,
         "seed": 1,
     }
-    names = ("operations", "transactions", "loads", "stores", "instructions", "locks", "end")
+    names = ["operations", "transactions", "loads", "stores", "instructions", "locks", "end"]
+    names += ["volatile_loads", "volatile_stores", "volatile_end"]
     return json.dumps(
         {
             "header": header | _read_trace(path),

@@ -167,6 +167,35 @@ def test_what_is_left_out_must_be_there(real, programs, tmp_path):
     assert "no functions are known that only log, of lmdb; known: pmemobj" in said
 
 
+def test_volatile_memory_goes_to_dram_or_is_instructions(captured):
+    words = 5 * 8 * 512
+    document = captured("transactions", "beside", designs=["silo", "base"])
+    report = explained(document)
+    # The table, which begins within a page, and the stack; what fills the table comes before.
+    assert words <= report["volatile_loads"] <= words + 100
+    assert report["volatile_stores"] <= 100
+    assert 8 <= report["volatile_pages"] <= 12
+    alone = captured("transactions", "beside", designs=["silo", "base"], only_pm=True)
+    for name in ("volatile_loads", "volatile_stores", "volatile_pages"):
+        assert explained(alone)[name] == 0
+    assert report["words_stored"] == alone["report"]["words_stored"] == 5
+    for design, with_dram in document["runs"].items():
+        without = alone["runs"][design]
+        assert with_dram["dram_reads"] - without["dram_reads"] >= 8 * 512 / 8, design
+        assert with_dram["cycles"] > without["cycles"], design
+        assert abs(with_dram["instructions"] - without["instructions"]) <= 10, design
+
+
+def test_the_command_says_whether_volatile_memory_is_in_the_trace(command, real):
+    said = command("transactions", "beside", "--tx", TX, form=()).stdout
+    assert "loads of words of volatile memory" in said
+    info = json.loads(real("trace", "info", "x.gvt", "--properties", "--format", "json").stdout)
+    assert info["properties"]["volatile_loads"] >= 5 * 8 * 512
+    assert info["properties"]["stores"] == 5
+    said = command("transactions", "beside", "--tx", TX, "--only-pm", form=()).stdout
+    assert "instructions like others (--only-pm)" in said
+
+
 def test_a_part_of_a_program_is_traced(proven, command):
     report = proven("transactions", "ten", skip=3, transactions_max=4, designs=["silo"])
     assert (report["skipped"], report["transactions"], report["words_stored"]) == (3, 4, 8)

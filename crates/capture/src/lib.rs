@@ -4,19 +4,19 @@
 //! ([`Records`]) nothing of programs. This is all that they share.
 //!
 //! A stream is a file that grows and is mapped where it grows, so that a program that is killed loses nothing: behind the
-//! last record there are zeros. A record is a tag, what the tag asks for, and its content:
+//! last record there are zeros: no tag is 0. A record is a tag, what the tag asks for, and its content:
 //!
 //! | bits of the tag | what |
 //! |---|---|
-//! | 0 and 1 | 0: the end; 1: a load; 2: a store; 3: an event |
-//! | 2 to 4 | of an access, the logarithm of its bytes |
-//! | 5 | of a store, whether it is non-temporal; of a load, whether it is an atomic instruction's |
+//! | 0 and 1 | 0: an access to volatile memory; 1: a load; 2: a store; 3: an event |
+//! | 2 to 4 | of an access, the logarithm of its bytes; to volatile memory, one more |
+//! | 5 | of a store, whether it is non-temporal; of a load, whether it is an atomic instruction's; to volatile memory, whether it stores |
 //! | 2 to 5 | of an event, which ([`Event`]) |
 //! | 6 and 7 | instructions since the record before: 0 to 2; 3: their number follows |
 //!
 //! Numbers are in LEB128. An access goes on with the distance from the position of the access before, in bytes, zigzag; then
 //! a load with a check of what it found ([`check`]), but for that of an atomic instruction, of which QEMU shows only what it
-//! leaves; a store with its bytes. An event goes on with its place in the order of
+//! leaves; a store with its bytes. An access to volatile memory has nothing but the distance from the address of the one before. An event goes on with its place in the order of
 //! all events of all threads, and its fields. A *position* is a region of persistent memory and an offset in it
 //! ([`position`]).
 
@@ -24,7 +24,7 @@ mod event;
 mod record;
 
 pub use event::{Event, Left, Mark};
-pub use record::{Access, Accessed, Broken, Encoder, RECORD_BYTES_MAX, Record, Records};
+pub use record::{Access, Accessed, Broken, Encoder, RECORD_BYTES_MAX, Record, Records, Volatile};
 
 /// Bits of an offset in a position.
 pub const OFFSET_BITS: u32 = 48;

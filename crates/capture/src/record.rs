@@ -8,10 +8,12 @@ use crate::{ACCESS_BYTES_MAX, PIECE_BYTES_MAX, check};
 /// Most bytes of a record.
 pub const RECORD_BYTES_MAX: usize = PIECE_BYTES_MAX + 64;
 
+const VOLATILE: u8 = 0;
 const LOAD: u8 = 1;
 const STORE: u8 = 2;
 const EVENT: u8 = 3;
-/// Of a store, that it is non-temporal; of a load, that it is an atomic instruction's, and has no check.
+/// Of a store, that it is non-temporal; of a load, that it is an atomic instruction's, and has no check; of an access to volatile
+/// memory, that it stores.
 const SPECIAL: u8 = 1 << 5;
 /// That the number of instructions follows.
 const MANY: u8 = 3;
@@ -41,6 +43,17 @@ impl Access {
     }
 }
 
+/// A load or store of volatile memory, whose bytes are nobody's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Volatile {
+    /// Where, as the program has it.
+    pub address: u64,
+    /// How many bytes: a power of two.
+    pub size: u8,
+    /// Whether it is a store.
+    pub is_store: bool,
+}
+
 /// What an instruction does with the bytes that it accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accessed {
@@ -57,8 +70,10 @@ pub enum Accessed {
 /// One entry of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// A load or store.
+    /// A load or store of persistent memory.
     Access(Access),
+    /// One of volatile memory.
+    Volatile(Volatile),
     /// Something else, and its place in the order of all events.
     Event(u64, Event),
 }
@@ -68,6 +83,8 @@ pub enum Record {
 pub struct Encoder {
     /// Position of the access before.
     position: u64,
+    /// Address of the access before to volatile memory.
+    address: u64,
     /// Instructions up to the record before.
     instructions: u64,
 }
@@ -93,9 +110,7 @@ impl Encoder {
                 Accessed::StoredNonTemporally => STORE | SPECIAL,
             };
         let mut at = self.tag(out, tag, instructions);
-        let distance = position.wrapping_sub(self.position) as i64;
-        self.position = position;
-        at += leb128(&mut out[at..], (distance << 1 ^ distance >> 63) as u64);
+        at += distance(&mut out[at..], position, &mut self.position);
         match how {
             Accessed::Loaded => {
                 out[at] = check(bytes);
@@ -107,6 +122,15 @@ impl Encoder {
                 at + bytes.len()
             }
         }
+    }
+
+    /// A load or store of volatile memory. Returns how many bytes it takes.
+    #[inline]
+    pub fn volatile(&mut self, out: &mut [u8], instructions: u64, access: Volatile) -> usize {
+        let size = access.size.trailing_zeros() as u8 + 1;
+        let store = if access.is_store { SPECIAL } else { 0 };
+        let at = self.tag(out, VOLATILE | size << 2 | store, instructions);
+        at + distance(&mut out[at..], access.address, &mut self.address)
     }
 
     /// An event, the one of this number among those of all threads.
@@ -176,6 +200,14 @@ impl Encoder {
     }
 }
 
+/// Writes how far a place is from the one before.
+#[inline]
+fn distance(out: &mut [u8], place: u64, before: &mut u64) -> usize {
+    let distance = place.wrapping_sub(*before) as i64;
+    *before = place;
+    leb128(out, (distance << 1 ^ distance >> 63) as u64)
+}
+
 #[inline]
 fn leb128(out: &mut [u8], mut number: u64) -> usize {
     let mut at = 0;
@@ -223,7 +255,14 @@ pub struct Records<R> {
     filled: usize,
     /// Bytes before the buffer.
     before: u64,
+    places: Places,
+}
+
+/// What distances are from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Places {
     position: u64,
+    address: u64,
 }
 
 /// Bytes that are read at a time.
@@ -233,7 +272,7 @@ impl<R: Read> Records<R> {
     /// Of a stream.
     pub fn new(input: R) -> Records<R> {
         let buffer = vec![0; BUFFER_BYTES];
-        Records { input, buffer, at: 0, filled: 0, before: 0, position: 0 }
+        Records { input, buffer, at: 0, filled: 0, before: 0, places: Places::default() }
     }
 
     /// The next one, and the instructions since the one before; none at the end.
@@ -248,7 +287,7 @@ impl<R: Read> Records<R> {
         let bytes = &self.buffer[self.at..self.filled];
         match bytes.first() {
             None | Some(0) => Ok(None),
-            Some(_) => match read(bytes, &mut self.position) {
+            Some(_) => match read(bytes, &mut self.places) {
                 Some((record, length)) => {
                     self.at += length;
                     Ok(Some(record))
@@ -277,20 +316,35 @@ impl<R: Read> Records<R> {
 }
 
 /// Reads what begins the bytes; returns it and its length.
-fn read(bytes: &[u8], position: &mut u64) -> Option<((u64, Record), usize)> {
+fn read(bytes: &[u8], places: &mut Places) -> Option<((u64, Record), usize)> {
     let tag = bytes[0];
     let mut rest = &bytes[1..];
     let since = match tag >> 6 {
         MANY => read_leb128(&mut rest)?,
         few => few.into(),
     };
-    let record = if tag & 3 == EVENT {
-        let number = read_leb128(&mut rest)?;
-        Record::Event(number, read_event(tag >> 2 & 0xf, &mut rest)?)
-    } else {
-        Record::Access(read_access(tag, &mut rest, position)?)
+    let record = match tag & 3 {
+        EVENT => {
+            let number = read_leb128(&mut rest)?;
+            Record::Event(number, read_event(tag >> 2 & 0xf, &mut rest)?)
+        }
+        VOLATILE => Record::Volatile(read_volatile(tag, &mut rest, &mut places.address)?),
+        _ => Record::Access(read_access(tag, &mut rest, &mut places.position)?),
     };
     Some(((since, record), bytes.len() - rest.len()))
+}
+
+fn read_volatile(tag: u8, rest: &mut &[u8], address: &mut u64) -> Option<Volatile> {
+    let size = 1u8 << (tag >> 2 & 7).checked_sub(1)?;
+    read_distance(rest, address)?;
+    Some(Volatile { address: *address, size, is_store: tag & SPECIAL != 0 })
+}
+
+#[inline]
+fn read_distance(rest: &mut &[u8], place: &mut u64) -> Option<()> {
+    let distance = read_leb128(rest)?;
+    *place = place.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg());
+    Some(())
 }
 
 fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> {
@@ -298,8 +352,7 @@ fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> 
     if usize::from(size) > ACCESS_BYTES_MAX {
         return None;
     }
-    let distance = read_leb128(rest)?;
-    *position = position.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg());
+    read_distance(rest, position)?;
     let mut access = Access {
         position: *position,
         size,
@@ -428,7 +481,11 @@ mod tests {
             };
             Record::Event(number, event)
         });
-        (since, prop_oneof![4 => access, 1 => event])
+        let volatile =
+            (any::<u64>(), 0u32..7, any::<bool>()).prop_map(|(address, log, is_store)| {
+                Record::Volatile(Volatile { address, size: 1u8 << log, is_store })
+            });
+        (since, prop_oneof![4 => access, 2 => volatile, 1 => event])
     }
 
     fn written(records: &[(u64, Record)]) -> Vec<u8> {
@@ -440,6 +497,7 @@ mod tests {
                 Record::Event(number, event) => {
                     encoder.event(&mut window, instructions, *number, event)
                 }
+                Record::Volatile(access) => encoder.volatile(&mut window, instructions, *access),
                 Record::Access(a) if a.is_store => {
                     let how = match a.is_non_temporal {
                         true => Accessed::StoredNonTemporally,

@@ -83,9 +83,10 @@ pub fn to_litmus(lives: &[Log], registry: &Registry, spec: &Spec, what: &str) ->
         return None;
     }
     let mut touched = BTreeSet::new();
+    let volatile_from = spec.volatile_region().0;
     let mut programs = lives.iter().map(|log| {
         let threads = log.threads.borrow();
-        threads.iter().map(|ops| steps_of(ops, &mut touched)).collect()
+        threads.iter().map(|ops| steps_of(ops, volatile_from, &mut touched)).collect()
     });
     let threads = programs.next()?;
     let later = programs.map(|threads| Life {
@@ -124,11 +125,22 @@ fn word(addr: Addr) -> Word {
     Word { name: format!("w{:x}", addr.0), index: None }
 }
 
-/// A thread's steps, and the words that it touches.
-fn steps_of(ops: &[Op], touched: &mut BTreeSet<Addr>) -> Vec<Step> {
+/// A thread's steps, and the words that it touches. Litmus programs have no volatile memory, which lies from an address on:
+/// instructions stand for what is loaded and stored there.
+fn steps_of(ops: &[Op], volatile_from: Addr, touched: &mut BTreeSet<Addr>) -> Vec<Step> {
     let (mut steps, mut open, mut held) = (Vec::new(), false, Vec::new());
     for op in ops {
         match *op {
+            Op::Load { at } | Op::Store { at, .. } | Op::StoreNonTemporal { at, .. }
+                if at.addr >= volatile_from =>
+            {
+                match steps.last_mut() {
+                    Some(Step::Compute(instructions)) if *instructions < u32::MAX => {
+                        *instructions += 1;
+                    }
+                    _ => steps.push(Step::Compute(1)),
+                }
+            }
             Op::Load { at } => {
                 touched.insert(at.addr);
                 steps.push(Step::Load(word(at.addr)));

@@ -225,6 +225,9 @@ pub fn info(path: &str) -> Result<String, Failure> {
             "instructions": t.instructions,
             "locks": t.locks,
             "end": t.end,
+            "volatile_loads": t.volatile_loads,
+            "volatile_stores": t.volatile_stores,
+            "volatile_end": t.volatile_end,
         })
     });
     Ok(json!({

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, Once};
 
-use graven_capture::{ACCESS_BYTES_MAX, Accessed, shared_place};
+use graven_capture::{ACCESS_BYTES_MAX, Accessed, Volatile, shared_place};
 
 use crate::functions::Part;
 use crate::guest::{Readable, bytes_at, readable};
@@ -225,15 +225,29 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
         (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
     };
     *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
-    let tracer = tracer();
-    let regions = &tracer.regions;
-    if size > ACCESS_BYTES_MAX || !regions.are_looked_at(address, size as u64) {
+    if size > ACCESS_BYTES_MAX {
         return;
     }
-    let data = data as u64;
+    let tracer = tracer();
+    let (regions, data) = (&tracer.regions, data as u64);
+    let volatile = |thread: &mut thread::Thread| {
+        if tracer.records_volatile() {
+            let at = thread.now(data & (NON_TEMPORAL - 1));
+            let access = Volatile { address, size: size as u8, is_store };
+            if qemu::is_load_and_store(info) {
+                thread.volatile(at, Volatile { is_store: false, ..access });
+            }
+            thread.volatile(at, access);
+        }
+    };
+    if !regions.are_looked_at(address, size as u64) {
+        volatile(thread);
+        return;
+    }
     let (is_atomic, has_threads) = (data & ATOMIC != 0, tracer.turns.are_needed());
     if has_threads && !regions.may_have(address, size as u64) {
         synchronises(thread, is_atomic, is_store, address, size as u64);
+        volatile(thread);
         return;
     }
     let how = match (is_store, data & NON_TEMPORAL != 0) {
@@ -257,8 +271,11 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
         }
         return;
     }
-    if has_threads && !regions.overlaps(address, size as u64) {
-        synchronises(thread, is_atomic, is_store, address, size as u64);
+    if !regions.overlaps(address, size as u64) {
+        if has_threads {
+            synchronises(thread, is_atomic, is_store, address, size as u64);
+        }
+        volatile(thread);
         return;
     }
     // Over the edge of a mapping, byte by byte.

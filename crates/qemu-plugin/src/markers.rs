@@ -9,6 +9,7 @@ use graven_capture::{Event, Mark};
 use crate::mappings;
 use crate::setup::Argument;
 use crate::thread::Thread;
+use crate::tracer::tracer;
 
 /// What a marker's bytes are before and behind its number.
 const BEFORE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
@@ -27,6 +28,9 @@ pub fn number(instruction: &[u8]) -> Option<u8> {
 /// A thread executes the marker of this number, with which its block begins.
 pub fn executed(thread: &mut Thread, number: u8) {
     if let Some(mark) = Mark::find(number.into()) {
+        if matches!(mark, Mark::Begin | Mark::From) {
+            tracer().begins();
+        }
         thread.event(&Event::Marked(mark));
         return;
     }

@@ -6,6 +6,8 @@
 //! | `function` | a name: calls of this function are followed, with its first argument; the first is number 0 |
 //! | `synchronises` | the same; it synchronises threads, and what is done for that within it is not recorded |
 //! | `waits` | the same, with its second argument |
+//! | `begins` | one of these words and a name: the same; the trace does not begin before its entry |
+//! | `volatile` | nothing: volatile memory is recorded, too, from the first such entry or marker on; if there is no such function, from the start |
 //! | `heap` | nothing: what `malloc` gives is persistent memory |
 //! | `range` | two numbers, a first address and how many bytes: they are persistent memory |
 //! | `object` | a name: so are the bytes of this variable of the program or its libraries |
@@ -31,6 +33,22 @@ pub struct Followed {
     pub argument: Argument,
     /// It synchronises threads.
     pub synchronises: bool,
+    /// The trace may begin with its entry.
+    pub begins: bool,
+}
+
+impl Followed {
+    /// The name, and what matters of it, from a line's words.
+    fn parse(line: &str, begins: bool) -> Option<(&str, Followed)> {
+        let (word, name) = line.split_once(' ')?;
+        let (argument, synchronises) = match word {
+            "function" => (Argument::First, false),
+            "synchronises" => (Argument::First, true),
+            "waits" => (Argument::Second, true),
+            _ => return None,
+        };
+        Some((name, Followed { argument, synchronises, begins }))
+    }
 }
 
 /// What the caller wants.
@@ -42,6 +60,8 @@ pub struct Setup {
     pub files: Vec<CString>,
     /// Names of functions, and what matters of each.
     pub functions: Vec<(String, Followed)>,
+    /// Whether volatile memory is recorded.
+    pub volatile: bool,
     /// Whether the heap is persistent memory.
     pub heap: bool,
     /// Ranges of addresses that are.
@@ -55,16 +75,16 @@ impl Setup {
     pub fn read(folder: PathBuf) -> io::Result<Setup> {
         let text = fs::read_to_string(folder.join("setup"))?;
         let mut setup = Setup { folder, ..Setup::default() };
-        let (files, functions) = (&mut setup.files, &mut setup.functions);
-        let mut follow = |name: &str, argument, synchronises| {
-            functions.push((name.into(), Followed { argument, synchronises }));
-        };
         for line in text.lines() {
+            let (begins, rest) =
+                line.strip_prefix("begins ").map_or((false, line), |rest| (true, rest));
+            if let Some((name, followed)) = Followed::parse(rest, begins) {
+                setup.functions.push((name.into(), followed));
+                continue;
+            }
             match line.split_once(' ') {
-                Some(("file", pattern)) => files.push(CString::new(pattern)?),
-                Some(("function", name)) => follow(name, Argument::First, false),
-                Some(("synchronises", name)) => follow(name, Argument::First, true),
-                Some(("waits", name)) => follow(name, Argument::Second, true),
+                Some(("file", pattern)) => setup.files.push(CString::new(pattern)?),
+                Some(("volatile", _)) => setup.volatile = true,
                 Some(("heap", _)) => setup.heap = true,
                 Some(("object", name)) => setup.objects.push(name.into()),
                 Some(("range", numbers)) => {
@@ -79,6 +99,11 @@ impl Setup {
             }
         }
         Ok(setup)
+    }
+
+    /// Whether there is a function with whose entry the trace may begin.
+    pub fn waits_for_beginning(&self) -> bool {
+        self.functions.iter().any(|(_, followed)| followed.begins)
     }
 
     /// Whether a file of this path is persistent memory.

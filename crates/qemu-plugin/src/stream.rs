@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr;
 
-use graven_capture::{Accessed, Encoder, Event, RECORD_BYTES_MAX};
+use graven_capture::{Accessed, Encoder, Event, RECORD_BYTES_MAX, Volatile};
 
 use crate::regions::high;
 
@@ -47,6 +47,18 @@ impl Stream {
         self.at += {
             let out = room(self.window, self.at);
             self.encoder.access(out, instructions, position, bytes, how)
+        };
+        if self.at >= WINDOW_BYTES {
+            self.move_on();
+        }
+    }
+
+    /// A load or store of volatile memory.
+    #[inline]
+    pub fn volatile(&mut self, instructions: u64, access: Volatile) {
+        self.at += {
+            let out = room(self.window, self.at);
+            self.encoder.volatile(out, instructions, access)
         };
         if self.at >= WINDOW_BYTES {
             self.move_on();

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use graven_capture::{Accessed, Event, Left};
+use graven_capture::{Accessed, Event, Left, Volatile};
 
 use crate::guest::read_word;
 use crate::registers::Registers;
@@ -245,6 +245,14 @@ impl Thread {
         }
     }
 
+    /// A load or store of volatile memory.
+    #[inline]
+    pub fn volatile(&mut self, at: u64, access: Volatile) {
+        if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
+            stream.volatile(at, access);
+        }
+    }
+
     /// It has accessed memory, and if it does so out of turn, since QEMU wanted it to go on: that comes before what others do now.
     #[inline]
     pub fn closes_access(&mut self) {
@@ -345,7 +353,10 @@ impl Thread {
             Some(last) if is_jump(last) => {}
             _ => self.unwind(slot + 1),
         }
-        let Followed { argument, synchronises } = followed;
+        let Followed { argument, synchronises, begins } = followed;
+        if begins {
+            tracer().begins();
+        }
         self.entered.push(Entered { function, slot, return_address, synchronises });
         self.synchronising += u32::from(synchronises);
         self.returns_above = slot;

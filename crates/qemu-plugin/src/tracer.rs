@@ -1,6 +1,7 @@
 //! All that the threads of a program share.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::anonymous::Anonymous;
 use crate::functions::Functions;
@@ -23,6 +24,23 @@ pub struct Tracer {
     pub turns: Turns,
     /// Places by which they synchronise.
     pub synchronised: Synchronised,
+    /// Volatile memory is recorded.
+    records_volatile: AtomicBool,
+}
+
+impl Tracer {
+    /// Whether volatile memory is recorded.
+    #[inline]
+    pub fn records_volatile(&self) -> bool {
+        self.records_volatile.load(Ordering::Relaxed)
+    }
+
+    /// The trace may begin.
+    pub fn begins(&self) {
+        if self.setup.volatile {
+            self.records_volatile.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 static TRACER: OnceLock<Tracer> = OnceLock::new();
@@ -30,6 +48,7 @@ static TRACER: OnceLock<Tracer> = OnceLock::new();
 /// Begins to trace; returns whether nothing was traced before.
 pub fn begin(setup: Setup) -> bool {
     let functions = Functions::new(&setup);
+    let records_volatile = setup.volatile && !setup.waits_for_beginning();
     let tracer = Tracer {
         setup,
         functions,
@@ -37,6 +56,7 @@ pub fn begin(setup: Setup) -> bool {
         anonymous: Anonymous::default(),
         turns: Turns::default(),
         synchronised: Synchronised::default(),
+        records_volatile: records_volatile.into(),
     };
     TRACER.set(tracer).is_ok()
 }

@@ -84,6 +84,7 @@ def capture(
     until_function: str | None = None,
     leave_out: Iterable[str] = (),
     without_persistence: bool = False,
+    only_pm: bool = False,
     skip: int = 0,
     transactions_max: int | None = None,
     observe: Observer | None = None,
@@ -104,6 +105,7 @@ def capture(
         until_function: The trace ends with the end of its first call after that.
         leave_out: Functions whose loads, stores and instructions are not in the trace.
         without_persistence: The log that the library `like` has of its own is not in it.
+        only_pm: Loads and stores of volatile memory are not in it, but instructions like others.
         skip: Transactions before the trace begins, counted from there.
         transactions_max: Transactions in it at most; all if not given.
         observe: Called several times a second while the trace is put together.
@@ -128,6 +130,7 @@ def capture(
         until_function=until_function,
         left_out=tuple(leave_out),
         left_out_if_there=persistence_of(like) if without_persistence else (),
+        only_pm=only_pm,
     )
     return run(request, Path(trace), observe)
 

@@ -17,9 +17,13 @@ _WORDS = dict.fromkeys(LOCKS.values(), "synchronises") | {"wait": "waits"}
 def write_setup(request: Request, roles: Mapping[str, Sequence[str]], folder: Path) -> None:
     """Tells the plugin what is persistent, and which functions it follows."""
     lines = request.persistent.setup()
+    if not request.only_pm:
+        lines.append("volatile yes")
+    beginning = request.beginning()
     for name, of in roles.items():
         words = [_WORDS[role] for role in of if role in _WORDS]
-        lines.append(f"{words[0] if words else 'function'} {name}")
+        begins = "begins " if beginning.intersection(of) else ""
+        lines.append(f"{begins}{words[0] if words else 'function'} {name}")
     (folder / "setup").write_text("".join(f"{line}\n" for line in lines))
 
 
@@ -106,6 +110,7 @@ class Left:
                     "files": [path for _, _, path in self.regions],
                     "transactions": [vars(t) for t in request.transactions],
                     "critical_sections": request.critical_sections,
+                    "only_pm": request.only_pm,
                     "from": request.from_function,
                     "until": request.until_function,
                     "left_out": [*request.left_out, *request.left_out_if_there],

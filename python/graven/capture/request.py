@@ -213,6 +213,7 @@ class Request:
         until_function: The end of its first call after that ends the region.
         left_out: Functions whose loads, stores and instructions are not in the trace.
         left_out_if_there: The same, and the program may have none of them.
+        only_pm: Whether the trace has no loads and stores of volatile memory.
     """
 
     arguments: tuple[str, ...]
@@ -228,6 +229,7 @@ class Request:
     until_function: str | None = None
     left_out: tuple[str, ...] = ()
     left_out_if_there: tuple[str, ...] = ()
+    only_pm: bool = False
 
     def roles(self) -> dict[str, list[str]]:
         """Functions that are followed, and what they are for.
@@ -264,6 +266,17 @@ class Request:
         for name, role in LOCKS.items():
             found.setdefault(name, []).append(role)
         return found
+
+    def beginning(self) -> set[str]:
+        """What functions are for with whose entry the trace may begin."""
+        if self.from_function is not None:
+            return {"from"}
+        return {
+            "begin",
+            "begin-returns-zero",
+            "call",
+            *(["lock"] if self.critical_sections else []),
+        }
 
     def needed(self) -> list[str]:
         """Functions without which there is no such trace."""

@@ -25,8 +25,9 @@ No source is needed, and nothing is compiled: the program runs under QEMU's user
 plugin sees every load and store. Persistent memory are shared mappings of the files that --pm-file
 names, the heap (--pm-heap), variables (--pm-range), or what markers in the program name; a
 transaction is what a thread does between two functions (--tx, --like), while it holds locks
-(--tx-locks), or between two markers in the program. Everything else is instructions. `graven
-trace replay` and `graven compare --workloads` run the trace under any design.
+(--tx-locks), or between two markers in the program. Loads and stores of other memory go to DRAM
+(--only-pm: they are instructions like others). `graven trace replay` and `graven compare
+--workloads` run the trace under any design.
 
 \b
 Examples:
@@ -142,6 +143,12 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     + ".",
 )
 @click.option(
+    "--only-pm",
+    is_flag=True,
+    help="Leave out loads and stores of volatile memory: they are instructions like others. The "
+    "trace is smaller, and caches and DRAM have less to do than with the program.",
+)
+@click.option(
     "--skip",
     type=click.IntRange(min=0),
     metavar="N",
@@ -184,6 +191,7 @@ def capture(
     until_function: str | None,
     leave_out: tuple[str, ...],
     without_persistence: bool,
+    only_pm: bool,
     skip: int | None,
     limit: int | None,
     unexplained: float,
@@ -196,7 +204,9 @@ def capture(
         persistent = (pm_files, pm_heap, pm_ranges)
         tx = (transactions, like, critical_sections, leave_out, without_persistence)
         if any((program, *persistent, *tx, *edges, skip)):
-            raise click.UsageError("--recipe says all but --to, --limit and --unexplained")
+            raise click.UsageError(
+                "--recipe says all but --to, --only-pm, --limit and --unexplained"
+            )
         trace = trace or Path(f"{recipe}.gvt")
     elif not program:
         raise click.UsageError("name PROGRAM and its arguments behind --, or a --recipe")
@@ -205,7 +215,9 @@ def capture(
     try:
         with refusing("--to: "), Display(person_console(), noun="captures") as display:
             if recipe is not None:
-                found = capture_recipe(recipe, trace, transactions_max=limit, observe=display)
+                found = capture_recipe(
+                    recipe, trace, only_pm=only_pm, transactions_max=limit, observe=display
+                )
             else:
                 found = captures.capture(
                     program,
@@ -220,6 +232,7 @@ def capture(
                     until_function=until_function,
                     leave_out=leave_out,
                     without_persistence=without_persistence,
+                    only_pm=only_pm,
                     skip=skip or 0,
                     transactions_max=limit,
                     observe=display,
@@ -259,6 +272,7 @@ def _print(found: Captured) -> None:
         ("loads of persistent memory, in all", exact(report["loads"])),
         ("stores, in all", exact(report["stores"])),
         ("bytes that the kernel wrote", exact(report["kernel_bytes"])),
+        *_volatile(report),
         ("locks held to the end of their transactions", exact(report["unlocks_put_off"])),
         *_sections(report),
     ]
@@ -277,6 +291,17 @@ def _print(found: Captured) -> None:
         table.add_row(*row)
     console.print(table)
     _print_proof(found)
+
+
+def _volatile(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is said of volatile memory, if the trace has it."""
+    if not report["volatile_pages"]:
+        return [("loads and stores of volatile memory", "instructions like others (--only-pm)")]
+    return [
+        ("loads of words of volatile memory", exact(report["volatile_loads"])),
+        ("stores", exact(report["volatile_stores"])),
+        ("  pages of 4 KB that they touch", exact(report["volatile_pages"])),
+    ]
 
 
 def _sections(report: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -212,10 +212,13 @@ def _print_properties(found: Mapping[str, Any]) -> None:
         ("  to a word that the transaction had stored to", share("again_share")),
         ("bytes of stored words that did not change (clean)", share("clean_share")),
         ("instructions for each store", "-" if per_store is None else f"{per_store:,.1f}"),
-        ("loads and stores among the instructions", share("access_share")),
+        ("loads and stores of persistent memory among the instructions", share("access_share")),
         ("distinct lines stored to", exact(found["lines_stored"])),
         ("distinct lines accessed", exact(found["lines"])),
         ("locks acquired", exact(found["locks"])),
+        ("loads of words of volatile memory", exact(found["volatile_loads"])),
+        ("stores of words of volatile memory", exact(found["volatile_stores"])),
+        ("distinct lines of volatile memory", exact(found["volatile_lines"])),
     )
     table = plain_table()
     table.add_column("of all threads")

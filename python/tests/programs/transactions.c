@@ -29,6 +29,22 @@ static void logged(void) {
     }
 }
 
+// A table that is not persistent is looked through in each transaction.
+static volatile uint64_t table[8 * 512];
+
+static void beside(void) {
+    for (int at = 0; at < 8 * 512; at++)
+        table[at] = at;
+    for (int i = 0; i < 5; i++) {
+        tx_begin(0);
+        uint64_t sum = 0;
+        for (int at = 0; at < 8 * 512; at++)
+            sum += table[at];
+        pm[i] = sum;
+        tx_commit();
+    }
+}
+
 static void ten(void) {
     for (int i = 0; i < 10; i++)
         one(2 * i);
@@ -224,7 +240,7 @@ static void nothing(void) {
 
 static const struct program PROGRAMS[] = {
     {"ten", ten}, {"logged", logged},
-    {"between", between},
+    {"between", between}, {"beside", beside},
     {"again", again},
     {"nested", nested},
     {"failing", failing},

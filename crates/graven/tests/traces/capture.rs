@@ -10,8 +10,8 @@ use graven::program::{Op, Ptr};
 use graven::trace::capture::{
     Accessor, Capture, CaptureError, Function, Limits, Race, Report, Role, Rules, Sources,
 };
-use graven::trace::program::{Origin, Reader};
-use graven_capture::{Accessed, Encoder, Event, Left, Mark, RECORD_BYTES_MAX, position};
+use graven::trace::program::{Origin, Reader, VOLATILE_START};
+use graven_capture::{Accessed, Encoder, Event, Left, Mark, RECORD_BYTES_MAX, Volatile, position};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -109,6 +109,11 @@ impl Tape {
         self.write(thread, |encoder, out, now| {
             encoder.access(out, now, position(0, at as u64), found, Accessed::Loaded)
         });
+    }
+
+    fn volatile(&mut self, thread: usize, address: u64, size: u8, is_store: bool) {
+        let access = Volatile { address, size, is_store };
+        self.write(thread, |encoder, out, now| encoder.volatile(out, now, access));
     }
 
     fn event(&mut self, thread: usize, event: &Event) {
@@ -248,6 +253,41 @@ fn stores_of_bytes_become_stores_of_the_words_that_they_leave() {
     assert_eq!((report.stores, report.words_stored, report.loads), (2, 3, 1));
     assert_eq!((report.bytes_unexplained, report.loads_unexplained), (0, 0));
     assert_eq!(report.bytes_compared, REGION as u64);
+}
+
+#[test]
+fn volatile_memory_is_in_the_trace_from_its_beginning_to_its_end() {
+    const STACK: u64 = 0x7fff_ff00_0000;
+    let mut tape = Tape::new(2);
+    tape.volatile(0, STACK, 8, true);
+    // A thread that touches nothing else is not in the trace.
+    tape.volatile(1, STACK + 0x10_0000, 8, true);
+    tape.call(0, BEGIN, 0);
+    tape.store(0, 8, &[0xaa]);
+    tape.volatile(0, STACK + 4096 + 4, 8, false);
+    tape.volatile(0, STACK + 24, 16, true);
+    tape.enter(0, LOCK, 7);
+    tape.volatile(0, 0x5000_0000, 4, true);
+    tape.leave(0, LOCK, 0);
+    tape.call(0, COMMIT, 0);
+    tape.volatile(0, STACK, 8, false);
+    let (report, operations, _) = traced(tape, Limits::default());
+    let at = |offset| Ptr::known(VOLATILE_START.plus(offset));
+    let expected = [
+        Op::TxBegin,
+        store_op(8, 0xaa),
+        Op::Load { at: at(0) },
+        Op::Load { at: at(8) },
+        Op::Store { at: at(4096 + 24), value: 0 },
+        Op::Store { at: at(4096 + 32), value: 0 },
+        Op::Lock { lock: 0 },
+        Op::TxEnd,
+        Op::Unlock { lock: 0 },
+    ];
+    let [first] = &operations[..] else { panic!("one thread") };
+    assert_eq!(accesses(first), expected);
+    assert_eq!((report.volatile_loads, report.volatile_stores, report.volatile_pages), (2, 2, 2));
+    assert_eq!((report.stores, report.words_stored_outside), (1, 0));
 }
 
 #[test]

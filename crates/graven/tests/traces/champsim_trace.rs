@@ -50,6 +50,34 @@ fn chase() -> Vec<Instruction> {
     ]
 }
 
+/// A trace of the format's first version, which was written when it was the newest.
+const OF_VERSION_1: &[u8] = include_bytes!("version-1.gvt");
+
+#[test]
+fn traces_of_the_first_version_are_read() {
+    let reader = open(OF_VERSION_1).unwrap();
+    assert_eq!(reader.contents().version, 1);
+    let instructions: Vec<Instruction> = (0..300u64)
+        .map(|n| {
+            let mut instruction = Instruction { ip: 4 * n, ..Instruction::default() };
+            if n % 3 == 0 {
+                instruction.source_memory[0] = 0x7f00_0000_0000 + n * n % 97 * 4096 + n * 8;
+                instruction.destination_registers[0] = 64 + (n % 5) as u8;
+            }
+            if n % 5 == 0 {
+                instruction.destination_memory[0] = 0x10000 + n * n % 211 * 64;
+                instruction.source_registers[0] = 64 + (n % 4) as u8;
+            }
+            instruction
+        })
+        .collect();
+    let how = How { transaction_stores: Some(3), instructions: None };
+    let now = open(&imported(&instructions, how).unwrap()).unwrap();
+    assert_eq!(now.contents().version, 2);
+    assert_eq!(all_operations(&reader, 0), all_operations(&now, 0));
+    assert_eq!(reader.contents().threads, now.contents().threads);
+}
+
 #[test]
 fn instructions_of_champsim_become_operations() {
     let reader = open(&imported(&chase(), How::default()).unwrap()).unwrap();

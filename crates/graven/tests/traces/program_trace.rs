@@ -10,7 +10,10 @@ use graven::lab::explorer::{CrashRun, Thoroughness};
 use graven::memory::{Addr, Image};
 use graven::program::{Op, Ptr};
 use graven::sim::Simulation;
-use graven::trace::program::{BLOCK_OPERATIONS, Header, Origin, Replay, TraceError, Writer};
+use graven::trace::program::{
+    BLOCK_OPERATIONS, Header, Origin, Recorder, Replay, TraceError, VOLATILE_BYTES_MAX,
+    VOLATILE_START, Writer, volatile_offset,
+};
 use proptest::prelude::*;
 
 // ---- replays ----------------------------------------------------------------------------------
@@ -196,15 +199,24 @@ fn write(image: &Image, threads: &[Vec<Op>]) -> Vec<u8> {
 
 fn any_operation() -> impl Strategy<Value = Op> {
     let number = prop_oneof![0..40u32, 0..300u32, any::<u32>()];
-    let addr =
-        prop_oneof![0..1u64 << 12, 0..1u64 << 30, any::<u64>()].prop_map(|a| Addr(a / 8 * 8));
+    let word = |n: u64| n / 8 * 8;
+    let persistent = prop_oneof![0..1u64 << 12, 0..1u64 << 30, 0..1u64 << 49];
+    let volatile = prop_oneof![0..1u64 << 12, 0..VOLATILE_BYTES_MAX];
+    let addr = prop_oneof![
+        3 => persistent.prop_map(move |n| Addr(word(n))),
+        1 => volatile.prop_map(move |n| VOLATILE_START.plus(word(n))),
+    ];
     let at = (addr, prop_oneof![Just(0), 0..20u32, any::<u32>()])
         .prop_map(|(addr, origin)| Ptr { addr, origin });
     let value = prop_oneof![Just(0), 0..1000u64, any::<u64>()];
+    // What is stored to volatile memory is not kept.
+    let kept = |at: Ptr, value| if volatile_offset(at.addr).is_some() { 0 } else { value };
     prop_oneof![
         at.clone().prop_map(|at| Op::Load { at }),
-        (at.clone(), value.clone()).prop_map(|(at, value)| Op::Store { at, value }),
-        (at, value).prop_map(|(at, value)| Op::StoreNonTemporal { at, value }),
+        (at.clone(), value.clone())
+            .prop_map(move |(at, value)| Op::Store { at, value: kept(at, value) }),
+        (at, value)
+            .prop_map(move |(at, value)| Op::StoreNonTemporal { at, value: kept(at, value) }),
         number.clone().prop_map(|instructions| Op::Compute { instructions }),
         number.clone().prop_map(|lock| Op::Lock { lock }),
         number.prop_map(|lock| Op::Unlock { lock }),
@@ -233,6 +245,24 @@ proptest! {
         reader.populate(&mut again).unwrap();
         prop_assert_eq!(again.first_difference(&image, Addr(0), Addr(1 << 24)), None);
     }
+}
+
+#[test]
+fn volatile_memory_costs_a_token_and_a_distance() {
+    let operations: Vec<Op> = (0..1000)
+        .flat_map(|n| {
+            let at = Ptr::known(VOLATILE_START.plus(n % 7 * 8));
+            let persistent = Ptr::known(Addr((1 << 40) + n % 5 * 8));
+            [Op::Store { at, value: 0 }, Op::Load { at: persistent }, Op::Load { at }]
+        })
+        .collect();
+    let reader = open(&write(&Image::new(), std::slice::from_ref(&operations))).unwrap();
+    assert_eq!(all_operations(&reader, 0), operations);
+    let summary = reader.contents().threads[0];
+    assert_eq!((summary.loads, summary.volatile_loads), (2000, 1000));
+    assert_eq!((summary.stores, summary.volatile_stores), (1000, 1000));
+    assert_eq!((summary.end, summary.volatile_end), ((1 << 40) + 5 * 8, 7 * 8));
+    assert!(reader.contents().bytes < 3000 * 2 + 1000, "{} B", reader.contents().bytes);
 }
 
 #[test]
@@ -273,8 +303,14 @@ fn what_no_program_does_is_not_recorded() {
     let mut writer = Writer::new(Vec::new(), &header(1)).unwrap();
     let refusal = writer.push(0, Op::Ending).expect_err("it is no program's").to_string();
     assert!(refusal.contains("operation 0 cannot be recorded"), "{refusal}");
-    let odd = Op::Load { at: Ptr::known(Addr(4)) };
-    assert!(writer.push(0, odd).expect_err("odd").to_string().contains("multiple of 8"));
+    let mut refused = |addr| {
+        let refusal = writer.push(0, Op::Load { at: Ptr::known(addr) });
+        refusal.expect_err("no program's").to_string()
+    };
+    assert!(refused(Addr(4)).contains("multiple of 8"));
+    assert!(refused(Addr(1 << 55)).contains("more than 2^50 bytes"));
+    let beyond = VOLATILE_START.plus(VOLATILE_BYTES_MAX);
+    assert!(refused(beyond).contains("volatile memory above 16 GB"));
     let refusal = writer.finish().expect_err("the thread has not ended").to_string();
     assert!(refusal.contains("not come to its end"), "{refusal}");
 }
@@ -285,7 +321,9 @@ fn what_no_program_does_is_not_recorded() {
 fn sound() -> Vec<u8> {
     let at = |n: u64| Ptr { addr: Addr(4096 + n * 8), origin: (n % 3) as u32 };
     let known = |n: u64| Ptr::known(Addr(4096 + n * 8));
+    let volatile = |n: u64| Ptr::known(VOLATILE_START.plus(n * 8));
     let mut operations = vec![Op::Load { at: known(0) }, Op::Load { at: known(9) }, Op::TxBegin];
+    operations.extend([Op::Store { at: volatile(3), value: 0 }, Op::Load { at: volatile(900) }]);
     operations.extend((0..60).map(|n| Op::Store { at: at(n * n % 90), value: n << (n % 50) }));
     operations.extend([Op::Compute { instructions: 4000 }, Op::TxEnd, Op::Lock { lock: 3 }]);
     operations.extend([Op::Load { at: known(3) }, Op::Unlock { lock: 3 }]);
@@ -380,7 +418,9 @@ fn operations_that_no_program_may_have_are_refused_with_their_place() {
     let below = Op::Load { at: Ptr::known(Addr(8)) };
     let beyond = Op::Load { at: Ptr::known(Addr(1 << 40)) };
     let future = Op::Load { at: Ptr { addr: Addr(4096), origin: 1 } };
-    let cases: [(&[Op], &str); 10] = [
+    let stack = Ptr::known(VOLATILE_START);
+    let deep = Op::Load { at: Ptr::known(VOLATILE_START.plus(2 << 30)) };
+    let cases: [(&[Op], &str); 12] = [
         (&[Op::TxBegin, Op::TxBegin], "operation 1: a transaction begins inside another"),
         (&[store, Op::TxEnd], "operation 1: a transaction ends that has not begun"),
         (&[Op::TxBegin, store], "operation 2: the thread ends inside a transaction"),
@@ -394,6 +434,8 @@ fn operations_that_no_program_may_have_are_refused_with_their_place() {
         (&[store, beyond], "the trace uses addresses up to 0x10000000008"),
         (&[future], "operation 0: its address comes from load 1, which comes later"),
         (&[Op::Load { at }, future], ""),
+        (&[Op::Load { at: stack }, future, Op::Store { at: stack, value: 0 }], ""),
+        (&[deep], "the trace uses 2147483656 B of volatile memory"),
     ];
     for (operations, expected) in cases {
         let trace = write(&Image::new(), &[operations.to_vec()]);
@@ -418,11 +460,54 @@ fn other_files_are_told_from_traces() {
     assert!(error(b"NVMV1\n1 W 0x40").contains("byte 0: expected a program trace of Graven"));
     assert!(error(b"").contains("byte 0: expected a program trace"));
     let mut newer = sound();
-    newer[8] = 2;
-    assert!(error(&newer).contains("byte 8: expected format version 1, found 2"));
+    newer[8] = 3;
+    assert!(error(&newer).contains("byte 8: expected format version 1 to 2, found 3"));
     let trace = sound();
     let cut = error(&trace[..trace.len() - 1]);
     assert!(cut.contains("a recording that was not finished has none"), "{cut}");
+}
+
+/// Words of the heap and the stack, in a transaction and behind it.
+fn with_stack() -> Vec<u8> {
+    let operations = (0..400).flat_map(|n: u64| {
+        let at = Ptr::known(Addr(8192 + n * 5 % 64 * 8));
+        let stack = Ptr::known(VOLATILE_START.plus(n * 7 % 300 * 512));
+        let (store, spill) = (Op::Store { at, value: n }, Op::Store { at: stack, value: 0 });
+        [Op::TxBegin, Op::Load { at: stack }, store, spill, Op::TxEnd, spill]
+    });
+    write(&Image::new(), &[operations.collect()])
+}
+
+#[test]
+fn volatile_memory_is_dram_under_every_design() {
+    let trace = with_stack();
+    for design in registry().designs() {
+        let replay = |keys: &[(&str, &str)]| {
+            let keys = [&[("core.count", "1")], keys].concat();
+            replay(&trace, Some(design.name), Some(small(&keys)), &[]).unwrap()
+        };
+        let record: serde_json::Value = serde_json::from_str(&replay(&[])).unwrap();
+        let counter = |name: &str| record["stats"][name].as_u64().unwrap();
+        assert!(counter("dram_reads") >= 300, "{}: {}", design.name, counter("dram_reads"));
+        let slow: serde_json::Value =
+            serde_json::from_str(&replay(&[("dram.read_ns", "1000")])).unwrap();
+        let cycles = |of: &serde_json::Value| of["stats"]["cycles"].as_u64().unwrap();
+        assert!(cycles(&slow) > cycles(&record) + 100_000, "{}: DRAM takes time", design.name);
+    }
+}
+
+#[test]
+fn a_recorded_replay_has_its_volatile_memory() {
+    let trace = with_stack();
+    let config = || small(&[("core.count", "1")]);
+    let of_trace =
+        Replay::new(registry(), open(&trace).unwrap(), Some("silo"), Some(config()), &[]).unwrap();
+    let recorder = Recorder::new(of_trace.spec(), Vec::new()).unwrap();
+    let workload = recorder.workload(of_trace.workload().unwrap());
+    Simulation::with_workload(of_trace.spec(), workload).unwrap().run().unwrap();
+    let again = recorder.finish().unwrap();
+    let operations = |trace: &[u8]| all_operations(&open(trace).unwrap(), 0);
+    assert_eq!(operations(&again), operations(&trace));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What to simulate, checked before anything runs.
 
-use crate::config::{CoreConfig, PmConfig, validate};
+use crate::config::{CoreConfig, DramConfig, PmConfig, validate};
 use crate::controller::adversary::Choices;
 use crate::design::operators::Operator;
 use crate::design::{self, DesignContext, MutantSet};
@@ -177,6 +177,14 @@ impl Spec {
     /// Where programs keep their data.
     pub fn data_region(&self) -> (Addr, Addr) {
         (DATA_START, self.context().log_start)
+    }
+
+    /// Where programs keep volatile data: in the second quarter of DRAM. The first quarter has the locks, the other half what
+    /// designs keep there.
+    pub fn volatile_region(&self) -> (Addr, Addr) {
+        let start = Addr(self.config.get::<PmConfig>().capacity_bytes.0);
+        let bytes = self.config.get::<DramConfig>().capacity_bytes.0;
+        (start.plus(bytes / 4), start.plus(bytes / 2))
     }
 
     /// Where designs and their recovery find themselves.

@@ -2,12 +2,13 @@
 
 use std::io::{self, Read, Write};
 
-use graven_capture::{Access, Broken, Event, Left, Record, Records, check, persistent};
+use graven_capture::{Access, Broken, Event, Left, Record, Records, Volatile, check, persistent};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use thiserror::Error;
 
 use super::acts::{Act, Actor};
+use super::frames::Frames;
 use super::memory::{Layout, each_word, store, words};
 use super::merge::each;
 use super::races::{Party, Races};
@@ -174,6 +175,7 @@ impl<S: Sources> Capture<S> {
             survey: &self.survey,
             layout,
             image,
+            frames: Frames::default(),
             threads: threads.collect(),
             phase: Phase::Before,
             begun: 0,
@@ -257,6 +259,7 @@ struct Assembly<'a, W: Write> {
     survey: &'a Survey,
     layout: &'a Layout,
     image: Image,
+    frames: Frames,
     threads: Vec<Thread>,
     /// None with one thread, and when races are known.
     races: Option<Races>,
@@ -283,6 +286,7 @@ impl<W: Write> Assembly<'_, W> {
         }
         match record {
             Record::Access(access) => self.access(thread, &access),
+            Record::Volatile(access) => self.volatile(thread, access),
             Record::Event(number, event) => {
                 if self.survey.start == Some(number) {
                     self.start();
@@ -322,6 +326,27 @@ impl<W: Write> Assembly<'_, W> {
         }
         for word in words(address, bytes) {
             self.push(thread, Op::Load { at: Ptr::known(word) });
+        }
+    }
+
+    /// A load or store of volatile memory. What functions do with it that synchronise threads, the trace's locks stand for.
+    fn volatile(&mut self, thread: usize, access: Volatile) {
+        let actor = &self.threads[thread].actor;
+        let is_traced = self.phase == Phase::In && self.threads[thread].number.is_some();
+        if !is_traced || actor.is_left_out() || actor.is_synchronising() {
+            return;
+        }
+        let t = &mut self.threads[thread];
+        t.instructions = t.instructions.saturating_sub(1);
+        for word in words(access.address, access.size.into()) {
+            let at = Ptr::known(self.frames.place(word.0));
+            if access.is_store {
+                self.report.volatile_stores += 1;
+                self.push(thread, Op::Store { at, value: 0 });
+            } else {
+                self.report.volatile_loads += 1;
+                self.push(thread, Op::Load { at });
+            }
         }
     }
 
@@ -638,6 +663,7 @@ impl<W: Write> Assembly<'_, W> {
             .map_err(|e| io_error(what(), e))?;
             compare(&mut self.report, &self.image, &after, region, start, bytes.min(length));
         }
+        self.report.volatile_pages = self.frames.count();
         if let Some(writer) = self.writer {
             writer.finish()?;
         }

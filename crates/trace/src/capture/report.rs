@@ -102,6 +102,12 @@ pub struct Report {
     pub words_stored_outside: u64,
     /// Loads and stores of words by functions that are left out: they are not in the trace.
     pub words_left_out: u64,
+    /// Loads of words of volatile memory that are in the trace.
+    pub volatile_loads: u64,
+    /// Stores.
+    pub volatile_stores: u64,
+    /// Pages of volatile memory, of 4 KB, that they touch.
+    pub volatile_pages: u64,
     /// Locks that were released in a transaction, which holds them to its end in the trace.
     pub unlocks_put_off: u64,
     /// Locks that are one lock with others in the trace, since threads acquire them in orders that contradict each other.
@@ -157,6 +163,9 @@ impl Report {
             "words_stored": self.words_stored,
             "words_stored_outside": self.words_stored_outside,
             "words_left_out": self.words_left_out,
+            "volatile_loads": self.volatile_loads,
+            "volatile_stores": self.volatile_stores,
+            "volatile_pages": self.volatile_pages,
             "unlocks_put_off": self.unlocks_put_off,
             "locks_merged": self.locks_merged,
             "forks": self.forks,

@@ -136,10 +136,14 @@ fn of_thread<S: Sources>(
     while let Some((_, record)) =
         records.next_record().map_err(|broken| stream_error(thread, &broken))?
     {
-        let Record::Event(number, event) = record else {
-            open.is_touched = true;
-            is_traced = true;
-            continue;
+        let (number, event) = match record {
+            Record::Event(number, event) => (number, event),
+            Record::Volatile(_) => continue,
+            Record::Access(_) => {
+                open.is_touched = true;
+                is_traced = true;
+                continue;
+            }
         };
         order
             .add(number, thread)

@@ -1,6 +1,6 @@
 //! A thread of a program trace made a trace for ChampSim.
 //!
-//! - **Accesses** are instructions of their own, with the byte address that they have in PM.
+//! - **Accesses** are instructions of their own, with the byte address that they have in PM; volatile memory begins at 2^47.
 //! - **Dependences.** Load n writes register 64 + n mod 192; what it produced the address of reads that register, as long as
 //!   no later load has written it.
 //! - **Instructions without memory** have no registers. Begin and end of a transaction are such.
@@ -13,12 +13,13 @@
 use std::io::{Read, Seek, Write};
 
 use super::Instruction;
-use crate::program::{Reader, TraceError};
+use crate::program::{Reader, TraceError, volatile_offset};
 use graven_base::control::Control;
 use graven_machine::program::{Op, Ptr};
 
 const CODE_START: u64 = 0x40_0000;
 const LOCKS_START: u64 = 1 << 46;
+const VOLATILE_START: u64 = 1 << 47;
 /// The first register that loads write, and how many they take turns with.
 const REGISTERS: (u32, u32) = (64, 192);
 /// Operations between looks at [`Control`].
@@ -93,13 +94,13 @@ impl<W: Write> Export<'_, W> {
             Op::Load { at } => {
                 let mut instruction = self.access(at);
                 self.loads = self.loads.wrapping_add(1);
-                instruction.source_memory[0] = at.addr.0;
+                instruction.source_memory[0] = address(at);
                 instruction.destination_registers[0] = register(self.loads);
                 self.write(instruction)
             }
             Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
                 let mut instruction = self.access(at);
-                instruction.destination_memory[0] = at.addr.0;
+                instruction.destination_memory[0] = address(at);
                 self.write(instruction)
             }
             Op::Compute { instructions } => {
@@ -137,6 +138,11 @@ impl<W: Write> Export<'_, W> {
         self.instructions += 1;
         Ok(())
     }
+}
+
+/// The address of an access.
+fn address(at: Ptr) -> u64 {
+    volatile_offset(at.addr).map_or(at.addr.0, |offset| VOLATILE_START + offset)
 }
 
 /// The register that a load writes.

@@ -6,18 +6,20 @@
 //! | column | what |
 //! |---|---|
 //! | tokens | a byte for each operation: the kind in bits 0 to 2; the rest as below |
-//! | addresses | of loads and stores: how many words further than the access before, as a zigzag number of 1 to 8 bytes |
+//! | addresses | of loads and stores: how many words further than the access before of the same memory, persistent or volatile, as a zigzag number |
 //! | origins | of those whose token says so: how many loads ago the address was loaded, a byte; 255: 4 bytes follow |
-//! | value tokens | a byte for each store: bytes of the value in bits 0 to 3, what it is the distance from in bits 4 and 5 |
+//! | value tokens | a byte for each store to persistent memory: bytes of the value in bits 0 to 3, what it is the distance from in bits 4 and 5 |
 //! | values | zigzag numbers of 0 to 8 bytes: the value less 0, the value stored before, or its own address |
 //! | numbers | of instructions and locks, if the token does not hold them |
 //!
 //! | kind | operation | bits 3 to 7 of the token |
 //! |---|---|---|
-//! | 0, 1, 2 | load, store, non-temporal store | 3 to 5: bytes of the address less one; 6 and 7: origin: 0 none, 1 the newest load, 2 that of the access before that had one, 3 in its column |
+//! | 0, 1, 2 | load, store, non-temporal store | 3 to 5: bytes of the address, and which memory ([`AddressCode`]); 6 and 7: origin: 0 none, 1 the newest load, 2 that of the access before that had one, 3 in its column |
 //! | 3, 6, 7 | instructions, lock, unlock | a number up to 28; 29, 30, 31: it has 1, 2, 4 bytes in its column |
 //! | 4, 5 | begin, end of a transaction | 0 |
 
+use super::layout::FIRST_VERSION;
+use super::volatile::{VOLATILE_BYTES_MAX, volatile_offset};
 use graven_machine::program::{Op, Ptr};
 
 /// Columns of a block.
@@ -42,6 +44,38 @@ pub(super) const ORIGIN_NEWEST: u8 = 1;
 pub(super) const ORIGIN_SAME: u8 = 2;
 pub(super) const ORIGIN_LISTED: u8 = 3;
 
+/// What the code of an address in a token says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AddressCode {
+    /// Bytes of the distance, by the code.
+    pub bytes: [u8; 8],
+    /// From this code on it is an address in volatile memory.
+    pub volatile_from: u8,
+}
+
+impl AddressCode {
+    /// In the format's first version all memory is persistent.
+    const FIRST: AddressCode = AddressCode { bytes: [1, 2, 3, 4, 5, 6, 7, 8], volatile_from: 8 };
+
+    /// Today's.
+    const NOW: AddressCode = AddressCode { bytes: [1, 2, 3, 4, 5, 6, 1, 4], volatile_from: 6 };
+
+    /// That of a version.
+    pub fn of(version: u32) -> AddressCode {
+        if version == FIRST_VERSION { AddressCode::FIRST } else { AddressCode::NOW }
+    }
+
+    /// The code of a distance, and how many of its bytes are written.
+    fn find(self, distance: u64, is_volatile: bool) -> Option<(u8, usize)> {
+        let (from, to) =
+            if is_volatile { (self.volatile_from, 8) } else { (0, self.volatile_from) };
+        let needed = bytes_of(distance);
+        let fits = |&code: &u8| usize::from(self.bytes[usize::from(code)]) >= needed;
+        let code = (from..to).find(fits)?;
+        Some((code, self.bytes[usize::from(code)].into()))
+    }
+}
+
 /// Largest number that a token holds itself.
 pub(super) const NUMBER_MAX: u32 = 28;
 /// A distance that does not fit a byte.
@@ -63,7 +97,8 @@ pub(super) struct Unfit(pub &'static str);
 pub(super) struct Columns {
     columns: [Vec<u8>; COLUMNS],
     loads: u32,
-    word: u64,
+    /// The word accessed last, in persistent and in volatile memory.
+    words: [u64; 2],
     origin: u32,
     value: u64,
 }
@@ -131,13 +166,20 @@ impl Columns {
         if !at.addr.is_word_aligned() {
             return Err(Unfit("an address that is no multiple of 8"));
         }
-        let word = at.addr.0 / 8;
-        let step = zigzag(word.wrapping_sub(self.word) as i64);
-        let bytes = bytes_of(step).max(1);
+        let offset = volatile_offset(at.addr);
+        if offset.is_some_and(|offset| offset >= VOLATILE_BYTES_MAX) {
+            return Err(Unfit("an address in volatile memory above 16 GB"));
+        }
+        let word = offset.unwrap_or(at.addr.0) / 8;
+        let last = &mut self.words[usize::from(offset.is_some())];
+        let step = zigzag(word.wrapping_sub(*last) as i64);
+        let (code, bytes) = AddressCode::NOW
+            .find(step, offset.is_some())
+            .ok_or(Unfit("an address more than 2^50 bytes from the one before"))?;
+        *last = word;
         self.columns[ADDRESSES].extend(&step.to_le_bytes()[..bytes]);
         let origin = self.origin(at.origin);
-        self.columns[TOKENS].push(kind | (bytes as u8 - 1) << 3 | origin << 6);
-        self.word = word;
+        self.columns[TOKENS].push(kind | code << 3 | origin << 6);
         Ok(())
     }
 
@@ -166,6 +208,9 @@ impl Columns {
 
     fn store(&mut self, kind: u8, at: Ptr, value: u64) -> Result<(), Unfit> {
         self.access(kind, at)?;
+        if volatile_offset(at.addr).is_some() {
+            return Ok(());
+        }
         let from = [0, self.value, at.addr.0];
         let distances = from.map(|from| zigzag(value.wrapping_sub(from) as i64));
         let (base, distance) =

@@ -5,10 +5,12 @@
 //! been used up, and no more, is looked at when the block ends.
 
 use super::columns::{
-    ADDRESSES, COLUMNS, COMPUTE, FAR, LENGTHS_BYTES, LOAD, LOCK, NUMBER_MAX, NUMBERS,
+    ADDRESSES, AddressCode, COLUMNS, COMPUTE, FAR, LENGTHS_BYTES, LOAD, LOCK, NUMBER_MAX, NUMBERS,
     ORIGIN_LISTED, ORIGIN_NEWEST, ORIGIN_SAME, ORIGINS, STORE, STORE_NON_TEMPORAL, TOKENS,
     TX_BEGIN, TX_END, UNLOCK, VALUE_TOKENS, VALUES, unzigzag,
 };
+use super::layout::FORMAT_VERSION;
+use super::volatile::VOLATILE_START;
 use graven_base::memory::Addr;
 use graven_machine::program::{Op, Ptr};
 
@@ -23,16 +25,23 @@ const SPARE_BYTES: usize = 8;
 pub(super) struct Broken(pub &'static str);
 
 /// Reads one block after the other.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Decoder {
+    code: AddressCode,
     /// The columns and the spare bytes.
     raw: Vec<u8>,
     at: [usize; COLUMNS],
     ends: [usize; COLUMNS],
     loads: u32,
-    word: u64,
+    words: [u64; 2],
     origin: u32,
     value: u64,
+}
+
+impl Default for Decoder {
+    fn default() -> Decoder {
+        Decoder::new(FORMAT_VERSION)
+    }
 }
 
 #[inline(always)]
@@ -52,6 +61,20 @@ const MASKS: [u64; 16] = {
 };
 
 impl Decoder {
+    /// Of blocks of a version of the format.
+    pub fn new(version: u32) -> Decoder {
+        Decoder {
+            code: AddressCode::of(version),
+            raw: Vec::new(),
+            at: [0; COLUMNS],
+            ends: [0; COLUMNS],
+            loads: 0,
+            words: [0; 2],
+            origin: 0,
+            value: 0,
+        }
+    }
+
     /// Where a payload goes: so many bytes, and the spare ones.
     pub fn buffer(&mut self, raw_bytes: usize) -> &mut [u8] {
         self.raw.clear();
@@ -78,7 +101,7 @@ impl Decoder {
         if self.ends[TOKENS] - self.at[TOKENS] != operations as usize {
             return Err(Broken("a token for each operation"));
         }
-        (self.loads, self.word, self.origin, self.value) = (loads as u32, 0, 0, 0);
+        (self.loads, self.words, self.origin, self.value) = (loads as u32, [0; 2], 0, 0);
         Ok(())
     }
 
@@ -89,10 +112,11 @@ impl Decoder {
         let first = self.at[TOKENS];
         let count = out.len().min(self.ends[TOKENS] - first);
         let mut cursor = Cursor {
+            code: self.code,
             raw: &self.raw,
             at: self.at,
             loads: self.loads,
-            word: self.word,
+            words: self.words,
             origin: self.origin,
             value: self.value,
         };
@@ -101,7 +125,7 @@ impl Decoder {
                 return Err(Broken("tokens that have their columns"));
             }
         }
-        (self.loads, self.word) = (cursor.loads, cursor.word);
+        (self.loads, self.words) = (cursor.loads, cursor.words);
         (self.origin, self.value) = (cursor.origin, cursor.value);
         self.at = cursor.at;
         self.at[TOKENS] = first + count;
@@ -119,10 +143,11 @@ impl Decoder {
 
 /// A place in all columns; in registers while a batch is decoded.
 struct Cursor<'a> {
+    code: AddressCode,
     raw: &'a [u8],
     at: [usize; COLUMNS],
     loads: u32,
-    word: u64,
+    words: [u64; 2],
     origin: u32,
     value: u64,
 }
@@ -132,17 +157,19 @@ impl Cursor<'_> {
     fn operation(&mut self, token: u8, slot: &mut Op) -> Option<()> {
         match token & 7 {
             LOAD => {
-                let at = self.access(token)?;
+                let (at, _) = self.access(token)?;
                 self.loads = self.loads.wrapping_add(1);
                 *slot = Op::Load { at };
             }
             STORE => {
-                let at = self.access(token)?;
-                *slot = Op::Store { at, value: self.stored(at)? };
+                let (at, is_volatile) = self.access(token)?;
+                let value = if is_volatile { 0 } else { self.stored(at)? };
+                *slot = Op::Store { at, value };
             }
             STORE_NON_TEMPORAL => {
-                let at = self.access(token)?;
-                *slot = Op::StoreNonTemporal { at, value: self.stored(at)? };
+                let (at, is_volatile) = self.access(token)?;
+                let value = if is_volatile { 0 } else { self.stored(at)? };
+                *slot = Op::StoreNonTemporal { at, value };
             }
             COMPUTE => *slot = Op::Compute { instructions: self.number(token)? },
             LOCK => *slot = Op::Lock { lock: self.number(token)? },
@@ -163,10 +190,16 @@ impl Cursor<'_> {
         Some(u64::from_le_bytes(*eight) & MASKS[bytes & 15])
     }
 
+    /// An address, and whether it is in volatile memory.
     #[inline(always)]
-    fn access(&mut self, token: u8) -> Option<Ptr> {
-        let step = self.take(ADDRESSES, usize::from(token >> 3 & 7) + 1)?;
-        self.word = self.word.wrapping_add(unzigzag(step) as u64);
+    fn access(&mut self, token: u8) -> Option<(Ptr, bool)> {
+        let code = token >> 3 & 7;
+        let is_volatile = code >= self.code.volatile_from;
+        let step = self.take(ADDRESSES, self.code.bytes[usize::from(code)].into())?;
+        let word = &mut self.words[usize::from(is_volatile)];
+        *word = word.wrapping_add(unzigzag(step) as u64);
+        let start = VOLATILE_START.0 & u64::from(is_volatile).wrapping_neg();
+        let addr = Addr((*word << 3).wrapping_add(start));
         let code = token >> 6;
         // Masks instead of branches: programs change between these all the time.
         let mut origin =
@@ -175,7 +208,7 @@ impl Cursor<'_> {
             origin = self.listed_origin()?;
         }
         self.origin = origin | self.origin & mask(origin == 0);
-        Some(Ptr { addr: Addr(self.word << 3), origin })
+        Some((Ptr { addr, origin }, is_volatile))
     }
 
     #[inline(always)]

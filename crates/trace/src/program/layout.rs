@@ -4,7 +4,7 @@
 //! |---|---|
 //! | beginning | `MAGIC` (8), format version (4), length of the header text (4), its CRC-32 with the 16 bytes before (4), the text |
 //! | blocks | each a head of 52 bytes and its payload: first those of the populated words, then those of operations |
-//! | index | an entry of 40 bytes for each block, a summary of 56 bytes for each thread |
+//! | index | an entry of 40 bytes for each block, a summary of 80 bytes for each thread |
 //! | trailer | offset of the index (8), blocks (4), threads (4), CRC-32 of the index (4), `END` (8), CRC-32 of the 28 bytes before (4) |
 //!
 //! Parts follow each other without gaps, so that each byte is under one of the checksums.
@@ -16,7 +16,9 @@ pub const MAGIC: [u8; 8] = *b"\x89GRVNT\r\n";
 /// What it ends with, before the last checksum.
 pub(super) const END: [u8; 8] = *b"GRVNTEND";
 /// The format's version.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// Its first one, which is read, too: it has no volatile memory.
+pub(super) const FIRST_VERSION: u32 = 1;
 /// Operations of a full block.
 pub const BLOCK_OPERATIONS: usize = 16_384;
 /// Most operations that a block may have.
@@ -31,8 +33,10 @@ pub(super) const BEGINNING_BYTES: u64 = 20;
 pub(super) const HEAD_BYTES: usize = 52;
 /// Bytes of an index entry.
 pub(super) const ENTRY_BYTES: usize = 40;
-/// Bytes of a thread's summary.
-pub(super) const SUMMARY_BYTES: usize = 56;
+/// Bytes of a thread's summary, in a version.
+pub(super) const fn summary_bytes(version: u32) -> usize {
+    if version == FIRST_VERSION { 56 } else { 80 }
+}
 /// Bytes of the trailer.
 pub(super) const TRAILER_BYTES: usize = 32;
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `layout` | magic numbers, block heads, index, trailer: the bytes around the data |
 //! | `header` | what was recorded: configuration, threads, transactions |
+//! | `volatile` | addresses of volatile memory |
 //! | `columns`, `decoder` | operations of a block in columns, and back in batches |
 //! | `picture` | the populated words in blocks |
 //! | `writer`, `record` | a trace written; a workload that is recorded while it runs |
@@ -27,6 +28,7 @@ mod reader;
 mod record;
 mod replay;
 mod verify;
+mod volatile;
 mod writer;
 
 pub use decoder::BATCH_OPERATIONS;
@@ -36,4 +38,5 @@ pub use layout::{BLOCK_OPERATIONS, FORMAT_VERSION, MAGIC};
 pub use reader::{Contents, Reader, Stream, ThreadSummary};
 pub use record::Recorder;
 pub use replay::{Replay, UNREGISTERED};
+pub use volatile::{VOLATILE_BYTES_MAX, VOLATILE_START, volatile_offset};
 pub use writer::Writer;

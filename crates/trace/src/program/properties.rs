@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::error::TraceError;
 use super::reader::Reader;
+use super::volatile::volatile_offset;
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image, LineAddr};
 use graven_machine::program::Op;
@@ -56,6 +57,10 @@ struct Properties {
     reuse: Sizes,
     lines_stored: FxHashSet<LineAddr>,
     lines: FxHashSet<LineAddr>,
+    /// Of volatile memory, which nothing else here counts.
+    volatile_loads: u64,
+    volatile_stores: u64,
+    volatile_lines: FxHashSet<LineAddr>,
 }
 
 /// The transaction that a thread is in.
@@ -98,7 +103,8 @@ impl Recent {
 impl<R: Read + Seek> Reader<R> {
     /// Looks through all of the trace. The result is a document: `transactions` with `stores`, `words` and `lines` of each
     /// (mean, p50, p99, max), `stores`, `silent_share`, `clean_share`, `again_share`, `outside`, `non_temporal`, `loads`,
-    /// `instructions`, `instructions_per_store`, `access_share`, `locks`, `lines_stored`, `lines`, `reuse_lines`.
+    /// `instructions`, `instructions_per_store`, `access_share`, `locks`, `lines_stored`, `lines`, `reuse_lines`; all of persistent
+    /// memory, but for `instructions`, `volatile_loads`, `volatile_stores` and `volatile_lines`.
     ///
     /// # Errors
     /// What is wrong with the trace; somebody cancels.
@@ -134,6 +140,16 @@ impl Properties {
         image: &mut Image,
     ) {
         match *op {
+            Op::Load { at } if volatile_offset(at.addr).is_some() => {
+                self.volatile_loads += 1;
+                self.volatile_lines.insert(at.addr.line());
+            }
+            Op::Store { at, .. } | Op::StoreNonTemporal { at, .. }
+                if volatile_offset(at.addr).is_some() =>
+            {
+                self.volatile_stores += 1;
+                self.volatile_lines.insert(at.addr.line());
+            }
             Op::Load { at } => {
                 self.loads += 1;
                 self.lines.insert(at.addr.line());
@@ -186,7 +202,8 @@ impl Properties {
     fn to_json(&self) -> Value {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let accesses = self.loads + self.stores;
-        let instructions = self.instructions + accesses;
+        let volatile = self.volatile_loads + self.volatile_stores;
+        let instructions = self.instructions + accesses + volatile;
         json!({
             "transactions": {
                 "count": self.stores_of.0.len(),
@@ -208,6 +225,9 @@ impl Properties {
             "lines_stored": self.lines_stored.len(),
             "lines": self.lines.len(),
             "reuse_lines": self.reuse.to_json(),
+            "volatile_loads": self.volatile_loads,
+            "volatile_stores": self.volatile_stores,
+            "volatile_lines": self.volatile_lines.len(),
         })
     }
 }

@@ -12,11 +12,12 @@ use super::decoder::{BATCH_OPERATIONS, Decoder};
 use super::error::TraceError;
 use super::header::Header;
 use super::layout::{
-    BEGINNING_BYTES, BLOCK_OPERATIONS_MAX, BLOCK_WORDS, END, ENTRY_BYTES, Entry, FORMAT_VERSION,
-    HEAD_BYTES, HEADER_BYTES_MAX, Head, Kind, MAGIC, Numbers, SUMMARY_BYTES, TRAILER_BYTES,
-    checksum, shown,
+    BEGINNING_BYTES, BLOCK_OPERATIONS_MAX, BLOCK_WORDS, END, ENTRY_BYTES, Entry, FIRST_VERSION,
+    FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head, Kind, MAGIC, Numbers, TRAILER_BYTES,
+    checksum, shown, summary_bytes,
 };
 use super::picture;
+use super::volatile::volatile_offset;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::Op;
 
@@ -35,8 +36,14 @@ pub struct ThreadSummary {
     pub instructions: u64,
     /// Locks acquired.
     pub locks: u64,
-    /// One past the last byte that it accesses; 0 if it accesses nothing.
+    /// One past the last byte of persistent memory that it accesses; 0 if it accesses nothing.
     pub end: u64,
+    /// Of the loads, those of volatile memory.
+    pub volatile_loads: u64,
+    /// Of the stores, those.
+    pub volatile_stores: u64,
+    /// One past the last byte of volatile memory that it accesses, from its beginning.
+    pub volatile_end: u64,
 }
 
 impl ThreadSummary {
@@ -47,11 +54,11 @@ impl ThreadSummary {
         match op {
             Op::Load { at } => {
                 self.loads += 1;
-                self.end = self.end.max(at.addr.0.saturating_add(8));
+                self.volatile_loads += u64::from(self.reach(at.addr));
             }
             Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
                 self.stores += 1;
-                self.end = self.end.max(at.addr.0.saturating_add(8));
+                self.volatile_stores += u64::from(self.reach(at.addr));
             }
             Op::Compute { instructions } => self.instructions += u64::from(*instructions),
             Op::TxBegin => self.transactions += 1,
@@ -60,24 +67,53 @@ impl ThreadSummary {
         }
     }
 
+    /// It accesses a word; returns whether that is in volatile memory.
+    #[inline]
+    fn reach(&mut self, addr: Addr) -> bool {
+        let offset = volatile_offset(addr);
+        let end = if offset.is_some() { &mut self.volatile_end } else { &mut self.end };
+        *end = (*end).max(offset.unwrap_or(addr.0).saturating_add(8));
+        offset.is_some()
+    }
+
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let Self { operations, transactions, loads, stores, instructions, locks, end } = *self;
-        for number in [operations, transactions, loads, stores, instructions, locks, end] {
+        let Self { operations, transactions, loads, stores, instructions, locks, end, .. } = *self;
+        let Self { volatile_loads, volatile_stores, volatile_end, .. } = *self;
+        let first = [operations, transactions, loads, stores, instructions, locks, end];
+        for number in first.into_iter().chain([volatile_loads, volatile_stores, volatile_end]) {
             out.extend(number.to_le_bytes());
         }
     }
 
-    fn parse(bytes: &[u8]) -> Self {
+    /// That of a version, whose length the bytes have.
+    fn parse(bytes: &[u8], version: u32) -> Self {
         let mut numbers = Numbers(bytes);
         let [operations, transactions, loads, stores, instructions, locks, end] =
             std::array::from_fn(|_| numbers.u64());
-        Self { operations, transactions, loads, stores, instructions, locks, end }
+        let first = Self {
+            operations,
+            transactions,
+            loads,
+            stores,
+            instructions,
+            locks,
+            end,
+            ..Self::default()
+        };
+        if version == FIRST_VERSION {
+            return first;
+        }
+        let [volatile_loads, volatile_stores, volatile_end] =
+            std::array::from_fn(|_| numbers.u64());
+        Self { volatile_loads, volatile_stores, volatile_end, ..first }
     }
 }
 
 /// What is in a trace, as its beginning and its index say.
 #[derive(Clone, Debug)]
 pub struct Contents {
+    /// The version of its format.
+    pub version: u32,
     /// What was recorded.
     pub header: Header,
     /// Each thread.
@@ -169,7 +205,7 @@ impl<R: Read + Seek> Reader<R> {
             next_block: 0,
             offset: 0,
             left: 0,
-            decoder: Decoder::default(),
+            decoder: Decoder::new(self.shared.contents.version),
             stored: Vec::new(),
             batch: Box::new([Op::Done; BATCH_OPERATIONS]),
             batch_end: 0,
@@ -357,15 +393,17 @@ fn read_at(source: &mut (impl Read + Seek), at: u64, out: &mut [u8]) -> Result<(
 
 fn read_contents(source: &mut (impl Read + Seek)) -> Result<Contents, TraceError> {
     let bytes = source.seek(SeekFrom::End(0))?;
-    let (header, header_end) = read_beginning(source, bytes)?;
-    let (index_at, index, blocks) = read_index(source, bytes, header_end)?;
+    let (version, header, header_end) = read_beginning(source, bytes)?;
+    let (index_at, index, blocks) = read_index(source, bytes, version, header_end)?;
     let (entries, summaries) = index.split_at(blocks * ENTRY_BYTES);
-    let threads: Vec<_> = summaries.chunks_exact(SUMMARY_BYTES).map(ThreadSummary::parse).collect();
+    let summaries = summaries.chunks_exact(summary_bytes(version));
+    let threads: Vec<_> = summaries.map(|bytes| ThreadSummary::parse(bytes, version)).collect();
     if threads.len() != header.threads as usize {
         let expected = format!("{} threads, as the header says", header.threads);
         return Err(TraceError::malformed(index_at, expected, threads.len().to_string()));
     }
     let mut contents = Contents {
+        version,
         header,
         bytes,
         picture_bytes: 0,
@@ -446,11 +484,11 @@ impl Contents {
     }
 }
 
-/// Reads what comes before the blocks; the header, and where they begin.
+/// Reads what comes before the blocks; the version, the header, and where they begin.
 fn read_beginning(
     source: &mut (impl Read + Seek),
     length: u64,
-) -> Result<(Header, u64), TraceError> {
+) -> Result<(u32, Header, u64), TraceError> {
     let mut bytes = [0; BEGINNING_BYTES as usize];
     let available = length.min(8) as usize;
     read_at(source, 0, &mut bytes[..available])?;
@@ -461,8 +499,8 @@ fn read_beginning(
     read_at(source, 0, &mut bytes)?;
     let mut numbers = Numbers(&bytes[8..]);
     let [version, text_bytes, guaranteed] = std::array::from_fn(|_| numbers.u32());
-    if version != FORMAT_VERSION {
-        let expected = format!("format version {FORMAT_VERSION}");
+    if !(FIRST_VERSION..=FORMAT_VERSION).contains(&version) {
+        let expected = format!("format version {FIRST_VERSION} to {FORMAT_VERSION}");
         return Err(TraceError::malformed(8, expected, version.to_string()));
     }
     let most = length.saturating_sub(BEGINNING_BYTES).min(HEADER_BYTES_MAX.into());
@@ -477,13 +515,14 @@ fn read_beginning(
         let expected = format!("a header with the checksum {guaranteed:08x}");
         return Err(TraceError::malformed(16, expected, format!("{found:08x}")));
     }
-    Ok((Header::parse(&text)?, BEGINNING_BYTES + u64::from(text_bytes)))
+    Ok((version, Header::parse(&text)?, BEGINNING_BYTES + u64::from(text_bytes)))
 }
 
 /// Reads the trailer and the index; where that begins, its bytes, and how many blocks it lists.
 fn read_index(
     source: &mut (impl Read + Seek),
     length: u64,
+    version: u32,
     header_end: u64,
 ) -> Result<(u64, Vec<u8>, usize), TraceError> {
     let incomplete = |offset, found: String| {
@@ -509,8 +548,8 @@ fn read_index(
         let expected = format!("a trailer with the checksum {trailer_check:08x}");
         return Err(TraceError::malformed(trailer_at, expected, format!("{found:08x}")));
     }
-    let (entries, summaries) =
-        (u64::from(blocks) * ENTRY_BYTES as u64, u64::from(threads) * SUMMARY_BYTES as u64);
+    let summaries = u64::from(threads) * summary_bytes(version) as u64;
+    let entries = u64::from(blocks) * ENTRY_BYTES as u64;
     let between = trailer_at.checked_sub(index_at).filter(|_| index_at >= header_end);
     if between != Some(entries + summaries) {
         let expected = format!("an index of {blocks} blocks and {threads} threads before it");

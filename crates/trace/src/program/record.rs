@@ -9,8 +9,9 @@ use std::rc::Rc;
 
 use super::error::TraceError;
 use super::header::Header;
+use super::volatile::{VOLATILE_START, moved};
 use super::writer::Writer;
-use graven_base::memory::Image;
+use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Op, Program};
 use graven_machine::sim::Spec;
 use graven_machine::workload::{BrokenInvariant, Workload};
@@ -18,6 +19,8 @@ use graven_machine::workload::{BrokenInvariant, Workload};
 /// A recording.
 pub struct Recorder<W> {
     tape: Rc<RefCell<Tape<W>>>,
+    /// Where volatile memory begins on the machine.
+    volatile_start: Addr,
 }
 
 struct Tape<W> {
@@ -45,12 +48,14 @@ impl<W: Write + 'static> Recorder<W> {
     /// Those of `out`.
     pub fn new(spec: &Spec, out: W) -> Result<Self, TraceError> {
         let writer = Some(Writer::new(out, &Header::of(spec))?);
-        Ok(Recorder { tape: Rc::new(RefCell::new(Tape { writer, outcome: Ok(()) })) })
+        let tape = Rc::new(RefCell::new(Tape { writer, outcome: Ok(()) }));
+        Ok(Recorder { tape, volatile_start: spec.volatile_region().0 })
     }
 
     /// The workload, to be run as [`graven_machine::sim::Simulation::with_workload`] does: everything that its programs do is recorded.
     pub fn workload(&self, inner: Box<dyn Workload>) -> Box<dyn Workload> {
-        Box::new(Recorded { inner, tape: Rc::clone(&self.tape) })
+        let Recorder { tape, volatile_start } = self;
+        Box::new(Recorded { inner, tape: Rc::clone(tape), volatile_start: *volatile_start })
     }
 
     /// Ends the trace, when all threads have ended.
@@ -67,6 +72,7 @@ impl<W: Write + 'static> Recorder<W> {
 struct Recorded<W> {
     inner: Box<dyn Workload>,
     tape: Rc<RefCell<Tape<W>>>,
+    volatile_start: Addr,
 }
 
 impl<W: Write + 'static> Workload for Recorded<W> {
@@ -77,7 +83,7 @@ impl<W: Write + 'static> Workload for Recorded<W> {
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let (inner, tape) = (self.inner.program(thread), Rc::clone(&self.tape));
-        Box::new(Tapped { inner, tape, thread })
+        Box::new(Tapped { inner, tape, thread, volatile_start: self.volatile_start })
     }
 
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
@@ -93,12 +99,17 @@ struct Tapped<W> {
     inner: Box<dyn Program>,
     tape: Rc<RefCell<Tape<W>>>,
     thread: u32,
+    volatile_start: Addr,
 }
 
 impl<W: Write> Program for Tapped<W> {
     fn next(&mut self, value: u64) -> Op {
         let op = self.inner.next(value);
-        self.tape.borrow_mut().write(|writer| writer.push(self.thread, op));
+        let traced = moved(op, |addr| {
+            let offset = addr.0.checked_sub(self.volatile_start.0);
+            offset.map_or(addr, |offset| VOLATILE_START.plus(offset))
+        });
+        self.tape.borrow_mut().write(|writer| writer.push(self.thread, traced));
         op
     }
 }

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use super::error::TraceError;
 use super::reader::{Reader, Stream};
 use super::verify::Room;
+use super::volatile::{moved, volatile_offset};
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
-use graven_base::memory::{Image, LINE_BYTES};
+use graven_base::memory::{Addr, Image, LINE_BYTES};
 use graven_machine::config::{DramConfig, PmConfig};
 use graven_machine::program::{Op, Program};
 use graven_machine::recovery;
@@ -105,7 +106,8 @@ impl<R: Read + Seek + 'static> Replay<R> {
 
     fn traced(&self, original: Option<Box<dyn Workload>>) -> Box<dyn Workload> {
         let (reader, fault) = (self.reader.clone(), Rc::clone(&self.fault));
-        Box::new(Traced { reader, fault, original })
+        let volatile_start = self.spec.volatile_region().0;
+        Box::new(Traced { reader, fault, original, volatile_start })
     }
 
     /// The simulation, ready to run.
@@ -195,7 +197,9 @@ fn specification<R: Read + Seek>(
         header.transactions.unwrap_or(begun),
         header.seed,
     )?;
-    check_room(&spec, contents.threads.iter().map(|t| t.end).max().unwrap_or(0))?;
+    let threads = &contents.threads;
+    check_room(&spec, threads.iter().map(|t| t.end).max().unwrap_or(0))?;
+    check_volatile_room(&spec, threads.iter().map(|t| t.volatile_end).max().unwrap_or(0))?;
     (spec.design.build)(&spec.context())?;
     Ok(spec)
 }
@@ -219,12 +223,30 @@ fn check_room(spec: &Spec, used: u64) -> Result<(), ConfigError> {
     })
 }
 
+/// That it has so much volatile memory.
+fn check_volatile_room(spec: &Spec, used: u64) -> Result<(), ConfigError> {
+    let (start, end) = spec.volatile_region();
+    if used <= end.0 - start.0 {
+        return Ok(());
+    }
+    Err(ConfigError::Inconsistent {
+        origin: spec.config.machine.clone(),
+        key: "dram.capacity_bytes".into(),
+        value: format!("{} B", spec.config.get::<DramConfig>().capacity_bytes.0),
+        why: format!(
+            "the trace uses {used} B of volatile memory, and programs may use a quarter of DRAM; a larger \
+             dram.capacity_bytes would do, or a trace of persistent memory only"
+        ),
+    })
+}
+
 fn room(spec: &Spec) -> Room {
     let (start, end) = spec.data_region();
-    let dram = spec.config.get::<DramConfig>().capacity_bytes.0;
+    let (volatile_start, volatile_end) = spec.volatile_region();
+    let dram_start = spec.config.get::<PmConfig>().capacity_bytes.0;
     // The first 4,096 B of DRAM stay unused, and each lock has a line.
-    let locks = (dram.saturating_sub(4096) / LINE_BYTES).min(LOCKS_MAX);
-    Room { start, end, locks }
+    let locks = ((volatile_start.0 - dram_start).saturating_sub(4096) / LINE_BYTES).min(LOCKS_MAX);
+    Room { start, end, volatile_bytes: volatile_end.0 - volatile_start.0, locks }
 }
 
 struct Traced<R> {
@@ -232,6 +254,8 @@ struct Traced<R> {
     fault: Fault,
     /// What was recorded, if its check applies.
     original: Option<Box<dyn Workload>>,
+    /// Where volatile memory begins on the machine.
+    volatile_start: Addr,
 }
 
 impl<R: Read + Seek + 'static> Workload for Traced<R> {
@@ -246,7 +270,8 @@ impl<R: Read + Seek + 'static> Workload for Traced<R> {
     }
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
-        Box::new(Played { stream: self.reader.thread(thread), fault: Rc::clone(&self.fault) })
+        let (stream, fault) = (self.reader.thread(thread), Rc::clone(&self.fault));
+        Box::new(Played { stream, fault, volatile_start: self.volatile_start })
     }
 
     fn check(&self, image: &Image) -> Result<(), BrokenInvariant> {
@@ -262,13 +287,17 @@ impl<R: Read + Seek + 'static> Workload for Traced<R> {
 struct Played<R> {
     stream: Stream<R>,
     fault: Fault,
+    volatile_start: Addr,
 }
 
 impl<R: Read + Seek> Program for Played<R> {
     #[inline]
     fn next(&mut self, _value: u64) -> Op {
         match self.stream.next_operation() {
-            Ok(op) => op.unwrap_or(Op::Done),
+            Ok(Some(op)) => moved(op, |addr| {
+                volatile_offset(addr).map_or(addr, |offset| self.volatile_start.plus(offset))
+            }),
+            Ok(None) => Op::Done,
             Err(error) => {
                 self.fault.borrow_mut().get_or_insert(error);
                 Op::Done

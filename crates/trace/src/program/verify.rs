@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::error::TraceError;
 use super::reader::{Reader, ThreadSummary};
+use super::volatile::{VOLATILE_START, volatile_offset};
 use graven_base::control::Control;
 use graven_base::memory::Addr;
 use graven_machine::program::{LockId, Op, Ptr};
@@ -18,6 +19,8 @@ pub(super) struct Room {
     pub start: Addr,
     /// One past the last.
     pub end: Addr,
+    /// Bytes of volatile memory.
+    pub volatile_bytes: u64,
     /// Locks.
     pub locks: u64,
 }
@@ -44,7 +47,9 @@ impl Follower {
         match op {
             Op::Load { at } | Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
                 self.access(*at)?;
-                self.stores_outside |= !self.in_transaction && !matches!(op, Op::Load { .. });
+                let is_volatile = volatile_offset(at.addr).is_some();
+                let is_load = matches!(op, Op::Load { .. });
+                self.stores_outside |= !self.in_transaction && !is_load && !is_volatile;
             }
             Op::TxBegin if self.in_transaction => {
                 return Err("a transaction begins inside another".into());
@@ -69,8 +74,16 @@ impl Follower {
     }
 
     fn access(&self, at: Ptr) -> Result<(), String> {
-        if !self.room.has(at.addr) {
-            let Room { start, end, .. } = self.room;
+        let Room { start, end, volatile_bytes, .. } = self.room;
+        if let Some(offset) = volatile_offset(at.addr) {
+            if !at.addr.is_word_aligned() || offset >= volatile_bytes {
+                let end = VOLATILE_START.plus(volatile_bytes);
+                return Err(format!(
+                    "no word of volatile memory is at {}: they lie from {VOLATILE_START} to {end}",
+                    at.addr
+                ));
+            }
+        } else if !self.room.has(at.addr) {
             return Err(format!(
                 "no word of the data is at {}: they lie from {start} to {end}",
                 at.addr
