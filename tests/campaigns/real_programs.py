@@ -52,6 +52,15 @@ DESIGNS = (
 SETTINGS = {"base.log_bytes_per_thread": "4 MB"}
 """A statement of SQLite stores more words than the default holds records."""
 
+REPAIRS = {
+    "silo": {"silo.log_ignorance": "false"},
+    "fwb-slde": {"fwb.dirty_flags": "false"},
+    "morlog-slde": {"morlog.dirty_flags": "false"},
+    "morlog-dp": {"morlog.dirty_flags": "false"},
+}
+"""What has a design log silent stores (docs/findings.md): those that are convicted as printed are
+crashed once more with it."""
+
 CRASH_TRANSACTIONS = 12
 """Of each program, after those that fill its store."""
 
@@ -65,7 +74,8 @@ CAPTURED_COLUMNS = (
 )  # fmt: skip
 COMPARED_COLUMNS = ("program", "machine", "design", "throughput", "writes", "refusal")
 CRASHED_COLUMNS = (
-    "program", "design", "crash_points", "recoveries", "outside", "verdict", "violation", "refusal",
+    "program", "design", "repair", "crash_points", "recoveries", "outside", "verdict", "violation",
+    "refusal",
 )  # fmt: skip
 
 
@@ -131,32 +141,48 @@ def _ratio(value: float | None, base: float | None) -> float | None:
     return None if value is None or not base else value / base
 
 
-def crashed_rows(name: str, display: Display) -> list[Row]:
-    """A crash campaign of every sound design."""
+def crashed_rows(
+    name: str, designs: Sequence[str], display: Display, *, repaired: bool
+) -> list[Row]:
+    """A crash campaign of designs, as printed or with their repairs."""
     path = str(trace_of(name, short=True))
     machine = Machine.find("silo")
     shares = Shares(torn=4, in_flight=8, recovery=0, structures=0)
+    repairs = {design: REPAIRS[design] if repaired else {} for design in designs}
     jobs = [
         CrashJob(
-            Job(design, path, machine, settings=tuple(SETTINGS.items())),
+            Job(design, path, machine, settings=tuple((SETTINGS | repair).items())),
             every=CRASH_EVERY,
             shares=shares,
             lives=0,
         )
-        for design in sound_designs()
+        for design, repair in repairs.items()
     ]
     result = CrashCampaign.prepare(jobs).run(observe=display)
     if result.interrupted or result.failures:
         raise SystemExit(f"{name}: {result.failures}")
     rows = []
     for report in result.reports:
+        repair = ", ".join(f"{key} = {value}" for key, value in repairs[report.design].items())
         values = (
-            name, report.design, report.crash_points, report.recoveries,
+            name, report.design, repair, report.crash_points, report.recoveries,
             report.words_stored_outside, report.verdict,
             report.violations[0].what if report.violations else "", report.refusal or "",
         )  # fmt: skip
         rows.append(dict(zip(CRASHED_COLUMNS, map(str, values), strict=True)))
     return rows
+
+
+def convicted(crashed: Sequence[Row]) -> dict[str, list[str]]:
+    """By program, the designs that are convicted as printed, have a repair, and lack its row."""
+    tried = {(row["program"], row["design"]) for row in crashed if row["repair"]}
+    found: dict[str, list[str]] = {}
+    for row in crashed:
+        program, design = row["program"], row["design"]
+        is_convicted = row["verdict"] == "violated" and not row["repair"]
+        if is_convicted and design in REPAIRS and (program, design) not in tried:
+            found.setdefault(program, []).append(design)
+    return found
 
 
 def _percent(text: str) -> str:
@@ -191,12 +217,34 @@ def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
         out.append(table_of(("program", *DESIGNS), lines))
     out += ["## Refused", "", *_refused(compared), "", "## Crashed", ""]
     names = list(dict.fromkeys(row["program"] for row in crashed))
-    head = ("program", "designs", "crash points", "power failures", "kept", "violated", "refused")
+    head = (
+        "program", "designs", "crash points", "power failures", "kept", "violated as printed",
+        "of these kept with the repair", "refused",
+    )  # fmt: skip
     out.append(table_of(head, (_crashed_cells(name, crashed) for name in names)))
-    violated = [row for row in crashed if row["violation"]]
-    out += [f"- `{r['design']}` on {r['program']}, violated: {r['violation']}" for r in violated]
+    out += _violated(crashed)
     out += _refused(crashed)
     return "\n".join(out)
+
+
+def _violated(rows: Sequence[Row]) -> list[str]:
+    """Each conviction, and what became of the same design with its repair."""
+    repaired = {(row["program"], row["design"]): row for row in rows if row["repair"]}
+    out = []
+    for row in rows:
+        if not row["violation"] or row["repair"]:
+            continue
+        line = f"- `{row['design']}` on {row['program']}, as printed: violated: {row['violation']}"
+        again = repaired.get((row["program"], row["design"]))
+        if again is not None:
+            found = again["violation"] or again["refusal"]
+            failures = exact(int(again["recoveries"]))
+            line += (
+                f"; with `{again['repair']}`: {again['verdict']}, in {failures} power failures"
+                f"{f': {found}' if found else ''}"
+            )
+        out.append(line)
+    return out
 
 
 def _refused(rows: Sequence[Row]) -> list[str]:
@@ -226,13 +274,21 @@ def _captured_cells(row: Row) -> list[str]:
 
 
 def _crashed_cells(name: str, rows: list[Row]) -> list[str]:
-    of = [row for row in rows if row["program"] == name]
+    of_program = [row for row in rows if row["program"] == name]
+    of = [row for row in of_program if not row["repair"]]
     points, failures = (
         exact(sum(int(row[n]) for row in of)) for n in ("crash_points", "recoveries")
     )
-    verdicts = [sum(row["verdict"] == v for row in of) for v in ("kept", "violated")]
+    kept, violated = (sum(row["verdict"] == v for row in of) for v in ("kept", "violated"))
+    repaired = sum(row["verdict"] == "kept" and bool(row["repair"]) for row in of_program)
     refused = sum(bool(row["refusal"]) for row in of)
-    return [name, exact(len(of)), points, failures, *map(exact, verdicts), exact(refused)]
+    return [
+        name,
+        exact(len(of)),
+        points,
+        failures,
+        *map(exact, (kept, violated, repaired, refused)),
+    ]
 
 
 def main() -> int:
@@ -255,8 +311,15 @@ def main() -> int:
             compared = replaced(compared, rows, ("program", "machine", "design"))
             write_rows(COMPARED, COMPARED_COLUMNS, compared)
         for name in names:
-            rows = crashed_rows(name, display)
-            crashed = replaced(crashed, rows, ("program", "design"))
+            rows = crashed_rows(name, sound_designs(), display, repaired=False)
+            # What the repairs made of an earlier run goes with it.
+            before = [row for row in crashed if row["program"] != name or not row["repair"]]
+            crashed = replaced(before, rows, ("program", "design"))
+            write_rows(CRASHED, CRASHED_COLUMNS, crashed)
+        left = {} if given.stored else convicted(crashed)
+        for name, designs in left.items():
+            rows = crashed_rows(name, designs, display, repaired=True)
+            crashed = [*crashed, *rows]
             write_rows(CRASHED, CRASHED_COLUMNS, crashed)
     write_page(PAGE, shown(captured, compared, crashed))
     return 0

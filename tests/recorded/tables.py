@@ -287,6 +287,7 @@ DESIGN_KEYS: dict[str, dict[str, tuple[str, ...]]] = {
         "silo.log_buffer_latency_cycles": ("1", "500"),
         "silo.overflow_batch_entries": ("1", "3", "14"),
         "silo.log_bytes_per_thread": ("4 KB", "8 KB"),
+        "silo.log_ignorance": ("false",),
     },
     "software_log": {
         "software_log.log_bytes_per_thread": ("4 KB", "64 KB"),

@@ -11,7 +11,7 @@
 //!
 //! Undo+redo entries stay in a small battery-backed log buffer per thread (§III-B). A store that does
 //! not change its word makes no entry (*log ignorance*; what was stored outside transactions is lost if one stores it
-//! again, see `docs/findings.md`); a store to a word that has an entry of the same
+//! again, unless `log_ignorance` is off, see `docs/findings.md`); a store to a word that has an entry of the same
 //! transaction is merged into it (*log merging*, §III-C). The commit is a message and its answer; the
 //! *new* words of the entries are then written to their homes in the background (§III-D, "log as
 //! data"), where the on-PM buffer coalesces them (§III-E). Logs are written only when the buffer
@@ -80,6 +80,8 @@ section! {
         log_bytes_per_thread: Size = Size::kb(256), Size(1024)..=Size::gb(1), "B";
         /// Lines of an on-PM buffer that belongs to Silo (§VI-A: "Our proposed Silo: … The writes are coalesced in the on-PM buffer"), on machines whose own (`pm.buffer_lines`) has fewer; 0: the machine's.
         pm_buffer_lines: u32 = 0, 0..=65_536, "lines of 256 B";
+        /// A store that does not change its word makes no entry (*log ignorance*, §III-C). If false, it is logged like others, which keeps what was stored outside transactions before.
+        log_ignorance: bool = true, (), "";
     }
 }
 

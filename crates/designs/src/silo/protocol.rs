@@ -321,7 +321,7 @@ impl Design for Silo {
 
     /// *Log ignorance* (§III-C): a store that does not change its word makes no entry.
     fn on_store(&mut self, port: &mut Port<'_>, store: &Store) -> Stall {
-        if store.old == store.new {
+        if self.config.log_ignorance && store.old == store.new {
             port.emit(Event::Ignored);
             return Stall::None;
         }

@@ -164,6 +164,21 @@ fn a_store_that_changes_nothing_makes_no_entry() {
     assert_eq!(seen.records, [[record(0, 0, B, 0)]]);
 }
 
+/// Without log ignorance it is logged like any other store, and written home when its transaction has committed.
+#[test]
+fn without_log_ignorance_a_store_that_changes_nothing_has_an_entry() {
+    let off = [("silo.log_ignorance", "false")];
+    let seen = after(&off, &[Op::TxBegin, store(A, 0), store(B, 1), store(B, 1)]);
+    let count = |name: &str| seen.counters[name];
+    assert_eq!(count("log_entries"), 2);
+    assert_eq!((count("log_entries_merged"), count("log_entries_ignored")), (1, 0));
+    assert_eq!(seen.records, [[record(0, 0, A, 0), record(0, 0, B, 0)]]);
+    let program = [Op::TxBegin, store(A, 0), Op::TxEnd, settle()];
+    let [on, off] = [&[][..], &off].map(|settings| after(settings, &program));
+    let home = |seen: &Seen| seen.counters["in_place_updates"];
+    assert_eq!((home(&on), home(&off)), (0, 1));
+}
+
 /// So many stores of a transaction, to words one after the other.
 fn stores(count: u64) -> Vec<Op> {
     let stores = (0..count).map(|n| store(A + n * 8, n + 1));
