@@ -64,11 +64,11 @@ from graven.capture import CaptureError, Transactions, capture
 for line in sys.stdin:
     job = json.loads(line)
     transactions = [t if isinstance(t, str) else Transactions(**t) for t in job.pop("transactions")]
-    designs = job.pop("designs")
+    designs, machine = job.pop("designs"), job.pop("machine")
     try:
         document = capture(**job, transactions=transactions).to_dict()
         document["runs"] = {
-            design: graven.replay(job["trace"], design, machine="silo").stats
+            design: graven.replay(job["trace"], design, machine=machine).stats
             for design in designs
         }
     except CaptureError as error:
@@ -93,13 +93,14 @@ def service(real_engine, environment):  # noqa: ARG001
 def captured(service, programs, tmp_path):
     """Captures a mode of a program; gives what came of it, also under `designs`."""
 
-    def call(name, mode, *, tx=TX, of=None, designs=(), also=(), **more):
+    def call(name, mode, *, tx=TX, of=None, designs=(), also=(), machine="silo", **more):
         job = {
             "arguments": [str(of or programs(name)), str(tmp_path / "pool"), mode],
             "trace": str(tmp_path / "x.gvt"),
             "pm_files": ["*/pool", *also],
             "transactions": [] if tx is None else [tx],
             "designs": designs,
+            "machine": machine,
             **more,
         }
         service.stdin.write(json.dumps(job) + "\n")

@@ -186,6 +186,24 @@ def test_volatile_memory_goes_to_dram_or_is_instructions(captured):
         assert abs(with_dram["instructions"] - without["instructions"]) <= 10, design
 
 
+@pytest.mark.parametrize("only_pm", [False, True])
+def test_loads_wait_for_the_load_of_their_address(captured, only_pm):
+    """Out of order, those that do not overlap."""
+    runs = {}
+    for mode in ("chase", "sweep"):
+        document = captured(
+            "transactions", mode, designs=["base"], machine="lalea", only_pm=only_pm
+        )
+        runs[mode] = (explained(document), document["runs"]["base"])
+    lines = 4000
+    (chased, chase), (swept, sweep) = runs["chase"], runs["sweep"]
+    assert lines - 1 <= chased["addresses_loaded"] <= lines + 50
+    # That of the map itself is loaded once, and not forgotten for a thousand loads.
+    assert swept["addresses_loaded"] <= 1100
+    assert chased["loads"] == swept["loads"] == lines
+    assert chase["cycles"] > 2 * sweep["cycles"]
+
+
 def test_the_command_says_whether_volatile_memory_is_in_the_trace(command, real):
     said = command("transactions", "beside", "--tx", TX, form=()).stdout
     assert "loads of words of volatile memory" in said

@@ -14,9 +14,10 @@
 //! | 2 to 5 | of an event, which ([`Event`]) |
 //! | 6 and 7 | instructions since the record before: 0 to 2; 3: their number follows |
 //!
-//! Numbers are in LEB128. An access goes on with the distance from the position of the access before, in bytes, zigzag; then
+//! Numbers are in LEB128. An access goes on with the distance from the position of the access before, in bytes, zigzag, and with
+//! how many loads ago, recorded ones of the thread, its address was loaded ([`ORIGIN_MAX`]); then
 //! a load with a check of what it found ([`check`]), but for that of an atomic instruction, of which QEMU shows only what it
-//! leaves; a store with its bytes. An access to volatile memory has nothing but the distance from the address of the one before. An event goes on with its place in the order of
+//! leaves; a store with its bytes. An access to volatile memory has the distance from the address of the one before, the load of its address, and nothing else. An event goes on with its place in the order of
 //! all events of all threads, and its fields. A *position* is a region of persistent memory and an offset in it
 //! ([`position`]).
 
@@ -31,6 +32,10 @@ pub const OFFSET_BITS: u32 = 48;
 
 /// Most bytes of an access.
 pub const ACCESS_BYTES_MAX: usize = 64;
+
+/// An address that was loaded more loads ago than this is as good as one that was not loaded: it is there. 1 is the newest load,
+/// and 0 says that there is none.
+pub const ORIGIN_MAX: u16 = 1023;
 
 /// Most bytes of a piece of what the kernel wrote.
 pub const PIECE_BYTES_MAX: usize = 1024;

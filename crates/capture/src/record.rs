@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use crate::event::{Event, Left, Mark, code};
-use crate::{ACCESS_BYTES_MAX, PIECE_BYTES_MAX, check};
+use crate::{ACCESS_BYTES_MAX, ORIGIN_MAX, PIECE_BYTES_MAX, check};
 
 /// Most bytes of a record.
 pub const RECORD_BYTES_MAX: usize = PIECE_BYTES_MAX + 64;
@@ -25,6 +25,8 @@ pub struct Access {
     pub position: u64,
     /// How many bytes: a power of two.
     pub size: u8,
+    /// How many loads ago its address was loaded, 1 the newest; 0: by none.
+    pub origin: u16,
     /// Of a store, what was stored.
     pub bytes: [u8; ACCESS_BYTES_MAX],
     /// Of a load, a check of what it found; none of an atomic instruction's.
@@ -50,6 +52,8 @@ pub struct Volatile {
     pub address: u64,
     /// How many bytes: a power of two.
     pub size: u8,
+    /// How many loads ago its address was loaded, 1 the newest; 0: by none.
+    pub origin: u16,
     /// Whether it is a store.
     pub is_store: bool,
 }
@@ -91,7 +95,7 @@ pub struct Encoder {
 
 impl Encoder {
     /// A load or store, when so many instructions of the thread have been executed. `bytes`: what was found or stored, a power
-    /// of two of them. Returns how many bytes it takes.
+    /// of two of them; `origin`: how many loads ago its address was loaded. Returns how many bytes it takes.
     #[inline]
     pub fn access(
         &mut self,
@@ -100,6 +104,7 @@ impl Encoder {
         position: u64,
         bytes: &[u8],
         how: Accessed,
+        origin: u16,
     ) -> usize {
         let size = (bytes.len().trailing_zeros() as u8) << 2;
         let tag = size
@@ -111,6 +116,7 @@ impl Encoder {
             };
         let mut at = self.tag(out, tag, instructions);
         at += distance(&mut out[at..], position, &mut self.position);
+        at += leb128(&mut out[at..], origin.into());
         match how {
             Accessed::Loaded => {
                 out[at] = check(bytes);
@@ -129,8 +135,9 @@ impl Encoder {
     pub fn volatile(&mut self, out: &mut [u8], instructions: u64, access: Volatile) -> usize {
         let size = access.size.trailing_zeros() as u8 + 1;
         let store = if access.is_store { SPECIAL } else { 0 };
-        let at = self.tag(out, VOLATILE | size << 2 | store, instructions);
-        at + distance(&mut out[at..], access.address, &mut self.address)
+        let mut at = self.tag(out, VOLATILE | size << 2 | store, instructions);
+        at += distance(&mut out[at..], access.address, &mut self.address);
+        at + leb128(&mut out[at..], access.origin.into())
     }
 
     /// An event, the one of this number among those of all threads.
@@ -337,7 +344,8 @@ fn read(bytes: &[u8], places: &mut Places) -> Option<((u64, Record), usize)> {
 fn read_volatile(tag: u8, rest: &mut &[u8], address: &mut u64) -> Option<Volatile> {
     let size = 1u8 << (tag >> 2 & 7).checked_sub(1)?;
     read_distance(rest, address)?;
-    Some(Volatile { address: *address, size, is_store: tag & SPECIAL != 0 })
+    let origin = read_origin(rest)?;
+    Some(Volatile { address: *address, size, origin, is_store: tag & SPECIAL != 0 })
 }
 
 #[inline]
@@ -345,6 +353,10 @@ fn read_distance(rest: &mut &[u8], place: &mut u64) -> Option<()> {
     let distance = read_leb128(rest)?;
     *place = place.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg());
     Some(())
+}
+
+fn read_origin(rest: &mut &[u8]) -> Option<u16> {
+    read_leb128(rest)?.try_into().ok().filter(|&origin| origin <= ORIGIN_MAX)
 }
 
 fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> {
@@ -356,6 +368,7 @@ fn read_access(tag: u8, rest: &mut &[u8], position: &mut u64) -> Option<Access> 
     let mut access = Access {
         position: *position,
         size,
+        origin: read_origin(rest)?,
         bytes: [0; ACCESS_BYTES_MAX],
         check: None,
         is_store: tag & 3 == STORE,
@@ -441,19 +454,29 @@ mod tests {
     /// A record, and the instructions before it.
     fn any_record() -> impl Strategy<Value = (u64, Record)> {
         let since = prop_oneof![0u64..4, 0u64..1 << 40];
-        let access = (any::<u64>(), 0u32..7, any::<[u8; 32]>(), any::<bool>(), any::<bool>())
-            .prop_map(|(position, log, content, is_store, special)| {
-                let (size, mut bytes) = (1u8 << log, [0; ACCESS_BYTES_MAX]);
-                bytes[..32].copy_from_slice(&content);
-                bytes[size.into()..].fill(0);
-                let has_check = !is_store && !special;
-                let check = has_check.then(|| check(&bytes[..size.into()]));
-                if !is_store {
-                    bytes.fill(0);
-                }
-                let is_non_temporal = is_store && special;
-                Record::Access(Access { position, size, bytes, check, is_store, is_non_temporal })
-            });
+        let origins = prop_oneof![Just(0), 0..=ORIGIN_MAX];
+        let access =
+            (any::<u64>(), 0u32..7, any::<[u8; 32]>(), any::<[bool; 2]>(), origins.clone())
+                .prop_map(|(position, log, content, [is_store, special], origin)| {
+                    let (size, mut bytes) = (1u8 << log, [0; ACCESS_BYTES_MAX]);
+                    bytes[..32].copy_from_slice(&content);
+                    bytes[size.into()..].fill(0);
+                    let has_check = !is_store && !special;
+                    let check = has_check.then(|| check(&bytes[..size.into()]));
+                    if !is_store {
+                        bytes.fill(0);
+                    }
+                    let is_non_temporal = is_store && special;
+                    Record::Access(Access {
+                        position,
+                        size,
+                        origin,
+                        bytes,
+                        check,
+                        is_store,
+                        is_non_temporal,
+                    })
+                });
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
         let bytes = prop::collection::vec(any::<u8>(), 0..PIECE_BYTES_MAX);
         let event = (0..15, numbers, bytes).prop_map(|(which, (number, a, b, function), bytes)| {
@@ -481,10 +504,10 @@ mod tests {
             };
             Record::Event(number, event)
         });
-        let volatile =
-            (any::<u64>(), 0u32..7, any::<bool>()).prop_map(|(address, log, is_store)| {
-                Record::Volatile(Volatile { address, size: 1u8 << log, is_store })
-            });
+        let volatile = (any::<u64>(), 0u32..7, origins, any::<bool>());
+        let volatile = volatile.prop_map(|(address, log, origin, is_store)| {
+            Record::Volatile(Volatile { address, size: 1u8 << log, origin, is_store })
+        });
         (since, prop_oneof![4 => access, 2 => volatile, 1 => event])
     }
 
@@ -503,7 +526,7 @@ mod tests {
                         true => Accessed::StoredNonTemporally,
                         false => Accessed::Stored,
                     };
-                    encoder.access(&mut window, instructions, a.position, a.stored(), how)
+                    encoder.access(&mut window, instructions, a.position, a.stored(), how, a.origin)
                 }
                 // Of a load there are only bytes with that check.
                 Record::Access(a) => {
@@ -520,7 +543,7 @@ mod tests {
                         Some(_) => Accessed::Loaded,
                         None => Accessed::LoadedBefore,
                     };
-                    encoder.access(&mut window, instructions, a.position, bytes, how)
+                    encoder.access(&mut window, instructions, a.position, bytes, how, a.origin)
                 }
             };
             all.extend(&window[..length]);

@@ -6,8 +6,9 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, Once};
 
-use graven_capture::{ACCESS_BYTES_MAX, Accessed, Volatile, shared_place};
+use graven_capture::{ACCESS_BYTES_MAX, Accessed, shared_place};
 
+use crate::flow::{Flow, Reading};
 use crate::functions::Part;
 use crate::guest::{Readable, bytes_at, readable};
 use crate::instruction::{self, Kind};
@@ -19,14 +20,19 @@ use crate::thread::{self, Counts, IS_UNTRACED};
 use crate::tracer::tracer;
 use crate::{mappings, system_calls};
 
-/// Of what a block's hook is handed, the bits that are its number of instructions; above them is its address.
-const COUNT_BITS: u32 = 16;
+/// What a block's hook is handed. It lives as long as the process, like the code that QEMU makes of the block.
+struct Block {
+    address: u64,
+    /// How many.
+    instructions: u64,
+    flow: Flow,
+}
 
 /// Of what an access's hook is handed, the bit that says that it is non-temporal; below it is the instruction's number.
-const NON_TEMPORAL: u64 = 1 << COUNT_BITS;
+const NON_TEMPORAL: u64 = 1 << 16;
 
 /// The bit that says that it is an atomic instruction's.
-const ATOMIC: u64 = 2 << COUNT_BITS;
+const ATOMIC: u64 = 2 << 16;
 
 /// Counts of threads that have ended.
 static ENDED: Mutex<Vec<Counts>> = Mutex::new(Vec::new());
@@ -116,24 +122,31 @@ extern "C" fn translates(_id: u64, block: *mut qemu::Block) {
     unsafe {
         let count = qemu::qemu_plugin_tb_n_insns(block);
         let address = qemu::qemu_plugin_tb_vaddr(block);
-        let data = (address << COUNT_BITS | count as u64) as *mut c_void;
-        qemu::qemu_plugin_register_vcpu_tb_exec_cb(block, block_begins, qemu::NO_REGISTERS, data);
+        let mut reading = Reading::default();
         for at in 0..count {
             let instruction = qemu::qemu_plugin_tb_get_insn(block, at);
-            translates_instruction(instruction, at as u64 + 1);
+            translates_instruction(instruction, at as u64 + 1, &mut reading);
         }
+        let data = Box::new(Block { address, instructions: count as u64, flow: reading.end() });
+        let data = std::ptr::from_mut(Box::leak(data)).cast();
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(block, block_begins, qemu::NO_REGISTERS, data);
     }
 }
 
 /// # Safety
 /// The instruction is valid.
-unsafe fn translates_instruction(instruction: *mut qemu::Instruction, number: u64) {
+unsafe fn translates_instruction(
+    instruction: *mut qemu::Instruction,
+    number: u64,
+    reading: &mut Reading,
+) {
     // SAFETY: it has so many bytes.
     let (bytes, address) = unsafe {
         let length = qemu::qemu_plugin_insn_size(instruction);
         let bytes = std::slice::from_raw_parts(qemu::qemu_plugin_insn_data(instruction), length);
         (bytes, qemu::qemu_plugin_insn_vaddr(instruction))
     };
+    reading.instruction(bytes);
     let kind = instruction::kind(bytes);
     let how = match kind {
         Kind::NonTemporal => NON_TEMPORAL,
@@ -189,9 +202,10 @@ unsafe extern "C" fn block_begins(_vcpu: c_uint, _data: *mut c_void) {
     core::arch::naked_asm!("mov x2, x19", "b {begins}", begins = sym begins)
 }
 
-extern "C" fn begins(vcpu: c_uint, data: u64, state: *const u64) {
-    let (count, address) = (data & ((1 << COUNT_BITS) - 1), data >> COUNT_BITS);
-    thread::thread(vcpu).block(count, address, Registers::at(state));
+extern "C" fn begins(vcpu: c_uint, data: *const Block, state: *const u64) {
+    // SAFETY: it was leaked when the block was translated.
+    let &Block { address, instructions, ref flow } = unsafe { &*data };
+    thread::thread(vcpu).block(instructions, address, flow, Registers::at(state));
 }
 
 unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
@@ -230,15 +244,12 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
     }
     let tracer = tracer();
     let (regions, data) = (&tracer.regions, data as u64);
+    let instruction = data & (NON_TEMPORAL - 1);
     let volatile = |thread: &mut thread::Thread| {
-        if tracer.records_volatile() {
-            let at = thread.now(data & (NON_TEMPORAL - 1));
-            let access = Volatile { address, size: size as u8, is_store };
-            if qemu::is_load_and_store(info) {
-                thread.volatile(at, Volatile { is_store: false, ..access });
-            }
-            thread.volatile(at, access);
+        if qemu::is_load_and_store(info) {
+            thread.volatile(instruction, address, size as u8, false);
         }
+        thread.volatile(instruction, address, size as u8, is_store);
     };
     if !regions.are_looked_at(address, size as u64) {
         volatile(thread);
@@ -255,7 +266,6 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
         (true, false) => Accessed::Stored,
         (true, true) => Accessed::StoredNonTemporally,
     };
-    let at = thread.now(data & (NON_TEMPORAL - 1));
     if let Some(position) = regions.find(address, size as u64) {
         // SAFETY: the program has just accessed these bytes.
         let bytes = unsafe { bytes_at(address, size) };
@@ -263,9 +273,9 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
             synchronises(thread, is_atomic, is_store, shared_place(position), size as u64);
         }
         if qemu::is_load_and_store(info) {
-            thread.access(at, position, bytes, Accessed::LoadedBefore);
+            thread.access(instruction, position, bytes, Accessed::LoadedBefore);
         }
-        thread.access(at, position, bytes, how);
+        thread.access(instruction, position, bytes, how);
         if has_threads {
             thread.closes_access();
         }
@@ -282,7 +292,12 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
     for (address, position, bytes) in regions.parts(address, size as u64) {
         for byte in 0..bytes {
             // SAFETY: as before.
-            thread.access(at, position + byte, unsafe { bytes_at(address + byte, 1) }, how);
+            thread.access(
+                instruction,
+                position + byte,
+                unsafe { bytes_at(address + byte, 1) },
+                how,
+            );
         }
     }
     if has_threads {

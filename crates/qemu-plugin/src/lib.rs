@@ -23,6 +23,8 @@
 //! | `turns` | which of the program's threads executes |
 //! | `synchronised` | places by which threads synchronise |
 //! | `thread` | what is known of a thread of the program |
+//! | `flow` | which load an address comes from: how values go through the registers of a block |
+//! | `origins` | which loads a thread's registers hold something of |
 //! | `tracer` | what all threads share |
 //! | `guest` | the program's memory |
 //!
@@ -30,6 +32,7 @@
 //! program has just read or written it, on the same thread. What a thread of the program knows is touched by this thread alone.
 
 mod anonymous;
+mod flow;
 mod functions;
 mod guest;
 mod hooks;
@@ -37,6 +40,7 @@ mod instruction;
 mod kernel_writes;
 mod mappings;
 mod markers;
+mod origins;
 mod qemu;
 mod ranges;
 mod regions;

@@ -43,10 +43,17 @@ impl Stream {
 
     /// A load or store.
     #[inline]
-    pub fn access(&mut self, instructions: u64, position: u64, bytes: &[u8], how: Accessed) {
+    pub fn access(
+        &mut self,
+        instructions: u64,
+        position: u64,
+        bytes: &[u8],
+        how: Accessed,
+        origin: u16,
+    ) {
         self.at += {
             let out = room(self.window, self.at);
-            self.encoder.access(out, instructions, position, bytes, how)
+            self.encoder.access(out, instructions, position, bytes, how, origin)
         };
         if self.at >= WINDOW_BYTES {
             self.move_on();

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use graven_capture::{Accessed, Event, Left, Volatile};
 
+use crate::flow::Flow;
 use crate::guest::read_word;
+use crate::origins::Origins;
 use crate::registers::Registers;
 use crate::setup::Followed;
 use crate::stream::Stream;
@@ -95,6 +97,8 @@ pub struct Thread {
     pub registers: Registers,
     /// That they are where they should be, tested with a system call.
     registers_are_right: bool,
+    /// Which loads its registers hold something of.
+    origins: Origins,
     /// Instructions before the present block, and in it.
     instructions: u64,
     of_block: u64,
@@ -150,6 +154,7 @@ pub fn begin(vcpu: c_uint) {
         end: child.and_then(|child| child.end),
         registers: Registers::NONE,
         registers_are_right: false,
+        origins: Origins::default(),
         instructions: 0,
         of_block: 0,
         entered: Vec::new(),
@@ -209,7 +214,14 @@ impl Thread {
 
     /// A block begins, of so many instructions.
     #[inline]
-    pub fn block(&mut self, instructions: u64, address: u64, registers: Registers) {
+    pub fn block(
+        &mut self,
+        instructions: u64,
+        address: u64,
+        flow: &'static Flow,
+        registers: Registers,
+    ) {
+        self.origins.begin(flow);
         self.instructions += self.of_block;
         self.of_block = instructions;
         self.registers = registers;
@@ -236,20 +248,35 @@ impl Thread {
         self.registers_are_right
     }
 
-    /// A load or store of persistent memory.
+    /// A load or store of persistent memory by this instruction of the present block.
     #[inline]
-    pub fn access(&mut self, at: u64, position: u64, bytes: &[u8], how: Accessed) {
+    pub fn access(&mut self, instruction: u64, position: u64, bytes: &[u8], how: Accessed) {
+        let is_store = matches!(how, Accessed::Stored | Accessed::StoredNonTemporally);
+        let (at, origin) = (self.now(instruction), self.origins.of(instruction, is_store));
         if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
             self.is_behind = true;
-            stream.access(at, position, bytes, how);
+            stream.access(at, position, bytes, how, origin);
+        }
+        if !is_store {
+            self.origins.loaded(instruction);
         }
     }
 
-    /// A load or store of volatile memory.
+    /// A load or store of volatile memory by this instruction of the present block, which is recorded or not.
     #[inline]
-    pub fn volatile(&mut self, at: u64, access: Volatile) {
+    pub fn volatile(&mut self, instruction: u64, address: u64, size: u8, is_store: bool) {
+        if !tracer().records_volatile() {
+            if !is_store {
+                self.origins.loaded_unrecorded(instruction);
+            }
+            return;
+        }
+        let (at, origin) = (self.now(instruction), self.origins.of(instruction, is_store));
         if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
-            stream.volatile(at, access);
+            stream.volatile(at, Volatile { address, size, origin, is_store });
+        }
+        if !is_store {
+            self.origins.loaded(instruction);
         }
     }
 

@@ -62,6 +62,7 @@ pub fn begin(setup: Setup) -> bool {
 }
 
 /// What was begun.
+#[inline]
 pub fn tracer() -> &'static Tracer {
     TRACER.get().expect("QEMU calls a plugin after it was installed")
 }

@@ -273,6 +273,7 @@ def _print(found: Captured) -> None:
         ("stores, in all", exact(report["stores"])),
         ("bytes that the kernel wrote", exact(report["kernel_bytes"])),
         *_volatile(report),
+        ("accesses in the trace whose address was loaded", exact(report["addresses_loaded"])),
         ("locks held to the end of their transactions", exact(report["unlocks_put_off"])),
         *_sections(report),
     ]

@@ -45,6 +45,34 @@ static void beside(void) {
     }
 }
 
+// Each line has the place of another one; they are gone through by these places, or one after the other.
+enum { LINES = 4000 };
+
+static void link_lines(void) {
+    for (uint64_t at = 0; at < LINES; at++)
+        pm[8 * at] = (at * 1021 + 1) % LINES * 8;
+}
+
+static void chase(void) {
+    link_lines();
+    tx_begin(0);
+    uint64_t at = 0;
+    for (int i = 0; i < LINES; i++)
+        at = pm[at];
+    pm[8 * LINES] = at;
+    tx_commit();
+}
+
+static void sweep(void) {
+    link_lines();
+    tx_begin(0);
+    uint64_t sum = 0;
+    for (uint64_t at = 0; at < LINES; at++)
+        sum += pm[at * 1021 % LINES * 8];
+    pm[8 * LINES] = sum;
+    tx_commit();
+}
+
 static void ten(void) {
     for (int i = 0; i < 10; i++)
         one(2 * i);
@@ -240,7 +268,7 @@ static void nothing(void) {
 
 static const struct program PROGRAMS[] = {
     {"ten", ten}, {"logged", logged},
-    {"between", between}, {"beside", beside},
+    {"between", between}, {"beside", beside}, {"chase", chase}, {"sweep", sweep},
     {"again", again},
     {"nested", nested},
     {"failing", failing},

@@ -96,7 +96,7 @@ impl Tape {
     fn store(&mut self, thread: usize, at: usize, bytes: &[u8]) {
         self.now[at..at + bytes.len()].copy_from_slice(bytes);
         self.write(thread, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), bytes, Accessed::Stored)
+            encoder.access(out, now, position(0, at as u64), bytes, Accessed::Stored, 0)
         });
     }
 
@@ -107,12 +107,12 @@ impl Tape {
 
     fn load_of(&mut self, thread: usize, at: usize, found: &[u8]) {
         self.write(thread, |encoder, out, now| {
-            encoder.access(out, now, position(0, at as u64), found, Accessed::Loaded)
+            encoder.access(out, now, position(0, at as u64), found, Accessed::Loaded, 0)
         });
     }
 
     fn volatile(&mut self, thread: usize, address: u64, size: u8, is_store: bool) {
-        let access = Volatile { address, size, is_store };
+        let access = Volatile { address, size, origin: 0, is_store };
         self.write(thread, |encoder, out, now| encoder.volatile(out, now, access));
     }
 
@@ -288,6 +288,52 @@ fn volatile_memory_is_in_the_trace_from_its_beginning_to_its_end() {
     assert_eq!(accesses(first), expected);
     assert_eq!((report.volatile_loads, report.volatile_stores, report.volatile_pages), (2, 2, 2));
     assert_eq!((report.stores, report.words_stored_outside), (1, 0));
+}
+
+#[test]
+fn addresses_come_from_the_loads_of_the_trace() {
+    let mut tape = Tape::new(1);
+    let chase = |tape: &mut Tape, at: usize, bytes: usize, origin| {
+        let found = tape.now[at..at + bytes].to_vec();
+        tape.write(0, |encoder, out, now| {
+            encoder.access(out, now, position(0, at as u64), &found, Accessed::Loaded, origin)
+        });
+    };
+    let stack = |tape: &mut Tape, is_store, origin| {
+        let access = Volatile { address: 0x7000, size: 8, origin, is_store };
+        tape.write(0, |encoder, out, now| encoder.volatile(out, now, access));
+    };
+    // Before the trace begins: in it there is no such load.
+    chase(&mut tape, 0, 8, 0);
+    tape.call(0, BEGIN, 0);
+    chase(&mut tape, 64, 8, 1);
+    chase(&mut tape, 128, 16, 1);
+    // The load of 16 B is two in the trace: it is there with the second.
+    stack(&mut tape, false, 1);
+    stack(&mut tape, true, 3);
+    chase(&mut tape, 256, 8, 4);
+    tape.write(0, |encoder, out, now| {
+        encoder.access(out, now, position(0, 8), &[7; 8], Accessed::Stored, 2)
+    });
+    tape.now[8..16].fill(7);
+    tape.call(0, COMMIT, 0);
+    let (report, operations, _) = traced(tape, Limits::default());
+    let at = |at: u64, origin| Ptr { addr: Addr(START + at), origin };
+    let volatile = |origin| Ptr { addr: VOLATILE_START, origin };
+    let expected = [
+        Op::TxBegin,
+        Op::Load { at: at(64, 0) },
+        Op::Load { at: at(128, 1) },
+        Op::Load { at: at(136, 1) },
+        Op::Load { at: volatile(3) },
+        Op::Store { at: volatile(1), value: 0 },
+        Op::Load { at: at(256, 0) },
+        Op::Store { at: at(8, 4), value: u64::from_le_bytes([7; 8]) },
+        Op::TxEnd,
+    ];
+    let told = |operations: &[Op]| format!("{operations:?}");
+    assert_eq!(told(&accesses(&operations[0])), told(&expected));
+    assert_eq!(report.addresses_loaded, 5);
 }
 
 #[test]
@@ -507,7 +553,7 @@ fn an_atomic_instruction_loads_what_is_there() {
     let mut tape = Tape::new(1);
     tape.call(0, BEGIN, 0);
     tape.write(0, |encoder, out, now| {
-        encoder.access(out, now, position(0, 0), &[9; 8], Accessed::LoadedBefore)
+        encoder.access(out, now, position(0, 0), &[9; 8], Accessed::LoadedBefore, 0)
     });
     tape.store(0, 0, &[9; 8]);
     tape.call(0, COMMIT, 0);

@@ -11,6 +11,7 @@ use super::acts::{Act, Actor};
 use super::frames::Frames;
 use super::memory::{Layout, each_word, store, words};
 use super::merge::each;
+use super::origins::Origins;
 use super::races::{Party, Races};
 use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Report};
 use super::roles::Rules;
@@ -242,6 +243,7 @@ struct Thread {
     /// Words stored in the open one.
     stored: u64,
     held: Vec<Held>,
+    origins: Origins,
 }
 
 /// A lock that is held in the trace.
@@ -304,14 +306,20 @@ impl<W: Write> Assembly<'_, W> {
 
     fn access(&mut self, thread: usize, access: &Access) {
         let bytes = u64::from(access.size);
-        let Some(address) = self.layout.address(access.position, bytes) else { return };
+        let Some(address) = self.layout.address(access.position, bytes) else {
+            if !access.is_store {
+                self.threads[thread].origins.recorded(0);
+            }
+            return;
+        };
         self.may_race(thread, address, bytes, access.is_store);
         // The instruction itself is one.
         let t = &mut self.threads[thread];
         t.instructions = t.instructions.saturating_sub(1);
         if access.is_store {
             self.report.stores += 1;
-            self.stores(thread, address, access.stored(), access.is_non_temporal);
+            let origin = self.threads[thread].origins.of(access.origin);
+            self.stores(thread, address, access.stored(), access.is_non_temporal, origin);
             return;
         }
         self.report.loads += 1;
@@ -321,12 +329,22 @@ impl<W: Write> Assembly<'_, W> {
         if access.check.is_some_and(|of| check(found) != of) {
             self.astray(thread, address, bytes);
         }
-        if self.is_left_out(thread, address, bytes) {
-            return;
+        let is_left_out = self.is_left_out(thread, address, bytes);
+        let to_trace = words(address, bytes).filter(|_| !is_left_out);
+        self.loads(thread, access.origin, to_trace);
+    }
+
+    /// A recorded load, for which the trace has these; its address was loaded so many recorded loads ago. Returns how many they are.
+    fn loads(&mut self, thread: usize, ago: u16, words: impl Iterator<Item = Addr>) -> u32 {
+        let origins = &self.threads[thread].origins;
+        let (origin, before) = (origins.of(ago), origins.count());
+        for addr in words {
+            self.push(thread, Op::Load { at: Ptr { addr, origin } });
         }
-        for word in words(address, bytes) {
-            self.push(thread, Op::Load { at: Ptr::known(word) });
-        }
+        let origins = &mut self.threads[thread].origins;
+        let loads = origins.count().wrapping_sub(before);
+        origins.recorded(loads);
+        loads
     }
 
     /// A load or store of volatile memory. What functions do with it that synchronise threads, the trace's locks stand for.
@@ -334,20 +352,26 @@ impl<W: Write> Assembly<'_, W> {
         let actor = &self.threads[thread].actor;
         let is_traced = self.phase == Phase::In && self.threads[thread].number.is_some();
         if !is_traced || actor.is_left_out() || actor.is_synchronising() {
+            if !access.is_store {
+                self.threads[thread].origins.recorded(0);
+            }
             return;
         }
         let t = &mut self.threads[thread];
         t.instructions = t.instructions.saturating_sub(1);
-        for word in words(access.address, access.size.into()) {
-            let at = Ptr::known(self.frames.place(word.0));
-            if access.is_store {
+        let words = words(access.address, access.size.into());
+        let mut frames = std::mem::take(&mut self.frames);
+        let places = words.map(|word| frames.place(word.0));
+        if access.is_store {
+            let origin = self.threads[thread].origins.of(access.origin);
+            for addr in places {
                 self.report.volatile_stores += 1;
-                self.push(thread, Op::Store { at, value: 0 });
-            } else {
-                self.report.volatile_loads += 1;
-                self.push(thread, Op::Load { at });
+                self.push(thread, Op::Store { at: Ptr { addr, origin }, value: 0 });
             }
+        } else {
+            self.report.volatile_loads += u64::from(self.loads(thread, access.origin, places));
         }
+        self.frames = frames;
     }
 
     /// It is held against what other threads access; not what functions do that synchronise threads.
@@ -380,7 +404,14 @@ impl<W: Write> Assembly<'_, W> {
         }
     }
 
-    fn stores(&mut self, thread: usize, address: u64, bytes: &[u8], is_non_temporal: bool) {
+    fn stores(
+        &mut self,
+        thread: usize,
+        address: u64,
+        bytes: &[u8],
+        is_non_temporal: bool,
+        origin: u32,
+    ) {
         store(&mut self.image, address, bytes);
         if self.phase != Phase::In || bytes.is_empty() {
             return;
@@ -389,7 +420,7 @@ impl<W: Write> Assembly<'_, W> {
             return;
         }
         for word in words(address, bytes.len() as u64) {
-            let (at, value) = (Ptr::known(word), self.image.load(word));
+            let (at, value) = (Ptr { addr: word, origin }, self.image.load(word));
             self.report.words_stored += 1;
             let t = &mut self.threads[thread];
             t.stored += 1;
@@ -411,7 +442,7 @@ impl<W: Write> Assembly<'_, W> {
                 let Some(address) = self.layout.address(*position, length) else { return };
                 self.report.kernel_bytes += length;
                 self.may_race(thread, address, length, true);
-                self.stores(thread, address, bytes, false);
+                self.stores(thread, address, bytes, false, 0);
             }
             Event::Began { by: Some(by) } => {
                 self.races.iter_mut().for_each(|races| races.begins(thread, *by));
@@ -469,7 +500,7 @@ impl<W: Write> Assembly<'_, W> {
             if there[..of_word.len()] != *of_word {
                 self.report.kernel_bytes += of_word.len() as u64;
                 self.may_race(thread, from, to - from, true);
-                self.stores(thread, from, of_word, false);
+                self.stores(thread, from, of_word, false, 0);
             }
         }
     }
@@ -486,7 +517,7 @@ impl<W: Write> Assembly<'_, W> {
         for word in words {
             let (from, to) = (word.0.max(start), (word.0 + WORD_BYTES).min(end));
             self.report.kernel_bytes += to - from;
-            self.stores(thread, from, &[0; WORD_BYTES as usize][..(to - from) as usize], false);
+            self.stores(thread, from, &[0; WORD_BYTES as usize][..(to - from) as usize], false, 0);
         }
     }
 
@@ -597,6 +628,16 @@ impl<W: Write> Assembly<'_, W> {
         }
         let t = &mut self.threads[thread];
         let Some(number) = t.number else { return };
+        match op {
+            Op::Load { at } => {
+                self.report.addresses_loaded += u64::from(at.origin != 0);
+                t.origins.traced();
+            }
+            Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
+                self.report.addresses_loaded += u64::from(at.origin != 0);
+            }
+            _ => {}
+        }
         let mut instructions = std::mem::take(&mut t.instructions);
         let Some(writer) = &mut self.writer else { return };
         let mut written = Ok(());

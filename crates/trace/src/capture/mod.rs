@@ -9,6 +9,7 @@
 //! | `merge` | the records of all threads in one order |
 //! | `memory` | the regions of persistent memory: where they lie in the trace, what they hold, what is wrong with that |
 //! | `frames` | volatile memory: where its pages lie in the trace |
+//! | `origins` | which load of the trace a recorded load is |
 //! | `assembly` | from records to operations: transactions and locks as the trace has them |
 //! | `races` | accesses of several threads that nothing orders |
 //! | `clocks` | what has happened before what |
@@ -29,6 +30,7 @@ mod frames;
 mod lock_order;
 mod memory;
 mod merge;
+mod origins;
 mod races;
 mod report;
 mod roles;

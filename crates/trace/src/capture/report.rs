@@ -108,6 +108,8 @@ pub struct Report {
     pub volatile_stores: u64,
     /// Pages of volatile memory, of 4 KB, that they touch.
     pub volatile_pages: u64,
+    /// Loads and stores of words in the trace whose address was loaded, not too long before.
+    pub addresses_loaded: u64,
     /// Locks that were released in a transaction, which holds them to its end in the trace.
     pub unlocks_put_off: u64,
     /// Locks that are one lock with others in the trace, since threads acquire them in orders that contradict each other.
@@ -166,6 +168,7 @@ impl Report {
             "volatile_loads": self.volatile_loads,
             "volatile_stores": self.volatile_stores,
             "volatile_pages": self.volatile_pages,
+            "addresses_loaded": self.addresses_loaded,
             "unlocks_put_off": self.unlocks_put_off,
             "locks_merged": self.locks_merged,
             "forks": self.forks,

@@ -1,0 +1,305 @@
+//! Which load an address comes from: how values go through the registers of a block of x86-64 code.
+//!
+//! A block is read once, when QEMU translates it: of each access, whether its address comes from a load within the block or from
+//! what registers hold when the block begins; of each register that the block changes, the same of what it holds behind it. So
+//! executing a block costs as much as it changes registers, and an access as much as its address has registers.
+//!
+//! General and vector registers are followed, each as a whole: a part that is written adds to what the rest comes from. The stack
+//! pointer and flags carry nothing: pushes, and instructions that were jumped to, wait for nobody. What a system call leaves in
+//! registers comes from no load. Memory carries nothing either: a value that was stored and is loaded again comes from the load
+//! that follows the store.
+
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register,
+};
+
+/// Registers that are followed: 16 general ones, and 16 for vectors.
+pub const REGISTERS: usize = 32;
+
+/// Bits of an address.
+const BITS: u32 = 64;
+
+/// Where a value comes from: the newest of some loads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The number of the block's instruction that has loaded it, from 1; 0: none has.
+    pub load: u16,
+    /// If none has: a bit for each register whose value at the block's beginning it comes from.
+    pub registers: u32,
+}
+
+impl Source {
+    /// Of what the register of this number holds when the block begins.
+    fn at_begin(register: usize) -> Source {
+        Source { load: 0, registers: 1 << register }
+    }
+
+    /// Of a value that is made of both: a load of the block is newer than any before it.
+    fn and(self, other: Source) -> Source {
+        match self.load.max(other.load) {
+            0 => Source { load: 0, registers: self.registers | other.registers },
+            load => Source { load, registers: 0 },
+        }
+    }
+}
+
+/// Where the addresses of an instruction's accesses come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of its loads.
+    pub loads: Source,
+    /// Of its stores.
+    pub stores: Source,
+}
+
+/// A block, as far as addresses go.
+#[derive(Debug, Default)]
+pub struct Flow {
+    /// Of each instruction.
+    addresses: Box<[Addresses]>,
+    /// Registers that hold something else behind it, by their numbers.
+    changes: Box<[(u8, Source)]>,
+}
+
+impl Flow {
+    /// Where the address of an access of the instruction of this number comes from.
+    #[inline]
+    pub fn address(&self, instruction: usize, is_store: bool) -> Source {
+        let Some(of) = instruction.checked_sub(1).and_then(|at| self.addresses.get(at)) else {
+            return Source::default();
+        };
+        if is_store { of.stores } else { of.loads }
+    }
+
+    /// Registers that hold something else behind the block, by their numbers.
+    #[inline]
+    pub fn changes(&self) -> &[(u8, Source)] {
+        &self.changes
+    }
+}
+
+/// Reads the instructions of a block, one after the other.
+pub struct Reading {
+    infos: InstructionInfoFactory,
+    /// What registers hold so far.
+    registers: [Source; REGISTERS],
+    addresses: Vec<Addresses>,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading {
+            infos: InstructionInfoFactory::new(),
+            registers: std::array::from_fn(Source::at_begin),
+            addresses: Vec::new(),
+        }
+    }
+}
+
+impl Reading {
+    /// The next instruction. One that is not known changes nothing.
+    pub fn instruction(&mut self, bytes: &[u8]) {
+        let instruction = Decoder::new(BITS, bytes, DecoderOptions::NONE).decode();
+        let number = self.addresses.len() as u16 + 1;
+        let mut addresses = Addresses::default();
+        let info = self.infos.info(&instruction);
+        for memory in info.used_memory() {
+            let of = [memory.base(), memory.index()];
+            let source = of.into_iter().fold(Source::default(), |all, register| {
+                all.and(number_of(register).map_or(Source::default(), |at| self.registers[at]))
+            });
+            if loads(memory.access()) {
+                addresses.loads = addresses.loads.and(source);
+            }
+            if stores(memory.access()) {
+                addresses.stores = addresses.stores.and(source);
+            }
+        }
+        let result = if info.used_memory().iter().any(|memory| loads(memory.access())) {
+            Source { load: number, registers: 0 }
+        } else if makes_zero(&instruction) {
+            Source::default()
+        } else {
+            let read = info.used_registers().iter().filter(|used| loads(used.access()));
+            read.filter_map(|used| number_of(used.register()))
+                .fold(Source::default(), |all, at| all.and(self.registers[at]))
+        };
+        for used in info.used_registers().iter().filter(|used| stores(used.access())) {
+            let Some(at) = number_of(used.register()) else { continue };
+            let rest = if leaves_some(used.register(), used.access()) {
+                self.registers[at]
+            } else {
+                Source::default()
+            };
+            self.registers[at] = result.and(rest);
+        }
+        self.addresses.push(addresses);
+    }
+
+    /// The block that they are.
+    pub fn end(self) -> Flow {
+        let changed = (0..REGISTERS).filter(|&at| self.registers[at] != Source::at_begin(at));
+        Flow {
+            changes: changed.map(|at| (at as u8, self.registers[at])).collect(),
+            addresses: self.addresses.into(),
+        }
+    }
+}
+
+/// The number of the register that one is a part of, if it is followed.
+fn number_of(register: Register) -> Option<usize> {
+    let whole = register.full_register();
+    if whole == Register::RSP || whole == Register::ESP {
+        return None;
+    }
+    if whole.is_gpr() {
+        return Some(whole.number());
+    }
+    (whole.is_vector_register() && whole.number() < 16).then(|| 16 + whole.number())
+}
+
+fn loads(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}
+
+fn stores(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}
+
+/// Whether a write of it may leave the register, or a part of it, as it was.
+fn leaves_some(register: Register, access: OpAccess) -> bool {
+    let is_conditional = matches!(access, OpAccess::CondWrite | OpAccess::ReadCondWrite);
+    is_conditional || register.is_gpr8() || register.is_gpr16()
+}
+
+/// Whether an instruction makes a register zero, by what would come from it otherwise.
+fn makes_zero(instruction: &Instruction) -> bool {
+    let sources = match instruction.mnemonic() {
+        Mnemonic::Xor | Mnemonic::Sub | Mnemonic::Pxor | Mnemonic::Xorps | Mnemonic::Xorpd => {
+            (0, 1)
+        }
+        Mnemonic::Vpxor | Mnemonic::Vxorps | Mnemonic::Vxorpd => (1, 2),
+        _ => return false,
+    };
+    let register = |operand| {
+        (instruction.op_kind(operand) == OpKind::Register).then(|| instruction.op_register(operand))
+    };
+    register(sources.0).is_some() && register(sources.0) == register(sources.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAX: u32 = 1;
+    const RCX: u32 = 1 << 1;
+    const RDX: u32 = 1 << 2;
+    const RBX: u32 = 1 << 3;
+    const RSI: u32 = 1 << 6;
+    const RDI: u32 = 1 << 7;
+
+    fn flow(instructions: &[&[u8]]) -> Flow {
+        let mut reading = Reading::default();
+        instructions.iter().for_each(|bytes| reading.instruction(bytes));
+        reading.end()
+    }
+
+    fn from(registers: u32) -> Source {
+        Source { load: 0, registers }
+    }
+
+    fn by(load: u16) -> Source {
+        Source { load, registers: 0 }
+    }
+
+    #[test]
+    fn a_chase_waits_for_the_load_before() {
+        // mov rax,[rbx]; mov rax,[rax+8]; mov [rax+rcx*8],rdx
+        let flow = flow(&[b"\x48\x8b\x03", b"\x48\x8b\x40\x08", b"\x48\x89\x14\xc8"]);
+        assert_eq!(flow.address(1, false), from(RBX));
+        assert_eq!(flow.address(2, false), by(1));
+        assert_eq!(flow.address(3, true), by(2));
+        assert_eq!(flow.address(3, false), Source::default());
+        assert_eq!(flow.changes(), [(0, by(2))]);
+    }
+
+    #[test]
+    fn arithmetic_hands_on_what_it_is_made_of() {
+        // mov rax,[rbx]; lea rdx,[rax+rcx*4+7]; add rcx,rdx; mov rsi,rdi; mov eax,5
+        let flow = flow(&[
+            b"\x48\x8b\x03",
+            b"\x48\x8d\x54\x88\x07",
+            b"\x48\x01\xd1",
+            b"\x48\x89\xfe",
+            b"\xb8\x05\x00\x00\x00",
+        ]);
+        let changes = [(0, Source::default()), (1, by(1)), (2, by(1)), (6, from(RDI))];
+        assert_eq!(flow.changes(), changes);
+        assert_eq!(flow.address(2, false), Source::default());
+    }
+
+    #[test]
+    fn what_is_made_zero_comes_from_nowhere() {
+        // xor eax,eax; sub rcx,rcx; xor edx,ebx; pxor xmm1,xmm1
+        let flow = flow(&[b"\x31\xc0", b"\x48\x29\xc9", b"\x31\xda", b"\x66\x0f\xef\xc9"]);
+        let none = Source::default();
+        assert_eq!(flow.changes(), [(0, none), (1, none), (2, from(RDX | RBX)), (17, none)]);
+    }
+
+    #[test]
+    fn parts_and_conditional_writes_leave_some() {
+        // mov al,[rbx]; cmove rcx,rdx; setz dl
+        let flow = flow(&[b"\x8a\x03", b"\x48\x0f\x44\xca", b"\x0f\x94\xc2"]);
+        // Of an old value and a load of the block, the load is the newer one.
+        assert_eq!(flow.changes(), [(0, by(1)), (1, from(RCX | RDX))]);
+        // mov ecx,edx is all of rcx.
+        assert_eq!(self::flow(&[b"\x89\xd1"]).changes(), [(1, from(RDX))]);
+    }
+
+    #[test]
+    fn the_stack_pointer_carries_nothing() {
+        // push rax; pop rcx; mov rdx,[rsp+8]; call +0
+        let flow = flow(&[b"\x50", b"\x59", b"\x48\x8b\x54\x24\x08", b"\xe8\x00\x00\x00\x00"]);
+        for at in 1..=4 {
+            let addresses = (flow.address(at, false), flow.address(at, true));
+            assert_eq!(addresses, (Source::default(), Source::default()));
+        }
+        assert_eq!(flow.changes(), [(1, by(2)), (2, by(3))]);
+    }
+
+    #[test]
+    fn strings_load_here_and_store_there() {
+        // rep movsb; an atomic add: lock xadd [rsi],rax
+        let flow = flow(&[b"\xf3\xa4", b"\xf0\x48\x0f\xc1\x06"]);
+        assert_eq!(flow.address(1, false).registers & RSI, RSI);
+        assert_eq!(flow.address(1, false).registers & RDI, 0);
+        assert_eq!(flow.address(1, true).registers & RDI, RDI);
+        assert_eq!(flow.address(2, true), flow.address(2, false));
+        assert_eq!(flow.changes().iter().find(|(at, _)| *at == 0), Some(&(0, by(2))));
+        assert_eq!(RAX, 1);
+    }
+
+    #[test]
+    fn vectors_carry_addresses_too() {
+        // movdqu xmm3,[rax]; movq rcx,xmm3; mov rdx,[rcx]
+        let flow = flow(&[b"\xf3\x0f\x6f\x18", b"\x66\x48\x0f\x7e\xd9", b"\x48\x8b\x11"]);
+        assert_eq!(flow.address(3, false), by(1));
+        assert_eq!(flow.address(1, false), from(RAX));
+    }
+
+    #[test]
+    fn nonsense_changes_nothing() {
+        let flow = flow(&[b"\x06", b"", b"\x48\x8b\x03"]);
+        assert_eq!(flow.address(3, false), from(RBX));
+        assert_eq!(flow.changes(), [(0, by(3))]);
+        assert_eq!(flow.address(4, false), Source::default());
+        assert_eq!(flow.address(0, true), Source::default());
+    }
+}
