@@ -213,6 +213,7 @@ class Request:
         until_function: The end of its first call after that ends the region.
         left_out: Functions whose loads, stores and instructions are not in the trace.
         left_out_if_there: The same, and the program may have none of them.
+        sysroot: The folder that has its loader and libraries, if `/` has not.
     """
 
     arguments: tuple[str, ...]
@@ -228,6 +229,7 @@ class Request:
     until_function: str | None = None
     left_out: tuple[str, ...] = ()
     left_out_if_there: tuple[str, ...] = ()
+    sysroot: Path | None = None
 
     def roles(self) -> dict[str, list[str]]:
         """Functions that are followed, and what they are for.

@@ -21,12 +21,13 @@ from graven.records import json_text
 
 HELP = """Run PROGRAM as it is, and leave a program trace of what it did with its persistent memory.
 
-No source is needed, and nothing is compiled: the program runs under QEMU's user mode, where a
-plugin sees every load and store. Persistent memory are shared mappings of the files that --pm-file
-names, the heap (--pm-heap), variables (--pm-range), or what markers in the program name; a
-transaction is what a thread does between two functions (--tx, --like), while it holds locks
-(--tx-locks), or between two markers in the program. Everything else is instructions. `graven
-trace replay` and `graven compare --workloads` run the trace under any design.
+No source is needed, and nothing is compiled: the program, which is one for x86-64 or AArch64, runs
+under QEMU's user mode, where a plugin sees every load and store. Persistent memory are shared
+mappings of the files that --pm-file names, the heap (--pm-heap), variables (--pm-range), or what
+markers in the program name; a transaction is what a thread does between two functions (--tx,
+--like), while it holds locks (--tx-locks), or between two markers in the program. Everything else
+is instructions. `graven trace replay` and `graven compare --workloads` run the trace under any
+design.
 
 \b
 Examples:
@@ -142,6 +143,13 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     + ".",
 )
 @click.option(
+    "--sysroot",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Where the program's loader and libraries are, if not in /: those of a program for "
+    "AArch64.  [default: QEMU_LD_PREFIX, or where the distribution has them]",
+)
+@click.option(
     "--skip",
     type=click.IntRange(min=0),
     metavar="N",
@@ -184,6 +192,7 @@ def capture(
     until_function: str | None,
     leave_out: tuple[str, ...],
     without_persistence: bool,
+    sysroot: Path | None,
     skip: int | None,
     limit: int | None,
     unexplained: float,
@@ -195,7 +204,7 @@ def capture(
         edges = (from_function, until_function)
         persistent = (pm_files, pm_heap, pm_ranges)
         tx = (transactions, like, critical_sections, leave_out, without_persistence)
-        if any((program, *persistent, *tx, *edges, skip)):
+        if any((program, *persistent, *tx, *edges, sysroot, skip)):
             raise click.UsageError("--recipe says all but --to, --limit and --unexplained")
         trace = trace or Path(f"{recipe}.gvt")
     elif not program:
@@ -220,6 +229,7 @@ def capture(
                     until_function=until_function,
                     leave_out=leave_out,
                     without_persistence=without_persistence,
+                    sysroot=sysroot,
                     skip=skip or 0,
                     transactions_max=limit,
                     observe=display,

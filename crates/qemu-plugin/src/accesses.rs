@@ -1,0 +1,162 @@
+//! Loads and stores, as QEMU calls for each of them.
+
+use std::ffi::{c_uint, c_void};
+
+use graven_capture::{ACCESS_BYTES_MAX, Accessed, Event, shared_place};
+
+use crate::guest::bytes_at;
+use crate::instruction::{Exclusive, Kind};
+use crate::qemu;
+use crate::thread::{Thread, some_has_registers, thread};
+use crate::tracer::tracer;
+
+/// Of what an access's hook is handed, the bits that are the instruction's number in its block, from 1 on.
+const NUMBER_BITS: u32 = 16;
+
+/// The bit that says that it is non-temporal.
+const NON_TEMPORAL: u64 = 1 << NUMBER_BITS;
+
+/// The bit that says that it is an atomic instruction's.
+const ATOMIC: u64 = 2 << NUMBER_BITS;
+
+/// The bit that says that threads synchronise by it.
+const ORDERED: u64 = 4 << NUMBER_BITS;
+
+/// Where the registers of an exclusive store are.
+const VALUE_SHIFT: u32 = 32;
+const SECOND_SHIFT: u32 = 40;
+
+/// There is no second one.
+const NO_REGISTER: u8 = 0xff;
+
+/// What QEMU is to call for each access of an instruction, the one of this number in its block, and what to hand over.
+pub fn hook(kind: Kind, number: u64) -> (qemu::AccessHook, u64) {
+    match kind {
+        Kind::NonTemporal => (accesses, number | NON_TEMPORAL),
+        Kind::Atomic => (accesses, number | ATOMIC),
+        Kind::Ordered => (accesses, number | ORDERED),
+        Kind::Exclusive(Exclusive { value, second }) => {
+            let second = second.unwrap_or(NO_REGISTER);
+            let registers = u64::from(value) << VALUE_SHIFT | u64::from(second) << SECOND_SHIFT;
+            (stores_exclusively, number | ORDERED | registers)
+        }
+        _ => (accesses, number),
+    }
+}
+
+extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    let thread = thread(vcpu);
+    // SAFETY: `info` is QEMU's own, of this access.
+    let (size, is_store) = unsafe {
+        (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
+    };
+    accessed(thread, (address, size), is_store, qemu::is_load_and_store(info), data as u64);
+}
+
+/// An exclusive store. Where several threads may execute, QEMU shows one that fails as if it had stored what is there.
+extern "C" fn stores_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    // SAFETY: as before.
+    let size = 1usize << unsafe { qemu::qemu_plugin_mem_size_shift(info) };
+    let is_done = || {
+        let registers = thread(vcpu).registers;
+        let of = |shift: u32| (data as u64 >> shift) as u8;
+        let first = registers.operand(of(VALUE_SHIFT));
+        let wanted = match of(SECOND_SHIFT) {
+            NO_REGISTER => u128::from(first),
+            // The first is in the lower half of what is stored.
+            second => {
+                u128::from(first) & low(size * 4)
+                    | u128::from(registers.operand(second)) << (size * 4)
+            }
+        };
+        let mut found = [0; 16];
+        // SAFETY: the program has just accessed these bytes.
+        found[..size].copy_from_slice(unsafe { bytes_at(address, size) });
+        u128::from_le_bytes(found) == wanted & low(size * 8)
+    };
+    if !qemu::is_load_and_store(info) || !some_has_registers() || is_done() {
+        accesses(vcpu, info, address, data);
+    }
+}
+
+/// So many low bits.
+fn low(bits: usize) -> u128 {
+    u128::MAX >> (128 - bits)
+}
+
+/// An instruction, the one of this number in its block, has stored so many bytes: a power of two of them, and no more than
+/// [`ACCESS_BYTES_MAX`].
+pub fn stored(thread: &mut Thread, address: u64, size: usize, number: u64) {
+    accessed(thread, (address, size), true, false, number);
+}
+
+#[inline(always)]
+fn accessed(
+    thread: &mut Thread,
+    (address, size): (u64, usize),
+    is_store: bool,
+    is_both: bool,
+    data: u64,
+) {
+    *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
+    let tracer = tracer();
+    let regions = &tracer.regions;
+    if size > ACCESS_BYTES_MAX || !regions.are_looked_at(address, size as u64) {
+        return;
+    }
+    let has_threads = tracer.turns.are_needed();
+    if has_threads && !regions.may_have(address, size as u64) {
+        synchronises(thread, data, is_store, address, size as u64);
+        return;
+    }
+    let how = match (is_store, data & NON_TEMPORAL != 0) {
+        (false, _) => Accessed::Loaded,
+        (true, false) => Accessed::Stored,
+        (true, true) => Accessed::StoredNonTemporally,
+    };
+    let at = thread.now(data & (NON_TEMPORAL - 1));
+    if let Some(position) = regions.find(address, size as u64) {
+        // SAFETY: the program has just accessed these bytes.
+        let bytes = unsafe { bytes_at(address, size) };
+        if has_threads {
+            synchronises(thread, data, is_store, shared_place(position), size as u64);
+        }
+        if is_both {
+            thread.access(at, position, bytes, Accessed::LoadedBefore);
+        }
+        thread.access(at, position, bytes, how);
+        if has_threads {
+            thread.closes_access();
+        }
+        return;
+    }
+    if has_threads && !regions.overlaps(address, size as u64) {
+        synchronises(thread, data, is_store, address, size as u64);
+        return;
+    }
+    // Over the edge of a mapping, byte by byte.
+    for (address, position, bytes) in regions.parts(address, size as u64) {
+        for byte in 0..bytes {
+            // SAFETY: as before.
+            thread.access(at, position + byte, unsafe { bytes_at(address + byte, 1) }, how);
+        }
+    }
+    if has_threads {
+        thread.closes_access();
+    }
+}
+
+/// Threads synchronise by atomic instructions, and by ordinary ones at the same places.
+#[inline]
+fn synchronises(thread: &mut Thread, data: u64, is_store: bool, place: u64, bytes: u64) {
+    let synchronised = &tracer().synchronised;
+    let is_atomic = data & (ATOMIC | ORDERED) != 0;
+    if is_atomic {
+        synchronised.add(place, bytes);
+    } else if !synchronised.has(place, bytes) {
+        return;
+    }
+    let is_both = data & ATOMIC != 0;
+    let (acquires, releases) = (is_both || !is_store, is_both || is_store);
+    thread.synchronises(&Event::Synchronised { place, bytes, acquires, releases, is_atomic });
+}
