@@ -5,9 +5,9 @@ use std::ffi::{c_uint, c_void};
 use graven_capture::{ACCESS_BYTES_MAX, Accessed, Event, shared_place};
 
 use crate::guest::bytes_at;
-use crate::instruction::{Exclusive, Kind};
+use crate::instruction::Kind;
 use crate::qemu;
-use crate::thread::{Thread, some_has_registers, thread};
+use crate::thread::{Thread, thread};
 use crate::tracer::tracer;
 
 /// Of what an access's hook is handed, the bits that are the instruction's number in its block, from 1 on.
@@ -22,24 +22,14 @@ const ATOMIC: u64 = 2 << NUMBER_BITS;
 /// The bit that says that threads synchronise by it.
 const ORDERED: u64 = 4 << NUMBER_BITS;
 
-/// Where the registers of an exclusive store are.
-const VALUE_SHIFT: u32 = 32;
-const SECOND_SHIFT: u32 = 40;
-
-/// There is no second one.
-const NO_REGISTER: u8 = 0xff;
-
 /// What QEMU is to call for each access of an instruction, the one of this number in its block, and what to hand over.
 pub fn hook(kind: Kind, number: u64) -> (qemu::AccessHook, u64) {
     match kind {
         Kind::NonTemporal => (accesses, number | NON_TEMPORAL),
         Kind::Atomic => (accesses, number | ATOMIC),
         Kind::Ordered => (accesses, number | ORDERED),
-        Kind::Exclusive(Exclusive { value, second }) => {
-            let second = second.unwrap_or(NO_REGISTER);
-            let registers = u64::from(value) << VALUE_SHIFT | u64::from(second) << SECOND_SHIFT;
-            (stores_exclusively, number | ORDERED | registers)
-        }
+        Kind::LoadsExclusively => (loads_exclusively, number | ORDERED),
+        Kind::StoresExclusively => (stores_exclusively, number | ORDERED),
         _ => (accesses, number),
     }
 }
@@ -53,35 +43,41 @@ extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void)
     accessed(thread, (address, size), is_store, qemu::is_load_and_store(info), data as u64);
 }
 
-/// An exclusive store. Where several threads may execute, QEMU shows one that fails as if it had stored what is there.
-extern "C" fn stores_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+extern "C" fn loads_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     // SAFETY: as before.
-    let size = 1usize << unsafe { qemu::qemu_plugin_mem_size_shift(info) };
-    let is_done = || {
-        let registers = thread(vcpu).registers;
-        let of = |shift: u32| (data as u64 >> shift) as u8;
-        let first = registers.operand(of(VALUE_SHIFT));
-        let wanted = match of(SECOND_SHIFT) {
-            NO_REGISTER => u128::from(first),
-            // The first is in the lower half of what is stored.
-            second => {
-                u128::from(first) & low(size * 4)
-                    | u128::from(registers.operand(second)) << (size * 4)
-            }
-        };
-        let mut found = [0; 16];
-        // SAFETY: the program has just accessed these bytes.
-        found[..size].copy_from_slice(unsafe { bytes_at(address, size) });
-        u128::from_le_bytes(found) == wanted & low(size * 8)
-    };
-    if !qemu::is_load_and_store(info) || !some_has_registers() || is_done() {
+    let size = 1 << unsafe { qemu::qemu_plugin_mem_size_shift(info) };
+    // SAFETY: the program has just loaded these bytes.
+    thread(vcpu).exclusive.loads(address, unsafe { bytes_at(address, size) });
+    accesses(vcpu, info, address, data);
+}
+
+/// Of one that does not store there may be an access nevertheless.
+extern "C" fn stores_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    if thread(vcpu).exclusive.is_stored {
         accesses(vcpu, info, address, data);
     }
 }
 
-/// So many low bits.
-fn low(bits: usize) -> u128 {
-    u128::MAX >> (128 - bits)
+/// What QEMU is to call before it executes an instruction of this kind, so that its accesses are understood.
+pub fn hook_before(kind: Kind) -> Option<qemu::ExecutionHook> {
+    match kind {
+        Kind::LoadsExclusively => Some(will_load_exclusively),
+        Kind::StoresExclusively => Some(will_store_exclusively),
+        _ => None,
+    }
+}
+
+unsafe extern "C" fn will_load_exclusively(vcpu: c_uint, _data: *mut c_void) {
+    thread(vcpu).exclusive.clear();
+}
+
+/// Nobody else executes between here and the store.
+unsafe extern "C" fn will_store_exclusively(vcpu: c_uint, _data: *mut c_void) {
+    let exclusive = &mut thread(vcpu).exclusive;
+    let (address, loaded) = exclusive.loaded();
+    // SAFETY: the program has loaded these bytes, and made no system call since.
+    let now = (!loaded.is_empty()).then(|| unsafe { bytes_at(address, loaded.len()) });
+    exclusive.is_stored = now == Some(loaded);
 }
 
 /// An instruction, the one of this number in its block, has stored so many bytes: a power of two of them, and no more than

@@ -179,6 +179,9 @@ unsafe fn translates_instruction(
     if let Some(function) = tracer().functions.at(address) {
         execute(enters, function.into());
     }
+    if let Some(hook) = accesses::hook_before(kind) {
+        execute(hook, 0);
+    }
     let (hook, data) = accesses::hook(kind, number);
     // SAFETY: as before.
     unsafe {

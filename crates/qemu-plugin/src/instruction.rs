@@ -16,8 +16,10 @@ pub enum Kind {
     Atomic,
     /// It loads or stores that by which threads synchronise: a load acquires, a store releases.
     Ordered,
-    /// It stores if nobody else has stored there.
-    Exclusive(Exclusive),
+    /// The same, a load that an exclusive store follows.
+    LoadsExclusively,
+    /// It stores if nobody else has stored there since it was loaded.
+    StoresExclusively,
     /// It makes the block zero that the address in this register is in.
     Zeroes(u8),
     /// It says where the thread's own variables are: what this register has.
@@ -26,13 +28,4 @@ pub enum Kind {
     Pause,
     /// Nothing of this.
     Other,
-}
-
-/// The registers of what an exclusive store stores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exclusive {
-    /// The first.
-    pub value: u8,
-    /// Of a pair, the second.
-    pub second: Option<u8>,
 }

@@ -12,6 +12,7 @@
 //! | `architecture` | what is different between programs for x86-64 and for AArch64 |
 //! | `hooks` | what QEMU calls: blocks, instructions, system calls, threads |
 //! | `accesses` | loads and stores |
+//! | `exclusive` | what a thread has loaded exclusively |
 //! | `afterwards` | instructions of which something is known only when they are done |
 //! | `instruction` | what an instruction is, as far as that matters here |
 //! | `calls` | system calls, and their numbers |
@@ -38,6 +39,7 @@ mod afterwards;
 mod anonymous;
 mod architecture;
 mod calls;
+mod exclusive;
 mod functions;
 mod guest;
 mod hooks;

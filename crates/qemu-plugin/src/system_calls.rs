@@ -26,6 +26,7 @@ pub fn begins(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
     thread.test_registers(number, &arguments);
     let call = of_guest().call(number);
     (thread.call, thread.arguments) = (Some(call), arguments);
+    thread.exclusive.clear();
     let [a, b, ..] = arguments;
     match call {
         // SAFETY: if the path is none, the kernel would refuse it, too.

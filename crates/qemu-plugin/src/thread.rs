@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use graven_capture::{Accessed, Event, Left};
 
 use crate::calls::Call;
+use crate::exclusive::Exclusive;
 use crate::registers::Registers;
 use crate::setup::Followed;
 use crate::stream::Stream;
@@ -131,6 +132,8 @@ pub struct Thread {
     pub arguments: [u64; 6],
     /// Persistent memory that is being moved: where it was, its positions, and how many bytes.
     pub moving: Vec<(u64, u64, u64)>,
+    /// What it has loaded exclusively.
+    pub exclusive: Exclusive,
     /// What is to be done when the next block begins.
     unfinished: Option<Unfinished>,
     /// What is counted.
@@ -181,6 +184,7 @@ pub fn begin(vcpu: c_uint) {
         call: None,
         arguments: [0; 6],
         moving: Vec::new(),
+        exclusive: Exclusive::default(),
         unfinished: None,
         counts: Counts::default(),
     };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,6 +48,13 @@ each load must find what the trace has there. What does not is counted, located 
 
 The exit code is 1 if a larger share of bytes or loads than --unexplained is not explained.
 """
+
+
+ILLEGAL = (
+    "that is the signal of an instruction that QEMU does not have: of AArch64 SVE and SME, "
+    "and before QEMU 8.1 DC CVAP and DC CVADP"
+)
+"""What is said of a program that SIGILL has ended."""
 
 
 def _transactions(
@@ -350,5 +358,7 @@ def _print_proof(found: Captured) -> None:
             else f"was ended by signal {-found.exit_code}"
         )
         console.print(f"the program {how}")
+        if found.exit_code == -signal.SIGILL:
+            console.print(ILLEGAL)
     if found.missing:
         console.print(f"in no symbols: {', '.join(found.missing)}")
