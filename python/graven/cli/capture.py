@@ -283,7 +283,7 @@ def _print(found: Captured) -> None:
     if found.counts:
         names = {
             "instructions": "instructions of the program",
-            "flushes": "flushes (clwb, clflush), left out",
+            "flushes": "flushes (clwb, dc cvac, …), left out",
             "fences": "fences, left out",
             "syncs": "calls of msync, left out",
         }
