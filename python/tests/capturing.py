@@ -14,30 +14,43 @@ from graven.capture import HEADER
 
 PROGRAMS = Path(__file__).parent / "programs"
 TX = "tx_begin:tx_commit:tx_abort"
+ARM_CC, ARM_CXX = "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++"
+ARM_LIBRARIES = Path("/usr/aarch64-linux-gnu/lib/libc.a")
 IS_REQUIRED = os.environ.get("GRAVEN_CAPTURE") == "required"
 
 
-def _missing():
+def _missing(names):
     """What captures need and this machine does not have."""
     if platform.machine() != "x86_64":
         return "captures are tested on x86-64"
-    names = {"qemu-x86_64": "package qemu-user", "cc": "a C compiler"}
     absent = [f"{name} ({of})" for name, of in names.items() if shutil.which(name) is None]
     return f"not installed: {', '.join(absent)}" if absent else None
 
 
-@pytest.fixture(scope="module")
-def tools():
-    reason = _missing()
+def _need(names):
+    reason = _missing(names)
     if reason is not None and IS_REQUIRED:
         pytest.fail(reason)
     if reason is not None:
         pytest.skip(reason)
 
 
-def compile_program(source, program, *flags):
-    include = f"-I{HEADER.parent}"
-    command = ["cc", "-O1", "-pthread", include, "-o", program, PROGRAMS / f"{source}.c", *flags]
+@pytest.fixture(scope="module")
+def tools():
+    _need({"qemu-x86_64": "package qemu-user", "cc": "a C compiler"})
+
+
+@pytest.fixture(scope="module")
+def tools_for_arm():
+    compilers = {ARM_CC: "package gcc-aarch64-linux-gnu", ARM_CXX: "package g++-aarch64-linux-gnu"}
+    _need({"qemu-aarch64": "package qemu-user", **compilers})
+    if not ARM_LIBRARIES.exists():
+        _need({str(ARM_LIBRARIES): "package libc6-dev-arm64-cross"})
+
+
+def compile_program(source, program, *flags, compiler="cc"):
+    found = next(path for path in PROGRAMS.glob(f"{source}.c*"))
+    command = [compiler, "-O1", "-pthread", f"-I{HEADER.parent}", "-o", program, found, *flags]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -50,6 +63,21 @@ def programs(tmp_path_factory):
         path = folder / name
         if not path.exists():
             done = compile_program(name, path, *flags)
+            assert done.returncode == 0, done.stderr
+        return path
+
+    return program
+
+
+@pytest.fixture(scope="session")
+def for_arm(tmp_path_factory):
+    """Gives the program for AArch64 of a source and flags, compiled when it is first asked for."""
+    folder = tmp_path_factory.mktemp("for-arm")
+
+    def program(name, *flags, compiler=ARM_CC):
+        path = folder / "".join((name, *flags)).replace("/", "-")
+        if not path.exists():
+            done = compile_program(name, path, *flags, compiler=compiler)
             assert done.returncode == 0, done.stderr
         return path
 

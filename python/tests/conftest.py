@@ -22,10 +22,12 @@ fake_engine.install()
 from capturing import (  # noqa: E402, F401 - fixtures
     captured,
     command,
+    for_arm,
     programs,
     proven,
     service,
     tools,
+    tools_for_arm,
 )
 
 # A run in the background may have been started with interrupts ignored, which its children inherit.

@@ -344,8 +344,14 @@ def test_what_is_no_program_is_refused(real, tmp_path):
     assert "or it is not executable" in refused(real, *files, program=[text])
     text.chmod(0o755)
     assert "neither an executable (ELF) nor a script" in refused(real, *files, program=[text])
-    text.write_bytes(b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + b"\xb7\0".ljust(100, b"\0"))
-    assert "is no program for x86-64" in refused(real, *files, program=[text])
+    for machine, name in ((243, "RISC-V"), (999, "machine 999 of ELF")):
+        header = b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + machine.to_bytes(2, "little")
+        text.write_bytes(header.ljust(100, b"\0"))
+        said = refused(real, *files, program=[text])
+        assert f"is a program for {name}; captured are programs for x86-64 and AArch64" in said
+    header = b"\x7fELF\x01\x01\x01".ljust(18, b"\0") + b"\x03\0"
+    text.write_bytes(header.ljust(100, b"\0"))
+    assert "is a program for 32-bit i386" in refused(real, *files, program=[text])
     text.write_text("#!\n")
     assert "a script that names no interpreter" in refused(real, *files, program=[text])
     assert [path.name for path in tmp_path.iterdir()] == ["text"]

@@ -78,6 +78,8 @@ pub enum Event {
         acquires: bool,
         /// What this thread did up to here comes before what others do who acquire it.
         releases: bool,
+        /// By an instruction that accesses it atomically: all others do so, too.
+        is_atomic: bool,
     },
     /// The thread made a process of its own, of which nothing is known.
     Forked,

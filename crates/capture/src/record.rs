@@ -185,9 +185,10 @@ impl Encoder {
             }
             Event::Marked(mark) => put(*mark as u64),
             Event::Began { by } => put(by.map_or(0, |by| u64::from(by) + 1)),
-            Event::Synchronised { place, bytes, acquires, releases } => {
+            Event::Synchronised { place, bytes, acquires, releases, is_atomic } => {
+                let how = [is_atomic, acquires, releases];
                 put(*place);
-                put(bytes << 2 | u64::from(*acquires) << 1 | u64::from(*releases));
+                put(how.into_iter().fold(*bytes, |put, &how| put << 1 | u64::from(how)));
             }
             Event::Ended | Event::Ordered | Event::Forked | Event::Replaced => {}
         }
@@ -423,7 +424,8 @@ fn read_event(code: u8, rest: &mut &[u8]) -> Option<Event> {
             let (place, how) = (number()?, number()?);
             Event::Synchronised {
                 place,
-                bytes: how >> 2,
+                bytes: how >> 3,
+                is_atomic: how & 4 != 0,
                 acquires: how & 2 != 0,
                 releases: how & 1 != 0,
             }
@@ -496,9 +498,10 @@ mod tests {
                 12 => Event::Marked(Mark::ALL[(a % Mark::ALL.len() as u64) as usize]),
                 13 => Event::Synchronised {
                     place: a,
-                    bytes: b >> 2,
+                    bytes: b >> 3,
                     acquires: b & 1 != 0,
                     releases: b & 2 != 0,
+                    is_atomic: b & 4 != 0,
                 },
                 _ => Event::Replaced,
             };

@@ -5,7 +5,7 @@
 //!
 //! The heap is what a program maps that is neither a file's, nor shared, nor a stack: memory behind the break, and anonymous
 //! mappings. What a program maps without the right to access it (`PROT_NONE`) becomes persistent memory when it gets
-//! that right (`mprotect`). Volatile stay the block of the first thread's own variables (its address is in `fs`), and the stacks of
+//! that right (`mprotect`). Volatile stay the block of the first thread's own variables (its address is in `fs`, or `tpidr_el0`), and the stacks of
 //! signals.
 
 use std::collections::BTreeMap;

@@ -10,6 +10,7 @@ use std::sync::RwLock;
 use object::elf::PF_X;
 use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind};
 
+use crate::architecture::of_guest;
 use crate::setup::{Followed, Setup};
 
 /// A part of a file that is mapped.
@@ -70,6 +71,10 @@ impl Functions {
         }
         let Ok(bytes) = fs::read(path) else { return nothing };
         let Ok(file) = object::File::parse(&*bytes) else { return nothing };
+        // QEMU's own libraries are mapped, too.
+        if file.architecture() != of_guest().machine {
+            return nothing;
+        }
         let segment = file.segments().find(|segment| {
             let is_code = matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));
             // Two segments may share a page of the file, which is mapped twice.

@@ -6,12 +6,14 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, Once};
 
-use graven_capture::{ACCESS_BYTES_MAX, Accessed, shared_place};
-
+use crate::accesses;
+use crate::afterwards::Afterwards;
+use crate::architecture::{AARCH64, X86_64, of_guest};
+use crate::calls::Call;
 use crate::flow::{Flow, Reading};
 use crate::functions::Part;
-use crate::guest::{Readable, bytes_at, readable};
-use crate::instruction::{self, Kind};
+use crate::guest::{Readable, readable};
+use crate::instruction::Kind;
 use crate::kernel_writes;
 use crate::markers;
 use crate::qemu;
@@ -27,12 +29,6 @@ struct Block {
     instructions: u64,
     flow: Flow,
 }
-
-/// Of what an access's hook is handed, the bit that says that it is non-temporal; below it is the instruction's number.
-const NON_TEMPORAL: u64 = 1 << 16;
-
-/// The bit that says that it is an atomic instruction's.
-const ATOMIC: u64 = 2 << 16;
 
 /// Counts of threads that have ended.
 static ENDED: Mutex<Vec<Counts>> = Mutex::new(Vec::new());
@@ -68,6 +64,12 @@ extern "C" fn process_ends(_id: u64, _data: *mut c_void) {
 fn process_is_over() {
     if !IS_UNTRACED.load(Ordering::Relaxed) {
         let tracer = tracer();
+        if !thread::some_has_registers() {
+            eprintln!(
+                "graven: this QEMU has the program's registers somewhere else than the plugin looks for them: \
+                 no function was followed"
+            );
+        }
         if let Err(error) = tracer.regions.copy_all(&tracer.setup.folder) {
             eprintln!("graven: the end of the trace cannot be written: {error}");
         }
@@ -123,89 +125,128 @@ extern "C" fn translates(_id: u64, block: *mut qemu::Block) {
         let count = qemu::qemu_plugin_tb_n_insns(block);
         let address = qemu::qemu_plugin_tb_vaddr(block);
         let mut reading = Reading::default();
+        let mut before: Option<Afterwards> = None;
         for at in 0..count {
             let instruction = qemu::qemu_plugin_tb_get_insn(block, at);
-            translates_instruction(instruction, at as u64 + 1, &mut reading);
+            if let Some(before) = before.take() {
+                execute(instruction, before.with_next());
+            }
+            before = translates_instruction(instruction, at as u64 + 1, &mut reading);
+            if at + 1 == count
+                && let Some(last) = before.take()
+            {
+                let length = qemu::qemu_plugin_insn_size(instruction) as u64;
+                let behind = qemu::qemu_plugin_insn_vaddr(instruction) + length;
+                execute(instruction, last.with_last(behind));
+            }
         }
         let data = Box::new(Block { address, instructions: count as u64, flow: reading.end() });
         let data = std::ptr::from_mut(Box::leak(data)).cast();
-        qemu::qemu_plugin_register_vcpu_tb_exec_cb(block, block_begins, qemu::NO_REGISTERS, data);
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(block, block_hook(), qemu::NO_REGISTERS, data);
     }
 }
 
+/// Has QEMU call a hook before it executes an instruction.
+///
+/// # Safety
+/// The instruction is valid.
+unsafe fn execute(instruction: *mut qemu::Instruction, (hook, data): (qemu::ExecutionHook, u64)) {
+    // SAFETY: the hook has the type that it is called with.
+    unsafe {
+        let data = data as *mut c_void;
+        qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, hook, qemu::NO_REGISTERS, data);
+    }
+}
+
+/// Returns what is to be done when the instruction is.
+///
 /// # Safety
 /// The instruction is valid.
 unsafe fn translates_instruction(
     instruction: *mut qemu::Instruction,
     number: u64,
     reading: &mut Reading,
-) {
+) -> Option<Afterwards> {
     // SAFETY: it has so many bytes.
     let (bytes, address) = unsafe {
         let length = qemu::qemu_plugin_insn_size(instruction);
         let bytes = std::slice::from_raw_parts(qemu::qemu_plugin_insn_data(instruction), length);
         (bytes, qemu::qemu_plugin_insn_vaddr(instruction))
     };
-    reading.instruction(bytes);
-    let kind = instruction::kind(bytes);
-    let how = match kind {
-        Kind::NonTemporal => NON_TEMPORAL,
-        Kind::Atomic => ATOMIC,
-        _ => 0,
-    };
-    let on_access = (number | how) as *mut c_void;
-    let execute = |hook: qemu::ExecutionHook, data: u64| {
-        // SAFETY: the hook has the type that it is called with.
-        unsafe {
-            let data = data as *mut c_void;
-            qemu::qemu_plugin_register_vcpu_insn_exec_cb(
-                instruction,
-                hook,
-                qemu::NO_REGISTERS,
-                data,
-            );
-        }
+    (of_guest().follow)(reading, bytes);
+    let kind = (of_guest().kind)(bytes);
+    let execute = |hook, data: u64| {
+        // SAFETY: the caller's.
+        unsafe { execute(instruction, (hook, data)) }
     };
     match kind {
         Kind::Flush => execute(flushes, 0),
         Kind::Fence => execute(fences, 0),
         Kind::Marker(number) => execute(marks, number.into()),
         Kind::Pause => execute(pauses, 0),
-        Kind::NonTemporal | Kind::Atomic | Kind::Other => {}
+        _ => {}
     }
     if let Some(function) = tracer().functions.at(address) {
         execute(enters, function.into());
     }
+    if let Some(hook) = accesses::hook_before(kind) {
+        execute(hook, 0);
+    }
+    let (hook, data) = accesses::hook(kind, number);
     // SAFETY: as before.
     unsafe {
         qemu::qemu_plugin_register_vcpu_mem_cb(
             instruction,
-            accesses,
+            hook,
             qemu::NO_REGISTERS,
             qemu::READS_AND_WRITES,
-            on_access,
+            data as *mut c_void,
         );
     }
+    Afterwards::of(kind, number)
+}
+
+/// The hook of a block, by where the state of the guest's processor has the stack pointer.
+fn block_hook() -> qemu::ExecutionHook {
+    const fn with<const STACK: usize>() -> (usize, qemu::ExecutionHook) {
+        (STACK, block_begins::<STACK>)
+    }
+    const HOOKS: [(usize, qemu::ExecutionHook); 2] =
+        [with::<{ X86_64.registers.stack_at() }>(), with::<{ AARCH64.registers.stack_at() }>()];
+    let at = of_guest().registers.stack_at();
+    HOOKS.into_iter().find(|&(stack, _)| stack == at).expect("there is one for each guest").1
 }
 
 /// A translated block calls this. The state of the guest's processor is in the register that QEMU's code reserves for
 /// it, which the functions between here and there leave alone: there are none.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-unsafe extern "C" fn block_begins(_vcpu: c_uint, _data: *mut c_void) {
-    core::arch::naked_asm!("mov rdx, rbp", "jmp {begins}", begins = sym begins)
+unsafe extern "C" fn block_begins<const STACK: usize>(_vcpu: c_uint, _data: *mut c_void) {
+    core::arch::naked_asm!(
+        "mov rdx, rbp",
+        "mov rcx, [rbp + 8 * {stack}]",
+        "jmp {begins}",
+        stack = const STACK,
+        begins = sym begins
+    )
 }
 
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
-unsafe extern "C" fn block_begins(_vcpu: c_uint, _data: *mut c_void) {
-    core::arch::naked_asm!("mov x2, x19", "b {begins}", begins = sym begins)
+unsafe extern "C" fn block_begins<const STACK: usize>(_vcpu: c_uint, _data: *mut c_void) {
+    core::arch::naked_asm!(
+        "mov x2, x19",
+        "ldr x3, [x19, #8 * {stack}]",
+        "b {begins}",
+        stack = const STACK,
+        begins = sym begins
+    )
 }
 
-extern "C" fn begins(vcpu: c_uint, data: *const Block, state: *const u64) {
+extern "C" fn begins(vcpu: c_uint, data: *const Block, state: *const u64, stack: u64) {
     // SAFETY: it was leaked when the block was translated.
     let &Block { address, instructions, ref flow } = unsafe { &*data };
-    thread::thread(vcpu).block(instructions, address, flow, Registers::at(state));
+    thread::thread(vcpu).block(instructions, address, flow, Registers::at(state), stack);
 }
 
 unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
@@ -232,97 +273,6 @@ unsafe extern "C" fn pauses(vcpu: c_uint, _data: *mut c_void) {
     thread::thread(vcpu).gives_way();
 }
 
-extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
-    let thread = thread::thread(vcpu);
-    // SAFETY: `info` is QEMU's own, of this access.
-    let (size, is_store) = unsafe {
-        (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
-    };
-    *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
-    if size > ACCESS_BYTES_MAX {
-        return;
-    }
-    let tracer = tracer();
-    let (regions, data) = (&tracer.regions, data as u64);
-    let instruction = data & (NON_TEMPORAL - 1);
-    let volatile = |thread: &mut thread::Thread| {
-        if qemu::is_load_and_store(info) {
-            thread.volatile(instruction, address, size as u8, false);
-        }
-        thread.volatile(instruction, address, size as u8, is_store);
-    };
-    if !regions.are_looked_at(address, size as u64) {
-        volatile(thread);
-        return;
-    }
-    let (is_atomic, has_threads) = (data & ATOMIC != 0, tracer.turns.are_needed());
-    if has_threads && !regions.may_have(address, size as u64) {
-        synchronises(thread, is_atomic, is_store, address, size as u64);
-        volatile(thread);
-        return;
-    }
-    let how = match (is_store, data & NON_TEMPORAL != 0) {
-        (false, _) => Accessed::Loaded,
-        (true, false) => Accessed::Stored,
-        (true, true) => Accessed::StoredNonTemporally,
-    };
-    if let Some(position) = regions.find(address, size as u64) {
-        // SAFETY: the program has just accessed these bytes.
-        let bytes = unsafe { bytes_at(address, size) };
-        if has_threads {
-            synchronises(thread, is_atomic, is_store, shared_place(position), size as u64);
-        }
-        if qemu::is_load_and_store(info) {
-            thread.access(instruction, position, bytes, Accessed::LoadedBefore);
-        }
-        thread.access(instruction, position, bytes, how);
-        if has_threads {
-            thread.closes_access();
-        }
-        return;
-    }
-    if !regions.overlaps(address, size as u64) {
-        if has_threads {
-            synchronises(thread, is_atomic, is_store, address, size as u64);
-        }
-        volatile(thread);
-        return;
-    }
-    // Over the edge of a mapping, byte by byte.
-    for (address, position, bytes) in regions.parts(address, size as u64) {
-        for byte in 0..bytes {
-            // SAFETY: as before.
-            thread.access(
-                instruction,
-                position + byte,
-                unsafe { bytes_at(address + byte, 1) },
-                how,
-            );
-        }
-    }
-    if has_threads {
-        thread.closes_access();
-    }
-}
-
-/// Threads synchronise by atomic instructions, and by ordinary ones at the same places.
-#[inline]
-fn synchronises(
-    thread: &mut thread::Thread,
-    is_atomic: bool,
-    is_store: bool,
-    place: u64,
-    bytes: u64,
-) {
-    let synchronised = &tracer().synchronised;
-    if is_atomic {
-        synchronised.add(place, bytes);
-        thread.synchronises(place, bytes, true, true);
-    } else if synchronised.has(place, bytes) {
-        thread.synchronises(place, bytes, !is_store, is_store);
-    }
-}
-
 extern "C" fn call_begins(
     _id: u64,
     vcpu: c_uint,
@@ -336,7 +286,7 @@ extern "C" fn call_begins(
     _a7: u64,
     _a8: u64,
 ) {
-    if number == libc::SYS_exit_group {
+    if of_guest().call(number) == Call::ExitGroup {
         process_is_over();
         return;
     }
@@ -344,9 +294,10 @@ extern "C" fn call_begins(
 }
 
 extern "C" fn call_ends(_id: u64, vcpu: c_uint, number: i64, result: i64) {
-    if system_calls::is_new_process(thread::thread(vcpu), number, result) {
+    let call = of_guest().call(number);
+    if system_calls::is_new_process(thread::thread(vcpu), call, result) {
         IS_UNTRACED.store(true, Ordering::Relaxed);
     }
     thread::take_turn(vcpu);
-    system_calls::ends(thread::thread(vcpu), number, result);
+    system_calls::ends(thread::thread(vcpu), call, result);
 }

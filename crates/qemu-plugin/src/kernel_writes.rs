@@ -4,6 +4,8 @@ use std::os::fd::RawFd;
 
 use graven_capture::{Event, PIECE_BYTES_MAX, position};
 
+use crate::architecture::of_guest;
+use crate::calls::Call;
 use crate::guest::{bytes_at, read_word};
 use crate::thread::Thread;
 use crate::tracer::tracer;
@@ -22,76 +24,81 @@ enum Bytes {
     Given(usize, u64),
     /// No more than what the number at an argument says, which the call may have lowered.
     At(usize),
+    /// What the kernel says of a file.
+    Stat,
+    /// As many events as the call returns.
+    Polled,
 }
 
-use Bytes::{Are, At, Given, Returned};
+use Bytes::{Are, At, Given, Polled, Returned, Stat};
 
 /// What a call writes: the argument that points there, and how many bytes. None: that is not known.
-fn written(number: i64) -> Option<&'static [(usize, Bytes)]> {
-    Some(match number {
-        libc::SYS_read | libc::SYS_pread64 => &[(1, Returned(1))],
-        libc::SYS_recvfrom => &[(1, Returned(1)), (4, At(5)), (5, Are(4))],
-        libc::SYS_stat | libc::SYS_fstat | libc::SYS_lstat => &[(1, Are(144))],
-        libc::SYS_newfstatat => &[(2, Are(144))],
-        libc::SYS_statx => &[(4, Are(256))],
-        libc::SYS_statfs | libc::SYS_fstatfs => &[(1, Are(120))],
-        libc::SYS_poll | libc::SYS_ppoll => &[(0, Given(1, 8))],
-        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => &[(1, Returned(12))],
-        libc::SYS_rt_sigaction => &[(2, Are(32))],
-        libc::SYS_rt_sigprocmask => &[(2, Given(3, 1))],
-        libc::SYS_sigaltstack => &[(1, Are(24))],
-        libc::SYS_pipe | libc::SYS_pipe2 => &[(0, Are(8))],
-        libc::SYS_socketpair => &[(3, Are(8))],
-        libc::SYS_accept | libc::SYS_accept4 | libc::SYS_getsockname | libc::SYS_getpeername => {
+fn written(call: Call) -> Option<&'static [(usize, Bytes)]> {
+    Some(match call {
+        Call::Read | Call::Pread64 => &[(1, Returned(1))],
+        Call::Recvfrom => &[(1, Returned(1)), (4, At(5)), (5, Are(4))],
+        Call::Stat | Call::Fstat | Call::Lstat => &[(1, Stat)],
+        Call::Newfstatat => &[(2, Stat)],
+        Call::Statx => &[(4, Are(256))],
+        Call::Statfs | Call::Fstatfs => &[(1, Are(120))],
+        Call::Poll | Call::Ppoll => &[(0, Given(1, 8))],
+        Call::EpollWait | Call::EpollPwait => &[(1, Polled)],
+        Call::RtSigaction => &[(2, Are(32))],
+        Call::RtSigprocmask => &[(2, Given(3, 1))],
+        Call::Sigaltstack => &[(1, Are(24))],
+        Call::Pipe | Call::Pipe2 => &[(0, Are(8))],
+        Call::Socketpair => &[(3, Are(8))],
+        Call::Accept | Call::Accept4 | Call::Getsockname | Call::Getpeername => {
             &[(1, At(2)), (2, Are(4))]
         }
-        libc::SYS_getsockopt => &[(3, At(4)), (4, Are(4))],
-        libc::SYS_wait4 => &[(1, Are(4)), (3, Are(144))],
-        libc::SYS_uname => &[(0, Are(390))],
-        libc::SYS_getcwd => &[(0, Returned(1))],
-        libc::SYS_readlink => &[(1, Returned(1))],
-        libc::SYS_readlinkat => &[(2, Returned(1))],
-        libc::SYS_getdents | libc::SYS_getdents64 => &[(1, Returned(1))],
-        libc::SYS_gettimeofday => &[(0, Are(16)), (1, Are(8))],
-        libc::SYS_clock_gettime | libc::SYS_clock_getres => &[(1, Are(16))],
-        libc::SYS_time => &[(0, Are(8))],
-        libc::SYS_times => &[(0, Are(32))],
-        libc::SYS_getrlimit => &[(1, Are(16))],
-        libc::SYS_prlimit64 => &[(3, Are(16))],
-        libc::SYS_getrusage => &[(1, Are(144))],
-        libc::SYS_sysinfo => &[(0, Are(112))],
-        libc::SYS_sched_getaffinity => &[(2, Returned(1))],
-        libc::SYS_getrandom => &[(0, Returned(1))],
-        libc::SYS_getgroups => &[(1, Returned(4))],
-        libc::SYS_getresuid | libc::SYS_getresgid => &[(0, Are(4)), (1, Are(4)), (2, Are(4))],
-        libc::SYS_timerfd_settime => &[(3, Are(32))],
-        libc::SYS_getitimer => &[(1, Are(32))],
+        Call::Getsockopt => &[(3, At(4)), (4, Are(4))],
+        Call::Wait4 => &[(1, Are(4)), (3, Are(144))],
+        Call::Uname => &[(0, Are(390))],
+        Call::Getcwd => &[(0, Returned(1))],
+        Call::Readlink => &[(1, Returned(1))],
+        Call::Readlinkat => &[(2, Returned(1))],
+        Call::Getdents | Call::Getdents64 => &[(1, Returned(1))],
+        Call::Gettimeofday => &[(0, Are(16)), (1, Are(8))],
+        Call::ClockGettime | Call::ClockGetres => &[(1, Are(16))],
+        Call::Time => &[(0, Are(8))],
+        Call::Times => &[(0, Are(32))],
+        Call::Getrlimit => &[(1, Are(16))],
+        Call::Prlimit64 => &[(3, Are(16))],
+        Call::Getrusage => &[(1, Are(144))],
+        Call::Sysinfo => &[(0, Are(112))],
+        Call::SchedGetaffinity => &[(2, Returned(1))],
+        Call::Getrandom => &[(0, Returned(1))],
+        Call::Getgroups => &[(1, Returned(4))],
+        Call::Getresuid | Call::Getresgid => &[(0, Are(4)), (1, Are(4)), (2, Are(4))],
+        Call::TimerfdSettime => &[(3, Are(32))],
+        Call::Getitimer => &[(1, Are(32))],
         // Vectors, and what is written to files, are told apart below.
-        libc::SYS_readv | libc::SYS_preadv | libc::SYS_recvmsg | libc::SYS_write
-        | libc::SYS_pwrite64 | libc::SYS_writev | libc::SYS_pwritev | libc::SYS_sendfile
-        | libc::SYS_copy_file_range | libc::SYS_ftruncate | libc::SYS_fallocate
+        Call::Readv | Call::Preadv | Call::Recvmsg | Call::Write
+        | Call::Pwrite64 | Call::Writev | Call::Pwritev | Call::Sendfile
+        | Call::CopyFileRange | Call::Ftruncate | Call::Fallocate
         // Nothing.
-        | libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap | libc::SYS_brk
-        | libc::SYS_mprotect | libc::SYS_madvise | libc::SYS_msync | libc::SYS_arch_prctl
-        | libc::SYS_open | libc::SYS_openat | libc::SYS_close | libc::SYS_lseek
-        | libc::SYS_access | libc::SYS_unlink | libc::SYS_mkdir | libc::SYS_rename
-        | libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sendto | libc::SYS_sendmsg
-        | libc::SYS_connect | libc::SYS_bind | libc::SYS_listen | libc::SYS_setsockopt
-        | libc::SYS_epoll_ctl | libc::SYS_futex | libc::SYS_set_robust_list
-        | libc::SYS_set_tid_address | libc::SYS_clone | libc::SYS_exit | libc::SYS_exit_group
-        | libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_sched_yield
-        | libc::SYS_rt_sigreturn | libc::SYS_kill | libc::SYS_tgkill => &[],
+        | Call::Mmap | Call::Munmap | Call::Mremap | Call::Brk
+        | Call::Mprotect | Call::Madvise | Call::Msync | Call::ArchPrctl
+        | Call::Open | Call::Openat | Call::Close | Call::Lseek
+        | Call::Access | Call::Faccessat | Call::Unlink | Call::Unlinkat
+        | Call::Mkdir | Call::Mkdirat | Call::Rename | Call::Renameat | Call::Renameat2
+        | Call::Fsync | Call::Fdatasync | Call::Sendto | Call::Sendmsg
+        | Call::Connect | Call::Bind | Call::Listen | Call::Setsockopt
+        | Call::EpollCtl | Call::Futex | Call::SetRobustList
+        | Call::SetTidAddress | Call::Clone | Call::Exit | Call::ExitGroup
+        | Call::Nanosleep | Call::ClockNanosleep | Call::SchedYield
+        | Call::RtSigreturn | Call::Kill | Call::Tgkill => &[],
         _ => return None,
     })
 }
 
 /// A call has returned, and not failed.
-pub fn of_call(thread: &mut Thread, number: i64, result: u64) {
+pub fn of_call(thread: &mut Thread, call: Call, result: u64) {
     if tracer().regions.is_empty() {
         return;
     }
     let arguments = thread.arguments;
-    let Some(parts) = written(number) else {
+    let Some(parts) = written(call) else {
         for argument in arguments {
             found(thread, argument, UNKNOWN_BYTES);
         }
@@ -109,27 +116,29 @@ pub fn of_call(thread: &mut Thread, number: i64, result: u64) {
                 found(thread, to, most.min(UNKNOWN_BYTES));
             }
             At(_) => {}
+            Stat => wrote(thread, to, of_guest().stat_bytes),
+            Polled => wrote(thread, to, result.saturating_mul(of_guest().epoll_bytes)),
         }
     }
     let [a, b, c, d, ..] = arguments;
-    match number {
-        libc::SYS_readv | libc::SYS_preadv => wrote_vector(thread, b, c, result),
-        libc::SYS_recvmsg => received(thread, b, result),
-        libc::SYS_write => wrote_file(thread, a as RawFd, &[(b, result)], None),
-        libc::SYS_pwrite64 => wrote_file(thread, a as RawFd, &[(b, result)], Some(d)),
-        libc::SYS_writev => wrote_file(thread, a as RawFd, &vector(b, c, result), None),
-        libc::SYS_pwritev => wrote_file(thread, a as RawFd, &vector(b, c, result), Some(d)),
-        libc::SYS_sendfile => {
+    match call {
+        Call::Readv | Call::Preadv => wrote_vector(thread, b, c, result),
+        Call::Recvmsg => received(thread, b, result),
+        Call::Write => wrote_file(thread, a as RawFd, &[(b, result)], None),
+        Call::Pwrite64 => wrote_file(thread, a as RawFd, &[(b, result)], Some(d)),
+        Call::Writev => wrote_file(thread, a as RawFd, &vector(b, c, result), None),
+        Call::Pwritev => wrote_file(thread, a as RawFd, &vector(b, c, result), Some(d)),
+        Call::Sendfile => {
             wrote(thread, c, 8);
             copied(thread, a as RawFd, 0, result);
         }
-        libc::SYS_copy_file_range => {
+        Call::CopyFileRange => {
             wrote(thread, b, 8);
             wrote(thread, d, 8);
             copied(thread, c as RawFd, d, result);
         }
-        libc::SYS_ftruncate => zeroed(thread, a as RawFd, b, u64::MAX),
-        libc::SYS_fallocate if b & !(libc::FALLOC_FL_KEEP_SIZE as u64) != 0 => {
+        Call::Ftruncate => zeroed(thread, a as RawFd, b, u64::MAX),
+        Call::Fallocate if b & !(libc::FALLOC_FL_KEEP_SIZE as u64) != 0 => {
             zeroed(thread, a as RawFd, c, d);
         }
         _ => {}
@@ -143,7 +152,7 @@ pub fn under_way(thread: &mut Thread) -> Vec<(u64, Vec<u8>)> {
     // Of a call that reads, the third says how many bytes at most.
     let most = match thread.call {
         None => return Vec::new(),
-        Some(libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom) => arguments[2],
+        Some(Call::Read | Call::Pread64 | Call::Recvfrom) => arguments[2],
         Some(_) => UNKNOWN_BYTES,
     };
     arguments.into_iter().flat_map(|argument| found(thread, argument, most)).collect()

@@ -9,8 +9,13 @@
 //! |---|---|
 //! | `qemu` | the functions of QEMU that are called, and the types in their signatures (`qemu-plugin.h`, version 1) |
 //! | `setup` | what is to be traced: a file that the caller has written |
-//! | `hooks` | what QEMU calls: blocks, accesses, system calls, threads |
+//! | `architecture` | what is different between programs for x86-64 and for AArch64 |
+//! | `hooks` | what QEMU calls: blocks, instructions, system calls, threads |
+//! | `accesses` | loads and stores |
+//! | `exclusive` | what a thread has loaded exclusively |
+//! | `afterwards` | instructions of which something is known only when they are done |
 //! | `instruction` | what an instruction is, as far as that matters here |
+//! | `calls` | system calls, and their numbers |
 //! | `markers` | what a program says by instructions that do nothing |
 //! | `registers` | the guest's registers, which QEMU 7.2 shows to no plugin |
 //! | `functions` | where the functions lie that are followed |
@@ -31,7 +36,12 @@
 //! *Unsafe code.* QEMU's calls hand over pointers that are valid during the call. The program's memory is read where the
 //! program has just read or written it, on the same thread. What a thread of the program knows is touched by this thread alone.
 
+mod accesses;
+mod afterwards;
 mod anonymous;
+mod architecture;
+mod calls;
+mod exclusive;
 mod flow;
 mod functions;
 mod guest;
@@ -68,7 +78,7 @@ pub static qemu_plugin_version: c_int = 1;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: u64,
-    _info: *const qemu::Info,
+    info: *const qemu::Info,
     count: c_int,
     arguments: *const *const c_char,
 ) -> c_int {
@@ -81,6 +91,12 @@ pub unsafe extern "C" fn qemu_plugin_install(
         eprintln!("graven: the plugin wants dir=FOLDER");
         return 1;
     };
+    // SAFETY: QEMU's own, with a text in it.
+    let name = unsafe { CStr::from_ptr((*info).target_name) }.to_string_lossy();
+    if !architecture::begin(&name) {
+        eprintln!("graven: the plugin knows no programs for {name}");
+        return 1;
+    }
     let setup = match Setup::read(folder.into()) {
         Ok(setup) => setup,
         Err(error) => {

@@ -14,9 +14,6 @@ use crate::kernel_writes::found;
 use crate::thread::Thread;
 use crate::tracer::tracer;
 
-/// `arch_prctl`: the address of the thread's own variables.
-const ARCH_SET_FS: u64 = 0x1002;
-
 /// A file or nobody's memory was mapped.
 pub fn mapped(
     thread: &mut Thread,
@@ -280,10 +277,7 @@ pub fn advised(thread: &mut Thread, start: u64, bytes: u64, advice: u64) {
 }
 
 /// The first thread's own variables, which a loader allocates, are volatile.
-pub fn thread_pointer(thread: &mut Thread, code: u64, address: u64) {
-    if code != ARCH_SET_FS {
-        return;
-    }
+pub fn thread_pointer(thread: &mut Thread, address: u64) {
     let tracer = tracer();
     let found = tracer.anonymous.before_break(address);
     if let Some((start, end)) = found.or_else(|| tracer.regions.mapping(address)) {

@@ -1,8 +1,8 @@
 //! Markers: instructions that do nothing, by which a program says something to the one who traces it (`graven.h`, in the Python
 //! package).
 //!
-//! A marker is `nopl 0x677276NN(%rax,%rax)`, NN its number; its operands, if it has some, are in the registers of a
-//! function's first two arguments. The program jumps to it, so that a block begins there, and registers are known.
+//! A marker has a number; its operands, if it has some, are in the registers of a function's first two arguments. The program
+//! jumps to it, so that a block begins there, and registers are known.
 
 use graven_capture::{Event, Mark};
 
@@ -11,19 +11,9 @@ use crate::setup::Argument;
 use crate::thread::Thread;
 use crate::tracer::tracer;
 
-/// What a marker's bytes are before and behind its number.
-const BEFORE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
-const BEHIND: [u8; 3] = [0x76, 0x72, 0x67];
-
 /// Numbers behind those of [`Mark`]: this range of addresses is persistent memory, and is so no longer.
 const PERSISTENT: u8 = 5;
 const VOLATILE: u8 = 6;
-
-/// The number of the marker that an instruction is, if it is one.
-pub fn number(instruction: &[u8]) -> Option<u8> {
-    let [before @ .., number, _, _, _] = instruction else { return None };
-    (before == BEFORE && instruction.ends_with(&BEHIND)).then_some(*number)
-}
 
 /// A thread executes the marker of this number, with which its block begins.
 pub fn executed(thread: &mut Thread, number: u8) {

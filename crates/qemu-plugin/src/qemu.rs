@@ -1,11 +1,12 @@
 //! QEMU's side: `qemu-plugin.h`, version 1 (QEMU 4.2 to 8.x). The functions are those of the program that loads the plugin.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// What a plugin is told of QEMU; not looked at.
+/// What a plugin is told of QEMU; the rest is not looked at.
 #[repr(C)]
 pub struct Info {
-    _private: [u8; 0],
+    /// For which architecture its programs are.
+    pub target_name: *const c_char,
 }
 
 /// A block that is being translated.

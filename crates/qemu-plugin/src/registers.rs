@@ -1,11 +1,16 @@
 //! The guest's registers.
 //!
 //! QEMU 7.2 shows them to no plugin. But where a translated block calls a plugin, the host's register that QEMU reserves for
-//! it points to the state of the guest's processor (`TCG_AREG0`), which begins with the general registers; at the start of a
-//! block they are all there. That this is so is tested with the arguments of the first system call; if it is not,
+//! it points to the state of the guest's processor (`TCG_AREG0`), which has the general registers at its beginning; at the start of
+//! a block they are all there. That this is so is tested with the arguments of the first system call; if it is not,
 //! no function is followed, and the caller is told.
 
+use crate::architecture::{Layout, of_guest};
+use crate::guest::read_word;
 use crate::setup::Argument;
+
+/// The bits of an address that a program's code is at; those above may have a signature of it.
+const ADDRESS: u64 = (1 << 48) - 1;
 
 /// The state of a guest's processor.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,9 +25,16 @@ impl Registers {
         Registers(state)
     }
 
+    /// The one of this number in instructions.
     fn number(self, number: usize) -> u64 {
         // SAFETY: a processor's state lives as long as its thread, which asks.
-        unsafe { self.0.add(number).read_volatile() }
+        unsafe { self.0.add(layout().first + number).read_volatile() }
+    }
+
+    /// What an instruction finds in one, as its operand.
+    pub fn operand(self, number: u8) -> u64 {
+        let number = number.into();
+        if layout().zero == Some(number) { 0 } else { self.number(number) }
     }
 
     /// QEMU wants its thread out of translated code, and may wait for that: the word before the state is its counter of
@@ -35,28 +47,56 @@ impl Registers {
 
     /// What a function returns.
     pub fn result(self) -> u64 {
-        self.number(0)
+        self.number(layout().result)
     }
 
     /// The stack pointer.
-    #[inline]
     pub fn stack(self) -> u64 {
-        self.number(4)
+        self.number(layout().stack)
     }
 
     /// An argument of a function.
     pub fn argument(self, which: Argument) -> u64 {
         self.number(match which {
-            Argument::First => 7,
-            Argument::Second => 6,
+            Argument::First => layout().arguments[0],
+            Argument::Second => layout().arguments[1],
         })
     }
 
-    /// Whether the first arguments of a system call are where they should be.
-    pub fn have(self, [first, second, third]: [u64; 3]) -> bool {
-        self != Registers::NONE
-            && self.number(7) == first
-            && self.number(6) == second
-            && self.number(2) == third
+    /// Where the program goes on when the function returns that it has just entered.
+    pub fn return_address(self) -> u64 {
+        match layout().link {
+            Some(link) => self.number(link) & ADDRESS,
+            // SAFETY: its call has just put the address there.
+            None => unsafe { read_word(self.stack()) },
+        }
     }
+
+    /// The stack pointer when a function has returned, of what it was when it was entered.
+    pub fn stack_returned(self, entered: u64) -> u64 {
+        if layout().link.is_some() { entered } else { entered + 8 }
+    }
+
+    /// A function has not returned as long as the stack pointer is not above this, of what it was when it was entered.
+    pub fn looks_above(self, entered: u64) -> u64 {
+        entered - u64::from(layout().link.is_some())
+    }
+
+    /// Where a function returns to that has taken nothing of the stack yet, or has given all of it back; not known where its call has
+    /// pushed the address.
+    pub fn link(self) -> Option<u64> {
+        layout().link.map(|link| self.number(link) & ADDRESS)
+    }
+
+    /// Whether number and arguments of a system call are where they should be.
+    pub fn have(self, number: i64, arguments: &[u64]) -> bool {
+        let Layout { call_arguments, call_number, .. } = layout();
+        self != Registers::NONE
+            && call_arguments.iter().zip(arguments).all(|(&at, &is)| self.number(at) == is)
+            && call_number.is_none_or(|at| self.number(at) == number as u64)
+    }
+}
+
+fn layout() -> &'static Layout {
+    &of_guest().registers
 }

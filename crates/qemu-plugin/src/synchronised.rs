@@ -1,5 +1,6 @@
 //! Places by which threads synchronise: those that an atomic instruction has accessed, and those that the kernel clears
-//! when a thread ends. Ordinary loads and stores of them are atomic, too: on x86-64 they acquire and release.
+//! when a thread ends. Ordinary loads and stores of them are atomic, too: on x86-64 they acquire and release; on AArch64 such
+//! places are known by instructions that do that, too.
 
 use std::collections::HashSet;
 use std::sync::Mutex;

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use graven_capture::{Accessed, Event, Left, Volatile};
 
+use crate::calls::Call;
+use crate::exclusive::Exclusive;
 use crate::flow::Flow;
-use crate::guest::read_word;
 use crate::origins::Origins;
 use crate::registers::Registers;
 use crate::setup::Followed;
@@ -32,6 +33,9 @@ static EVENTS: AtomicU64 = AtomicU64::new(0);
 /// Nothing is traced of this process: it is one that the program has made by fork, or all of its trace is written.
 pub static IS_UNTRACED: AtomicBool = AtomicBool::new(false);
 
+/// Some thread's registers are where they should be.
+static HAS_REGISTERS: AtomicBool = AtomicBool::new(false);
+
 /// On another stack, a frame may be as far away as this, and not more.
 const STACK_BYTES: u64 = 64 << 20;
 
@@ -41,10 +45,28 @@ const NOWHERE: u64 = u64::MAX;
 /// A function that was entered.
 struct Entered {
     function: u32,
-    /// Where the return address is on the stack.
-    slot: u64,
+    /// The stack pointer then.
+    stack: u64,
     return_address: u64,
     synchronises: bool,
+}
+
+impl Entered {
+    /// Whether it has returned, where the program goes on at an address.
+    fn has_returned_to(&self, address: u64, registers: Registers) -> bool {
+        self.return_address == address && registers.stack_returned(self.stack) == registers.stack()
+    }
+}
+
+/// Something that is known of an instruction only when it is done, and that is the last one of its block.
+struct Unfinished {
+    /// Where the program goes on if it is done.
+    address: u64,
+    /// What is to be done then, and with what.
+    then: fn(&mut Thread, data: u64),
+    data: u64,
+    /// Blocks to the end of the thread's turn.
+    blocks_left: u64,
 }
 
 /// A thread that is about to be made.
@@ -104,16 +126,20 @@ pub struct Thread {
     of_block: u64,
     /// Functions that were entered and have not returned, the innermost last.
     entered: Vec<Entered>,
-    /// If the stack pointer is above this, the innermost may have returned.
+    /// If the stack pointer is above this, the innermost may have returned, or be gone.
     returns_above: u64,
     /// Of them, how many synchronise.
     synchronising: u32,
     /// The system call that is under way, and its arguments.
-    pub call: Option<i64>,
+    pub call: Option<Call>,
     /// See there.
     pub arguments: [u64; 6],
     /// Persistent memory that is being moved: where it was, its positions, and how many bytes.
     pub moving: Vec<(u64, u64, u64)>,
+    /// What it has loaded exclusively.
+    pub exclusive: Exclusive,
+    /// What is to be done when the next block begins.
+    unfinished: Option<Unfinished>,
     /// What is counted.
     pub counts: Counts,
 }
@@ -163,6 +189,8 @@ pub fn begin(vcpu: c_uint) {
         call: None,
         arguments: [0; 6],
         moving: Vec::new(),
+        exclusive: Exclusive::default(),
+        unfinished: None,
         counts: Counts::default(),
     };
     thread.event(&Event::Began { by: child.map(|child| child.by) });
@@ -205,6 +233,11 @@ pub fn stop_all(mut last: impl FnMut(&mut Thread)) -> Vec<Counts> {
     THREADS.iter().filter_map(stop).collect()
 }
 
+/// Whether any thread's registers were where they should be.
+pub fn some_has_registers() -> bool {
+    HAS_REGISTERS.load(Ordering::Relaxed)
+}
+
 impl Thread {
     /// Instructions executed, up to this one of the present block.
     #[inline]
@@ -212,7 +245,7 @@ impl Thread {
         self.instructions + if instruction == 0 { self.of_block } else { instruction }
     }
 
-    /// A block begins, of so many instructions.
+    /// A block begins, of so many instructions, with this stack pointer.
     #[inline]
     pub fn block(
         &mut self,
@@ -220,26 +253,52 @@ impl Thread {
         address: u64,
         flow: &'static Flow,
         registers: Registers,
+        stack: u64,
     ) {
         self.origins.begin(flow);
         self.instructions += self.of_block;
         self.of_block = instructions;
         self.registers = registers;
         self.blocks_left = self.blocks_left.saturating_sub(1);
+        if self.blocks_left == 0 {
+            self.pauses(instructions, address);
+        }
+        if stack > self.returns_above {
+            self.may_have_returned(address);
+        }
+    }
+
+    /// What is not done with every block.
+    #[cold]
+    fn pauses(&mut self, instructions: u64, address: u64) {
+        if let Some(unfinished) = self.unfinished.take() {
+            self.blocks_left = unfinished.blocks_left;
+            if unfinished.address == address {
+                // It is of the block before.
+                let of_block = std::mem::take(&mut self.of_block);
+                (unfinished.then)(self, unfinished.data);
+                self.of_block = of_block;
+            }
+        }
         // A block of one instruction may be one that QEMU executes alone, while who has the turn next would wait for its end: an
         // atomic instruction over the edge of a line.
         if self.blocks_left == 0 && instructions > 1 {
             self.turn_is_over();
         }
-        if registers.stack() > self.returns_above {
-            self.may_have_returned(address);
-        }
     }
 
-    /// The arguments of a system call, which must be where registers are believed to be.
-    pub fn test_registers(&mut self, arguments: [u64; 3]) {
-        if !self.registers_are_right && self.registers.have(arguments) {
+    /// When the program goes on at an address, which is behind the last instruction of this block, something is to be done.
+    pub fn finishes_at(&mut self, address: u64, then: fn(&mut Thread, u64), data: u64) {
+        let blocks_left = self.blocks_left;
+        self.unfinished = Some(Unfinished { address, then, data, blocks_left });
+        self.blocks_left = 0;
+    }
+
+    /// Number and arguments of a system call, which must be where registers are believed to be.
+    pub fn test_registers(&mut self, number: i64, arguments: &[u64]) {
+        if !self.registers_are_right && self.registers.have(number, arguments) {
             self.registers_are_right = true;
+            HAS_REGISTERS.store(true, Ordering::Relaxed);
         }
     }
 
@@ -291,9 +350,9 @@ impl Thread {
 
     /// It accesses a place by which threads synchronise; what a function does for that is the function's.
     #[cold]
-    pub fn synchronises(&mut self, place: u64, bytes: u64, acquires: bool, releases: bool) {
+    pub fn synchronises(&mut self, event: &Event) {
         if self.synchronising == 0 {
-            self.event(&Event::Synchronised { place, bytes, acquires, releases });
+            self.event(event);
         }
     }
 
@@ -306,6 +365,7 @@ impl Thread {
                     bytes: 4,
                     acquires: false,
                     releases: true,
+                    is_atomic: false,
                 });
             }
             None => self.event(&Event::Ordered),
@@ -369,33 +429,36 @@ impl Thread {
 
     /// A function that is followed is entered, at the start of a block.
     pub fn enters(&mut self, function: u32, followed: Followed) {
-        let slot = self.registers.stack();
-        // SAFETY: a call has just put the return address there.
-        let return_address = unsafe { read_word(slot) };
-        let is_jump = |e: &Entered| e.slot == slot && e.return_address == return_address;
+        let (stack, return_address) = (self.registers.stack(), self.registers.return_address());
+        let is_jump = |e: &Entered| e.stack == stack && e.return_address == return_address;
         match self.entered.last() {
             // It goes round, and was not called again.
             Some(last) if is_jump(last) && last.function == function => return,
             // Its last act is this call: both return at the same time.
             Some(last) if is_jump(last) => {}
-            _ => self.unwind(slot + 1),
+            _ => self.unwind(stack + 1),
         }
         let Followed { argument, synchronises, begins } = followed;
         if begins {
             tracer().begins();
         }
-        self.entered.push(Entered { function, slot, return_address, synchronises });
+        self.entered.push(Entered { function, stack, return_address, synchronises });
         self.synchronising += u32::from(synchronises);
-        self.returns_above = slot;
+        self.returns_above = self.registers.looks_above(stack);
         self.event(&Event::Entered { function, argument: self.registers.argument(argument) });
     }
 
     #[cold]
     fn may_have_returned(&mut self, address: u64) {
-        let stack = self.registers.stack();
-        let returned = |e: &Entered| e.slot + 8 == stack && e.return_address == address;
+        let registers = self.registers;
+        let returned = |e: &Entered| e.has_returned_to(address, registers);
         let Some(at) = self.entered.iter().rposition(returned) else {
-            self.unwind(stack);
+            let stack = registers.stack();
+            // Its stack is as it was when it was entered, but another call has been made.
+            let is_over = |e: &Entered| {
+                e.stack == stack && registers.link().is_some_and(|link| link != e.return_address)
+            };
+            self.unwind(stack + u64::from(self.entered.last().is_some_and(is_over)));
             return;
         };
         while self.entered.len() > at + 1 {
@@ -408,7 +471,8 @@ impl Thread {
 
     /// Whatever was entered deeper in the stack than this is gone without having returned.
     fn unwind(&mut self, stack: u64) {
-        while self.entered.last().is_some_and(|e| e.slot < stack && stack - e.slot < STACK_BYTES) {
+        let is_deeper = |e: &Entered| e.stack < stack && stack - e.stack < STACK_BYTES;
+        while self.entered.last().is_some_and(is_deeper) {
             self.leaves(Left::Unwound);
         }
     }
@@ -417,7 +481,8 @@ impl Thread {
     fn leaves(&mut self, how: Left) {
         let Some(Entered { function, synchronises, .. }) = self.entered.pop() else { return };
         self.synchronising -= u32::from(synchronises);
-        self.returns_above = self.entered.last().map_or(NOWHERE, |e| e.slot);
+        self.returns_above =
+            self.entered.last().map_or(NOWHERE, |e| self.registers.looks_above(e.stack));
         self.event(&Event::Left { function, result: self.registers.result(), how });
     }
 }

@@ -18,7 +18,8 @@ from typing import Any
 from graven import _engine
 from graven._engine import Cancelled, ConfigError
 from graven.capture.folder import Left, write_setup
-from graven.capture.process import CaptureError, command, execute
+from graven.capture.guests import CaptureError
+from graven.capture.process import command, execute
 from graven.capture.request import (
     KNOWN,
     Persistent,
@@ -85,6 +86,7 @@ def capture(
     leave_out: Iterable[str] = (),
     without_persistence: bool = False,
     only_pm: bool = False,
+    sysroot: str | PathLike[str] | None = None,
     skip: int = 0,
     transactions_max: int | None = None,
     observe: Observer | None = None,
@@ -106,6 +108,7 @@ def capture(
         leave_out: Functions whose loads, stores and instructions are not in the trace.
         without_persistence: The log that the library `like` has of its own is not in it.
         only_pm: Loads and stores of volatile memory are not in it, but instructions like others.
+        sysroot: The folder that has the program's loader and libraries, if `/` has not.
         skip: Transactions before the trace begins, counted from there.
         transactions_max: Transactions in it at most; all if not given.
         observe: Called several times a second while the trace is put together.
@@ -131,6 +134,7 @@ def capture(
         left_out=tuple(leave_out),
         left_out_if_there=persistence_of(like) if without_persistence else (),
         only_pm=only_pm,
+        sysroot=None if sysroot is None else Path(sysroot),
     )
     return run(request, Path(trace), observe)
 
@@ -138,7 +142,7 @@ def capture(
 def run(request: Request, trace: Path, observe: Observer | None = None) -> Captured:
     """As `capture`."""
     roles = request.roles()
-    arguments = command(request.arguments)
+    arguments = command(request.arguments, request.sysroot)
     check([trace], ROOM)
     with (
         tempfile.TemporaryDirectory(prefix=f".{trace.name}.", dir=trace.parent) as raw,

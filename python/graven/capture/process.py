@@ -13,16 +13,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from graven.capture.guests import CaptureError, Guest, guest_of, sysroot_of
 from graven.capture.request import Request, Served
-
-QEMU = "qemu-x86_64"
-"""The program that runs others, and is slow enough to watch them."""
 
 PLUGIN = Path(__file__).parent.with_name("_capture.so")
 """What it loads. `make install` builds it."""
-
-X86_64 = 62
-"""The machine of an executable, as its header has it."""
 
 SERVES_SECONDS = 60
 """How long it may take until a program that serves listens."""
@@ -34,30 +29,33 @@ STDERR = 2
 """The descriptor of standard error, wherever Python has its own."""
 
 
-class CaptureError(Exception):
-    """A program cannot be captured; the message says why."""
-
-
-def command(arguments: Sequence[str]) -> list[str]:
+def command(arguments: Sequence[str], sysroot: Path | None = None) -> list[str]:
     """QEMU, and the program that it is to run with its arguments.
+
+    Args:
+        arguments: The program and its arguments.
+        sysroot: The folder that has its loader and libraries, if `/` has not.
 
     Raises:
         CaptureError: QEMU, the plugin or the program is not there, or is not what it should be.
     """
     if not arguments:
         raise CaptureError("there is no program to run")
-    qemu = shutil.which(QEMU)
-    if qemu is None:
-        raise CaptureError(
-            f"{QEMU} is not installed: it is in the distribution's package qemu-user "
-            "(Debian, Ubuntu: apt install qemu-user; Fedora: dnf install qemu-user)"
-        )
     if not PLUGIN.exists():
         raise CaptureError(f"{PLUGIN} is missing: `make install` builds it")
-    return [qemu, *_resolved(arguments)]
+    guest, resolved = _resolved(arguments)
+    qemu = shutil.which(guest.qemu)
+    if qemu is None:
+        raise CaptureError(
+            f"{guest.qemu} is not installed: it is in the distribution's package qemu-user "
+            "(Debian, Ubuntu: apt install qemu-user; Fedora: dnf install qemu-user)"
+        )
+    folder = sysroot_of(Path(resolved[0]), guest, sysroot)
+    libraries = [] if folder is None else ["-L", str(folder.absolute())]
+    return [qemu, *guest.options, *libraries, *resolved]
 
 
-def _resolved(arguments: Sequence[str]) -> list[str]:
+def _resolved(arguments: Sequence[str]) -> tuple[Guest, list[str]]:
     """A program that QEMU can run, and its arguments: of a script, what interprets it."""
     found = shutil.which(arguments[0])
     if found is None:
@@ -75,10 +73,7 @@ def _resolved(arguments: Sequence[str]) -> list[str]:
         return _resolved([*words, str(path), *arguments[1:]])
     if not head.startswith(b"\x7fELF"):
         raise CaptureError(f"{path} is neither an executable (ELF) nor a script")
-    machine = int.from_bytes(head[18:20], "little")
-    if head[4] != 2 or machine != X86_64:
-        raise CaptureError(f"{path} is no program for x86-64; programs for others are not captured")
-    return [str(path), *arguments[1:]]
+    return guest_of(path, head), [str(path), *arguments[1:]]
 
 
 def execute(command: list[str], folder: Path, request: Request) -> int:

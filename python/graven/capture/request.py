@@ -214,6 +214,7 @@ class Request:
         left_out: Functions whose loads, stores and instructions are not in the trace.
         left_out_if_there: The same, and the program may have none of them.
         only_pm: Whether the trace has no loads and stores of volatile memory.
+        sysroot: The folder that has its loader and libraries, if `/` has not.
     """
 
     arguments: tuple[str, ...]
@@ -230,6 +231,7 @@ class Request:
     left_out: tuple[str, ...] = ()
     left_out_if_there: tuple[str, ...] = ()
     only_pm: bool = False
+    sysroot: Path | None = None
 
     def roles(self) -> dict[str, list[str]]:
         """Functions that are followed, and what they are for.

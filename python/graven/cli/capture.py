@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,13 +22,13 @@ from graven.records import json_text
 
 HELP = """Run PROGRAM as it is, and leave a program trace of what it did with its persistent memory.
 
-No source is needed, and nothing is compiled: the program runs under QEMU's user mode, where a
-plugin sees every load and store. Persistent memory are shared mappings of the files that --pm-file
-names, the heap (--pm-heap), variables (--pm-range), or what markers in the program name; a
-transaction is what a thread does between two functions (--tx, --like), while it holds locks
-(--tx-locks), or between two markers in the program. Loads and stores of other memory go to DRAM
-(--only-pm: they are instructions like others). `graven trace replay` and `graven compare
---workloads` run the trace under any design.
+No source is needed, and nothing is compiled: the program, which is one for x86-64 or AArch64, runs
+under QEMU's user mode, where a plugin sees every load and store. Persistent memory are shared
+mappings of the files that --pm-file names, the heap (--pm-heap), variables (--pm-range), or what
+markers in the program name; a transaction is what a thread does between two functions (--tx,
+--like), while it holds locks (--tx-locks), or between two markers in the program. Loads and stores
+of other memory go to DRAM (--only-pm: they are instructions like others). `graven trace replay` and
+`graven compare --workloads` run the trace under any design.
 
 \b
 Examples:
@@ -47,6 +48,13 @@ each load must find what the trace has there. What does not is counted, located 
 
 The exit code is 1 if a larger share of bytes or loads than --unexplained is not explained.
 """
+
+
+ILLEGAL = (
+    "that is the signal of an instruction that QEMU does not have: of AArch64 SVE and SME, "
+    "and before QEMU 8.1 DC CVAP and DC CVADP"
+)
+"""What is said of a program that SIGILL has ended."""
 
 
 def _transactions(
@@ -149,6 +157,13 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
     "trace is smaller, and caches and DRAM have less to do than with the program.",
 )
 @click.option(
+    "--sysroot",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Where the program's loader and libraries are, if not in /: those of a program for "
+    "AArch64.  [default: QEMU_LD_PREFIX, or where the distribution has them]",
+)
+@click.option(
     "--skip",
     type=click.IntRange(min=0),
     metavar="N",
@@ -192,6 +207,7 @@ def capture(
     leave_out: tuple[str, ...],
     without_persistence: bool,
     only_pm: bool,
+    sysroot: Path | None,
     skip: int | None,
     limit: int | None,
     unexplained: float,
@@ -203,7 +219,7 @@ def capture(
         edges = (from_function, until_function)
         persistent = (pm_files, pm_heap, pm_ranges)
         tx = (transactions, like, critical_sections, leave_out, without_persistence)
-        if any((program, *persistent, *tx, *edges, skip)):
+        if any((program, *persistent, *tx, *edges, sysroot, skip)):
             raise click.UsageError(
                 "--recipe says all but --to, --only-pm, --limit and --unexplained"
             )
@@ -233,6 +249,7 @@ def capture(
                     leave_out=leave_out,
                     without_persistence=without_persistence,
                     only_pm=only_pm,
+                    sysroot=sysroot,
                     skip=skip or 0,
                     transactions_max=limit,
                     observe=display,
@@ -280,7 +297,7 @@ def _print(found: Captured) -> None:
     if found.counts:
         names = {
             "instructions": "instructions of the program",
-            "flushes": "flushes (clwb, clflush), left out",
+            "flushes": "flushes (clwb, dc cvac, …), left out",
             "fences": "fences, left out",
             "syncs": "calls of msync, left out",
         }
@@ -366,5 +383,7 @@ def _print_proof(found: Captured) -> None:
             else f"was ended by signal {-found.exit_code}"
         )
         console.print(f"the program {how}")
+        if found.exit_code == -signal.SIGILL:
+            console.print(ILLEGAL)
     if found.missing:
         console.print(f"in no symbols: {', '.join(found.missing)}")

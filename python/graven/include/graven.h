@@ -2,20 +2,32 @@
  *
  *     cc -I"$(graven capture --include-path)" -o program program.c
  *
- * A marker is a jump to the next instruction and a no-op with a displacement that nobody else has, ten bytes in all. Under
- * `graven capture` it is an event; otherwise, and on other processors than x86-64, it does nothing. The compiler moves no access
- * to memory over one. */
+ * A marker is a jump to the next instruction and an instruction that does nothing with a number that nobody else has: ten bytes
+ * on x86-64, eight on AArch64. Under `graven capture` it is an event; otherwise, and on other processors, it does nothing. The
+ * compiler moves no access to memory over one. */
 #ifndef GRAVEN_H
 #define GRAVEN_H
 
+/* The jump has a block of QEMU's begin behind it: only then are the operands, in the registers of a function's first two arguments,
+ * where the plugin looks for them. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-/* nopl 0x677276NN(%rax,%rax), in bytes so that any assembler's dialect has it. The jump has a block of QEMU's begin there: only
- * then are the operands, in %rdi and %rsi, where the plugin looks for them. */
+/* nopl 0x677276NN(%rax,%rax), in bytes so that any assembler's dialect has it. */
 #define GRAVEN_MARK_(number, first, second)                                                           \
     __asm__ __volatile__(".byte 0xeb, 0x00, 0x0f, 0x1f, 0x84, 0x00, " #number ", 0x76, 0x72, 0x67" \
                          :                                                                            \
                          : "D"(first), "S"(second)                                                    \
                          : "memory")
+#elif defined(__aarch64__) && defined(__AARCH64EL__) && (defined(__GNUC__) || defined(__clang__))
+/* movn xzr, #0x67NN, lsl #48: what it gives goes nowhere. */
+#define GRAVEN_MARK_(number, first, second)                                            \
+    do {                                                                               \
+        register unsigned long first_ __asm__("x0") = (unsigned long)(first);          \
+        register unsigned long second_ __asm__("x1") = (unsigned long)(second);        \
+        __asm__ __volatile__(".inst 0x14000001, 0x92ece01f | (" #number " << 5)"       \
+                             :                                                         \
+                             : "r"(first_), "r"(second_)                               \
+                             : "memory");                                              \
+    } while (0)
 #else
 #define GRAVEN_MARK_(number, first, second) ((void)(first), (void)(second))
 #endif

@@ -1,8 +1,6 @@
 // Threads that meet by atomic instructions alone, in persistent memory and in memory that is not.
 #include "pm.h"
 
-#include <immintrin.h>
-
 #define THREADS 4
 #define ROUNDS 5000
 
@@ -52,6 +50,14 @@ static void loops(void) {
     check(pm[1] == THREADS * ROUNDS, "all were exchanged");
 }
 
+static void pauses(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 static volatile uint64_t *spin;
 static volatile uint64_t in_dram;
 
@@ -60,7 +66,7 @@ static void *spins(void *argument) {
         while (__atomic_exchange_n(spin, 1, __ATOMIC_ACQUIRE))
             while (*spin)
                 if (i % 2)
-                    _mm_pause();
+                    pauses();
         tx_begin(0);
         pm[8] += 1;
         pm[9 + (long)argument] = pm[8];
@@ -86,12 +92,35 @@ static void spin_lock_in_dram(void) {
 typedef unsigned __int128 pair;
 
 static int replace(uint64_t *head, uint64_t *count, uint64_t to) {
+#if defined(__ARM_FEATURE_ATOMICS)
+    register uint64_t old __asm__("x2") = *head, of_old __asm__("x3") = *count;
+    register uint64_t new __asm__("x4") = to, of_new __asm__("x5") = *count + 1;
+    uint64_t wanted = *head, of_wanted = *count;
+    __asm__ volatile("caspal x2, x3, x4, x5, %2"
+                     : "+r"(old), "+r"(of_old), "+Q"(*(volatile pair *)pm)
+                     : "r"(new), "r"(of_new)
+                     : "memory");
+    *head = old, *count = of_old;
+    return old == wanted && of_old == of_wanted;
+#elif defined(__aarch64__)
+    uint64_t old, of_old;
+    int failed = 1;
+    __asm__ volatile("ldaxp %0, %1, %2" : "=&r"(old), "=&r"(of_old) : "Q"(*(volatile pair *)pm));
+    if (old == *head && of_old == *count)
+        __asm__ volatile("stlxp %w0, %2, %3, %1"
+                         : "=&r"(failed), "=Q"(*(volatile pair *)pm)
+                         : "r"(to), "r"(*count + 1)
+                         : "memory");
+    *head = old, *count = of_old;
+    return !failed;
+#else
     unsigned char done;
     __asm__ volatile("lock cmpxchg16b %1; sete %0"
                      : "=q"(done), "+m"(*(volatile pair *)pm), "+a"(*head), "+d"(*count)
                      : "b"(to), "c"(*count + 1)
                      : "memory", "cc");
     return done;
+#endif
 }
 
 static void push(uint64_t node) {
@@ -141,9 +170,11 @@ static void *all_sizes(void *argument) {
         __atomic_fetch_xor((volatile uint32_t *)bytes + i % 2, 0x10101 * i, __ATOMIC_SEQ_CST);
         uint64_t wrong = 1;
         __atomic_compare_exchange_n(pm + 8, &wrong, 2, 0, 5, 5);
+#if defined(__x86_64__)
         __asm__ volatile("lock btcl $5, %0; lock negw %0; lock decl %1; xchgb %b2, %3"
                          : "+m"(*(int *)(pm + 8)), "+m"(*(int *)(pm + 9)), "+q"(argument)
                          : "m"(*(char *)(pm + 10)));
+#endif
     }
     return NULL;
 }
@@ -195,7 +226,73 @@ static void unordered(void) {
     start_all(hurries);
 }
 
+#if defined(__aarch64__)
+// One thread's exclusive stores come late: another has stored to the word what they would have, or to the second word of two. They
+// store nothing then.
+static volatile uint64_t step;
+
+static void *stores_late(void *argument) {
+    uint64_t failed, times = 0;
+    for (uint64_t i = 1; argument == 0 && i < 20; i += 2) {
+        if (chosen == NULL)
+            __asm__ volatile("ldaxr x9, [%1]; stlr %3, [%2]; 1: ldar x10, [%2]; cmp x10, %3; b.eq 1b;"
+                             "add x9, x9, #1; stlxr %w0, x9, [%1]"
+                             : "=&r"(failed)
+                             : "r"(pm), "r"(&step), "r"(i)
+                             : "x9", "x10", "memory", "cc");
+        else
+            __asm__ volatile("ldaxp x11, x9, [%1]; stlr %3, [%2]; 1: ldar x10, [%2]; cmp x10, %3;"
+                             "b.eq 1b; add x9, x9, #1; stlxp %w0, x11, x9, [%1]"
+                             : "=&r"(failed)
+                             : "r"(pm), "r"(&step), "r"(i)
+                             : "x9", "x10", "x11", "memory", "cc");
+        times += failed;
+    }
+    for (uint64_t i = 1; argument != 0 && i < 20; i += 2) {
+        while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) != i)
+            ;
+        pm[chosen != NULL] += 1;
+        __atomic_store_n(&step, i + 1, __ATOMIC_RELEASE);
+    }
+    check(argument != 0 || times == 10, "all came late");
+    return NULL;
+}
+
+static void late(void) {
+    run_threads(2, stores_late);
+}
+
+static void late_with_two(void) {
+    chosen = stores_late;
+    run_threads(2, stores_late);
+}
+
+// A flag that is stored and loaded in order, by instructions that say so.
+static volatile uint64_t ordered;
+
+static void *waits_in_order(void *argument) {
+    while (!__atomic_load_n(&ordered, __ATOMIC_ACQUIRE))
+        ;
+    pm[1] = pm[0] + 1;
+    return argument;
+}
+
+static void flag_in_order(void) {
+    pthread_t thread;
+    check(pthread_create(&thread, NULL, waits_in_order, NULL) == 0, "pthread_create");
+    pm[0] = 5;
+    __atomic_store_n(&ordered, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    check(pm[1] == 6, "the thread has waited");
+}
+#endif
+
 static const struct program PROGRAMS[] = {
+#if defined(__aarch64__)
+    {"late", late},
+    {"late_with_two", late_with_two},
+    {"flag_in_order", flag_in_order},
+#endif
     {"tickets", tickets},
     {"loops", loops},
     {"spin_lock_in_pm", spin_lock_in_pm},

@@ -520,8 +520,13 @@ fn races_are_told_with_both_places() {
 #[test]
 fn what_synchronises_threads_keeps_them_from_racing() {
     let made = Event::Began { by: Some(0) };
-    let synchronised =
-        |acquires, releases| Event::Synchronised { place: 0x7100, bytes: 4, acquires, releases };
+    let synchronised = |acquires, releases| Event::Synchronised {
+        place: 0x7100,
+        bytes: 4,
+        acquires,
+        releases,
+        is_atomic: false,
+    };
     assert_eq!(racing(|tape| tape.call(2, LOCK, 0x7000)).races, 0);
     assert_eq!(racing(|tape| tape.event(2, &made)).races, 0);
     assert_eq!(
@@ -542,7 +547,8 @@ fn what_synchronises_threads_keeps_them_from_racing() {
     );
     // What lies in persistent memory and is accessed atomically has no races.
     let place = graven_capture::shared_place(position(0, 12));
-    let atomic = Event::Synchronised { place, bytes: 4, acquires: true, releases: true };
+    let atomic =
+        Event::Synchronised { place, bytes: 4, acquires: true, releases: true, is_atomic: true };
     assert_eq!(racing(|tape| tape.event(1, &atomic)).races, 0);
     // What a function does that synchronises is not held against anything.
     assert_eq!(racing(|tape| tape.enter(2, LOCK, 0x7008)).races, 0);

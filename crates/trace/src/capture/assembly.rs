@@ -447,9 +447,10 @@ impl<W: Write> Assembly<'_, W> {
             Event::Began { by: Some(by) } => {
                 self.races.iter_mut().for_each(|races| races.begins(thread, *by));
             }
-            Event::Synchronised { place, bytes, acquires, releases } => {
+            Event::Synchronised { place, bytes, acquires, releases, is_atomic } => {
                 if let Some(races) = &mut self.races {
-                    let address = persistent(*place).and_then(|at| self.layout.address(at, *bytes));
+                    let position = persistent(*place).filter(|_| *is_atomic);
+                    let address = position.and_then(|at| self.layout.address(at, *bytes));
                     races.synchronises(thread, (*place, *bytes), address, (*acquires, *releases));
                 }
             }

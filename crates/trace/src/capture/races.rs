@@ -10,7 +10,7 @@
 //! a clock of four bytes for each thread and for each object that threads synchronise by.
 //!
 //! What an atomic instruction accesses is accessed atomically by all other instructions, too: on x86-64 there is no
-//! telling an atomic load or store from an ordinary one. Such bytes have no races.
+//! telling an atomic load or store from an ordinary one, on AArch64 none from one that is relaxed. Such bytes have no races.
 
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_capture::{SYNCHRONISED_BYTES, synchronised};
@@ -129,7 +129,8 @@ impl Races {
         }
     }
 
-    /// A thread accesses a place by which threads synchronise; `address`: of persistent memory, where it is.
+    /// A thread accesses a place by which threads synchronise; `address`: of persistent memory that it accesses atomically, where it
+    /// is.
     pub fn synchronises(
         &mut self,
         thread: usize,
@@ -145,7 +146,7 @@ impl Races {
             units().for_each(|unit| self.clocks.releases(thread, unit));
         }
         // An ordinary access may reach beyond the units that are atomic.
-        if let (Some(address), true) = (address, acquires && releases) {
+        if let Some(address) = address {
             let start = address / SYNCHRONISED_BYTES * SYNCHRONISED_BYTES;
             let bytes = (address + place.1).next_multiple_of(SYNCHRONISED_BYTES) - start;
             for word in words(start, bytes) {

@@ -1,0 +1,176 @@
+//! Loads and stores, as QEMU calls for each of them.
+
+use std::ffi::{c_uint, c_void};
+
+use graven_capture::{ACCESS_BYTES_MAX, Accessed, Event, shared_place};
+
+use crate::guest::bytes_at;
+use crate::instruction::Kind;
+use crate::qemu;
+use crate::thread::{Thread, thread};
+use crate::tracer::tracer;
+
+/// Of what an access's hook is handed, the bits that are the instruction's number in its block, from 1 on.
+const NUMBER_BITS: u32 = 16;
+
+/// The bit that says that it is non-temporal.
+const NON_TEMPORAL: u64 = 1 << NUMBER_BITS;
+
+/// The bit that says that it is an atomic instruction's.
+const ATOMIC: u64 = 2 << NUMBER_BITS;
+
+/// The bit that says that threads synchronise by it.
+const ORDERED: u64 = 4 << NUMBER_BITS;
+
+/// What QEMU is to call for each access of an instruction, the one of this number in its block, and what to hand over.
+pub fn hook(kind: Kind, number: u64) -> (qemu::AccessHook, u64) {
+    match kind {
+        Kind::NonTemporal => (accesses, number | NON_TEMPORAL),
+        Kind::Atomic => (accesses, number | ATOMIC),
+        Kind::Ordered => (accesses, number | ORDERED),
+        Kind::LoadsExclusively => (loads_exclusively, number | ORDERED),
+        Kind::StoresExclusively => (stores_exclusively, number | ORDERED),
+        _ => (accesses, number),
+    }
+}
+
+extern "C" fn accesses(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    let thread = thread(vcpu);
+    // SAFETY: `info` is QEMU's own, of this access.
+    let (size, is_store) = unsafe {
+        (1usize << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info))
+    };
+    accessed(thread, (address, size), is_store, qemu::is_load_and_store(info), data as u64);
+}
+
+extern "C" fn loads_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    // SAFETY: as before.
+    let size = 1 << unsafe { qemu::qemu_plugin_mem_size_shift(info) };
+    // SAFETY: the program has just loaded these bytes.
+    thread(vcpu).exclusive.loads(address, unsafe { bytes_at(address, size) });
+    accesses(vcpu, info, address, data);
+}
+
+/// Of one that does not store there may be an access nevertheless.
+extern "C" fn stores_exclusively(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    if thread(vcpu).exclusive.is_stored {
+        accesses(vcpu, info, address, data);
+    }
+}
+
+/// What QEMU is to call before it executes an instruction of this kind, so that its accesses are understood.
+pub fn hook_before(kind: Kind) -> Option<qemu::ExecutionHook> {
+    match kind {
+        Kind::LoadsExclusively => Some(will_load_exclusively),
+        Kind::StoresExclusively => Some(will_store_exclusively),
+        _ => None,
+    }
+}
+
+unsafe extern "C" fn will_load_exclusively(vcpu: c_uint, _data: *mut c_void) {
+    thread(vcpu).exclusive.clear();
+}
+
+/// Nobody else executes between here and the store.
+unsafe extern "C" fn will_store_exclusively(vcpu: c_uint, _data: *mut c_void) {
+    let exclusive = &mut thread(vcpu).exclusive;
+    let (address, loaded) = exclusive.loaded();
+    // SAFETY: the program has loaded these bytes, and made no system call since.
+    let now = (!loaded.is_empty()).then(|| unsafe { bytes_at(address, loaded.len()) });
+    exclusive.is_stored = now == Some(loaded);
+}
+
+/// An instruction, the one of this number in its block, has stored so many bytes: a power of two of them, and no more than
+/// [`ACCESS_BYTES_MAX`].
+pub fn stored(thread: &mut Thread, address: u64, size: usize, number: u64) {
+    accessed(thread, (address, size), true, false, number);
+}
+
+#[inline(always)]
+fn accessed(
+    thread: &mut Thread,
+    (address, size): (u64, usize),
+    is_store: bool,
+    is_both: bool,
+    data: u64,
+) {
+    *(if is_store { &mut thread.counts.stores } else { &mut thread.counts.loads }) += 1;
+    let tracer = tracer();
+    let (regions, instruction) = (&tracer.regions, data & (NON_TEMPORAL - 1));
+    if size > ACCESS_BYTES_MAX {
+        return;
+    }
+    let volatile = |thread: &mut Thread| {
+        if is_both {
+            thread.volatile(instruction, address, size as u8, false);
+        }
+        thread.volatile(instruction, address, size as u8, is_store);
+    };
+    if !regions.are_looked_at(address, size as u64) {
+        volatile(thread);
+        return;
+    }
+    let has_threads = tracer.turns.are_needed();
+    if has_threads && !regions.may_have(address, size as u64) {
+        synchronises(thread, data, is_store, address, size as u64);
+        volatile(thread);
+        return;
+    }
+    let how = match (is_store, data & NON_TEMPORAL != 0) {
+        (false, _) => Accessed::Loaded,
+        (true, false) => Accessed::Stored,
+        (true, true) => Accessed::StoredNonTemporally,
+    };
+    if let Some(position) = regions.find(address, size as u64) {
+        // SAFETY: the program has just accessed these bytes.
+        let bytes = unsafe { bytes_at(address, size) };
+        if has_threads {
+            synchronises(thread, data, is_store, shared_place(position), size as u64);
+        }
+        if is_both {
+            thread.access(instruction, position, bytes, Accessed::LoadedBefore);
+        }
+        thread.access(instruction, position, bytes, how);
+        if has_threads {
+            thread.closes_access();
+        }
+        return;
+    }
+    if !regions.overlaps(address, size as u64) {
+        if has_threads {
+            synchronises(thread, data, is_store, address, size as u64);
+        }
+        volatile(thread);
+        return;
+    }
+    // Over the edge of a mapping, byte by byte.
+    for (address, position, bytes) in regions.parts(address, size as u64) {
+        for byte in 0..bytes {
+            // SAFETY: as before.
+            thread.access(
+                instruction,
+                position + byte,
+                unsafe { bytes_at(address + byte, 1) },
+                how,
+            );
+        }
+    }
+    if has_threads {
+        thread.closes_access();
+    }
+}
+
+/// Threads synchronise by atomic instructions, and by ordinary ones at the same places.
+#[inline]
+fn synchronises(thread: &mut Thread, data: u64, is_store: bool, place: u64, bytes: u64) {
+    let synchronised = &tracer().synchronised;
+    let is_atomic = data & (ATOMIC | ORDERED) != 0;
+    if is_atomic {
+        synchronised.add(place, bytes);
+    } else if !synchronised.has(place, bytes) {
+        return;
+    }
+    let is_both = data & ATOMIC != 0;
+    let (acquires, releases) = (is_both || !is_store, is_both || is_store);
+    thread.synchronises(&Event::Synchronised { place, bytes, acquires, releases, is_atomic });
+}

@@ -1,0 +1,96 @@
+//! Programs for x86-64.
+//!
+//! A marker is `nopl 0x677276NN(%rax,%rax)`, NN its number.
+
+use super::{Architecture, Layout};
+use crate::calls;
+use crate::flow::Reading;
+use crate::instruction::Kind;
+
+/// Register numbers.
+const RAX: usize = 0;
+const RDX: usize = 2;
+const RSP: usize = 4;
+const RSI: usize = 6;
+const RDI: usize = 7;
+
+pub const X86_64: Architecture = Architecture {
+    name: "x86_64",
+    machine: object::Architecture::X86_64,
+    kind,
+    follow: Reading::instruction,
+    registers: Layout {
+        first: 0,
+        arguments: [RDI, RSI],
+        result: RAX,
+        stack: RSP,
+        link: None,
+        call_arguments: &[RDI, RSI, RDX],
+        call_number: None,
+        zero: None,
+    },
+    calls: &calls::X86_64,
+    clone_end: 3,
+    stat_bytes: 144,
+    // It is packed.
+    epoll_bytes: 12,
+    zeroed_bytes: 0,
+};
+
+/// What a marker's bytes are before and behind its number.
+const BEFORE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
+const BEHIND: [u8; 3] = [0x76, 0x72, 0x67];
+
+/// The number of the marker that an instruction is, if it is one.
+fn marker(instruction: &[u8]) -> Option<u8> {
+    let [before @ .., number, _, _, _] = instruction else { return None };
+    (before == BEFORE && instruction.ends_with(&BEHIND)).then_some(*number)
+}
+
+/// Looks at its bytes.
+fn kind(bytes: &[u8]) -> Kind {
+    if let Some(number) = marker(bytes) {
+        return Kind::Marker(number);
+    }
+    if bytes == [0xf3, 0x90] {
+        return Kind::Pause;
+    }
+    let mut rest = bytes;
+    loop {
+        match rest {
+            // Prefixes, the last of them REX.
+            [
+                0x66 | 0xf2 | 0xf3 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x40..=0x4f,
+                behind @ ..,
+            ] => {
+                rest = behind;
+            }
+            // The prefix lock; xchg.
+            [0xf0, ..] => return Kind::Atomic,
+            [0x86 | 0x87, operand, ..] if operand >> 6 != 3 => return Kind::Atomic,
+            // VEX of two and of three bytes, with the opcodes of 0F.
+            [0xc5, _, opcode, ..] => return of_vector(*opcode),
+            [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => return of_vector(*opcode),
+            [0x0f, 0xc3 | 0xe7 | 0x2b | 0xf7, ..] => return Kind::NonTemporal,
+            [0x0f, 0xae, operand, ..] => return of_group(*operand, bytes.first() == Some(&0x66)),
+            _ => return Kind::Other,
+        }
+    }
+}
+
+/// vmovntdq, vmovntps, vmovntpd, vmaskmovdqu.
+fn of_vector(opcode: u8) -> Kind {
+    if matches!(opcode, 0xe7 | 0x2b | 0xf7) { Kind::NonTemporal } else { Kind::Other }
+}
+
+/// The group of 0F AE, by its operand, and whether 66 is before it: clwb, clflushopt, clflush, sfence, mfence.
+fn of_group(operand: u8, has_prefix: bool) -> Kind {
+    let is_memory = operand >> 6 != 3;
+    match (is_memory, operand >> 3 & 7) {
+        // Without the prefix, 6 is xsaveopt.
+        (true, 6) if has_prefix => Kind::Flush,
+        (true, 7) => Kind::Flush,
+        (false, 6 | 7) => Kind::Fence,
+        _ => Kind::Other,
+    }
+}
