@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 from graven import _engine
@@ -39,6 +40,11 @@ TRACE_ENDING = ".gvt"
 def is_trace(workload: str) -> bool:
     """Whether a workload is a program trace: it has threads and transactions of its own."""
     return workload.endswith(TRACE_ENDING)
+
+
+def workload_name(workload: str) -> str:
+    """What records call a workload: of a program trace, the file's name without its ending."""
+    return Path(workload).name.removesuffix(TRACE_ENDING) if is_trace(workload) else workload
 
 
 class Task(Protocol):

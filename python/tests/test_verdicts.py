@@ -403,7 +403,7 @@ def test_a_reading_may_be_of_some_workloads():
     [
         ('question = "time"', 'question = "when"', "`question` = 'when' is not allowed; one of"),
         ('quote = "300 ns"\n', "", "readings, slow: `quote` is missing"),
-        ('set = { "pm.write_ns" = 300 }\n', "", "slow: `set` or `metric` must be there"),
+        ('set = { "pm.write_ns" = 300 }\n', "", "slow: `set`, `metric` or `programs` must"),
         ('where = "Table II"\n', "", "either `quote` and `where` or `assumed` must be there"),
         (
             'question = "size"\nwhat = "E',

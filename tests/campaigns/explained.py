@@ -1,6 +1,7 @@
 """What comes of the papers' measured claims, and what moves each.
 
     python -m tests.campaigns.explained [--only PATTERN] [--full] [--out FOLDER] [--jobs N]
+    python -m tests.campaigns.explained --programs [--only PATTERN] [--out FOLDER] [--jobs N]
     python -m tests.campaigns.explained --table
 
 Every measured claim is tried by default, under each reading of its paper's text, under the
@@ -9,6 +10,10 @@ one at a time: what `graven explain` does for one claim. Results of simulations 
 with those of `graven reproduce`, and what is there does not run again. `explained.csv` has a line
 for each claim and alternative, what moves a claim most first (what a reading is and sets is in
 `papers/*/experiments.toml`); `docs/claims.md` has the tables that `--table` prints.
+
+`--programs` tries the claims that readings with real programs have something to say of by default
+and with these, at quick sizes, and writes `explained-programs.csv`; `explained.csv` stays as it is.
+Traces are captured if they are not in FOLDER/captures.
 """
 
 from __future__ import annotations
@@ -23,17 +28,21 @@ from pathlib import Path
 
 from graven import output
 from graven.campaign import CrashJob
+from graven.cli.programs import CAPTURES, capture_programs
 from graven.cli.terminal import person_console
 from graven.experiment import Job, host_cores
 from graven.papers.data import Claim, Paper
 from graven.papers.files import papers
-from graven.papers.plan import AUTHORS, DEFAULT, jobs_of
+from graven.papers.plan import AUTHORS, BY_DEFAULT, DEFAULT, PROGRAMS, jobs_of
+from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest, run
 from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
 from graven.papers.store import Store
+from graven.papers.verdicts import each_text
 from graven.progress import Display
 
 RESULTS = Path(__file__).parent / "explained.csv"
+WITH_PROGRAMS = Path(__file__).parent / "explained-programs.csv"
 
 COLUMNS = (
     "claim",
@@ -50,7 +59,20 @@ COLUMNS = (
     "sizes",
 )
 
+PROGRAMS_COLUMNS = (
+    "claim",
+    "paper",
+    "default",
+    "reading",
+    "outcome",
+    "ours",
+    "each",
+)
+
 Row = dict[str, str]
+
+SHOWN = 30
+"""What came out is shown up to so many characters; of orders and trends, whether they hold."""
 
 
 def measured(pattern: str = "*") -> list[tuple[Paper, Claim]]:
@@ -111,14 +133,32 @@ def explain(claims: Sequence[tuple[Paper, Claim]], store: Store, *, quick: bool)
     ]
 
 
-def stored() -> list[Row]:
-    """The lines of the file."""
-    with RESULTS.open(newline="") as file:
+def programs_rows(found: Sensitivity) -> list[Row]:
+    """What real programs give for a claim."""
+    verdict = found.verdict
+    default = verdict.default
+    return [
+        {
+            "claim": verdict.claim.id,
+            "paper": verdict.paper,
+            "default": default.ours if 0 < len(default.ours) <= SHOWN else default.verdict,
+            "reading": move.name,
+            "outcome": move.found.verdict,
+            "ours": move.found.ours,
+            "each": each_text(verdict.claim, move.found),
+        }
+        for move in found.programs
+    ]
+
+
+def stored(table: Path = RESULTS) -> list[Row]:
+    """The lines of a file."""
+    with table.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def tables(lines: Sequence[Row]) -> str:
-    """The tables of `docs/claims.md`, one for each paper."""
+def tables(lines: Sequence[Row], with_programs: Sequence[Row]) -> str:
+    """The tables of `docs/claims.md`, one or two for each paper."""
     found: dict[str, list[Row]] = {}
     for line in lines:
         found.setdefault(line["claim"], []).append(line)
@@ -132,11 +172,33 @@ def tables(lines: Sequence[Row]) -> str:
         parts.append("|---|---|---|---|---|---|---|")
         parts += [_line(found[claim.id]) for claim in paper.claims if claim.id in found]
         parts.append("")
+        names = {claim.id for claim in paper.claims}
+        parts += _programs_table(paper, [row for row in with_programs if row["claim"] in names])
     return "\n".join(parts)
 
 
-SHOWN = 30
-"""What came out is shown up to so many characters; of orders and trends, whether they hold."""
+def _programs_table(paper: Paper, rows: Sequence[Row]) -> list[str]:
+    """What real programs give for the claims of a paper; nothing if they are of none."""
+    parts: list[str] = []
+    for reading in paper.readings.values():
+        of_reading = [row for row in rows if row["reading"] == reading.name]
+        if of_reading:
+            parts += [
+                f"With *{reading.name}* in place of the paper's, which decide no verdict "
+                f"({', '.join(reading.programs)}):\n",
+                "| claim | printed | by default | real programs | outcome | each |",
+                "|---|---|---|---|---|---|",
+                *map(_programs_line, of_reading),
+                "",
+            ]
+    return parts
+
+
+def _programs_line(row: Row) -> str:
+    ours = row["ours"] if len(row["ours"]) <= SHOWN else ""
+    return _cells(
+        f"`{row['claim']}`", row["paper"], row["default"], ours, row["outcome"], row["each"]
+    )
 
 
 def _line(lines: Sequence[Row]) -> str:
@@ -144,7 +206,7 @@ def _line(lines: Sequence[Row]) -> str:
     authors = next((move for move in moves if move["alternative"] == AUTHORS), None)
     most = next((move for move in moves if move["moves it by"]), None)
     moved = "" if most is None else f"{most['alternative']} (× {float(most['moves it by']):.2f})"
-    cells = (
+    return _cells(
         f"`{default['claim']}`",
         default["paper"],
         _shown(default),
@@ -153,6 +215,9 @@ def _line(lines: Sequence[Row]) -> str:
         default["verdict"],
         moved,
     )
+
+
+def _cells(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -169,14 +234,18 @@ def main(arguments: list[str]) -> int:
     what = "claims to measure anew (a glob); lines of others stay"
     parser.add_argument("--only", default="*", metavar="PATTERN", help=what)
     parser.add_argument("--full", action="store_true", help="the papers' sizes, three seeds")
+    parser.add_argument("--programs", action="store_true", help="real programs alone; quick sizes")
     parser.add_argument("--out", type=Path, default=Path("graven-results") / "reproduce")
     parser.add_argument("--jobs", type=int, default=host_cores(), help="simulations at a time")
     parser.add_argument("--table", action="store_true", help="print what explained.csv has")
     given = parser.parse_args(arguments)
     if given.table:
-        print(tables(stored()), end="")
+        print(tables(stored(), stored(WITH_PROGRAMS)), end="")
         return 0
     quick, store = not given.full, Store(given.out / "store")
+    if given.programs:
+        explain_with_programs(given.only, given.out, store, given.jobs)
+        return 0
     claims = measured(given.only)
     alternatives = [
         item for paper, claim in claims for item in alternatives_of(claim, paper, quick=quick)
@@ -184,16 +253,50 @@ def main(arguments: list[str]) -> int:
     _run(by_digest(jobs_of(alternatives)), store, given.jobs)
     anew = {claim.id for _, claim in claims}
     others = [] if given.only == "*" else [line for line in stored() if line["claim"] not in anew]
-    known: dict[str, list[Row]] = {claim.id: [] for _, claim in measured()}
-    for line in [*others, *explain(claims, store, quick=quick)]:
-        known[line["claim"]].append(line)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(line for lines in known.values() for line in lines)
-    output.write(RESULTS, text.getvalue().encode())
+    _write(RESULTS, COLUMNS, [*others, *explain(claims, store, quick=quick)])
     print(f"{len(claims)} claims: {RESULTS.name}")
     return 0
+
+
+def explain_with_programs(pattern: str, out: Path, store: Store, workers: int) -> None:
+    """Simulates what is not stored of claims with real programs, and writes their file."""
+    claims = [
+        (paper, claim, reading)
+        for paper, claim in measured(pattern)
+        for reading in paper.readings.values()
+        if reading.programs and answer_with(claim, reading) is not None
+    ]
+    captures = out / CAPTURES
+    capture_programs((name for _, _, reading in claims for name in reading.programs), captures)
+    alternatives = [
+        item
+        for paper, claim, _ in claims
+        for item in alternatives_of(claim, paper, quick=True, captures=captures)
+        if item.kind in (BY_DEFAULT, PROGRAMS)
+    ]
+    _run(by_digest(jobs_of(alternatives)), store, workers)
+    rows = [
+        row
+        for paper, claim, _ in claims
+        for row in programs_rows(sensitivity(claim, paper, store, quick=True, captures=captures))
+    ]
+    anew = {claim.id for _, claim, _ in claims}
+    others = [row for row in stored(WITH_PROGRAMS) if row["claim"] not in anew]
+    _write(WITH_PROGRAMS, PROGRAMS_COLUMNS, [*others, *rows])
+    print(f"{len(claims)} claims with real programs: {WITH_PROGRAMS.name}")
+
+
+def _write(table: Path, columns: Sequence[str], lines: Sequence[Row]) -> None:
+    """Writes a file, in the order of the claims; claims that are no more are left out."""
+    known: dict[str, list[Row]] = {claim.id: [] for _, claim in measured()}
+    for line in lines:
+        if line["claim"] in known:
+            known[line["claim"]].append(line)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(line for of_claim in known.values() for line in of_claim)
+    output.write(table, text.getvalue().encode())
 
 
 if __name__ == "__main__":

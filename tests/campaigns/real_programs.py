@@ -84,7 +84,8 @@ def trace_of(name: str, *, short: bool = False) -> Path:
     path = STATES / "captures" / f"{name}{'-short' if short else ''}.gvt"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        capture_recipe(name, path, transactions_max=CRASH_TRANSACTIONS if short else None)
+        most = CRASH_TRANSACTIONS if short else None
+        capture_recipe(name, path, only_pm=True, transactions_max=most)
     return path
 
 

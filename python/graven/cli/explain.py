@@ -10,6 +10,7 @@ from rich.text import Text
 from graven import output
 from graven.cli import options
 from graven.cli.claims import STYLES
+from graven.cli.programs import CAPTURES, capture_programs, check_readings
 from graven.cli.reproduce import simulate
 from graven.cli.tables import plain_table
 from graven.cli.terminal import note, refusing, results_console
@@ -17,7 +18,8 @@ from graven.figures import ratio
 from graven.papers.counts import MEASURED
 from graven.papers.data import Claim, NumberAnswer, Paper
 from graven.papers.files import papers
-from graven.papers.plan import OPEN, jobs_of
+from graven.papers.plan import OPEN, PROGRAMS, jobs_of
+from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest
 from graven.papers.sensitivity import Move, Sensitivity, alternatives_of, document, sensitivity
 from graven.papers.store import Store
@@ -27,7 +29,8 @@ HELP = """Show what moves a claim of a paper.
 CLAIM is the id of a claim that simulations answer (graven reproduce --claims shows them). Runs its
 experiments under each reading of the paper's text, under the combination that its authors had, and
 with each other value of the keys that no sentence decides; one at a time, and only simulations that
-the claim needs. What moves it most comes first. Keys that no sentence decides decide no verdict.
+the claim needs. What moves it most comes first. Keys that no sentence decides decide no verdict,
+and neither do real programs in place of the paper's (--reading "real programs").
 
 \b
 Examples:
@@ -38,23 +41,30 @@ Writes FOLDER/quick/explain or FOLDER/full/explain: CLAIM.json, and a drawing as
 CLAIM.png. Results are shared with `graven reproduce`; after an interrupt, the same command goes on.
 """
 
+APART = (OPEN, PROGRAMS)
+"""Alternatives that decide no verdict."""
+
 
 @click.command(help=HELP, short_help="Show what moves a claim of a paper.")
 @click.argument("claim_id", metavar="CLAIM")
 @options.reproduction
+@options.reading
 @options.jobs("Simulations")
-def explain(claim_id: str, quick: bool, stored: bool, out: Path, jobs: int | None) -> int:
+def explain(
+    claim_id: str, quick: bool, stored: bool, out: Path, named: tuple[str, ...], jobs: int | None
+) -> int:
     """Simulates what is not stored, prints, and keeps the table and its drawing."""
     paper, claim = _find(claim_id)
     folder = out / ("quick" if quick else "full") / "explain"
     store = Store(out / "store")
-    needed = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick)))
+    captures = _captures(paper, claim, named, out, stored=stored)
+    needed = by_digest(jobs_of(alternatives_of(claim, paper, quick=quick, captures=captures)))
     with refusing():
         folder.parent.mkdir(parents=True, exist_ok=True)
         room = output.BYTES_PER_REPORT + store.missing(needed) * output.BYTES_PER_RECORD
         output.check([folder / f"{claim.id}.json"], room, make=folder)
     status = 0 if stored else simulate(needed, store, jobs)
-    found = sensitivity(claim, paper, store, quick=quick)
+    found = sensitivity(claim, paper, store, quick=quick, captures=captures)
     _write(found, folder, quick=quick)
     _print(found)
     return status
@@ -72,13 +82,27 @@ def _find(claim_id: str) -> tuple[Paper, Claim]:
     )
 
 
+def _captures(
+    paper: Paper, claim: Claim, named: tuple[str, ...], out: Path, *, stored: bool
+) -> Path | None:
+    """Where the traces of the readings with real programs are, if one is asked for."""
+    check_readings(named, [paper])
+    readings = [paper.readings[name] for name in named]
+    programs = [p for one in readings if answer_with(claim, one) for p in one.programs]
+    if not programs:
+        return None
+    if not stored:
+        capture_programs(programs, out / CAPTURES)
+    return out / CAPTURES
+
+
 def _write(found: Sensitivity, folder: Path, *, quick: bool) -> None:
     from graven.report.tornado import Row, Tornado
 
     name = found.verdict.claim.id
     rows = [
-        Row(_label(move, found), move.factor, move.found.verdict, move.kind != OPEN)
-        for move in found.moves
+        Row(_label(move, found), move.factor, move.found.verdict, move.kind not in APART)
+        for move in (*found.moves, *found.programs)
         if move.factor is not None
     ]
     answer, ours = found.verdict.claim.answer, found.verdict.value
@@ -112,7 +136,8 @@ def _print(found: Sensitivity) -> None:
     came = default.ours or "; ".join(default.missing[:1])
     table.add_row("nothing: the default", Text(came), _outcome(default.verdict), "", "")
     for apart in (False, True):
-        moves = [move for move in found.moves if (move.kind == OPEN) == apart]
+        every = (*found.moves, *found.programs)
+        moves = [move for move in every if (move.kind in APART) == apart]
         if moves and apart:
             table.add_section()
         for move in moves:

@@ -140,6 +140,19 @@ def reproduction(command: F) -> F:
     return command
 
 
+def reading(command: F) -> F:
+    """`--reading`."""
+    return click.option(
+        "--reading",
+        "named",
+        multiple=True,
+        metavar="NAME",
+        help="Try one reading more, by its name; may be repeated. Those with real programs are "
+        "tried so alone: their traces are captured when they are missing, and kept in "
+        "FOLDER/captures.",
+    )(command)
+
+
 def recovery(command: F) -> F:
     """`--recovery`."""
     return click.option(

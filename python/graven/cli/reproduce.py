@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from graven.campaign import CrashJob
 from graven.catalogue import catalogue
 from graven.cli import options
 from graven.cli.claims import print_claims, print_counts
+from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, person_console, refusing, results_console
 from graven.experiment import Job, host_cores
@@ -40,7 +42,8 @@ Where a paper's text allows more than one reading, experiments have the default 
 authors adds the combination that the paper's methodology describes, --readings all each reading
 alone, too. Figures show the interval over what was tried, and a claim that is met under a reading
 only says so. Nothing runs again that does not depend on what a reading sets. `graven explain CLAIM`
-shows what moves one claim.
+shows what moves one claim. --reading "real programs" runs captured programs in place of the paper's
+where claims are about what programs are like; that decides no verdict.
 
 Results are kept in FOLDER as they come, under the digest of what was simulated: after an interrupt,
 the same command goes on where it was, and figures that share simulations share results. Sizes are
@@ -56,6 +59,7 @@ Examples:
   graven reproduce --claims --quick            the table of claims: paper's value, ours, verdict
   graven reproduce all --quick --readings all  the same under every reading, within the hour
   graven reproduce morlog --claims --format csv > morlog.csv
+  graven reproduce morlog fig5 tab2-any --quick --reading "real programs"
 
 Writes FOLDER/quick or FOLDER/full: PAPER.html, its figures as SVG and PNG in PAPER/, and
 claims.csv. The exit code is 0 whatever the verdicts are, 1 if a simulation failed, 130 after an
@@ -74,6 +78,7 @@ interrupt.
     show_default=True,
     help="Readings of the papers' texts to try beside the default ones.",
 )
+@options.reading
 @click.option("--claims", is_flag=True, help="Print the table of claims, and write no report.")
 @click.option("--list", "listed", is_flag=True, help="List figures and experiments; run nothing.")
 @options.jobs("Simulations")
@@ -90,6 +95,7 @@ def reproduce(
     figures: tuple[str, ...],
     quick: bool,
     readings: str,
+    named: tuple[str, ...],
     claims: bool,
     listed: bool,
     stored: bool,
@@ -99,13 +105,19 @@ def reproduce(
 ) -> int:
     """Checks everything, simulates what is not stored, writes and prints."""
     chosen = _papers(paper_name, need=not (claims or listed))
-    wanted = [_wanted(item, figures, quick=quick, readings=readings) for item in chosen]
+    check_readings(named, chosen)
+    captures = out / CAPTURES
+    wanted = [
+        Wanted(item, quick, _figures(item, figures), readings, named, captures) for item in chosen
+    ]
     if listed:
         return _list(wanted)
     if form != "table" and not claims:
         raise click.UsageError(f"--format {form} is of the table of claims: give --claims, too")
     folder = out / ("quick" if quick else "full")
     store = Store(out / "store")
+    if not stored:
+        capture_programs((name for item in wanted for name in item.programs()), captures)
     everything = needed(wanted)
     with refusing():
         out.mkdir(parents=True, exist_ok=True)
@@ -129,12 +141,12 @@ def _papers(name: str | None, *, need: bool) -> list[Paper]:
     return list(papers().values()) if name in (None, "all") else [paper(name)]
 
 
-def _wanted(item: Paper, figures: Sequence[str], *, quick: bool, readings: str) -> Wanted:
+def _figures(item: Paper, figures: Sequence[str]) -> tuple[str, ...] | None:
     unknown = [name for name in figures if name not in item.figures]
     if unknown:
         known = ", ".join(item.figures)
         raise click.UsageError(f"{item.name} has no figure `{unknown[0]}`; it has {known}")
-    return Wanted(item, quick, tuple(dict.fromkeys(figures)) or None, readings)
+    return tuple(dict.fromkeys(figures)) or None
 
 
 def _list(wanted: Sequence[Wanted]) -> int:
@@ -145,7 +157,7 @@ def _list(wanted: Sequence[Wanted]) -> int:
         for column in ("figure", "paper", "what it shows", "simulations"):
             table.add_column(column, justify="right" if column == "simulations" else "left")
         for figure in item.paper.figures.values():
-            one = Wanted(item.paper, item.quick, (figure.id,), item.readings)
+            one = replace(item, figures=(figure.id,))
             count = len(jobs_of(one.alternatives()))
             table.add_row(figure.id, figure.where, Text(figure.title), f"{count:,}")
         console.print(table)
@@ -230,6 +242,7 @@ def _print(
                 _print_figure(drawn(item.wanted.paper.figures[name], item))
         if claims:
             print_claims(item.wanted.paper.title, verdict)
+        print_programs(item.wanted.paper.title, verdict)
     print_counts(dict(zip(names, assessed, strict=True)))
     missing = [item.claim.id for verdict in assessed for item in unexplained(verdict)]
     if missing:

@@ -5,6 +5,7 @@
 | `data` | experiments, figures and claims |
 | `parts` | workloads of an experiment with values of their own |
 | `readings` | questions that a text leaves open, and what may be read there |
+| `programs` | real programs that stand in for a paper's |
 | `files` | reads `papers/*/experiments.toml` and `papers/*/claims.toml` |
 | `toml` | reads a table, with refusals that say where |
 | `plan` | from experiments to simulations: sizes, seeds, the default and its alternatives |

@@ -9,6 +9,7 @@ from graven.figures import ratio
 from graven.papers.data import (
     AllAnswer,
     Measure,
+    Measured,
     NumberAnswer,
     OrderAnswer,
     TrendAnswer,
@@ -29,9 +30,6 @@ from graven.papers.rules import (
 )
 from graven.papers.samples import Sample
 from graven.records import Record
-
-Measured = NumberAnswer | OrderAnswer | TrendAnswer | AllAnswer
-"""Answers that simulations give."""
 
 RESTS = 0.25
 """A mean from which leaving out one workload takes more than this share rests on that workload."""

@@ -245,6 +245,9 @@ Answer: TypeAlias = (
     | NoAnswer
 )
 
+Measured: TypeAlias = "NumberAnswer | OrderAnswer | TrendAnswer | AllAnswer"
+"""Answers that simulations give."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -271,17 +274,18 @@ class Claim:
     @property
     def measures(self) -> tuple[Measure, ...]:
         """What has to be simulated for it."""
-        return _measures(self.answer)
+        return measures_of(self.answer)
 
 
-def _measures(answer: Answer) -> tuple[Measure, ...]:
+def measures_of(answer: Answer) -> tuple[Measure, ...]:
+    """The numbers that an answer is made of."""
     match answer:
         case NumberAnswer(measure=one) | TrendAnswer(measure=one):
             return (one,)
         case OrderAnswer(measures=several):
             return several
         case AllAnswer(answers=answers):
-            return tuple(one for item in answers for one in _measures(item))
+            return tuple(one for item in answers for one in measures_of(item))
         case _:
             return ()
 

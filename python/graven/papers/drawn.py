@@ -94,11 +94,29 @@ def drawn(figure: Figure, found: Reproduction) -> Drawn:
     results = found.results[figure.study]
     printed = [claim for claim in found.wanted.paper.claims if _is_about(claim, figure)]
     axis = figure.x or WORKLOAD
-    places = _places(figure, results)
+    places = _places(figure, results, THREADS)
     panels = [_panel(figure, results, place, printed) for place in places]
+    panels += _with_programs(figure, found)
     panels = [panel for panel in panels if panel.columns]
     others = tuple(name for name in results.tried if name != DEFAULT)
     return Drawn(figure, results.study, tuple(panels), axis, others, results.missing)
+
+
+def _with_programs(figure: Figure, found: Reproduction) -> list[Panel]:
+    """A figure over workloads, with real programs in place of the paper's."""
+    if figure.x is not None:
+        return []
+    panels = []
+    for name, by_study in found.programs.items():
+        if figure.study not in by_study:
+            continue
+        results = by_study[figure.study]
+        # Traces have numbers of threads of their own, which are no axis.
+        for place in _places(figure, results):
+            panel = _panel(figure, results, place, ())
+            caption = ", ".join(text for text in (name, panel.caption) if text)
+            panels.append(replace(panel, caption=caption))
+    return panels
 
 
 def _is_about(claim: Claim, figure: Figure) -> bool:
@@ -111,12 +129,15 @@ def _is_about(claim: Claim, figure: Figure) -> bool:
     )
 
 
-def _places(figure: Figure, results: Results) -> list[dict[str, Value]]:
-    """The coordinates of each panel: what the figure says, and whatever else has several values."""
+def _places(figure: Figure, results: Results, *more: str) -> list[dict[str, Value]]:
+    """The coordinates of each panel: what the figure says, and whatever else has several values.
+
+    Axes are the keys that the experiment varies, and more.
+    """
     if not results.default.records:
         return []
     study = results.study
-    axes = [THREADS, *(item.key for item in study.vary)]
+    axes = [*more, *(item.key for item in study.vary)]
     if figure.kind == "lines" and WORKLOAD in figure.panels:
         axes.insert(0, WORKLOAD)
     values = {axis: coordinates(results.default.records, axis) for axis in axes if axis != figure.x}

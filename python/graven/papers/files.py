@@ -144,7 +144,9 @@ def _check_readings(
                     f"known are {', '.join(studies)}"
                 )
             study = studies[name]
-            fixed = {key for key, _ in study.settings} | {one.key for one in study.vary}
+            fixed = {one.key for one in study.vary}
+            if not reading.programs:
+                fixed |= {key for key, _ in study.settings}
             for key in sorted(reading.keys & fixed):
                 raise ConfigError(f"{where}: the experiment `{name}` sets or varies `{key}`")
 

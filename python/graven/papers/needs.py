@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graven.experiment import Job
+from graven.experiment import Job, workload_name
 from graven.papers.data import Measure
 from graven.papers.measures import same
 from graven.papers.plan import Alternative
@@ -33,7 +33,7 @@ def _lies_at(job: Job, at: Mapping[str, Any]) -> bool:
 
 def _coordinate(job: Job, axis: str) -> object:
     if axis == "workload":
-        return job.workload
+        return workload_name(job.workload)
     if axis == "threads":
         return job.threads
     return next((value for key, value, _ in job.varied if key == axis), None)

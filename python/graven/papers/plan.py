@@ -3,13 +3,15 @@
 An experiment is a matrix of simulations under each alternative: the default; each reading of the
 paper's text that bears on it, alone; the readings that its authors had, together; and, where the
 sensitivity of a claim is asked for, each other value of what no sentence decides. Simulations that
-do not depend on what an alternative sets are the default's.
+do not depend on what an alternative sets are the default's. A reading with real programs is an
+experiment of its own beside these, with the same designs on other programs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from graven.catalogue import catalogue
 from graven.experiment import Job, matrix
@@ -17,6 +19,7 @@ from graven.machine import Machine
 from graven.papers.data import Measure, Paper, Study
 from graven.papers.measures import same
 from graven.papers.parts import Part, text
+from graven.papers.programs import jobs as jobs_with_programs
 from graven.papers.readings import Reading
 
 DEFAULT = "default"
@@ -26,6 +29,7 @@ AUTHORS = "as its authors had it"
 """The alternative with all readings that belong to the methodology that a paper describes."""
 
 BY_DEFAULT, READING, COMBINATION, OPEN = "default", "reading", "combination", "open key"
+PROGRAMS = "other programs"
 """Kinds of alternatives."""
 
 READINGS = ("none", "authors", "all")
@@ -72,12 +76,16 @@ class Wanted:
         quick: Whether sizes are for minutes.
         figures: Names of figures; `None` for all, and for all claims.
         readings: Which readings are tried, one of `READINGS`, or `EVERYTHING`.
+        named: Readings that are tried whatever that says.
+        captures: Where the traces of real programs are; without it they are in no alternative.
     """
 
     paper: Paper
     quick: bool
     figures: tuple[str, ...] | None = None
     readings: str = READINGS[0]
+    named: tuple[str, ...] = ()
+    captures: Path | None = None
 
     @property
     def studies(self) -> list[Study]:
@@ -94,12 +102,18 @@ class Wanted:
         return [
             found
             for study in self.studies
-            for found in alternatives(self.paper, study, opened=opened)
+            for found in alternatives(self.paper, study, opened=opened, captures=self.captures)
         ]
 
     def tries(self, alternative: Alternative) -> bool:
         """Whether an alternative is among those that are wanted."""
-        return alternative.kind in _TRIED[self.readings]
+        return alternative.kind in _TRIED[self.readings] or alternative.name in self.named
+
+    def programs(self) -> tuple[str, ...]:
+        """The real programs that what is wanted runs."""
+        chosen = (self.paper.readings[name] for name in self.named if name in self.paper.readings)
+        about = [reading for reading in chosen if any(_bears_on(reading, s) for s in self.studies)]
+        return tuple(dict.fromkeys(name for reading in about for name in reading.programs))
 
     def alternatives(self) -> list[Alternative]:
         """All matrices of simulations that are wanted."""
@@ -111,10 +125,20 @@ class Wanted:
         return all(name in names for measure in measures for name in measure.studies)
 
 
-def alternatives(paper: Paper, study: Study, *, opened: bool = False) -> list[Alternative]:
-    """An experiment by default, under its readings, and if `opened` with values of open keys."""
+def alternatives(
+    paper: Paper, study: Study, *, opened: bool = False, captures: Path | None = None
+) -> list[Alternative]:
+    """An experiment by default and under its readings.
+
+    Args:
+        paper: The paper.
+        study: The experiment, sized.
+        opened: With values of open keys, too.
+        captures: With the real programs of readings, too, whose traces are there.
+    """
     default = _default(paper, study)
-    bearing = [reading for reading in paper.readings.values() if _bears_on(reading, study)]
+    known = [reading for reading in paper.readings.values() if _bears_on(reading, study)]
+    bearing = [reading for reading in known if not reading.programs]
     found = [Alternative(study, DEFAULT, BY_DEFAULT, tuple(job for job, _ in default))]
     found += [_under(paper, study, default, one.name, READING, [one]) for one in bearing]
     theirs = [reading for reading in bearing if reading.authors]
@@ -125,6 +149,11 @@ def alternatives(paper: Paper, study: Study, *, opened: bool = False) -> list[Al
             _under(paper, study, default, name, OPEN, [reading])
             for name, reading in _open_values(paper, study)
         ]
+    if captures is not None:
+        for one in known:
+            if one.programs:
+                jobs = jobs_with_programs(paper, study, one, captures)
+                found.append(Alternative(study, one.name, PROGRAMS, tuple(jobs)))
     return found
 
 
@@ -134,7 +163,9 @@ def _bears_on(reading: Reading, study: Study) -> bool:
         return False
     if reading.studies is not None and study.id not in reading.studies:
         return False
-    return not reading.keys.intersection(_fixed(study))
+    # What is set for the paper's programs need not suit others.
+    fixed = {item.key for item in study.vary} if reading.programs else _fixed(study)
+    return not reading.keys.intersection(fixed)
 
 
 def _fixed(study: Study) -> set[str]:

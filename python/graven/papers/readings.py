@@ -4,16 +4,20 @@ A question has a default choice, which is what the machine's file and the experi
 reading or more beside it. A reading quotes the sentence or the row of a table that allows it, and
 says which keys it sets. Those that belong to the methodology that the paper describes are the
 authors', and are tried together as well as alone.
+
+A reading may also name real programs that stand in for those of the paper (`programs`). It is tried
+by its name alone, and decides no verdict, since a paper did not measure these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from graven._engine import ConfigError
 from graven.papers.parts import settings
 from graven.papers.toml import Table
+from graven.recipes import recipes
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Reading:
         workloads: The workloads that it is about; `None` for all.
         authors: Whether it belongs to the combination that the methodology describes.
         known_before: Whether its outcome was known before it was written down.
+        programs: Recipes of real programs that run in place of the paper's; mostly none.
+        in_place_of: By workload, the programs of which its numbers are then.
     """
 
     name: str
@@ -69,6 +75,8 @@ class Reading:
     workloads: tuple[str, ...] | None
     authors: bool
     known_before: bool
+    programs: tuple[str, ...] = ()
+    in_place_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def keys(self) -> set[str]:
@@ -79,7 +87,9 @@ class Reading:
     def changes(self) -> str:
         """What it sets, for a person."""
         pairs = [f"{key} = {value}" for key, value in self.settings]
-        return ", ".join(pairs + [f"{new} for {old}" for old, new in self.metrics.items()])
+        others = [f"{new} for {old}" for old, new in self.metrics.items()]
+        programs = [f"programs: {', '.join(self.programs)}"] if self.programs else []
+        return ", ".join(pairs + others + programs)
 
 
 def questions(table: Table | None) -> dict[str, Question]:
@@ -161,8 +171,39 @@ def _reading(name: str, table: Table, known: Mapping[str, Question]) -> Reading:
         workloads=table.texts("workloads"),
         authors=table.flag("authors", default=False),
         known_before=table.flag("known_before", default=False),
+        programs=table.texts("programs") or (),
+        in_place_of=_in_place_of(table.table("in_place_of")),
     )
     table.end()
-    if not found.settings and not found.metrics:
-        raise ConfigError(f"{table.where}: `set` or `metric` must be there")
+    if not found.settings and not found.metrics and not found.programs:
+        raise ConfigError(f"{table.where}: `set`, `metric` or `programs` must be there")
+    _check_programs(found, table)
     return found
+
+
+def _in_place_of(table: Table | None) -> dict[str, tuple[str, ...]]:
+    if table is None:
+        return {}
+    return {name: table.texts(name) or () for name, _ in table.items()}
+
+
+def _check_programs(found: Reading, table: Table) -> None:
+    """Refuses programs that there are not, and what goes with no programs.
+
+    Raises:
+        ConfigError: that.
+    """
+    unknown = [name for name in found.programs if name not in recipes()]
+    if unknown:
+        raise table.refusal("programs", f"some of {', '.join(recipes())}")
+    for name, programs in found.in_place_of.items():
+        if any(program not in found.programs for program in programs):
+            raise ConfigError(
+                f"{table.where}, in_place_of: `{name}`: some of `programs` must be there"
+            )
+    if found.programs and (found.metrics or found.workloads or found.authors):
+        raise ConfigError(
+            f"{table.where}: `metric`, `workloads` and `authors` do not go with `programs`"
+        )
+    if found.programs and found.studies is None:
+        raise ConfigError(f"{table.where}: `experiments` must be there, with `programs`")

@@ -18,7 +18,7 @@ from graven.experiment import (
 )
 from graven.papers.data import Study
 from graven.papers.laboratory import crash_jobs
-from graven.papers.plan import BY_DEFAULT, DEFAULT, Alternative, Wanted, jobs_of
+from graven.papers.plan import BY_DEFAULT, DEFAULT, PROGRAMS, Alternative, Wanted, jobs_of
 from graven.papers.store import Store, Stored, digest
 from graven.records import Record
 
@@ -76,10 +76,12 @@ class Reproduction:
     Attributes:
         wanted: What was asked for.
         results: By experiment.
+        programs: Under readings with real programs, those of each experiment that they are about.
     """
 
     wanted: Wanted
     results: Mapping[str, Results]
+    programs: Mapping[str, Mapping[str, Results]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,14 @@ def gather(wanted: Wanted, known: Sequence[Alternative], store: Store) -> Reprod
     tried: dict[str, dict[str, Tried]] = {}
     untried: dict[str, dict[str, Alternative]] = {}
     defaults: dict[str, Alternative] = {}
+    programs: dict[str, dict[str, Results]] = {}
     for item in known:
         name = item.study.id
+        if item.kind == PROGRAMS:
+            if wanted.tries(item):
+                alone = {DEFAULT: _tried(item, store, records)}
+                programs.setdefault(item.name, {})[name] = Results(item.study, item.jobs, alone)
+            continue
         if item.kind == BY_DEFAULT:
             defaults[name] = item
         if wanted.tries(item):
@@ -164,7 +172,7 @@ def gather(wanted: Wanted, known: Sequence[Alternative], store: Store) -> Reprod
         name: Results(item.study, item.jobs, tried[name], untried.get(name, {}))
         for name, item in defaults.items()
     }
-    return Reproduction(wanted, results)
+    return Reproduction(wanted, results, programs)
 
 
 def _tried(item: Alternative, store: Store, known: dict[Job, Record | None]) -> Tried:

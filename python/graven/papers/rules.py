@@ -28,6 +28,8 @@ DIRECTION_DEPENDS = "direction under a reading"
 UNDECIDED = "undecided"
 BY_DEFAULT = "contradicted by default"
 CONTRADICTED = "contradicted"
+DIFFERS = "differs"
+"""What would contradict a paper if the programs were its own; of others it says nothing of it."""
 NOT_SIMULATED = "not simulated"
 NOT_RUN = "no result"
 

@@ -2,7 +2,8 @@
 
 One thing is changed at a time. How far an alternative moves a claim is how far it moves the one of
 its numbers that moves most, as a factor; twice as much is as far as half as much. Readings may
-decide a verdict; open keys, for which no sentence speaks, are shown apart and decide none.
+decide a verdict; open keys, for which no sentence speaks, and real programs in place of the paper's
+are shown apart and decide none.
 """
 
 from __future__ import annotations
@@ -10,22 +11,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from graven import _engine
 from graven.experiment import Job
 from graven.papers.answers import Outcome, View, outcome
-from graven.papers.data import Claim, NumberAnswer, Paper, Study
+from graven.papers.data import Claim, NumberAnswer, Paper, Study, measures_of
 from graven.papers.needs import bearing, needs
 from graven.papers.plan import (
     AUTHORS,
     DEFAULT,
     EVERYTHING,
     OPEN,
+    PROGRAMS,
     Alternative,
     Wanted,
     alternatives,
 )
+from graven.papers.programs import answer_with
 from graven.papers.reproduction import Reproduction, gather
 from graven.papers.samples import Sample
 from graven.papers.store import Store
@@ -77,25 +81,39 @@ class Sensitivity:
     Attributes:
         verdict: The claim with its verdict, over its readings alone.
         moves: What each alternative does to it; those without a result come last.
+        programs: What real programs in place of the paper's give.
     """
 
     verdict: Verdict
     moves: tuple[Move, ...]
+    programs: tuple[Move, ...] = ()
 
 
-def alternatives_of(claim: Claim, paper: Paper, *, quick: bool) -> list[Alternative]:
-    """The default and all that may move a claim, each with the simulations that it needs alone."""
+def alternatives_of(
+    claim: Claim, paper: Paper, *, quick: bool, captures: Path | None = None
+) -> list[Alternative]:
+    """The default and all that may move a claim, each with the simulations that it needs alone.
+
+    Args:
+        claim: The claim.
+        paper: Its paper.
+        quick: At which size.
+        captures: With real programs, too, whose traces are there.
+    """
     studies = dict.fromkeys(name for measure in claim.measures for name in measure.studies)
     sized = [paper.studies[name].sized(quick=quick) for name in studies]
     return [
-        _only(claim, study, item)
+        _only(claim, paper, study, item)
         for study in sized
-        for item in alternatives(paper, study, opened=True)
+        for item in alternatives(paper, study, opened=True, captures=captures)
     ]
 
 
-def _only(claim: Claim, study: Study, item: Alternative) -> Alternative:
+def _only(claim: Claim, paper: Paper, study: Study, item: Alternative) -> Alternative:
     measures = [measure for measure in claim.measures if study.id in measure.studies]
+    if item.kind == PROGRAMS:
+        answer = answer_with(claim, paper.readings[item.name])
+        measures = [] if answer is None else list(measures_of(answer))
 
     def wanted(job: Job) -> bool:
         return any(needs(measure, job) for measure in measures)
@@ -105,21 +123,32 @@ def _only(claim: Claim, study: Study, item: Alternative) -> Alternative:
     return Alternative(item.study, item.name, item.kind, jobs, changed, item.metrics)
 
 
-def sensitivity(claim: Claim, paper: Paper, store: Store, *, quick: bool) -> Sensitivity:
-    """What is stored of all that may move a claim."""
-    wanted = Wanted(paper, quick, readings=EVERYTHING)
-    found = gather(wanted, alternatives_of(claim, paper, quick=quick), store)
+def sensitivity(
+    claim: Claim, paper: Paper, store: Store, *, quick: bool, captures: Path | None = None
+) -> Sensitivity:
+    """What is stored of all that may move a claim; real programs if their traces are told."""
+    named = () if captures is None else tuple(paper.readings)
+    wanted = Wanted(paper, quick, readings=EVERYTHING, named=named, captures=captures)
+    known = alternatives_of(claim, paper, quick=quick, captures=captures)
+    found = gather(wanted, known, store)
     verdict = assess(claim, found)
     default = verdict.default
     names = bearing(claim.measures, found.results)
     moves = [_move(name, claim, paper, found, default) for name in names]
     ordered = sorted(moves, key=lambda move: (move.factor is None, -move.size))
-    return Sensitivity(verdict, tuple(ordered))
+    programs = [
+        _moved(name, PROGRAMS, came, paper, default) for name, came in verdict.programs.items()
+    ]
+    return Sensitivity(verdict, tuple(ordered), tuple(programs))
 
 
 def _move(name: str, claim: Claim, paper: Paper, found: Reproduction, default: Outcome) -> Move:
     kind = next(r.tried[name].kind for r in found.results.values() if name in r.tried)
     came = outcome(claim.answer, View(found.results, name))  # type: ignore[arg-type]
+    return _moved(name, kind, came, paper, default)
+
+
+def _moved(name: str, kind: str, came: Outcome, paper: Paper, default: Outcome) -> Move:
     number, before, after = _farthest(default.numbers, came.numbers)
     return Move(name, kind, came, number, before, after, *_grounds(name, kind, paper))
 
@@ -177,7 +206,7 @@ def document(found: Sensitivity, *, quick: bool) -> str:
                     "factor": None if move.factor is None else round(move.factor, 6),
                     **_outcome(move.found),
                 }
-                for move in found.moves
+                for move in (*found.moves, *found.programs)
             ],
         }
     )

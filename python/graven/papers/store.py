@@ -1,9 +1,9 @@
 """Results of simulations on disk, by the digest of what was simulated.
 
 A result is found again if the same is asked of the same engine: the digest is over design,
-workload, machine, threads, transactions, seed, settings, version and build. Each is a file of its
-own, written whole or not at all, so that what an interrupt or a failure leaves is what had
-finished.
+workload, machine, threads, transactions, seed, settings, version and build; of a workload that is a
+program trace, over what it holds and not where it is. Each is a file of its own, written whole or
+not at all, so that what an interrupt or a failure leaves is what had finished.
 """
 
 from __future__ import annotations
@@ -17,21 +17,40 @@ from pathlib import Path
 
 from graven import _engine, output
 from graven.campaign import CrashJob
-from graven.experiment import Job, Task
+from graven.experiment import TRACE_ENDING, Job, Task, is_trace
 
 
 def digest(job: Job | CrashJob) -> str:
     """What a simulation or a run that is crashed is known by: the same for the same result."""
-    return _digest(job, _engine.__version__, _engine.build())
+    trace = _trace_of(job) if isinstance(job, Job) else None
+    return _digest(job, _engine.__version__, _engine.build(), trace)
+
+
+def _trace_of(job: Job) -> str | None:
+    """A digest of the program trace that a simulation runs; of one that is not there, its name."""
+    if not is_trace(job.workload):
+        return None
+    path = Path(job.workload)
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return path.name
+    return _content(path, stat.st_mtime_ns, stat.st_size)
 
 
 @cache
-def _digest(job: Job | CrashJob, version: str, build: str) -> str:
+def _content(path: Path, _changed_ns: int, _size: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def _digest(job: Job | CrashJob, version: str, build: str, trace: str | None) -> str:
     if isinstance(job, Job):
         # Whether a value is set or varied, and by which file, makes no difference.
         values = dict(job.settings) | {key: value for key, value, _ in job.varied}
         settings = tuple(sorted(values.items()))
         job = replace(job, settings=settings, varied=(), request_trace=None, bank_loads=None)
+        job = job if trace is None else replace(job, workload=f"{trace}{TRACE_ENDING}")
     document = {
         "version": version,
         "build": build,

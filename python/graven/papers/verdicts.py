@@ -5,18 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graven.catalogue import catalogue
 from graven.figures import ratio
-from graven.papers.answers import Measured, Outcome, View, outcome, shown_interval
+from graven.papers.answers import Outcome, View, outcome, shown, shown_interval
 from graven.papers.costs import cost_of
 from graven.papers.counts import MEASURED, MECHANISMS, NOTHING, PARAMETERS
 from graven.papers.data import (
     Claim,
     CostAnswer,
     MachineAnswer,
+    Measured,
     NoAnswer,
     NumberAnswer,
     OrderAnswer,
@@ -26,10 +27,12 @@ from graven.papers.data import (
 from graven.papers.measures import describe, same
 from graven.papers.needs import bearing
 from graven.papers.plan import AUTHORS, DEFAULT
+from graven.papers.programs import answer_with
 from graven.papers.reproduction import Reproduction
 from graven.papers.rules import (
     AGREES,
     CONTRADICTED,
+    DIFFERS,
     DIRECTION_DEPENDS,
     MET,
     NOT_RUN,
@@ -60,6 +63,8 @@ class Verdict:
         decides: The alternatives that decide it, if the default does not, best first.
         how: What answers it: a test, an item of cost, a key, an experiment.
         why: Why it is not met.
+        programs: What came out with real programs in place of the paper's, by reading; it decides
+            nothing.
     """
 
     claim: Claim
@@ -73,6 +78,7 @@ class Verdict:
     bears: bool = False
     decides: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, Outcome] = field(default_factory=dict)
 
     @property
     def default(self) -> Outcome:
@@ -156,7 +162,7 @@ class Verdict:
         found = self.authors
         if found is None or found.verdict == NOT_RUN:
             return "not tried"
-        return f"{found.ours} ({found.verdict})"
+        return outcome_text(found)
 
     @property
     def tried_text(self) -> str:
@@ -206,9 +212,26 @@ class Verdict:
             "rests_on": ", ".join(self.default.rests_on),
             "workloads": ", ".join(f"{name} {ratio(value)}" for name, value in workloads.items()),
             "missing": len(self.default.missing),
+            "programs": "; ".join(
+                f"{name}: {outcome_text(item)}" for name, item in self.programs.items()
+            ),
             "how": self.how,
             "why": self.note,
         }
+
+
+def each_text(claim: Claim, found: Outcome) -> str:
+    """Of a mean over several workloads the number of each; of one number, what it is of."""
+    answer = claim.answer
+    if not isinstance(answer, NumberAnswer):
+        return ""
+    each = [f"{name} {shown(value, answer.form)}" for name, value in found.workloads.items()]
+    return ", ".join(each or found.numbers)
+
+
+def outcome_text(found: Outcome) -> str:
+    """What came out and how far it agrees, for a person; what is missing, if something is."""
+    return f"{found.ours} ({found.verdict})" if found.ours else missing_text(found.missing)
 
 
 def missing_text(missing: Sequence[str]) -> str:
@@ -277,6 +300,26 @@ def _measured(claim: Claim, answer: Measured, found: Reproduction) -> Verdict:
         AUTHORS in bear,
         decides,
         reasons,
+        with_programs(claim, found),
+    )
+
+
+def with_programs(claim: Claim, found: Reproduction) -> dict[str, Outcome]:
+    """What came out with real programs, by the readings that have something to say of a claim."""
+    outcomes = {}
+    for name, results in found.programs.items():
+        answer = answer_with(claim, found.wanted.paper.readings[name])
+        there = all(study in results for one in claim.measures for study in one.studies)
+        if answer is not None and there:
+            outcomes[name] = _of_others(outcome(answer, View(results)))
+    return outcomes
+
+
+def _of_others(found: Outcome) -> Outcome:
+    """What came out with other programs than the paper's, which they do not contradict."""
+    verdict = DIFFERS if found.verdict == CONTRADICTED else found.verdict
+    return replace(
+        found, verdict=verdict, ours=found.ours.replace(f"({CONTRADICTED})", f"({DIFFERS})")
     )
 
 

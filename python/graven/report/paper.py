@@ -27,7 +27,7 @@ from graven.papers.plan import Wanted
 from graven.papers.readings import Question, Reading
 from graven.papers.reproduction import Reproduction
 from graven.papers.rules import OUTCOMES, VERDICTS
-from graven.papers.verdicts import Verdict
+from graven.papers.verdicts import Verdict, outcome_text
 from graven.report.charts import Bar, BarChart, Line, LineChart, marker_signs
 from graven.report.page import Part, part_of, template, text
 from graven.report.pairs import Pair, PairChart
@@ -204,6 +204,7 @@ def render(
                 for kind in CLASSES
             ],
             class_of=_class_of,
+            outcome_text=outcome_text,
             ratio=ratio,
             parts=_main_parts(found),
             kinds=[(KIND_TITLES[kind], KINDS[kind]) for kind in KINDS],
@@ -230,7 +231,8 @@ def _class_of(verdict: str) -> str:
 def _command(wanted: Wanted, figure: str | None) -> str:
     readings = f"--readings {wanted.readings}" if wanted.readings != "none" else None
     quick = "--quick" if wanted.quick else None
-    parts = ["graven reproduce", wanted.paper.name, figure, quick, readings]
+    named = [f'--reading "{name}"' for name in wanted.named]
+    parts = ["graven reproduce", wanted.paper.name, figure, quick, readings, *named]
     return " ".join(part for part in parts if part)
 
 

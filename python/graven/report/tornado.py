@@ -82,7 +82,7 @@ def _draw(chart: Tornado) -> Figure:
         ticks = [tick for tick in ticks if math.log10(tick) % 1 < 1e-9 or tick == 1.0]
     axes.set_xticks(ticks, [f"{tick:g} ×" for tick in ticks], fontsize=11)
     axes.minorticks_off()
-    text = "multiples of the default; blue: readings, grey: keys that no sentence decides"
+    text = "multiples of the default; blue: readings, grey: what decides no verdict"
     axes.set_xlabel(text + ("; dashed: the paper" if chart.printed is not None else ""))
     axes.grid(axis="x", color=RULE, lw=0.8)
     axes.set_axisbelow(True)
