@@ -21,7 +21,8 @@ use crate::thread::{self, Counts, IS_UNTRACED};
 use crate::tracer::tracer;
 use crate::{mappings, system_calls};
 
-/// Of what a block's hook is handed, the bits that are its number of instructions; above them is its address.
+/// Of what the hook of a block or function is handed, the bits that are a block's instructions, or which function it is; above
+/// them is its address.
 const COUNT_BITS: u32 = 16;
 
 /// Counts of threads that have ended.
@@ -177,7 +178,7 @@ unsafe fn translates_instruction(
         _ => {}
     }
     if let Some(function) = tracer().functions.at(address) {
-        execute(enters, function.into());
+        execute(enters, address << COUNT_BITS | u64::from(function));
     }
     if let Some(hook) = accesses::hook_before(kind) {
         execute(hook, 0);
@@ -238,11 +239,13 @@ extern "C" fn begins(vcpu: c_uint, data: u64, state: *const u64, stack: u64) {
     thread::thread(vcpu).block(count, address, Registers::at(state), stack);
 }
 
-unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
+unsafe extern "C" fn enters(vcpu: c_uint, data: *mut c_void) {
     let thread = thread::thread(vcpu);
     if thread.has_registers() {
-        let function = function as usize as u32;
-        thread.enters(function, tracer().functions.followed(function));
+        let (function, address) =
+            (data as u64 & ((1 << COUNT_BITS) - 1), data as u64 >> COUNT_BITS);
+        let function = function as u32;
+        thread.enters(function, address, tracer().functions.followed(function));
     }
 }
 
