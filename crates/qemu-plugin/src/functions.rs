@@ -56,7 +56,7 @@ impl Functions {
     pub fn has(&self, begin: u64, address: u64) -> bool {
         let addresses = self.addresses.read().expect("nobody panics with it");
         let bytes = addresses.get(&begin).map_or(0, |&(_, bytes)| bytes);
-        (begin..begin + bytes).contains(&address)
+        (begin..begin.saturating_add(bytes)).contains(&address)
     }
 
     /// What matters of a function.

@@ -278,11 +278,12 @@ extern "C" fn call_begins(
     _a7: u64,
     _a8: u64,
 ) {
-    if of_guest().call(number) == Call::ExitGroup {
-        process_is_over();
-        return;
+    let (call, arguments) = (of_guest().call(number), [a1, a2, a3, a4, a5, a6]);
+    thread::thread(vcpu).test_registers(number, &arguments);
+    match call {
+        Call::ExitGroup => process_is_over(),
+        _ => system_calls::begins(thread::thread(vcpu), call, arguments),
     }
-    system_calls::begins(thread::thread(vcpu), number, [a1, a2, a3, a4, a5, a6]);
 }
 
 extern "C" fn call_ends(_id: u64, vcpu: c_uint, number: i64, result: i64) {

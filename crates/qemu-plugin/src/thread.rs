@@ -258,7 +258,7 @@ impl Thread {
         self.registers = registers;
         self.blocks_left = self.blocks_left.saturating_sub(1);
         if self.blocks_left == 0 {
-            self.pauses(instructions, address);
+            self.looks_around(instructions, address);
         }
         if stack > self.returns_above {
             self.may_have_returned(address);
@@ -267,7 +267,7 @@ impl Thread {
 
     /// What is not done with every block.
     #[cold]
-    fn pauses(&mut self, instructions: u64, address: u64) {
+    fn looks_around(&mut self, instructions: u64, address: u64) {
         if let Some(unfinished) = self.unfinished.take() {
             self.blocks_left = unfinished.blocks_left;
             if unfinished.address == address {
