@@ -109,6 +109,13 @@ def test_a_jump_out_of_the_end_of_a_transaction_ends_it(proven, for_arm):
     assert report["words_stored_outside"] == 0
 
 
+def test_a_return_address_may_be_kept_in_any_register(proven, for_arm):
+    report = proven("", "kept", of=for_arm("transactions"), tx="tx_begin:tx_kept")
+    assert (report["transactions"], report["transactions_of_several"]) == (5, 5)
+    # What is stored behind it is outside, until the next one begins.
+    assert (report["stores"], report["words_stored_outside"]) == (15, 4)
+
+
 def test_an_exception_out_of_the_end_of_a_transaction_ends_it(proven, for_arm):
     program = for_arm("throws", compiler=ARM_CXX)
     report = proven("", "", of=program, tx="tx_begin:tx_end")

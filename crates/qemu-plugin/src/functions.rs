@@ -27,7 +27,8 @@ pub struct Functions {
     numbers: HashMap<String, u32>,
     followed: Vec<Followed>,
     objects: Vec<String>,
-    addresses: RwLock<HashMap<u64, u32>>,
+    /// By where each begins, which it is, and its bytes.
+    addresses: RwLock<HashMap<u64, (u32, u64)>>,
 }
 
 impl Functions {
@@ -47,7 +48,15 @@ impl Functions {
         if self.numbers.is_empty() {
             return None;
         }
-        self.addresses.read().expect("nobody panics with it").get(&address).copied()
+        let addresses = self.addresses.read().expect("nobody panics with it");
+        addresses.get(&address).map(|&(number, _)| number)
+    }
+
+    /// Whether an address is in the function that begins at another.
+    pub fn has(&self, begin: u64, address: u64) -> bool {
+        let addresses = self.addresses.read().expect("nobody panics with it");
+        let bytes = addresses.get(&begin).map_or(0, |&(_, bytes)| bytes);
+        (begin..begin.saturating_add(bytes)).contains(&address)
     }
 
     /// What matters of a function.
@@ -105,9 +114,8 @@ impl Functions {
                 continue;
             }
             if let Some(&number) = self.numbers.get(name) {
-                let is_new =
-                    addresses.insert(symbol.address().wrapping_add(bias), number).is_none();
-                if is_new {
+                let begin = symbol.address().wrapping_add(bias);
+                if addresses.insert(begin, (number, symbol.size())).is_none() {
                     found.push(number);
                 }
             }

@@ -30,6 +30,9 @@ struct Block {
     flow: Flow,
 }
 
+/// Of what a function's hook is handed, the bits that say which function it is; above them is its address.
+const FUNCTION_BITS: u32 = 16;
+
 /// Counts of threads that have ended.
 static ENDED: Mutex<Vec<Counts>> = Mutex::new(Vec::new());
 
@@ -187,7 +190,7 @@ unsafe fn translates_instruction(
         _ => {}
     }
     if let Some(function) = tracer().functions.at(address) {
-        execute(enters, function.into());
+        execute(enters, address << FUNCTION_BITS | u64::from(function));
     }
     if let Some(hook) = accesses::hook_before(kind) {
         execute(hook, 0);
@@ -249,11 +252,13 @@ extern "C" fn begins(vcpu: c_uint, data: *const Block, state: *const u64, stack:
     thread::thread(vcpu).block(instructions, address, flow, Registers::at(state), stack);
 }
 
-unsafe extern "C" fn enters(vcpu: c_uint, function: *mut c_void) {
+unsafe extern "C" fn enters(vcpu: c_uint, data: *mut c_void) {
     let thread = thread::thread(vcpu);
     if thread.has_registers() {
-        let function = function as usize as u32;
-        thread.enters(function, tracer().functions.followed(function));
+        let (function, address) =
+            (data as u64 & ((1 << FUNCTION_BITS) - 1), data as u64 >> FUNCTION_BITS);
+        let function = function as u32;
+        thread.enters(function, address, tracer().functions.followed(function));
     }
 }
 
@@ -286,11 +291,12 @@ extern "C" fn call_begins(
     _a7: u64,
     _a8: u64,
 ) {
-    if of_guest().call(number) == Call::ExitGroup {
-        process_is_over();
-        return;
+    let (call, arguments) = (of_guest().call(number), [a1, a2, a3, a4, a5, a6]);
+    thread::thread(vcpu).test_registers(number, &arguments);
+    match call {
+        Call::ExitGroup => process_is_over(),
+        _ => system_calls::begins(thread::thread(vcpu), call, arguments),
     }
-    system_calls::begins(thread::thread(vcpu), number, [a1, a2, a3, a4, a5, a6]);
 }
 
 extern "C" fn call_ends(_id: u64, vcpu: c_uint, number: i64, result: i64) {

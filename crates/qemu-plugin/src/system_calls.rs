@@ -22,9 +22,7 @@ const CLONE_VFORK: u64 = libc::CLONE_VFORK as u64;
 const ARCH_SET_FS: u64 = 0x1002;
 
 /// A call is about to be made.
-pub fn begins(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
-    thread.test_registers(number, &arguments);
-    let call = of_guest().call(number);
+pub fn begins(thread: &mut Thread, call: Call, arguments: [u64; 6]) {
     (thread.call, thread.arguments) = (Some(call), arguments);
     thread.exclusive.clear();
     let [a, b, ..] = arguments;

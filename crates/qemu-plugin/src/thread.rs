@@ -45,6 +45,8 @@ const NOWHERE: u64 = u64::MAX;
 /// A function that was entered.
 struct Entered {
     function: u32,
+    /// Where it begins.
+    begin: u64,
     /// The stack pointer then.
     stack: u64,
     return_address: u64,
@@ -55,6 +57,14 @@ impl Entered {
     /// Whether it has returned, where the program goes on at an address.
     fn has_returned_to(&self, address: u64, registers: Registers) -> bool {
         self.return_address == address && registers.stack_returned(self.stack) == registers.stack()
+    }
+
+    /// Whether it is gone although the stack is as it was when it was entered: another call has been made since, and not by itself.
+    fn is_over(&self, registers: Registers) -> bool {
+        self.stack == registers.stack()
+            && registers.link().is_some_and(|link| {
+                link != self.return_address && !tracer().functions.has(self.begin, link)
+            })
     }
 }
 
@@ -261,7 +271,7 @@ impl Thread {
         self.registers = registers;
         self.blocks_left = self.blocks_left.saturating_sub(1);
         if self.blocks_left == 0 {
-            self.pauses(instructions, address);
+            self.looks_around(instructions, address);
         }
         if stack > self.returns_above {
             self.may_have_returned(address);
@@ -270,7 +280,7 @@ impl Thread {
 
     /// What is not done with every block.
     #[cold]
-    fn pauses(&mut self, instructions: u64, address: u64) {
+    fn looks_around(&mut self, instructions: u64, address: u64) {
         if let Some(unfinished) = self.unfinished.take() {
             self.blocks_left = unfinished.blocks_left;
             if unfinished.address == address {
@@ -428,7 +438,7 @@ impl Thread {
     }
 
     /// A function that is followed is entered, at the start of a block.
-    pub fn enters(&mut self, function: u32, followed: Followed) {
+    pub fn enters(&mut self, function: u32, begin: u64, followed: Followed) {
         let (stack, return_address) = (self.registers.stack(), self.registers.return_address());
         let is_jump = |e: &Entered| e.stack == stack && e.return_address == return_address;
         match self.entered.last() {
@@ -442,7 +452,7 @@ impl Thread {
         if begins {
             tracer().begins();
         }
-        self.entered.push(Entered { function, stack, return_address, synchronises });
+        self.entered.push(Entered { function, begin, stack, return_address, synchronises });
         self.synchronising += u32::from(synchronises);
         self.returns_above = self.registers.looks_above(stack);
         self.event(&Event::Entered { function, argument: self.registers.argument(argument) });
@@ -454,11 +464,8 @@ impl Thread {
         let returned = |e: &Entered| e.has_returned_to(address, registers);
         let Some(at) = self.entered.iter().rposition(returned) else {
             let stack = registers.stack();
-            // Its stack is as it was when it was entered, but another call has been made.
-            let is_over = |e: &Entered| {
-                e.stack == stack && registers.link().is_some_and(|link| link != e.return_address)
-            };
-            self.unwind(stack + u64::from(self.entered.last().is_some_and(is_over)));
+            let is_over = self.entered.last().is_some_and(|e| e.is_over(registers));
+            self.unwind(stack + u64::from(is_over));
             return;
         };
         while self.entered.len() > at + 1 {

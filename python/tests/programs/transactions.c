@@ -263,6 +263,27 @@ static void of_its_own(void) {
     }
 }
 
+#if defined(__aarch64__)
+// A function that ends a transaction, and calls another before it does: it keeps in a register where it returns to, and takes nothing
+// of the stack.
+__attribute__((noinline, used)) void stores_for_it(void) {
+    pm[7] += 1;
+}
+
+void tx_kept(void);
+__asm__(".text; .global tx_kept; .type tx_kept, %function; tx_kept: mov x19, x30; bl stores_for_it;"
+        "mov x30, x19; ret; .size tx_kept, . - tx_kept");
+
+static void kept(void) {
+    for (int i = 0; i < 5; i++) {
+        tx_begin(0);
+        pm[0] = i;
+        __asm__ volatile("bl tx_kept" ::: "x0", "x1", "x2", "x3", "x19", "x30", "memory");
+        pm[1] = i;
+    }
+}
+#endif
+
 static void nothing(void) {
 }
 
@@ -282,6 +303,9 @@ static const struct program PROGRAMS[] = {
     {"much_code", much_code},
     {"of_its_own", of_its_own},
     {"nothing", nothing},
+#if defined(__aarch64__)
+    {"kept", kept},
+#endif
     {NULL, NULL},
 };
 
