@@ -183,6 +183,9 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, str]]:
     axes.set_ylim(0, chart.top)
     pitch = (WIDE - 42) / total
     titles: dict[str, str] = {}
+    # Names of groups do not run into each other.
+    widest = text_width([*chart.groups], 13) + 6
+    size = 13 * min(1.0, pitch * span / widest)
 
     for number, group in enumerate(chart.groups):
         start = number * span
@@ -213,7 +216,7 @@ def _draw_wide(chart: BarChart) -> tuple[Figure, dict[str, str]]:
             textcoords="offset points",
             ha="center",
             va="center",
-            fontsize=13,
+            fontsize=size,
             fontweight="bold",
         )
     places = [n * span + p for n in range(len(chart.groups)) for p in range(count)]
