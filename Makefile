@@ -16,7 +16,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
-.PHONY: help install dev demo captures prepare test test-all examples recorded browser lint format bench campaigns soak clean
+.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded browser lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
@@ -33,6 +33,11 @@ dev: $(REQUIREMENTS) ## Build it for development: seconds from an edit to a run,
 
 demo: install ## Compare six designs on Silo's machine: a table, and report.html
 	$(BIN)/graven compare --report report.html
+
+demo-real: install ## Capture a real program, LMDB, and compare all designs on it, on Silo's machine
+	@mkdir -p captures
+	$(BIN)/graven capture --recipe lmdb-insert --to captures/lmdb-insert.gvt
+	$(BIN)/graven compare --workloads captures/lmdb-insert.gvt --designs all --set 'base.log_bytes_per_thread=4 MB'
 
 captures: install ## Build, run, capture and verify all real programs: captures/*.gvt
 	@mkdir -p captures
