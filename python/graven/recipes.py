@@ -10,7 +10,9 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import socket
 import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -55,7 +57,8 @@ class Recipe:
         arguments: Of the program.
         input: What it reads from standard input.
         environment: Variables that it is given.
-        socket: Of a program that serves, where it listens (a socket of the file system).
+        socket: Of a program that serves, where it listens: a socket of the file system.
+        at_port: Or whether it listens at a port, `{port}` of its arguments, which is a free one.
         clients: What then asks it, one after the other, the last of which ends it.
         pm_files: Patterns of the files that are persistent memory.
         pm_heap: Whether what `malloc` gives is.
@@ -81,6 +84,7 @@ class Recipe:
     input: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     socket: str | None = None
+    at_port: bool = False
     clients: tuple[tuple[str, ...], ...] = ()
     transactions: tuple[str, ...] = ()
     like: str | None = None
@@ -135,34 +139,50 @@ def capture_recipe(
     parent = MEMORY if os.access(MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="graven-", dir=parent) as made:
         folder = Path(made)
-        program = _build(recipe, folder)
+        program, port = _build(recipe, folder), _free_port() if recipe.at_port else None
         request = Request(
-            (str(program), *(_filled(a, folder) for a in recipe.arguments)),
+            (str(program), *(_filled(a, folder, port) for a in recipe.arguments)),
             Persistent(recipe.pm_files, recipe.pm_heap),
             transactions_of(recipe.transactions, recipe.like),
             recipe.skip,
             transactions_max,
             recipe.input.encode(),
             dict(recipe.environment),
-            served=_served(recipe, folder),
+            served=_served(recipe, folder, port),
             left_out_if_there=persistence_of(recipe.like) if recipe.without_persistence else (),
             only_pm=only_pm,
         )
         return run(request, Path(trace), observe)
 
 
-def _served(recipe: Recipe, folder: Path) -> Served | None:
-    if recipe.socket is None:
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def _served(recipe: Recipe, folder: Path, port: int | None) -> Served | None:
+    if recipe.socket is not None:
+        address: Path | int = Path(_filled(recipe.socket, folder))
+    elif port is not None:
+        address = port
+    else:
         return None
-    clients = tuple(tuple(_filled(a, folder) for a in client) for client in recipe.clients)
+    clients = tuple(tuple(_filled(a, folder, port) for a in client) for client in recipe.clients)
     for client in clients:
         if shutil.which(client[0]) is None:
             raise _missing(recipe, f"{client[0]} is not installed")
-    return Served(Path(_filled(recipe.socket, folder)), clients)
+    return Served(address, clients)
 
 
-def _filled(text: str, folder: Path) -> str:
-    places = {"{folder}": str(folder), "{examples}": EXAMPLES, "{recipes}": str(FOLDER)}
+def _filled(text: str, folder: Path, port: int | None = None) -> str:
+    places = {
+        "{folder}": str(folder),
+        "{examples}": EXAMPLES,
+        "{recipes}": str(FOLDER),
+        "{python}": sys.executable,
+        "{port}": str(port),
+    }
     for name, place in places.items():
         text = text.replace(name, place)
     return text

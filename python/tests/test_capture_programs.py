@@ -206,7 +206,7 @@ from pathlib import Path
 from graven.capture import CaptureError, Persistent, Request, Served, run
 place = Path({str(tmp_path)!r})
 served = Served(place / "socket", {tuple(map(tuple, clients))!r})
-command = ("sh", "-c", {server!r}, "sh", str(served.socket))
+command = ("sh", "-c", {server!r}, "sh", str(served.address))
 try:
     run(Request(command, Persistent(heap=True), served=served), place / "x.gvt")
 except CaptureError as error:

@@ -107,11 +107,11 @@ def _ask(process: subprocess.Popen[bytes], served: Served) -> None:
     """
     try:
         ends = time.monotonic() + SERVES_SECONDS
-        while not _listens(served.socket):
+        while not _listens(served.address):
             if process.poll() is not None:
-                raise CaptureError(f"the program has ended before it listened at {served.socket}")
+                raise CaptureError(f"the program has ended before it listened at {served.address}")
             if time.monotonic() > ends:
-                raise CaptureError(f"the program does not listen at {served.socket}")
+                raise CaptureError(f"the program does not listen at {served.address}")
             time.sleep(0.05)
         for client in served.clients:
             done = subprocess.run(client, stdout=STDERR, timeout=CLIENT_SECONDS, check=False)
@@ -126,10 +126,15 @@ def _ask(process: subprocess.Popen[bytes], served: Served) -> None:
         raise
 
 
-def _listens(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as connection:
+def _listens(address: Path | int) -> bool:
+    family, place = (
+        (socket.AF_INET, ("127.0.0.1", address))
+        if isinstance(address, int)
+        else (socket.AF_UNIX, str(address))
+    )
+    with socket.socket(family) as connection:
         try:
-            connection.connect(str(path))
+            connection.connect(place)
         except OSError:
             return False
     return True

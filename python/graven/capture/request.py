@@ -187,11 +187,11 @@ class Served:
     """What asks a program that serves, while it is captured.
 
     Attributes:
-        socket: Where the program listens: a socket of the file system.
+        address: Where the program listens: a socket of the file system, or a port.
         clients: Commands that run one after the other; the last one has the program end.
     """
 
-    socket: Path
+    address: Path | int
     clients: tuple[tuple[str, ...], ...]
 
 
