@@ -70,7 +70,7 @@ CRASH_EVERY = 8
 CAPTURED_COLUMNS = (
     "program", "transactions", "several", "outside", "stores_mean", "stores_p99", "words_mean",
     "lines_mean", "silent_share", "clean_share", "again_share", "instructions_per_store",
-    "access_share", "loads_checked", "bytes_compared", "unexplained",
+    "access_share", "volatile_share", "loads_checked", "bytes_compared", "unexplained",
 )  # fmt: skip
 COMPARED_COLUMNS = ("program", "machine", "design", "throughput", "writes", "refusal")
 CRASHED_COLUMNS = (
@@ -85,7 +85,7 @@ def trace_of(name: str, *, short: bool = False) -> Path:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         most = CRASH_TRANSACTIONS if short else None
-        capture_recipe(name, path, only_pm=True, transactions_max=most)
+        capture_recipe(name, path, transactions_max=most)
     return path
 
 
@@ -100,6 +100,7 @@ def captured_row(name: str) -> Row:
         report["words_stored_outside"], of["stores"]["mean"], of["stores"]["p99"],
         of["words"]["mean"], of["lines"]["mean"], found["silent_share"], found["clean_share"],
         found["again_share"], found["instructions_per_store"], found["access_share"],
+        (found["volatile_loads"] + found["volatile_stores"]) / found["instructions"],
         report["loads"], report["bytes_compared"],
         report["bytes_unexplained"] + report["loads_unexplained"],
     )  # fmt: skip
@@ -197,7 +198,7 @@ def shown(captured: list[Row], compared: list[Row], crashed: list[Row]) -> str:
         "program", "transactions", "of several words", "words stored outside", "stores each",
         "99 % below",
         "distinct words", "distinct lines", "silent stores (%)", "clean bytes (%)",
-        "stored again (%)", "instructions per store", "accesses (%)",
+        "stored again (%)", "instructions per store", "accesses (%)", "of volatile memory (%)",
     )  # fmt: skip
     out.append(table_of(head, (_captured_cells(row) for row in captured)))
     loads, compared_bytes = (
@@ -271,6 +272,7 @@ def _captured_cells(row: Row) -> list[str]:
         number("words_mean"), number("lines_mean"),
         *(_percent(row[f"{name}_share"]) for name in ("silent", "clean", "again")),
         number("instructions_per_store"), _percent(row["access_share"]),
+        _percent(row["volatile_share"]),
     ]  # fmt: skip
 
 
