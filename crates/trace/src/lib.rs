@@ -11,5 +11,6 @@
 
 pub mod capture;
 pub mod champsim;
+mod frames;
 pub mod program;
 pub mod requests;

@@ -8,7 +8,6 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::acts::{Act, Actor};
-use super::frames::Frames;
 use super::memory::{Layout, each_word, store, words};
 use super::merge::each;
 use super::origins::Origins;
@@ -16,7 +15,8 @@ use super::races::{Party, Races};
 use super::report::{Accessor, Mismatch, NAMED_MAX, Race, Report};
 use super::roles::Rules;
 use super::survey::{Limits, Stop, Survey, survey};
-use crate::program::{Header, Origin, TraceError, Writer};
+use crate::frames::Frames;
+use crate::program::{Header, Origin, TraceError, VOLATILE_START, Writer};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image, WORD_BYTES};
 use graven_machine::program::{Op, Ptr};
@@ -261,6 +261,7 @@ struct Assembly<'a, W: Write> {
     survey: &'a Survey,
     layout: &'a Layout,
     image: Image,
+    /// Where pages of volatile memory lie in the trace.
     frames: Frames,
     threads: Vec<Thread>,
     /// None with one thread, and when races are known.
@@ -361,7 +362,7 @@ impl<W: Write> Assembly<'_, W> {
         t.instructions = t.instructions.saturating_sub(1);
         let words = words(access.address, access.size.into());
         let mut frames = std::mem::take(&mut self.frames);
-        let places = words.map(|word| frames.place(word.0));
+        let places = words.map(|word| VOLATILE_START.plus(frames.place(word.0)));
         if access.is_store {
             let origin = self.threads[thread].origins.of(access.origin);
             for addr in places {
@@ -629,15 +630,11 @@ impl<W: Write> Assembly<'_, W> {
         }
         let t = &mut self.threads[thread];
         let Some(number) = t.number else { return };
-        match op {
-            Op::Load { at } => {
-                self.report.addresses_loaded += u64::from(at.origin != 0);
-                t.origins.traced();
-            }
-            Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } => {
-                self.report.addresses_loaded += u64::from(at.origin != 0);
-            }
-            _ => {}
+        if let Op::Load { at } | Op::Store { at, .. } | Op::StoreNonTemporal { at, .. } = op {
+            self.report.addresses_loaded += u64::from(at.origin != 0);
+        }
+        if let Op::Load { .. } = op {
+            t.origins.traced();
         }
         let mut instructions = std::mem::take(&mut t.instructions);
         let Some(writer) = &mut self.writer else { return };
@@ -705,7 +702,7 @@ impl<W: Write> Assembly<'_, W> {
             .map_err(|e| io_error(what(), e))?;
             compare(&mut self.report, &self.image, &after, region, start, bytes.min(length));
         }
-        self.report.volatile_pages = self.frames.count();
+        self.report.volatile_pages = self.frames.end();
         if let Some(writer) = self.writer {
             writer.finish()?;
         }

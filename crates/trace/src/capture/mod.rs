@@ -8,7 +8,6 @@
 //! | `lock_order` | locks that are acquired in orders that contradict each other: they are one lock in the trace |
 //! | `merge` | the records of all threads in one order |
 //! | `memory` | the regions of persistent memory: where they lie in the trace, what they hold, what is wrong with that |
-//! | `frames` | volatile memory: where its pages lie in the trace |
 //! | `origins` | which load of the trace a recorded load is |
 //! | `assembly` | from records to operations: transactions and locks as the trace has them |
 //! | `races` | accesses of several threads that nothing orders |
@@ -26,7 +25,6 @@
 mod acts;
 mod assembly;
 mod clocks;
-mod frames;
 mod lock_order;
 mod memory;
 mod merge;

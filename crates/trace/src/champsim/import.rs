@@ -16,16 +16,13 @@
 use std::io::Read;
 use std::io::Write;
 
-use rustc_hash::FxHashMap;
-
 use super::{FLAGS, INSTRUCTION_BYTES, INSTRUCTION_POINTER, Instruction, STACK_POINTER};
+use crate::frames::{Frames, PAGE_BYTES};
 use crate::program::{Header, Origin, TraceError, Writer};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, spread};
 use graven_machine::program::{Op, Ptr};
 
-/// Bytes of a page.
-const PAGE_BYTES: u64 = 4096;
 /// Most pages of all threads: 64 GB.
 const PAGES_MAX: u64 = 1 << 24;
 /// Instructions that are read at a time.
@@ -66,14 +63,13 @@ pub fn import<R: Read, W: Write>(
         capture: None,
     };
     let mut writer = Writer::new(out, &header)?;
-    let (mut pages, mut before) = (1, 0);
+    let (mut next_page, mut before) = (1, 0);
     for (thread, source) in sources.iter_mut().enumerate() {
         let mut import = Import {
             thread: thread as u32,
             how,
             writer: &mut writer,
-            pages: FxHashMap::default(),
-            next_page: pages,
+            frames: Frames::from(next_page),
             instructions: 0,
             loads: 0,
             stores: 0,
@@ -81,7 +77,7 @@ pub fn import<R: Read, W: Write>(
             in_transaction: 0,
         };
         before += import.file(source, control, before)?;
-        pages = import.next_page;
+        next_page = import.frames.end();
     }
     writer.finish()
 }
@@ -92,8 +88,7 @@ struct Import<'a, W> {
     how: How,
     writer: &'a mut Writer<W>,
     /// Pages of PM by pages of the trace.
-    pages: FxHashMap<u64, u64>,
-    next_page: u64,
+    frames: Frames,
     /// Without memory, not yet written.
     instructions: u32,
     loads: u32,
@@ -218,16 +213,12 @@ impl<W: Write> Import<'_, W> {
 
     /// The word of PM that an address stands for.
     fn place(&mut self, address: u64) -> Result<Addr, TraceError> {
-        let next = &mut self.next_page;
-        let page = *self.pages.entry(address / PAGE_BYTES).or_insert_with(|| {
-            *next += 1;
-            *next - 1
-        });
-        if page > PAGES_MAX {
+        let place = self.frames.place(address);
+        if place / PAGE_BYTES > PAGES_MAX {
             let what = "the traces touch more than 64 GB of pages: take fewer instructions of each";
             return Err(TraceError::Unsupported(what.into()));
         }
-        Ok(Addr(page * PAGE_BYTES + address % PAGE_BYTES / 8 * 8))
+        Ok(Addr(place / 8 * 8))
     }
 }
 

@@ -162,7 +162,8 @@ impl Columns {
         Ok(())
     }
 
-    fn access(&mut self, kind: u8, at: Ptr) -> Result<(), Unfit> {
+    /// Returns whether it is an access to volatile memory.
+    fn access(&mut self, kind: u8, at: Ptr) -> Result<bool, Unfit> {
         if !at.addr.is_word_aligned() {
             return Err(Unfit("an address that is no multiple of 8"));
         }
@@ -180,7 +181,7 @@ impl Columns {
         self.columns[ADDRESSES].extend(&step.to_le_bytes()[..bytes]);
         let origin = self.origin(at.origin);
         self.columns[TOKENS].push(kind | code << 3 | origin << 6);
-        Ok(())
+        Ok(offset.is_some())
     }
 
     fn origin(&mut self, origin: u32) -> u8 {
@@ -207,8 +208,7 @@ impl Columns {
     }
 
     fn store(&mut self, kind: u8, at: Ptr, value: u64) -> Result<(), Unfit> {
-        self.access(kind, at)?;
-        if volatile_offset(at.addr).is_some() {
+        if self.access(kind, at)? {
             return Ok(());
         }
         let from = [0, self.value, at.addr.0];

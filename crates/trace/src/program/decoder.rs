@@ -9,7 +9,6 @@ use super::columns::{
     ORIGIN_LISTED, ORIGIN_NEWEST, ORIGIN_SAME, ORIGINS, STORE, STORE_NON_TEMPORAL, TOKENS,
     TX_BEGIN, TX_END, UNLOCK, VALUE_TOKENS, VALUES, unzigzag,
 };
-use super::layout::FORMAT_VERSION;
 use super::volatile::VOLATILE_START;
 use graven_base::memory::Addr;
 use graven_machine::program::{Op, Ptr};
@@ -36,12 +35,6 @@ pub(super) struct Decoder {
     words: [u64; 2],
     origin: u32,
     value: u64,
-}
-
-impl Default for Decoder {
-    fn default() -> Decoder {
-        Decoder::new(FORMAT_VERSION)
-    }
 }
 
 #[inline(always)]

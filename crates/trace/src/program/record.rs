@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::error::TraceError;
 use super::header::Header;
-use super::volatile::{VOLATILE_START, moved};
+use super::volatile::in_trace;
 use super::writer::Writer;
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::{Op, Program};
@@ -105,10 +105,7 @@ struct Tapped<W> {
 impl<W: Write> Program for Tapped<W> {
     fn next(&mut self, value: u64) -> Op {
         let op = self.inner.next(value);
-        let traced = moved(op, |addr| {
-            let offset = addr.0.checked_sub(self.volatile_start.0);
-            offset.map_or(addr, |offset| VOLATILE_START.plus(offset))
-        });
+        let traced = in_trace(op, self.volatile_start);
         self.tape.borrow_mut().write(|writer| writer.push(self.thread, traced));
         op
     }

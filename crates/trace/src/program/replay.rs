@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::error::TraceError;
 use super::reader::{Reader, Stream};
 use super::verify::Room;
-use super::volatile::{moved, volatile_offset};
+use super::volatile::on_machine;
 use graven_base::config::{Config, ConfigError};
 use graven_base::control::Control;
 use graven_base::memory::{Addr, Image, LINE_BYTES};
@@ -294,10 +294,7 @@ impl<R: Read + Seek> Program for Played<R> {
     #[inline]
     fn next(&mut self, _value: u64) -> Op {
         match self.stream.next_operation() {
-            Ok(Some(op)) => moved(op, |addr| {
-                volatile_offset(addr).map_or(addr, |offset| self.volatile_start.plus(offset))
-            }),
-            Ok(None) => Op::Done,
+            Ok(op) => op.map_or(Op::Done, |op| on_machine(op, self.volatile_start)),
             Err(error) => {
                 self.fault.borrow_mut().get_or_insert(error);
                 Op::Done

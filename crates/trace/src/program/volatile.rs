@@ -18,9 +18,22 @@ pub fn volatile_offset(addr: Addr) -> Option<u64> {
     addr.0.checked_sub(VOLATILE_START.0)
 }
 
+/// An operation of a trace, on a machine whose volatile memory begins at an address.
+#[inline]
+pub(super) fn on_machine(op: Op, start: Addr) -> Op {
+    moved(op, |addr| volatile_offset(addr).map_or(addr, |offset| start.plus(offset)))
+}
+
+/// An operation on such a machine, in a trace.
+#[inline]
+pub(super) fn in_trace(op: Op, start: Addr) -> Op {
+    let offset = |addr: Addr| addr.0.checked_sub(start.0);
+    moved(op, |addr| offset(addr).map_or(addr, |offset| VOLATILE_START.plus(offset)))
+}
+
 /// An operation that accesses another address, if it accesses one.
 #[inline]
-pub(super) fn moved(op: Op, place: impl FnOnce(Addr) -> Addr) -> Op {
+fn moved(op: Op, place: impl FnOnce(Addr) -> Addr) -> Op {
     let move_ = |at: Ptr| Ptr { addr: place(at.addr), ..at };
     match op {
         Op::Load { at } => Op::Load { at: move_(at) },

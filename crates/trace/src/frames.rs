@@ -1,0 +1,57 @@
+//! Pages of a program's addresses, put one behind the other in the order in which they are accessed first.
+
+use rustc_hash::FxHashMap;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// Where the pages of some addresses are.
+#[derive(Debug, Default)]
+pub struct Frames {
+    frames: FxHashMap<u64, u64>,
+    first: u64,
+    /// The page accessed last, and where it is.
+    last: Option<(u64, u64)>,
+}
+
+impl Frames {
+    /// The first page is put to the place of this number.
+    pub fn from(first: u64) -> Frames {
+        Frames { first, ..Frames::default() }
+    }
+
+    /// Where a byte is, as it is accessed.
+    pub fn place(&mut self, address: u64) -> u64 {
+        let page = address / PAGE_BYTES;
+        let frame = match self.last {
+            Some((last, frame)) if last == page => frame,
+            _ => {
+                let next = self.end();
+                *self.frames.entry(page).or_insert(next)
+            }
+        };
+        self.last = Some((page, frame));
+        frame * PAGE_BYTES + address % PAGE_BYTES
+    }
+
+    /// The number of the place behind all of them.
+    pub fn end(&self) -> u64 {
+        self.first + self.frames.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_lie_one_behind_the_other_as_they_are_accessed() {
+        for first in [0, 7] {
+            let mut frames = Frames::from(first);
+            let places = [0x7fff_f008, 0x5000_0010, 0x7fff_f010, 0x5000_1000];
+            let offsets = places.map(|address| frames.place(address) - first * PAGE_BYTES);
+            assert_eq!(offsets, [8, 4096 + 16, 16, 2 * 4096]);
+            assert_eq!(frames.end(), first + 3);
+        }
+    }
+}
