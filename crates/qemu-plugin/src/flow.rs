@@ -104,26 +104,28 @@ impl Reading {
         let number = self.addresses.len() as u16 + 1;
         let mut addresses = Addresses::default();
         let info = self.infos.info(&instruction);
+        let of = |registers: &mut dyn Iterator<Item = Register>| {
+            let sources = registers.filter_map(number_of).map(|at| self.registers[at]);
+            sources.fold(Source::default(), Source::and)
+        };
+        let mut loads_something = false;
         for memory in info.used_memory() {
-            let of = [memory.base(), memory.index()];
-            let source = of.into_iter().fold(Source::default(), |all, register| {
-                all.and(number_of(register).map_or(Source::default(), |at| self.registers[at]))
-            });
+            let source = of(&mut [memory.base(), memory.index()].into_iter());
             if loads(memory.access()) {
+                loads_something = true;
                 addresses.loads = addresses.loads.and(source);
             }
             if stores(memory.access()) {
                 addresses.stores = addresses.stores.and(source);
             }
         }
-        let result = if info.used_memory().iter().any(|memory| loads(memory.access())) {
+        let result = if loads_something {
             Source { load: number, registers: 0 }
         } else if makes_zero(&instruction) {
             Source::default()
         } else {
             let read = info.used_registers().iter().filter(|used| loads(used.access()));
-            read.filter_map(|used| number_of(used.register()))
-                .fold(Source::default(), |all, at| all.and(self.registers[at]))
+            of(&mut read.map(|used| used.register()))
         };
         for used in info.used_registers().iter().filter(|used| stores(used.access())) {
             let Some(at) = number_of(used.register()) else { continue };
@@ -150,7 +152,7 @@ impl Reading {
 /// The number of the register that one is a part of, if it is followed.
 fn number_of(register: Register) -> Option<usize> {
     let whole = register.full_register();
-    if whole == Register::RSP || whole == Register::ESP {
+    if whole == Register::RSP {
         return None;
     }
     if whole.is_gpr() {

@@ -51,33 +51,24 @@ impl Stream {
         how: Accessed,
         origin: u16,
     ) {
-        self.at += {
-            let out = room(self.window, self.at);
-            self.encoder.access(out, instructions, position, bytes, how, origin)
-        };
-        if self.at >= WINDOW_BYTES {
-            self.move_on();
-        }
+        self.write(|encoder, out| encoder.access(out, instructions, position, bytes, how, origin));
     }
 
     /// A load or store of volatile memory.
     #[inline]
     pub fn volatile(&mut self, instructions: u64, access: Volatile) {
-        self.at += {
-            let out = room(self.window, self.at);
-            self.encoder.volatile(out, instructions, access)
-        };
-        if self.at >= WINDOW_BYTES {
-            self.move_on();
-        }
+        self.write(|encoder, out| encoder.volatile(out, instructions, access));
     }
 
     /// Something else.
     pub fn event(&mut self, instructions: u64, number: u64, event: &Event) {
-        self.at += {
-            let out = room(self.window, self.at);
-            self.encoder.event(out, instructions, number, event)
-        };
+        self.write(|encoder, out| encoder.event(out, instructions, number, event));
+    }
+
+    /// A record, of so many bytes as `put` returns.
+    #[inline]
+    fn write(&mut self, put: impl FnOnce(&mut Encoder, &mut [u8]) -> usize) {
+        self.at += put(&mut self.encoder, room(self.window, self.at));
         if self.at >= WINDOW_BYTES {
             self.move_on();
         }

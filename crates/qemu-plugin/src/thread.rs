@@ -321,14 +321,9 @@ impl Thread {
     #[inline]
     pub fn access(&mut self, instruction: u64, position: u64, bytes: &[u8], how: Accessed) {
         let is_store = matches!(how, Accessed::Stored | Accessed::StoredNonTemporally);
-        let (at, origin) = (self.now(instruction), self.origins.of(instruction, is_store));
-        if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
-            self.is_behind = true;
+        self.is_behind |= self.record(instruction, is_store, |stream, at, origin| {
             stream.access(at, position, bytes, how, origin);
-        }
-        if !is_store {
-            self.origins.loaded(instruction);
-        }
+        });
     }
 
     /// A load or store of volatile memory by this instruction of the present block, which is recorded or not.
@@ -340,13 +335,30 @@ impl Thread {
             }
             return;
         }
-        let (at, origin) = (self.now(instruction), self.origins.of(instruction, is_store));
-        if let (Some(stream), false) = (&mut self.stream, IS_UNTRACED.load(Ordering::Relaxed)) {
+        self.record(instruction, is_store, |stream, at, origin| {
             stream.volatile(at, Volatile { address, size, origin, is_store });
-        }
+        });
+    }
+
+    /// A load or store, written by `put`, which is told how many instructions have been executed, and how many loads ago the address
+    /// was loaded; returns whether it was.
+    #[inline]
+    fn record(
+        &mut self,
+        instruction: u64,
+        is_store: bool,
+        put: impl FnOnce(&mut Stream, u64, u16),
+    ) -> bool {
+        let (at, origin) = (self.now(instruction), self.origins.of(instruction, is_store));
         if !is_store {
             self.origins.loaded(instruction);
         }
+        let stream = self.stream.as_mut().filter(|_| !IS_UNTRACED.load(Ordering::Relaxed));
+        let is_recorded = stream.is_some();
+        if let Some(stream) = stream {
+            put(stream, at, origin);
+        }
+        is_recorded
     }
 
     /// It has accessed memory, and if it does so out of turn, since QEMU wanted it to go on: that comes before what others do now.
