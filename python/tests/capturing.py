@@ -54,27 +54,10 @@ def compile_program(source, program, *flags, compiler="cc"):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory):
-    """Gives the program of a source, compiled when it is first asked for."""
-    folder = tmp_path_factory.mktemp("programs")
+def _compiled_in(folder, default):
+    """Gives the program of a source and flags, compiled when it is first asked for."""
 
-    def program(name, *flags):
-        path = folder / name
-        if not path.exists():
-            done = compile_program(name, path, *flags)
-            assert done.returncode == 0, done.stderr
-        return path
-
-    return program
-
-
-@pytest.fixture(scope="session")
-def for_arm(tmp_path_factory):
-    """Gives the program for AArch64 of a source and flags, compiled when it is first asked for."""
-    folder = tmp_path_factory.mktemp("for-arm")
-
-    def program(name, *flags, compiler=ARM_CC):
+    def program(name, *flags, compiler=default):
         path = folder / "".join((name, *flags)).replace("/", "-")
         if not path.exists():
             done = compile_program(name, path, *flags, compiler=compiler)
@@ -82,6 +65,17 @@ def for_arm(tmp_path_factory):
         return path
 
     return program
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    return _compiled_in(tmp_path_factory.mktemp("programs"), "cc")
+
+
+@pytest.fixture(scope="session")
+def for_arm(tmp_path_factory):
+    """The same for AArch64."""
+    return _compiled_in(tmp_path_factory.mktemp("for-arm"), ARM_CC)
 
 
 # Captures as it is told, one document a line, and runs the traces.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from graven.capture import CaptureError
 from graven.catalogue import catalogue
-from graven.experiment import Job, Observer, matrix
+from graven.experiment import TRACE_ENDING, Job, Observer, matrix
 from graven.machine import Machine
 from graven.papers.data import (
     AllAnswer,
@@ -42,7 +42,7 @@ THREADS, WORKLOAD = "threads", "workload"
 
 def trace_of(program: str, folder: Path) -> Path:
     """Where the trace of a program is kept."""
-    return folder / f"{program}.gvt"
+    return folder / f"{program}{TRACE_ENDING}"
 
 
 def lacking(programs: Iterable[str], folder: Path) -> list[str]:
@@ -59,7 +59,7 @@ def capture(program: str, folder: Path, observe: Observer | None = None) -> None
         OutputError: the trace cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    place = folder / f"{program}.part.gvt"
+    place = trace_of(f"{program}.part", folder)
     # What is asked of them is asked of their persistent memory.
     report = capture_recipe(program, place, only_pm=True, observe=observe).report
     unexplained = report["bytes_unexplained"] + report["loads_unexplained"]
