@@ -30,66 +30,215 @@ pub enum Event {
     Timer(u64),
 }
 
-/// An event in the queue. It is ordered by its time and the order in which it was set, in one number.
+/// Cycles for which there is a bucket each: from the last event taken on. A multiple of 64, at most 64 * 16.
+const BUCKETS: usize = 1024;
+
+/// Words of the bit set of occupied buckets: as many as its summary has bits.
+const WORDS: usize = BUCKETS / 64;
+
+/// Stands for no event.
+const NONE: u32 = u32::MAX;
+
+/// An event, and the one behind it in its bucket.
 #[derive(Clone, Copy, Debug)]
-struct Scheduled {
-    key: u128,
+struct Node {
+    event: Event,
+    next: u32,
+}
+
+/// The events of one cycle in the order in which they were set, by their nodes.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    first: u32,
+    last: u32,
+}
+
+/// An event that lies behind the buckets: its time, and how many were set before it.
+#[derive(Clone, Copy, Debug)]
+struct Later {
+    key: (Cycle, u64),
     event: Event,
 }
 
-impl PartialEq for Scheduled {
+impl PartialEq for Later {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl Eq for Scheduled {}
+impl Eq for Later {}
 
-impl PartialOrd for Scheduled {
+impl PartialOrd for Later {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Scheduled {
-    #[inline]
+impl Ord for Later {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key)
     }
 }
 
 /// Events ordered by time, then by the order in which they were set.
-#[derive(Debug, Default)]
+///
+/// Those of the next [`BUCKETS`] cycles lie in a bucket for each cycle, those behind in a heap. Whenever time goes on, what
+/// comes within reach moves from the heap into its bucket: before anything else can be set for that cycle, and so before it.
+#[derive(Debug)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<Scheduled>>,
-    sequence: u64,
+    buckets: Box<[Bucket; BUCKETS]>,
+    /// Buckets with events, by their cycles modulo [`BUCKETS`].
+    occupied: [u64; WORDS],
+    /// Words of `occupied` that are not zero.
+    summary: u16,
+    nodes: Vec<Node>,
+    /// The first node that is free; each leads to the next.
+    free: u32,
+    /// The first cycle that has a bucket: that of the last event taken.
+    start: Cycle,
+    later: BinaryHeap<Reverse<Later>>,
+    /// When the first of `later` happens.
+    later_at: Cycle,
+    set_later: u64,
+    next_at: Cycle,
+}
+
+impl Default for EventQueue {
+    fn default() -> EventQueue {
+        EventQueue {
+            buckets: Box::new([Bucket { first: NONE, last: NONE }; BUCKETS]),
+            occupied: [0; WORDS],
+            summary: 0,
+            nodes: Vec::new(),
+            free: NONE,
+            start: 0,
+            later: BinaryHeap::new(),
+            later_at: NEVER,
+            set_later: 0,
+            next_at: NEVER,
+        }
+    }
 }
 
 impl EventQueue {
     /// Sets an event.
+    ///
+    /// # Panics
+    /// It would happen before the last one that was taken.
     #[inline]
     pub fn push(&mut self, at: Cycle, event: Event) {
-        self.sequence += 1;
-        let key = u128::from(at) << 64 | u128::from(self.sequence);
-        self.heap.push(Reverse(Scheduled { key, event }));
+        assert!(at >= self.start, "time does not go back");
+        self.next_at = self.next_at.min(at);
+        if at - self.start < BUCKETS as Cycle {
+            self.put(at, event);
+        } else {
+            self.put_later(at, event);
+        }
     }
 
     /// Time of the next event, or [`NEVER`].
     #[inline]
     pub fn next_at(&self) -> Cycle {
-        self.heap.peek().map_or(NEVER, |Reverse(next)| (next.key >> 64) as Cycle)
+        self.next_at
     }
 
     /// Takes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Cycle, Event)> {
-        self.heap.pop().map(|Reverse(next)| ((next.key >> 64) as Cycle, next.event))
+        let at = self.next_at;
+        if at == NEVER {
+            return None;
+        }
+        self.start = at;
+        if self.later_at - at < BUCKETS as Cycle {
+            self.reach();
+        }
+        let number = at as usize % BUCKETS;
+        let bucket = &mut self.buckets[number];
+        let taken = bucket.first;
+        let Node { event, next } = self.nodes[taken as usize];
+        self.nodes[taken as usize].next = std::mem::replace(&mut self.free, taken);
+        bucket.first = next;
+        if next == NONE {
+            bucket.last = NONE;
+            let word = &mut self.occupied[number / 64];
+            *word &= !(1 << (number % 64));
+            self.summary &= !(u16::from(*word == 0) << (number / 64));
+            self.next_at = self.first_at();
+        }
+        Some((at, event))
+    }
+
+    /// Puts an event last into the bucket of its cycle.
+    #[inline]
+    fn put(&mut self, at: Cycle, event: Event) {
+        let node = Node { event, next: NONE };
+        let at_node = self.free;
+        let at_node = match self.nodes.get_mut(at_node as usize) {
+            Some(free) => {
+                self.free = free.next;
+                *free = node;
+                at_node
+            }
+            None => {
+                self.nodes.push(node);
+                self.nodes.len() as u32 - 1
+            }
+        };
+        let number = at as usize % BUCKETS;
+        let bucket = &mut self.buckets[number];
+        match self.nodes.get_mut(bucket.last as usize) {
+            Some(last) => last.next = at_node,
+            None => {
+                bucket.first = at_node;
+                self.occupied[number / 64] |= 1 << (number % 64);
+                self.summary |= 1 << (number / 64);
+            }
+        }
+        bucket.last = at_node;
+    }
+
+    #[cold]
+    fn put_later(&mut self, at: Cycle, event: Event) {
+        self.set_later += 1;
+        self.later.push(Reverse(Later { key: (at, self.set_later), event }));
+        self.later_at = self.later_at.min(at);
+    }
+
+    /// What has come within reach of the buckets moves there.
+    #[cold]
+    fn reach(&mut self) {
+        while self.later_at - self.start < BUCKETS as Cycle {
+            let Reverse(Later { key: (at, _), event }) =
+                self.later.pop().expect("one has come within reach");
+            self.put(at, event);
+            self.later_at = self.later.peek().map_or(NEVER, |Reverse(next)| next.key.0);
+        }
+    }
+
+    /// Time of the first event, of which none is left in the bucket of the present.
+    #[inline]
+    fn first_at(&self) -> Cycle {
+        let number = self.start as usize % BUCKETS;
+        let (word, bit) = (number / 64, number % 64);
+        let later_in_word = self.occupied[word] >> bit;
+        if later_in_word != 0 {
+            return self.start + Cycle::from(later_in_word.trailing_zeros());
+        }
+        if self.summary == 0 {
+            return self.later_at;
+        }
+        // The words behind this one, around to its own beginning.
+        let words = self.summary.rotate_right(word as u32 + 1).trailing_zeros() as usize + 1;
+        let first = self.occupied[(word + words) % WORDS].trailing_zeros() as usize;
+        self.start + (words * 64 + first - bit) as Cycle
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn events_of_one_time_keep_their_order() {
@@ -100,5 +249,43 @@ mod tests {
         let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(order, [(3, Event::Timer(1)), (5, Event::Timer(2)), (5, Event::Channel(0))]);
         assert_eq!(queue.next_at(), NEVER);
+    }
+
+    proptest! {
+        #[test]
+        fn it_gives_what_a_sorted_list_gives(
+            steps in prop::collection::vec((prop_oneof![
+                4 => 0..8u64,
+                4 => 0..200u64,
+                2 => 900..1200u64,
+                2 => 0..5000u64,
+                1 => 100_000..10_000_000u64,
+            ], 0..3usize), 1..300),
+        ) {
+            let (mut queue, mut list, mut now) = (EventQueue::default(), Vec::new(), 0);
+            let take = |queue: &mut EventQueue, list: &mut Vec<(Cycle, u64)>, now: &mut Cycle| {
+                let first = list.iter().map(|&(at, _)| at).min();
+                prop_assert_eq!(queue.next_at(), first.unwrap_or(NEVER));
+                let expected = first.map(|at| {
+                    *now = at;
+                    let place = list.iter().position(|&(of, _)| of == at).expect("it is there");
+                    let (at, number) = list.remove(place);
+                    (at, Event::Timer(number))
+                });
+                prop_assert_eq!(queue.pop(), expected);
+                Ok(())
+            };
+            for (number, (delay, takes)) in steps.into_iter().enumerate() {
+                queue.push(now + delay, Event::Timer(number as u64));
+                list.push((now + delay, number as u64));
+                for _ in 0..takes {
+                    take(&mut queue, &mut list, &mut now)?;
+                }
+            }
+            while !list.is_empty() {
+                take(&mut queue, &mut list, &mut now)?;
+            }
+            take(&mut queue, &mut list, &mut now)?;
+        }
     }
 }

@@ -31,6 +31,8 @@ pub struct Machine {
     /// What is durable, if somebody follows it.
     domain: Option<Domain>,
     path: Cycle,
+    /// Some of the following are to be looked at: released threads, delivered lines, interrupts, a failure.
+    has_messages: bool,
     released: VecDeque<ThreadId>,
     /// Lines that the design has read, and when they leave the controller.
     delivered: VecDeque<(LineAddr, LineData, Cycle)>,
@@ -55,6 +57,7 @@ impl Machine {
             arch: populated,
             domain: None,
             path: config.get::<ControllerConfig>().bypass_cycles.into(),
+            has_messages: false,
             released: VecDeque::new(),
             delivered: VecDeque::new(),
             interrupted: VecDeque::new(),
@@ -180,6 +183,7 @@ impl Machine {
 
     /// Ends the run with an error: the design cannot go on as configured (an oversize transaction).
     pub fn fail(&mut self, why: String) {
+        self.has_messages = true;
         self.failure.get_or_insert(why);
     }
 
@@ -194,7 +198,7 @@ impl Machine {
     }
 
     /// Sends a write to memory that arrives after `delay`.
-    pub fn write(&mut self, write: Write, delay: Cycle) {
+    pub fn write(&mut self, write: &Write, delay: Cycle) {
         self.memory.write(write, delay);
     }
 
@@ -212,7 +216,7 @@ impl Machine {
         prepare(&mut write);
         self.count().forced_writebacks += 1;
         self.emit(|| TraceEvent::Evicted(line));
-        self.memory.write(write, delay);
+        self.memory.write(&write, delay);
         true
     }
 
@@ -225,12 +229,12 @@ impl Machine {
     /// Whether anything waits to be delivered.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
-        !self.memory.shared.notices.is_empty()
-            || !self.released.is_empty()
-            || !self.delivered.is_empty()
-            || !self.interrupted.is_empty()
-            || self.caches.has_evictions()
-            || self.failure.is_some()
+        self.has_messages || !self.memory.shared.notices.is_empty() || self.caches.has_evictions()
+    }
+
+    /// All messages have been taken.
+    pub(crate) fn has_no_messages(&mut self) {
+        self.has_messages = false;
     }
 
     /// Keeps what happens from now on, for [`Machine::take_trace`].
@@ -285,6 +289,7 @@ impl Machine {
     /// controller after so many cycles.
     pub fn deliver(&mut self, line: LineAddr, content: LineData, after: Cycle) {
         let at = self.now() + after;
+        self.has_messages = true;
         self.delivered.push_back((line, content, at));
     }
 
@@ -295,6 +300,7 @@ impl Machine {
     /// Makes a thread's core do something else for so many cycles (an inter-processor interrupt), after what
     /// it is doing at this instant.
     pub fn interrupt(&mut self, thread: ThreadId, cycles: Cycle) {
+        self.has_messages = true;
         self.interrupted.push_back((thread, cycles));
     }
 
@@ -304,6 +310,7 @@ impl Machine {
 
     /// Lets a thread go on that a hook made wait.
     pub fn release(&mut self, thread: ThreadId) {
+        self.has_messages = true;
         self.released.push_back(thread);
     }
 

@@ -83,6 +83,7 @@ pub struct Write {
 
 impl Write {
     /// A whole line, unordered and unreported.
+    #[inline]
     pub const fn line(class: WriteClass, line: LineAddr, data: LineData) -> Write {
         Write {
             class,
@@ -100,38 +101,47 @@ impl Write {
 
     /// Of it these words only.
     #[must_use]
-    pub const fn masked(self, mask: WordMask) -> Write {
-        Write { mask, ..self }
+    #[inline]
+    pub const fn masked(mut self, mask: WordMask) -> Write {
+        self.mask = mask;
+        self
     }
 
     /// It, with log data to be coded in these ways.
     #[must_use]
-    pub const fn coded(self, codings: Codings) -> Write {
-        Write { codings, ..self }
+    #[inline]
+    pub const fn coded(mut self, codings: Codings) -> Write {
+        self.codings = codings;
+        self
     }
 
     /// It, with a place among the ordered writes.
     #[must_use]
-    pub const fn ordered(self, order: WriteOrder) -> Write {
-        Write { order: order.0, ..self }
+    #[inline]
+    pub const fn ordered(mut self, order: WriteOrder) -> Write {
+        self.order = order.0;
+        self
     }
 
     /// It, durable only after every ordered write up to this one.
     #[must_use]
-    pub const fn after(self, after: WriteOrder) -> Write {
-        Write { after: after.0, ..self }
+    #[inline]
+    pub const fn after(mut self, after: WriteOrder) -> Write {
+        self.after = after.0;
+        self
     }
 
     /// Consecutive words within one line, unordered and unreported.
     ///
     /// # Panics
     /// If the words cross the end of the line.
+    #[inline]
     pub fn words(class: WriteClass, addr: Addr, words: &[u64]) -> Write {
         let first = addr.word_in_line();
         let mut data = [0; WORDS_PER_LINE];
         data[first..first + words.len()].copy_from_slice(words);
         let mask = (((1u16 << words.len()) - 1) << first) as WordMask;
-        Write { mask, ..Write::line(class, addr.line(), data) }
+        Write::line(class, addr.line(), data).masked(mask)
     }
 }
 

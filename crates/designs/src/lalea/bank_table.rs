@@ -158,7 +158,7 @@ mod tests {
     fn load_bank(m: &mut Machine, bank: u64, writes: u64) {
         for n in 0..writes {
             let line = Addr(bank * 4096 + n * LINE_BYTES).line();
-            m.write(Write::line(WriteClass::Data, line, [n; 8]), 0);
+            m.write(&Write::line(WriteClass::Data, line, [n; 8]), 0);
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
         load_bank(&mut m, 1, 1);
         let mut log = || {
             let block = entry(&mut table, &m).expect("blocks are free");
-            m.write(Write::line(WriteClass::Log, block, [9; 8]), 0);
+            m.write(&Write::line(WriteClass::Log, block, [9; 8]), 0);
             table.regions().bank_of(block)
         };
         let banks = [log(), log(), log()];
@@ -203,7 +203,7 @@ mod tests {
         let (mut m, _) = machine_and_table(&[("controller.write_queue_entries", "4")]);
         load_bank(&mut m, 3, 6);
         let line = Addr(5 * 4096).line();
-        m.write(Write::line(WriteClass::Data, line, [0; 8]), 100);
+        m.write(&Write::line(WriteClass::Data, line, [0; 8]), 100);
         m.read(line, 1, 100);
         m.read(Addr(6 * 4096).line(), 2, 0);
         let mut counts = vec![0; 8];

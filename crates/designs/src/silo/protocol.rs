@@ -42,6 +42,8 @@ type EvictionId = u64;
 #[derive(Clone, Debug)]
 struct LogBuffer {
     entries: Vec<LogEntry>,
+    /// How many of them are committed.
+    committed: usize,
     area: Area,
     /// Media lines before the open transaction's first batch, over all laps of the area.
     head: u64,
@@ -53,6 +55,19 @@ struct LogBuffer {
     store_waits: bool,
     /// Words that the open transaction has overflowed.
     overflowed: Vec<Addr>,
+}
+
+impl LogBuffer {
+    /// Removes entries; returns how many.
+    fn remove(&mut self, is_gone: impl Fn(&LogEntry) -> bool) -> usize {
+        let before = self.entries.len();
+        self.entries.retain(|entry| {
+            let gone = is_gone(entry);
+            self.committed -= usize::from(gone && entry.committed);
+            !gone
+        });
+        before - self.entries.len()
+    }
 }
 
 /// The log controller.
@@ -93,6 +108,7 @@ impl Silo {
         let capacity = config.log_buffer_entries as usize;
         let buffer = |thread| LogBuffer {
             entries: Vec::with_capacity(capacity),
+            committed: 0,
             area: Area::of(context, thread),
             head: 0,
             tail: 0,
@@ -180,10 +196,10 @@ impl Silo {
             return;
         }
         for buffer in 0..self.buffers.len() {
-            let entries = &mut self.buffers[buffer].entries;
-            let before = entries.len();
-            entries.retain(|e| !(e.committed && e.addr == addr));
-            let dropped = before - entries.len();
+            if self.buffers[buffer].committed == 0 {
+                continue;
+            }
+            let dropped = self.buffers[buffer].remove(|e| e.committed && e.addr == addr);
             if dropped > 0 {
                 port.durable_state_changed();
                 port.emit(Event::CommittedDropped { buffer, addr, entries: dropped });
@@ -274,11 +290,8 @@ impl Silo {
     fn free(&mut self, port: &mut Port<'_>, thread: usize) {
         let buffer = &mut self.buffers[thread];
         let batch_durable = buffer.batch_parts == 0 || self.mutants.has(Mutant::FreedBeforeUndo);
-        let before = buffer.entries.len();
-        buffer
-            .entries
-            .retain(|e| !(e.flushed && (e.committed || (e.overflowing && batch_durable))));
-        if buffer.entries.len() < before {
+        let is_free = |e: &LogEntry| e.flushed && (e.committed || (e.overflowing && batch_durable));
+        if buffer.remove(is_free) > 0 {
             port.durable_state_changed();
             self.let_store_go_on(port, thread);
         }
@@ -336,6 +349,7 @@ impl Design for Silo {
         if !self.mutants.has(Mutant::CommitNotMarked) {
             for entry in buffer.entries.iter_mut().filter(|e| e.tx == tx.number) {
                 at_home += u64::from(entry.flushed);
+                buffer.committed += usize::from(!entry.committed);
                 entry.committed = true;
             }
         }

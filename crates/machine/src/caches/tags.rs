@@ -32,8 +32,12 @@ pub struct Cache {
     /// Tag + 1, or 0 for an empty way.
     tags: Vec<u32>,
     state: Vec<u8>,
-    /// Per set, its ways from most to least recently used.
-    recency: Vec<u8>,
+    /// Per set, the way that was used last: most accesses are to it again.
+    newest: Vec<u8>,
+    /// When the line in a slot was used last, by `clock`; it need not say so of the newest of a set.
+    last_use: Vec<u32>,
+    /// Uses of lines that were not the newest of their sets.
+    clock: u32,
 }
 
 impl Cache {
@@ -51,7 +55,9 @@ impl Cache {
             set_bits: sets.trailing_zeros(),
             tags: vec![0; slots],
             state: vec![0; slots],
-            recency: (0..slots).map(|slot| (slot % ways as usize) as u8).collect(),
+            newest: vec![0; sets as usize],
+            last_use: vec![0; slots],
+            clock: 0,
         }
     }
 
@@ -61,57 +67,79 @@ impl Cache {
     }
 
     #[inline]
-    fn base(&self, line: LineAddr) -> usize {
-        (line.0 & self.set_mask) as usize * self.ways
+    fn set(&self, line: LineAddr) -> usize {
+        (line.0 & self.set_mask) as usize
     }
 
     /// Slot of a line, without touching its recency.
     #[inline]
     pub fn find(&self, line: LineAddr) -> Option<usize> {
-        let (base, tag) = (self.base(line), self.tag(line));
-        let first = base + self.recency[base] as usize;
-        if self.tags[first] == tag {
-            return Some(first);
+        let (set, tag) = (self.set(line), self.tag(line));
+        let base = set * self.ways;
+        let newest = base + self.newest[set] as usize;
+        if self.tags[newest] == tag {
+            return Some(newest);
         }
-        self.tags[base..base + self.ways].iter().position(|&t| t == tag).map(|way| base + way)
+        way_of(&self.tags[base..base + self.ways], tag).map(|way| base + way)
     }
 
     /// Slot of a line, which becomes the most recently used of its set.
     #[inline]
     pub fn touch(&mut self, line: LineAddr) -> Option<usize> {
-        let (base, tag) = (self.base(line), self.tag(line));
-        let first = base + self.recency[base] as usize;
-        if self.tags[first] == tag {
-            return Some(first);
+        let (set, tag) = (self.set(line), self.tag(line));
+        let base = set * self.ways;
+        let newest = base + self.newest[set] as usize;
+        if self.tags[newest] == tag {
+            return Some(newest);
         }
-        let way = self.tags[base..base + self.ways].iter().position(|&t| t == tag)?;
-        self.promote(base, way as u8);
+        let way = way_of(&self.tags[base..base + self.ways], tag)?;
+        self.used(set, way);
         Some(base + way)
     }
 
-    fn promote(&mut self, base: usize, way: u8) {
-        let row = &mut self.recency[base..base + self.ways];
-        let at = row.iter().position(|&w| w == way).expect("every way is in its set's recency row");
-        row.copy_within(0..at, 1);
-        row[0] = way;
+    /// A way is the most recently used of its set from now on.
+    #[inline]
+    fn used(&mut self, set: usize, way: usize) {
+        if self.clock == u32::MAX {
+            self.begin_anew();
+        }
+        self.clock += 1;
+        self.newest[set] = way as u8;
+        self.last_use[set * self.ways + way] = self.clock;
+    }
+
+    /// The clock has come to its end: it begins anew, and times of use keep their order within each set.
+    #[cold]
+    fn begin_anew(&mut self) {
+        for last_use in self.last_use.chunks_mut(self.ways) {
+            let mut order: Vec<usize> = (0..last_use.len()).collect();
+            order.sort_by_key(|&way| last_use[way]);
+            (0..).zip(order).for_each(|(rank, way)| last_use[way] = rank);
+        }
+        self.clock = self.ways as u32;
     }
 
     /// Puts in a line that is not there, as most recently used, and returns its slot and what it
     /// displaced.
     pub fn insert(&mut self, line: LineAddr, state: u8) -> (usize, Option<Victim>) {
-        assert!(self.find(line).is_none(), "{line} is already cached");
-        let base = self.base(line);
-        let empty = self.tags[base..base + self.ways].iter().position(|&t| t == 0);
-        let way = empty.unwrap_or(self.recency[base + self.ways - 1] as usize);
+        let (set, tag) = (self.set(line), self.tag(line));
+        let base = set * self.ways;
+        let tags = &self.tags[base..base + self.ways];
+        assert!(way_of(tags, tag).is_none(), "{line} is already cached");
+        let way = way_of(tags, 0).unwrap_or_else(|| {
+            let last_use = &self.last_use[base..base + self.ways];
+            let oldest = (0..self.ways).min_by_key(|&way| last_use[way]);
+            oldest.expect("a set has a way")
+        });
         let slot = base + way;
         let victim = (self.tags[slot] != 0).then(|| Victim {
             line: self.line_at(slot),
             state: self.state[slot],
             slot,
         });
-        self.tags[slot] = self.tag(line);
+        self.tags[slot] = tag;
         self.state[slot] = state;
-        self.promote(base, way as u8);
+        self.used(set, way);
         (slot, victim)
     }
 
@@ -162,9 +190,97 @@ impl Cache {
     }
 }
 
+/// Tags that are compared at once.
+const STEP: usize = 4;
+
+/// The first way with a tag.
+#[inline]
+fn way_of(tags: &[u32], tag: u32) -> Option<usize> {
+    let (steps, rest) = tags.as_chunks::<STEP>();
+    for (step, tags) in steps.iter().enumerate() {
+        let equal = equal(tags, tag);
+        if equal != 0 {
+            return Some(step * STEP + equal.trailing_zeros() as usize);
+        }
+    }
+    rest.iter().position(|&t| t == tag).map(|way| steps.len() * STEP + way)
+}
+
+/// Which of some tags are this one: a bit for each.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn equal(tags: &[u32; STEP], tag: u32) -> u32 {
+    use std::arch::x86_64::{
+        _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_movemask_ps, _mm_set_epi32, _mm_set1_epi32,
+    };
+    let [a, b, c, d] = tags.map(u32::cast_signed);
+    // SAFETY: these are instructions of SSE2, which every processor of x86-64 has; they touch no memory.
+    #[allow(unsafe_code)]
+    unsafe {
+        let equal = _mm_cmpeq_epi32(_mm_set_epi32(d, c, b, a), _mm_set1_epi32(tag.cast_signed()));
+        _mm_movemask_ps(_mm_castsi128_ps(equal)).cast_unsigned()
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn equal(tags: &[u32; STEP], tag: u32) -> u32 {
+    (0..STEP).fold(0, |set, way| set | u32::from(tags[way] == tag) << way)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// A cache of two sets, as lists of lines with their states, the most recently used one first.
+    #[derive(Default)]
+    struct Plain {
+        sets: [Vec<(u64, u8)>; 2],
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_what_lists_by_recency_do(
+            ways in prop_oneof![1..=5u32, Just(8), Just(12), Just(16), Just(19)],
+            // Close to the end of the clock, too.
+            clock in prop_oneof![Just(0), (u32::MAX - 60)..=u32::MAX],
+            steps in prop::collection::vec((0..4u8, 0..50u64), 1..200),
+        ) {
+            let mut cache = Cache::new(64 * 2 * u64::from(ways), ways);
+            cache.clock = clock;
+            let mut plain = Plain::default();
+            for (what, line) in steps {
+                let set = &mut plain.sets[line as usize % 2];
+                let at = set.iter().position(|&(of, _)| of == line);
+                match (what, at) {
+                    (0, Some(at)) => {
+                        let (_, state) = set.remove(at);
+                        prop_assert_eq!(cache.remove(LineAddr(line)), Some(state));
+                    }
+                    (0, None) => prop_assert_eq!(cache.remove(LineAddr(line)), None),
+                    (1, _) => {
+                        let found = cache.find(LineAddr(line)).map(|slot| cache.line_at(slot).0);
+                        prop_assert_eq!(found, at.map(|at| set[at].0));
+                    }
+                    (_, Some(at)) => {
+                        let slot = cache.touch(LineAddr(line)).expect("it is there");
+                        let entry = set.remove(at);
+                        prop_assert_eq!((cache.line_at(slot).0, cache.state(slot)), entry);
+                        set.insert(0, entry);
+                    }
+                    (_, None) => {
+                        prop_assert_eq!(cache.touch(LineAddr(line)), None);
+                        let out = if set.len() == ways as usize { set.pop() } else { None };
+                        let (slot, victim) = cache.insert(LineAddr(line), what);
+                        prop_assert_eq!(cache.line_at(slot), LineAddr(line));
+                        prop_assert_eq!(victim.map(|v| (v.line.0, v.state)), out);
+                        set.insert(0, (line, what));
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_least_recently_used_line_makes_room() {

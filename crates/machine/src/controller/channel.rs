@@ -253,29 +253,27 @@ impl Channel {
     // ---- writes arrive -------------------------------------------------------------------------
 
     /// A write arrives.
-    pub fn write(&mut self, mut write: Write, shared: &mut Shared) {
+    pub fn write(&mut self, write: &mut Write, shared: &mut Shared) {
         write.arrived = shared.now;
         let place = self.spec.mapping.place(write.line);
-        let mut queued = WaitingWrite { write, place, held: false };
-        if self.may_accept(&queued, shared) && !self.writes.is_waiting(write.line, usize::MAX) {
-            self.accept(queued, shared);
+        if self.may_accept(write, shared) && !self.writes.is_waiting(write.line, usize::MAX) {
+            self.accept(write, place, shared);
         } else {
-            queued.held = self.has_place_for(&queued, shared);
-            self.accounts.write_waits(queued.held, &mut shared.stats);
-            self.writes.wait(queued);
+            let held = self.has_place_for(write.line, shared);
+            self.accounts.write_waits(held, &mut shared.stats);
+            self.writes.wait(WaitingWrite { write: *write, place, held });
         }
     }
 
     /// A write enters the queue only when the ordered writes that it waits for are durable: otherwise it
     /// could take the place that one of them needs.
-    fn may_accept(&self, queued: &WaitingWrite, shared: &Shared) -> bool {
-        shared.durability.order.reached(queued.write.after) && self.has_place_for(queued, shared)
+    fn may_accept(&self, write: &Write, shared: &Shared) -> bool {
+        shared.durability.order.reached(write.after) && self.has_place_for(write.line, shared)
     }
 
-    fn has_place_for(&self, queued: &WaitingWrite, shared: &Shared) -> bool {
+    fn has_place_for(&self, line: LineAddr, shared: &Shared) -> bool {
         self.has_room_for_write()
-            || self.scheduler.accepts_writes()
-                && self.mergeable(queued.write.line, shared).is_some()
+            || self.scheduler.accepts_writes() && self.mergeable(line, shared).is_some()
     }
 
     /// An accepted write of the same line that has not been given to a bank. (In PM without ADR each
@@ -307,33 +305,32 @@ impl Channel {
     pub fn admit(&mut self, shared: &mut Shared) {
         let mut held_back = 0;
         while let Some(queued) = self.writes.waiting_at(held_back) {
-            if !self.has_place_for(&queued, shared) {
+            let Write { line, after, .. } = queued.write;
+            if !self.has_place_for(line, shared) {
                 break;
             }
-            let older_of_line = self.writes.is_waiting(queued.write.line, held_back);
-            if older_of_line || !shared.durability.order.reached(queued.write.after) {
+            if self.writes.is_waiting(line, held_back) || !shared.durability.order.reached(after) {
                 held_back += 1;
                 continue;
             }
-            self.writes.take_waiting(held_back);
-            let waited = shared.now - queued.write.arrived;
-            self.accounts.write_has_waited(queued.held, waited, &mut shared.stats);
-            self.accept(queued, shared);
+            let WaitingWrite { write, place, held } = self.writes.take_waiting(held_back);
+            let waited = shared.now - write.arrived;
+            self.accounts.write_has_waited(held, waited, &mut shared.stats);
+            self.accept(&write, place, shared);
         }
     }
 
-    fn accept(&mut self, queued: WaitingWrite, shared: &mut Shared) {
-        let WaitingWrite { write, place, .. } = queued;
+    fn accept(&mut self, write: &Write, place: Place, shared: &mut Shared) {
         assert!(
             shared.durability.order.reached(write.after),
             "a write is accepted after the ordered writes that it waits for"
         );
         assert!(write.arrived <= shared.now, "a write is accepted after its arrival");
-        self.accounts.write_accepted(&write, &mut shared.stats);
+        self.accounts.write_accepted(write, &mut shared.stats);
         match self.mergeable(write.line, shared) {
             Some(index) => {
                 self.accounts.write_merged(&mut shared.stats);
-                self.writes.merge(index, &write);
+                self.writes.merge(index, write);
             }
             None => {
                 let buffered = self.buffer.as_ref().is_some_and(|b| b.holds(write.line));
@@ -343,7 +340,7 @@ impl Channel {
             }
         }
         if self.spec.persistent && shared.durability.adr {
-            shared.durable(&write);
+            shared.durable(write);
         }
         self.wake_at(shared.now, shared);
     }

@@ -6,6 +6,7 @@ use rand_pcg::Pcg64;
 use super::adversary::Adversary;
 use super::channel::{Channel, ChannelSpec};
 use super::durability::Durability;
+use super::in_transit::{InTransit, WritesInTransit};
 use super::shared::{Notice, Shared};
 use crate::clock::{Event, EventQueue};
 use crate::config::{
@@ -38,14 +39,6 @@ pub struct RequestRecord {
 /// Receives every request to PM.
 pub type Recorder = Box<dyn FnMut(&RequestRecord) + Send>;
 
-/// A write between its sender and its controller.
-#[derive(Clone, Copy, Debug)]
-struct InTransit {
-    write: Write,
-    arrives: Cycle,
-    sequence: u64,
-}
-
 /// Controllers and devices.
 pub struct MemorySystem {
     /// Clock, events, statistics, PM cells.
@@ -57,8 +50,7 @@ pub struct MemorySystem {
     dram_bytes: u64,
     /// Requests between a sender and their controller.
     reads_in_transit: slab::Slab<Read>,
-    writes_in_transit: slab::Slab<InTransit>,
-    transit_sequence: u64,
+    writes_in_transit: WritesInTransit,
     recorder: Option<Recorder>,
 }
 
@@ -153,8 +145,7 @@ impl MemorySystem {
             pm_end: Addr(pm.capacity_bytes.0),
             dram_bytes: dram.capacity_bytes.0,
             reads_in_transit: slab::Slab::new(),
-            writes_in_transit: slab::Slab::new(),
-            transit_sequence: 0,
+            writes_in_transit: WritesInTransit::default(),
             recorder: None,
         }
     }
@@ -212,7 +203,7 @@ impl MemorySystem {
             channel.add_pending(counts);
         }
         let reads = self.reads_in_transit.iter().map(|(_, read)| read.line);
-        let writes = self.writes_in_transit.iter().map(|(_, transit)| transit.write.line);
+        let writes = self.writes_in_transit.all().map(|transit| transit.write.line);
         for line in reads.chain(writes).filter(|line| self.is_pm(line.addr())) {
             let place = self.mapping.place(line);
             counts[place.channel as usize * banks + place.bank as usize] += 1;
@@ -241,33 +232,29 @@ impl MemorySystem {
 
     /// The same with a number that [`MemorySystem::take_notice`] reports when the write is durable: for those who
     /// drive memory without a design.
-    pub fn write_reported(&mut self, write: Write, token: Token, delay: Cycle) {
-        self.write(Write { token, ..write }, delay);
+    pub fn write_reported(&mut self, mut write: Write, token: Token, delay: Cycle) {
+        write.token = token;
+        self.write(&write, delay);
     }
 
     /// Sends a write that reaches its controller after `delay`, and not before an earlier write of the
     /// same line that is still on its way.
-    pub fn write(&mut self, write: Write, delay: Cycle) {
+    pub fn write(&mut self, write: &Write, delay: Cycle) {
         assert!(write.mask != 0, "a write writes something");
         let now = self.shared.now;
         let delay = delay + self.shared.adversary.as_mut().map_or(0, Adversary::delay);
-        let earlier = self.in_transit(write.line).map(|t| t.arrives).max().unwrap_or(0);
-        let arrives = (now + delay).max(earlier);
-        if arrives == now && earlier == 0 {
-            self.write_arrives(write);
+        let earlier = self.writes_in_transit.last_of_line(write.line);
+        let arrives = (now + delay).max(earlier.unwrap_or(0));
+        if arrives == now && earlier.is_none() {
+            let mut write = *write;
+            self.write_arrives(&mut write);
         } else {
-            self.transit_sequence += 1;
-            let sequence = self.transit_sequence;
-            let slot = self.writes_in_transit.insert(InTransit { write, arrives, sequence }) as u32;
+            let slot = self.writes_in_transit.send(write, arrives);
             self.shared.events.push(arrives, Event::WriteArrive(slot));
         }
     }
 
-    fn in_transit(&self, line: LineAddr) -> impl Iterator<Item = &InTransit> {
-        self.writes_in_transit.iter().map(|(_, t)| t).filter(move |t| t.write.line == line)
-    }
-
-    fn write_arrives(&mut self, write: Write) {
+    fn write_arrives(&mut self, write: &mut Write) {
         if self.recorder.is_some() && self.is_pm(write.line.addr()) {
             let old = self.content(write.line);
             let mut data = old;
@@ -332,8 +319,8 @@ impl MemorySystem {
                 self.read_arrives(read);
             }
             Event::WriteArrive(slot) => {
-                let transit = self.writes_in_transit.remove(slot as usize);
-                self.write_arrives(transit.write);
+                let mut write = self.writes_in_transit.take(slot);
+                self.write_arrives(&mut write);
             }
             Event::StoreDrain(_) | Event::BufferedFill(_) | Event::Release(_) | Event::Timer(_) => {
                 unreachable!("not the memory's event")
@@ -345,30 +332,25 @@ impl MemorySystem {
     /// The newest content of a line below the caches, wherever it is.
     pub fn content(&self, line: LineAddr) -> LineData {
         let mut content = self.channel(line).content(line, &self.shared.media);
-        if !self.writes_in_transit.is_empty() {
-            let mut coming: Vec<&InTransit> = self.in_transit(line).collect();
-            coming.sort_unstable_by_key(|t| (t.arrives, t.sequence));
-            for t in coming {
-                overlay(&mut content, &t.write.data, t.write.mask);
-            }
+        let mut coming: Vec<&InTransit> = self.writes_in_transit.of_line(line).collect();
+        coming.sort_unstable_by_key(|t| (t.arrives, t.sequence));
+        for t in coming {
+            overlay(&mut content, &t.write.data, t.write.mask);
         }
         content
     }
 
     /// Whether a write to the line is on its way or waits outside a queue: sent, but not accepted.
     pub fn has_unaccepted_write(&self, line: LineAddr) -> bool {
-        self.in_transit(line).next().is_some() || self.channel(line).has_waiting_write(line)
+        self.writes_in_transit.of_line(line).next().is_some()
+            || self.channel(line).has_waiting_write(line)
     }
 
     /// Has a thread's fences wait for the newest write of a line that was sent and is not durable. Returns
     /// whether there is one, and they did not wait for it already.
     pub fn fence_waits_for(&mut self, line: LineAddr, thread: ThreadId) -> bool {
         let (channel, adr) = (self.channel_of(line), self.shared.durability.adr);
-        let transit = self.writes_in_transit.iter_mut().map(|(_, t)| t);
-        let newest = transit
-            .filter(|t| t.write.line == line)
-            .max_by_key(|t| (t.arrives, t.sequence))
-            .map(|t| &mut t.write);
+        let newest = self.writes_in_transit.newest_of_line_mut(line);
         let newest = newest.or_else(|| self.channels[channel].newest_undurable(line, adr));
         let Some(write) = newest else { return false };
         let new = write.fences >> thread & 1 == 0;
@@ -454,12 +436,8 @@ impl MemorySystem {
     /// Writes to PM that were sent and are not durable, in the order in which they would arrive: those of each channel,
     /// then those on their way to one.
     fn under_way(&self) -> Vec<&Write> {
-        let mut transit: Vec<&InTransit> = self
-            .writes_in_transit
-            .iter()
-            .map(|(_, t)| t)
-            .filter(|t| self.is_pm(t.write.line.addr()))
-            .collect();
+        let mut transit: Vec<&InTransit> =
+            self.writes_in_transit.all().filter(|t| self.is_pm(t.write.line.addr())).collect();
         transit.sort_unstable_by_key(|t| (t.arrives, t.sequence));
         let adr = self.shared.durability.adr;
         let waiting = self.channels[..self.pm_channels].iter().flat_map(|c| c.unaccepted(adr));
@@ -575,11 +553,11 @@ mod tests {
         let mut memory = MemorySystem::new(&config);
         let line = |n: u64| Write::line(WriteClass::Data, LineAddr(n), [n; 8]);
         let order = memory.order();
-        memory.write(line(1).after(order), 0);
+        memory.write(&line(1).after(order), 0);
         assert_eq!(memory.writes_waiting(), 1);
         assert!(!memory.has_full_write_queue(), "it is held back, the queue is empty");
         for n in 2..6 {
-            memory.write(line(n), 0);
+            memory.write(&line(n), 0);
         }
         assert!(memory.has_full_write_queue());
         while let Some((at, event)) = memory.shared.events.pop() {
@@ -587,7 +565,7 @@ mod tests {
             memory.handle(event);
         }
         assert_eq!(memory.writes_waiting(), 1, "still");
-        memory.write(line(6).ordered(order), 0);
+        memory.write(&line(6).ordered(order), 0);
         assert_eq!(memory.writes_waiting(), 0, "its turn has come");
     }
 }

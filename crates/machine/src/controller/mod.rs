@@ -2,7 +2,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `memory_system` | all channels on one clock; requests on their way |
+//! | `memory_system` | all channels on one clock |
+//! | `in_transit` | writes between their senders and their controllers |
 //! | `channel` | one channel: requests arrive, are scheduled, keep banks busy, and finish |
 //! | `read_queue`, `write_queue` | requests that wait, and what a scheduler asks about them |
 //! | `scheduler` | which request is issued next: a file for each policy |
@@ -20,6 +21,7 @@ pub mod channel;
 mod data_bus;
 pub mod domain;
 pub mod durability;
+mod in_transit;
 mod memory_system;
 pub mod outside;
 mod read_queue;

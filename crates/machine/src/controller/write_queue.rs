@@ -146,7 +146,7 @@ impl WriteQueue {
     }
 
     /// Puts a write last.
-    pub fn push(&mut self, write: Write, place: Place, buffered: bool) {
+    pub fn push(&mut self, write: &Write, place: Place, buffered: bool) {
         assert!(self.has_room(), "a write is accepted only where there is a place");
         assert!(write.mask != 0, "a write writes something");
         self.buffered += usize::from(buffered);
@@ -156,7 +156,7 @@ impl WriteQueue {
             line: write.line,
             row: place.row,
             bank: place.bank,
-            slot: self.writes.insert(write) as u32,
+            slot: self.writes.insert(*write) as u32,
             issued: false,
             buffered,
         });
@@ -232,14 +232,16 @@ impl WriteQueue {
     }
 
     /// The one with this number outside, oldest first.
-    pub fn waiting_at(&self, number: usize) -> Option<WaitingWrite> {
-        self.waiting.get(number).copied()
+    pub fn waiting_at(&self, number: usize) -> Option<&WaitingWrite> {
+        self.waiting.get(number)
     }
 
     /// Takes it out, to be accepted.
-    pub fn take_waiting(&mut self, number: usize) {
-        let taken = self.waiting.remove(number);
-        assert!(taken.is_some(), "only what waits is accepted from outside");
+    ///
+    /// # Panics
+    /// No write has the number.
+    pub fn take_waiting(&mut self, number: usize) -> WaitingWrite {
+        self.waiting.remove(number).expect("only what waits is accepted from outside")
     }
 
     /// Whether a write of a line is among the first so many outside.

@@ -115,27 +115,34 @@ impl<'a, D: Design> Port<'a, D> {
     }
 
     /// Sends a write to memory that arrives after `delay` cycles; nothing is heard of it.
+    #[inline]
     pub fn write(&mut self, write: Write, delay: Cycle) {
         if let Some(interference) = &mut self.pending.interference {
             return interference.send(self.machine, None, write, delay);
         }
-        self.machine.write(write, delay);
+        self.machine.write(&write, delay);
     }
 
     /// Sends a write to memory that arrives after `delay` cycles; [`Design::on_durable`] is called with `about`.
+    #[inline]
     pub fn write_reported(&mut self, write: Write, about: D::Write, delay: Cycle) {
         self.write_maybe_reported(write, Some(about), delay);
     }
 
     /// The one or the other.
-    pub fn write_maybe_reported(&mut self, write: Write, about: Option<D::Write>, delay: Cycle) {
-        let token = self.pending.expect_write(about);
+    #[inline]
+    pub fn write_maybe_reported(
+        &mut self,
+        mut write: Write,
+        about: Option<D::Write>,
+        delay: Cycle,
+    ) {
+        write.token = self.pending.expect_write(about);
         if let Some(interference) = &mut self.pending.interference {
             let name = about.map(|about| variant(&about));
-            let write = Write { token, ..write };
             return interference.send(self.machine, name.as_deref(), write, delay);
         }
-        self.machine.write(Write { token, ..write }, delay);
+        self.machine.write(&write, delay);
     }
 
     /// Sends a read of a line; [`Design::on_read`] is called with `about`.

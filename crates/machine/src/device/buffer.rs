@@ -9,6 +9,7 @@ use super::banks::Banks;
 use super::line_index::LineIndex;
 use super::programming::{Block, Media};
 use super::timing::EnergyModel;
+use super::waiting_lines::WaitingLines;
 use crate::media::{Effort, overlay};
 use crate::request::{Place, Write, WriteClass};
 use crate::stats::Stats;
@@ -23,6 +24,8 @@ struct BufferLine {
     codings: [Codings; LINES_PER_MEDIA_LINE],
     class: WriteClass,
     place: Place,
+    /// The number of the newest write.
+    last_write: u64,
     /// What is being programmed, if a spill is under way.
     spilling: Option<Spill>,
     /// Words written since the spill began.
@@ -48,27 +51,17 @@ impl Spill {
     }
 }
 
-/// What the scheduler looks at, apart from the data, so that it fits into few lines of the host's cache.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    bank: u32,
-    /// Occupied, and no spill is under way.
-    waits: bool,
-    last_use: u64,
-}
-
 /// The on-PM write-combining buffer of one channel.
 #[derive(Clone, Debug)]
 pub struct PmBuffer {
     lines: Vec<Option<BufferLine>>,
-    slots: Vec<Slot>,
     /// Media line numbers by slot.
     index: LineIndex,
     occupied: usize,
     /// Lines that are being spilled.
     spilling: usize,
-    /// Per bank, the lines that are not.
-    waiting: Vec<u32>,
+    /// Lines that are not.
+    waiting: WaitingLines,
     clean_target: usize,
     clock: u64,
 }
@@ -79,11 +72,10 @@ impl PmBuffer {
         let n = lines as usize;
         Self {
             lines: vec![None; n],
-            slots: vec![Slot { bank: 0, waits: false, last_use: 0 }; n],
             index: LineIndex::of_empty_places(n),
             occupied: 0,
             spilling: 0,
-            waiting: vec![0; banks],
+            waiting: WaitingLines::new(n, banks),
             clean_target: (n * spill_percent as usize / 100).min(n - 1),
             clock: 0,
         }
@@ -121,8 +113,7 @@ impl PmBuffer {
                 let slot = slot.expect("a full buffer is given what it holds");
                 let media_line = line.0 / LINES_PER_MEDIA_LINE as u64;
                 self.occupied += 1;
-                self.waiting[place.bank as usize] += 1;
-                self.slots[slot] = Slot { bank: place.bank, waits: true, last_use: 0 };
+                self.waiting.add(slot as u32, place.bank, self.clock);
                 self.index.set(slot, media_line);
                 self.lines[slot] = Some(BufferLine {
                     media_line,
@@ -131,6 +122,7 @@ impl PmBuffer {
                     codings: [Codings::FPC; LINES_PER_MEDIA_LINE],
                     class,
                     place,
+                    last_write: self.clock,
                     spilling: None,
                     again: [0; LINES_PER_MEDIA_LINE],
                 });
@@ -141,14 +133,18 @@ impl PmBuffer {
         overlay(&mut entry.data[part], &write.data, mask);
         entry.codings[part].overlay(&write.codings, mask);
         entry.masks[part] |= mask;
-        self.slots[slot].last_use = self.clock;
-        if entry.spilling.is_some() && entry.again.iter().all(|&m| m == 0) {
+        let spills = entry.spilling.is_some();
+        if spills && entry.again.iter().all(|&m| m == 0) {
             entry.class = class;
         } else {
             entry.class = entry.class.min(class);
         }
-        if entry.spilling.is_some() {
+        if spills {
             entry.again[part] |= mask;
+        }
+        entry.last_write = self.clock;
+        if !spills {
+            self.waiting.written(slot as u32, self.clock);
         }
     }
 
@@ -183,18 +179,10 @@ impl PmBuffer {
         }
         let urgent = self.is_full();
         let may = |bank: u32| banks.all()[bank as usize].free_at <= now && (urgent || !avoid(bank));
-        let some = |(bank, &lines): (usize, &u32)| lines > 0 && may(bank as u32);
-        if !self.waiting.iter().enumerate().any(some) {
-            return None;
-        }
-        let (slot, _) = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| s.waits && may(s.bank))
-            .min_by_key(|(_, s)| s.last_use)?;
-        self.slots[slot].waits = false;
-        self.waiting[self.slots[slot].bank as usize] -= 1;
+        let waiting = (0..banks.all().len()).filter(|&bank| may(bank as u32));
+        let (_, slot) = waiting.filter_map(|bank| self.waiting.oldest(bank)).min()?;
+        self.waiting.remove(slot);
+        let slot = slot as usize;
         self.spilling += 1;
         let entry = self.lines[slot].as_mut().expect("a waiting slot is occupied");
         let partial = entry.masks.iter().any(|&m| m != WordMask::MAX);
@@ -215,7 +203,7 @@ impl PmBuffer {
         if !self.has_too_much() {
             return None;
         }
-        let waited_for = banks.all().iter().zip(&self.waiting).filter(|(_, lines)| **lines > 0);
+        let waited_for = banks.all().iter().zip(self.waiting.by_bank()).filter(|&(_, waits)| waits);
         waited_for.map(|(bank, _)| bank.free_at).min()
     }
 
@@ -238,9 +226,7 @@ impl PmBuffer {
             self.occupied -= 1;
         } else {
             entry.masks = std::mem::take(&mut entry.again);
-            let slot = &mut self.slots[slot as usize];
-            slot.waits = true;
-            self.waiting[slot.bank as usize] += 1;
+            self.waiting.add(slot, entry.place.bank, entry.last_write);
         }
         media_line
     }

@@ -4,14 +4,60 @@
 /// Counters of the summary: a power of two.
 const COUNTERS: usize = 128;
 
+/// Counts the line numbers of each residue that are somewhere. Mostly the wanted number is not there, and a counter that is
+/// zero says so without a search.
+#[derive(Clone, Debug)]
+pub struct LineSummary {
+    counters: Box<[u32; COUNTERS]>,
+}
+
+impl Default for LineSummary {
+    fn default() -> LineSummary {
+        LineSummary { counters: Box::new([0; COUNTERS]) }
+    }
+}
+
+impl LineSummary {
+    /// A number is there once more.
+    #[inline]
+    pub fn add(&mut self, number: u64) {
+        self.counters[residue(number)] += 1;
+    }
+
+    /// A number is there once less.
+    ///
+    /// # Panics
+    /// It was not there.
+    #[inline]
+    pub fn remove(&mut self, number: u64) {
+        let count = &mut self.counters[residue(number)];
+        *count = count.checked_sub(1).expect("what is taken out was counted in");
+    }
+
+    /// Whether a number is there. `false` is always right, and `true` mostly.
+    #[inline]
+    pub fn may_have(&self, number: u64) -> bool {
+        self.counters[residue(number)] != 0
+    }
+
+    /// Whether a number is there more than once, with the same reservation.
+    #[inline]
+    fn may_have_two(&self, number: u64) -> bool {
+        self.counters[residue(number)] > 1
+    }
+
+    /// Whether any of these numbers is there, with the same reservation.
+    #[inline]
+    pub fn may_have_any(&self, numbers: std::ops::Range<u64>) -> bool {
+        numbers.fold(0, |sum, number| sum | self.counters[residue(number)]) != 0
+    }
+}
+
 /// Line numbers by place; several may be equal.
-///
-/// A summary counts the numbers of each residue. Mostly the wanted number is not there, and a counter that is zero
-/// says so without a search.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     numbers: Vec<u64>,
-    summary: Box<[u32; COUNTERS]>,
+    summary: LineSummary,
 }
 
 impl LineIndex {
@@ -20,7 +66,7 @@ impl LineIndex {
 
     /// A list without places, and with room for so many.
     pub fn with_capacity(places: usize) -> LineIndex {
-        LineIndex { numbers: Vec::with_capacity(places), summary: Box::new([0; COUNTERS]) }
+        LineIndex { numbers: Vec::with_capacity(places), summary: LineSummary::default() }
     }
 
     /// A list of so many places without lines.
@@ -59,13 +105,13 @@ impl LineIndex {
     /// The first place of a number.
     #[inline]
     pub fn position(&self, number: u64) -> Option<usize> {
-        if self.summary[residue(number)] == 0 { None } else { position(&self.numbers, number) }
+        if self.summary.may_have(number) { position(&self.numbers, number) } else { None }
     }
 
     /// The last place of a number.
     #[inline]
     pub fn last_position(&self, number: u64) -> Option<usize> {
-        if self.summary[residue(number)] == 0 {
+        if !self.summary.may_have(number) {
             return None;
         }
         self.numbers.iter().rposition(|&n| n == number)
@@ -80,27 +126,26 @@ impl LineIndex {
     #[inline]
     pub fn has_before(&self, place: usize) -> bool {
         let (before, from) = self.numbers.split_at(place);
-        self.summary[residue(from[0])] > 1 && position(before, from[0]).is_some()
+        self.summary.may_have_two(from[0]) && position(before, from[0]).is_some()
     }
 
     /// Whether any of these numbers is here. `false` is always right, and `true` mostly.
     #[inline]
     pub fn may_have_any(&self, numbers: std::ops::Range<u64>) -> bool {
-        numbers.fold(0, |sum, number| sum | self.summary[residue(number)]) != 0
+        self.summary.may_have_any(numbers)
     }
 
     #[inline]
     fn count_in(&mut self, number: u64) {
         if number != Self::EMPTY {
-            self.summary[residue(number)] += 1;
+            self.summary.add(number);
         }
     }
 
     #[inline]
     fn count_out(&mut self, number: u64) {
         if number != Self::EMPTY {
-            let count = &mut self.summary[residue(number)];
-            *count = count.checked_sub(1).expect("what is taken out was counted in");
+            self.summary.remove(number);
         }
     }
 }

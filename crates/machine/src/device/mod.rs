@@ -17,6 +17,7 @@
 //! | `buffer` | the on-PM buffer |
 //! | `programming` | what happens when the cells have a write |
 //! | `line_index` | a short list of line numbers that is searched often |
+//! | `waiting_lines` | which line of the on-PM buffer is spilled next |
 
 mod bank;
 mod banks;
@@ -25,11 +26,12 @@ mod line_index;
 mod programming;
 mod row_content;
 mod timing;
+mod waiting_lines;
 
 pub use bank::Bank;
 pub use banks::{BankSpec, Banks, BegunWrite};
 pub use buffer::PmBuffer;
-pub use line_index::LineIndex;
+pub use line_index::{LineIndex, LineSummary};
 pub use programming::{Block, Media};
 pub use timing::{EnergyModel, Timing};
 

@@ -173,10 +173,10 @@ impl Simulation {
     }
 
     fn send_combined(&mut self, line: Combined) {
-        let write = line.write();
+        let mut write = line.write();
         self.threads[line.thread as usize].undurable += 1;
-        let (fences, path) = (1 << line.thread, self.machine.bypass_cycles());
-        self.machine.write(crate::request::Write { fences, ..write }, path);
+        write.fences = 1 << line.thread;
+        self.machine.write(&write, self.machine.bypass_cycles());
     }
 
     /// A write is durable that fences of these threads wait for.

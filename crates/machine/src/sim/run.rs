@@ -346,13 +346,13 @@ impl Simulation {
             self.settle(observer)?;
             let t = &self.threads[thread];
             let at = if t.state == State::Ready { t.pipeline.time } else { NEVER };
-            self.ready.set(thread, at);
             if self.woken
                 || at >= until
                 || self.machine.memory.shared.events.next_at() <= at
                 || operations == ACTIONS_PER_LOOK
                 || observer.stops()
             {
+                self.ready.set(thread, at);
                 return Ok(operations);
             }
         }
@@ -426,6 +426,7 @@ impl Simulation {
                     why: why.to_owned(),
                 });
             } else {
+                self.machine.has_no_messages();
                 return Ok(());
             }
             observer.after_action(self);
@@ -460,7 +461,7 @@ impl Simulation {
                 RawAction::Absorb => return,
             }
         }
-        self.machine.write(write, 0);
+        self.machine.write(&write, 0);
     }
 
     pub(super) fn handle_event(&mut self) {

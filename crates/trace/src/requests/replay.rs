@@ -147,7 +147,7 @@ impl Replay {
             self.writes += 1;
             self.acceptance.record(late);
             let data = self.data(request);
-            self.memory.write(Write::line(WriteClass::Data, request.line, data), 0);
+            self.memory.write(&Write::line(WriteClass::Data, request.line, data), 0);
             self.memory.shared.notices.clear();
         } else {
             self.reads += 1;

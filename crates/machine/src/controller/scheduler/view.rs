@@ -26,6 +26,9 @@ pub struct View<'a> {
     pub row_hit_limit: u32,
 }
 
+/// So many requests are looked at themselves, rather than all banks.
+const FEW: usize = 4;
+
 /// What decides between requests whose banks are free, the smallest first: the class, and the cycle of arrival.
 pub type Rank = (Class, Cycle);
 
@@ -45,9 +48,7 @@ impl View<'_> {
     /// otherwise the oldest.
     pub fn first_ready_read(&self) -> Option<usize> {
         let nothing_buffered = self.reads.buffered() == 0;
-        if self.reads.is_empty()
-            || (nothing_buffered && self.earliest_bank(self.reads.of_bank()) > self.now)
-        {
+        if self.reads.is_empty() || (nothing_buffered && self.next_bank_of_reads() > self.now) {
             return None;
         }
         let mut best: Option<(Class, usize)> = None;
@@ -166,8 +167,18 @@ impl View<'_> {
         } else if self.reads.is_empty() {
             NEVER
         } else {
-            self.earliest_bank(self.reads.of_bank())
+            self.next_bank_of_reads()
         }
+    }
+
+    /// When the first of the banks for which there are reads is free.
+    fn next_bank_of_reads(&self) -> Cycle {
+        let reads = self.reads.reads();
+        if reads.len() > FEW {
+            return self.earliest_bank(self.reads.of_bank());
+        }
+        let free_at = reads.iter().map(|read| self.banks[read.place.bank as usize].free_at);
+        free_at.fold(NEVER, Cycle::min)
     }
 
     /// Writes wait for a bank, or for room in the on-PM buffer, which the end of a spill announces.

@@ -122,12 +122,12 @@ impl Interference {
         if let Some((mut before, before_delay)) = self.held.take() {
             std::mem::swap(&mut before.order, &mut write.order);
             std::mem::swap(&mut before.after, &mut write.after);
-            machine.write(write, delay);
-            machine.write(before, before_delay);
+            machine.write(&write, delay);
+            machine.write(&before, before_delay);
         } else if exchanged && write.order > 0 {
             self.held = Some((write, delay));
         } else {
-            machine.write(write, delay);
+            machine.write(&write, delay);
         }
     }
 
@@ -155,7 +155,7 @@ impl Interference {
     /// Nothing more is sent at this time: what was held for the next write goes without it.
     pub fn send_held(&mut self, machine: &mut Machine) {
         if let Some((write, delay)) = self.held.take() {
-            machine.write(write, delay);
+            machine.write(&write, delay);
         }
     }
 

@@ -1,0 +1,140 @@
+//! The lines of the on-PM buffer that wait to be spilled: per bank, from the least to the most recently written one.
+
+/// Stands for no slot.
+const NONE: u32 = u32::MAX;
+
+/// Slots of the buffer, in a list for each bank.
+#[derive(Clone, Debug)]
+pub struct WaitingLines {
+    slots: Vec<Slot>,
+    banks: Vec<Ends>,
+}
+
+/// A slot, and its neighbours in the list of its bank.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    bank: u32,
+    older: u32,
+    newer: u32,
+    last_write: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    oldest: u32,
+    newest: u32,
+}
+
+impl WaitingLines {
+    /// None of so many slots, before so many banks.
+    pub fn new(slots: usize, banks: usize) -> WaitingLines {
+        WaitingLines {
+            slots: vec![Slot { bank: 0, older: NONE, newer: NONE, last_write: 0 }; slots],
+            banks: vec![Ends { oldest: NONE, newest: NONE }; banks],
+        }
+    }
+
+    /// The least recently written line of a bank: when it was written, and its slot.
+    #[inline]
+    pub fn oldest(&self, bank: usize) -> Option<(u64, u32)> {
+        let slot = self.banks[bank].oldest;
+        (slot != NONE).then(|| (self.slots[slot as usize].last_write, slot))
+    }
+
+    /// Whether a line waits for a bank, by bank.
+    #[inline]
+    pub fn by_bank(&self) -> impl Iterator<Item = bool> {
+        self.banks.iter().map(|ends| ends.oldest != NONE)
+    }
+
+    /// A line waits from now on for its bank.
+    pub fn add(&mut self, slot: u32, bank: u32, last_write: u64) {
+        let (mut older, mut newer) = (self.banks[bank as usize].newest, NONE);
+        while older != NONE && self.slots[older as usize].last_write > last_write {
+            (older, newer) = (self.slots[older as usize].older, older);
+        }
+        self.slots[slot as usize] = Slot { bank, older, newer, last_write };
+        *self.newer_of(bank, older) = slot;
+        *self.older_of(bank, newer) = slot;
+    }
+
+    /// A line waits no longer.
+    pub fn remove(&mut self, slot: u32) {
+        let Slot { bank, older, newer, .. } = self.slots[slot as usize];
+        *self.newer_of(bank, older) = newer;
+        *self.older_of(bank, newer) = older;
+    }
+
+    /// A line that waits has been written last of all.
+    #[inline]
+    pub fn written(&mut self, slot: u32, last_write: u64) {
+        let of_slot = &mut self.slots[slot as usize];
+        of_slot.last_write = last_write;
+        let bank = of_slot.bank;
+        if self.banks[bank as usize].newest != slot {
+            self.remove(slot);
+            self.add(slot, bank, last_write);
+        }
+    }
+
+    /// What leads to the line behind this one: of none, to the oldest.
+    #[inline]
+    fn newer_of(&mut self, bank: u32, slot: u32) -> &mut u32 {
+        match slot {
+            NONE => &mut self.banks[bank as usize].oldest,
+            slot => &mut self.slots[slot as usize].newer,
+        }
+    }
+
+    /// What leads to the line before this one: of none, to the newest.
+    #[inline]
+    fn older_of(&mut self, bank: u32, slot: u32) -> &mut u32 {
+        match slot {
+            NONE => &mut self.banks[bank as usize].newest,
+            slot => &mut self.slots[slot as usize].older,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SLOTS: usize = 6;
+    const BANKS: usize = 2;
+
+    proptest! {
+        #[test]
+        fn each_bank_gives_its_least_recently_written_line(
+            steps in prop::collection::vec((0..3u8, 0..SLOTS as u32, 0..BANKS as u32), 0..60),
+        ) {
+            let mut waiting = WaitingLines::new(SLOTS, BANKS);
+            // Of each slot its bank and its last write, and whether it waits.
+            let mut plain = [(0, 0, false); SLOTS];
+            for (now, (what, slot, bank)) in (1..).zip(steps) {
+                let (of, last_write, waits) = &mut plain[slot as usize];
+                match (what, *waits) {
+                    // It waits again, as it was written last, as a line does whose spill has ended.
+                    (0, false) if *last_write > 0 => waiting.add(slot, *of, *last_write),
+                    (_, false) => {
+                        (*of, *last_write) = (bank, now);
+                        waiting.add(slot, bank, now);
+                    }
+                    (1, true) => waiting.remove(slot),
+                    (_, true) => {
+                        *last_write = now;
+                        waiting.written(slot, now);
+                    }
+                }
+                *waits = !(*waits && what == 1);
+                for bank in 0..BANKS as u32 {
+                    let all = (0..).zip(plain).filter(|&(_, (of, _, waits))| waits && of == bank);
+                    let oldest = all.map(|(slot, (_, last_write, _))| (last_write, slot)).min();
+                    prop_assert_eq!(waiting.oldest(bank as usize), oldest);
+                    prop_assert_eq!(waiting.by_bank().nth(bank as usize), Some(oldest.is_some()));
+                }
+            }
+        }
+    }
+}
