@@ -364,7 +364,8 @@ def best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
         records.setdefault(key, []).append(record)
     best: list[Record] = []
     for job, candidates in records.items():
-        if len(candidates) == len(catalogue().members(job.design)):
+        members = 1 if job.alias is None else len(catalogue().members(job.design))
+        if len(candidates) == members:
             fastest = max(candidates, key=lambda r: r.number("throughput_tx_per_s") or 0.0)
             best.append(replace(fastest, design=job.design))
     return tuple(best)

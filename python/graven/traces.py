@@ -18,9 +18,10 @@ from typing import Any, BinaryIO, Literal, cast
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.api import failures_text, setting_texts
+from graven.errors import OutputError
 from graven.experiment import Experiment, Job, Observer, Pool, Result, Task
 from graven.machine import DEFAULT, Machine
-from graven.output import OutputError, check, growing
+from graven.output import check, growing
 from graven.records import Record, parse_record
 
 ROOM = 64 << 20

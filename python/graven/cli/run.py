@@ -10,8 +10,7 @@ import click
 from graven import output
 from graven.api import failures_text
 from graven.cli import options
-from graven.cli.tables import UNSAFE_NOTE, marked, print_statistics
-from graven.cli.terminal import complain, note, person_console, refusing, results_console
+from graven.cli.terminal import complain, note, refusing, results_console
 from graven.experiment import Experiment, Job, Result
 from graven.machine import Machine
 from graven.progress import Display
@@ -35,7 +34,7 @@ Examples:
 """
 
 
-@click.command(help=HELP, short_help="Simulate one design on one workload; every statistic.")
+@click.command(help=HELP)
 @options.one_run
 @options.recovery
 @click.option(
@@ -94,7 +93,7 @@ def run(
             with refusing(f"{option}: "):
                 output.check([path], room)
     try:
-        with Display(person_console()) as display:
+        with Display() as display:
             result = experiment.run(workers=1, observe=display)
         if result.records:
             for path, growing in partial.items():
@@ -122,6 +121,8 @@ def show(result: Result, form: str) -> int:
 
 
 def _table(record: Record) -> None:
+    from graven.cli.tables import UNSAFE_NOTE, marked, print_statistics
+
     console = results_console()
     unsafe = set() if record.safe else {record.design}
     console.print(

@@ -14,7 +14,7 @@ from graven import traces
 from graven.cli import options
 from graven.cli.run import show
 from graven.cli.tables import plain_table
-from graven.cli.terminal import note, person_console, refusing, results_console
+from graven.cli.terminal import note, refusing, results_console
 from graven.experiment import Job, Result
 from graven.figures import exact
 from graven.machine import Machine
@@ -84,7 +84,7 @@ MAGIC = b"\x89GRVNT\r\n"
 """What a program trace begins with."""
 
 
-@click.group(help=HELP, short_help="Record, replay and convert program traces.")
+@click.group(help=HELP)
 def trace() -> None:
     """The group of commands about program traces."""
 
@@ -130,7 +130,7 @@ def record(
     """Checks everything, simulates, prints."""
     where, pairs = Machine.find(machine), tuple(settings.items())
     job = Job(design, workload, where, threads, transactions, seed, pairs)
-    with refusing("TRACE: "), Display(person_console()) as display:
+    with refusing("TRACE: "), Display() as display:
         result = traces.run_recorded(job, path, display)
     if result.records:
         note(f"wrote {path}")
@@ -152,7 +152,7 @@ def replay(
     path: Path, design: str | None, machine: str | None, settings: dict[str, str], form: str
 ) -> int:
     """Checks everything, simulates, prints."""
-    with Display(person_console(), noun="replays") as display:
+    with Display("replays") as display:
         found = traces.replay(path, design, machine=machine, settings=settings, observe=display)
     return show(Result((found,), (), interrupted=False), form)
 
@@ -314,7 +314,7 @@ def convert(
         if value is not None:
             what = "a program trace" if programs else "a trace of ChampSim"
             raise click.UsageError(f"{option} does not go with {what}")
-    with refusing("--to: "), Display(person_console(), noun="conversions") as display:
+    with refusing("--to: "), Display("conversions") as display:
         if programs:
             count = traces.export_champsim(
                 sources[0],
