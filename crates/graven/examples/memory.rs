@@ -2,7 +2,6 @@
 //! trace, or replays them; `machine=PRESET` takes another machine than `silo` (put it first).
 
 use std::fs::File;
-use std::io::BufReader;
 use std::time::Instant;
 
 use graven::trace::requests::Reader;
@@ -25,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => config.set(key, value)?,
         }
     }
-    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, File::open(&path)?));
+    let mut reader = Reader::new(File::open(&path)?);
     let begun = Instant::now();
     let (requests, check) = if replays {
         let record = Replay::new(&config).run(&mut reader)?;

@@ -2,7 +2,6 @@
 //! opened here, since the simulator does no I/O.
 
 use std::fs::{self, File};
-use std::io::BufReader;
 
 use graven::config::{Config, validate};
 use graven::cost::Sheet;
@@ -166,7 +165,7 @@ impl Task for ReplayTask {
         let replay = of(&self.config);
         // How many requests there are is known only at the end.
         watch.follow(replay.control(), 0)?;
-        let mut reader = Reader::new(BufReader::with_capacity(1 << 20, self.file));
+        let mut reader = Reader::new(self.file);
         match replay.run(&mut reader) {
             Ok(record) => Ok(record.to_json().to_string()),
             Err(TraceError::Cancelled) => Err(Failure::Cancelled),
