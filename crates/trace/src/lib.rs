@@ -12,5 +12,6 @@
 pub mod capture;
 pub mod champsim;
 mod frames;
+mod framing;
 pub mod program;
 pub mod requests;
