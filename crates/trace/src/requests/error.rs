@@ -13,12 +13,18 @@ const SHOWN_CHARS: usize = 40;
 pub enum Place {
     /// A line of text, from 1.
     Line(u64),
+    /// A byte of a binary trace, from 0.
+    Byte(u64),
+    /// A request of a binary trace, from 1.
+    Request(u64),
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Line(number) => write!(out, "line {number}"),
+            Place::Byte(offset) => write!(out, "byte {offset}"),
+            Place::Request(number) => write!(out, "request {number}"),
         }
     }
 }
@@ -82,5 +88,15 @@ impl TraceError {
             expected: expected.into(),
             found: format!("`{shown}`"),
         }
+    }
+
+    /// Malformed bytes of a binary trace.
+    pub(super) fn damaged(
+        offset: u64,
+        expected: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+    ) -> TraceError {
+        let (expected, found) = (expected.into(), found.into());
+        TraceError::Malformed { place: Place::Byte(offset), expected, found }
     }
 }

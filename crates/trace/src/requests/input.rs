@@ -14,6 +14,8 @@ pub struct Input<R> {
     /// The part of the buffer that has been read from the source and not been taken.
     start: usize,
     end: usize,
+    /// Bytes taken.
+    offset: u64,
     /// No more comes from the source.
     ended: bool,
     /// Why, if that is an error.
@@ -24,7 +26,12 @@ impl<R: Read> Input<R> {
     /// All that comes from a source.
     pub fn new(source: R) -> Self {
         let buffer = vec![0; BLOCK_BYTES];
-        Self { source, buffer, start: 0, end: 0, ended: false, error: None }
+        Self { source, buffer, start: 0, end: 0, offset: 0, ended: false, error: None }
+    }
+
+    /// How many bytes were taken.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The next bytes: at least `bytes` of them, all that are left if there are fewer.
@@ -44,6 +51,7 @@ impl<R: Read> Input<R> {
     pub fn take(&mut self, bytes: usize) -> &[u8] {
         let taken = &self.buffer[self.start..self.end][..bytes];
         self.start += bytes;
+        self.offset += bytes as u64;
         taken
     }
 
@@ -107,6 +115,7 @@ mod tests {
                     break;
                 }
                 back.extend(input.take(there.min(*wanted)));
+                assert_eq!(input.offset(), back.len() as u64);
             }
             assert_eq!(back, all);
             let error = input.check(Place::Line(3)).unwrap_err().to_string();

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use super::Request;
+use super::binary::{Binary, MAGIC};
 use super::error::{Place, TraceError};
 use super::input::Input;
 use super::text::Text;
@@ -10,19 +11,28 @@ use super::text::Text;
 /// The requests of a trace, in order. Empty lines are passed over. After an error it ends.
 pub struct Reader<R> {
     input: Input<R>,
-    text: Text,
+    format: Option<Format>,
     failed: bool,
+}
+
+enum Format {
+    Text(Text),
+    Binary(Binary),
 }
 
 impl<R: Read> Reader<R> {
     /// Reads from `source`, whose beginning determines the format. It is read in large blocks.
     pub fn new(source: R) -> Self {
-        Self { input: Input::new(source), text: Text::default(), failed: false }
+        Self { input: Input::new(source), format: None, failed: false }
     }
 
     /// Where the request is that was read last.
     pub fn place(&self) -> Place {
-        self.text.place()
+        match &self.format {
+            None => Place::Line(0),
+            Some(Format::Text(text)) => text.place(),
+            Some(Format::Binary(binary)) => binary.place(),
+        }
     }
 }
 
@@ -34,7 +44,18 @@ impl<R: Read> Iterator for Reader<R> {
         if self.failed {
             return None;
         }
-        let request = self.text.request(&mut self.input);
+        let format = self.format.get_or_insert_with(|| {
+            // No text begins with this byte.
+            if self.input.peek(1).first() == Some(&MAGIC[0]) {
+                Format::Binary(Binary::default())
+            } else {
+                Format::Text(Text::default())
+            }
+        });
+        let request = match format {
+            Format::Text(text) => text.request(&mut self.input),
+            Format::Binary(binary) => binary.request(&mut self.input),
+        };
         self.failed = !matches!(request, Ok(Some(_)));
         request.transpose()
     }
