@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from graven.traces import (
         ThreadSummary,
         TraceInfo,
+        convert_requests,
         export_champsim,
         import_champsim,
         record_trace,
@@ -65,6 +66,7 @@ _MODULES = {
     "traces": (
         "ThreadSummary",
         "TraceInfo",
+        "convert_requests",
         "export_champsim",
         "import_champsim",
         "record_trace",
@@ -104,6 +106,7 @@ __all__ = [
     "adversary",
     "catalogue",
     "compare",
+    "convert_requests",
     "cost",
     "crash",
     "export_champsim",

@@ -18,7 +18,7 @@ from graven.campaign import CampaignResult, CrashCampaign, CrashJob, Program, Sh
 from graven.catalogue import catalogue
 from graven.comparison import Comparison
 from graven.costs import Cost, derive
-from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, matrix
+from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, is_binary, matrix
 from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.recovery import is_asked, shown, with_recovery
@@ -69,7 +69,8 @@ def run(
         recovery: Power failures, evenly spaced over the run; the recovery after each is timed
             (statistics `recovery_*`). The keys `recovery.at_cycle` and `recovery.at_percent` place
             a single one.
-        request_trace: A file for the memory requests of the run, in NVMain's format.
+        request_trace: A file for the memory requests of the run: a binary trace if its name ends in
+            `.grt`, otherwise NVMain's text.
         bank_loads: A file for the mean load of every PM bank, interval by interval, as CSV.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
@@ -81,7 +82,18 @@ def run(
     trace, loads = (None if path is None else fspath(path) for path in (request_trace, bank_loads))
     pairs = tuple(with_recovery(setting_texts(settings, overrides), recovery).items())
     where = Machine.find(machine)
-    job = Job(design, workload, where, threads, transactions, seed, pairs, trace, loads)
+    job = Job(
+        design,
+        workload,
+        where,
+        threads,
+        transactions,
+        seed,
+        pairs,
+        trace,
+        loads,
+        binary_requests=trace is not None and is_binary(trace),
+    )
     result = Experiment.prepare([job]).run(workers=1)
     _raise_unless_whole(result)
     return result.records[0]

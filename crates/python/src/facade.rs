@@ -29,6 +29,9 @@ struct SimulationSpec {
     #[serde(default)]
     vary: Vec<(String, String, String)>,
     request_trace: Option<String>,
+    /// Whether that is a binary trace, or NVMain's text.
+    #[serde(default)]
+    binary_requests: bool,
     bank_loads: Option<String>,
     #[serde(default)]
     program_trace: Option<String>,
@@ -67,6 +70,7 @@ struct ReplaySpec {
 struct SimulationTask {
     spec: Spec,
     request_trace: Option<String>,
+    binary_requests: bool,
     /// A file for the banks' loads over time.
     bank_loads: Option<String>,
     /// A file for what the programs do.
@@ -95,6 +99,7 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     Ok(Box::new(SimulationTask {
         spec,
         request_trace: given.request_trace,
+        binary_requests: given.binary_requests,
         bank_loads: given.bank_loads,
         program_trace: given.program_trace,
     }))
@@ -110,7 +115,9 @@ impl Task for SimulationTask {
             }
         };
         watch.follow(simulation.control(), self.spec.transactions)?;
-        let trace = self.request_trace.map(RequestTrace::create).transpose()?;
+        let is_binary = self.binary_requests;
+        let create = |path| RequestTrace::create(path, is_binary);
+        let trace = self.request_trace.map(create).transpose()?;
         if let Some(trace) = &trace {
             simulation.machine_mut().memory.record_requests(trace.recorder());
         }

@@ -18,7 +18,7 @@ from graven.records import MemoryRecord, json_text
 HELP = """Drive the memory controller and device alone from a trace of requests.
 
 \b
-TRACE is text, in one of two formats:
+TRACE is binary (docs/traces.md), or text in one of two formats:
   NVMain     CYCLE R|W 0xADDRESS DATA OLDDATA THREAD   (after an optional line NVMV1)
   DRAMsim3   0xADDRESS READ|WRITE CYCLE
 
@@ -27,7 +27,8 @@ Examples:
   graven memory requests.nvt
   graven memory requests.nvt --machine lalea --set pm.write_ns=500
   graven memory requests.trc --dram --set dram.read_ns=30
-  graven run --design silo --workload hash --request-trace r.nvt && graven memory r.nvt
+  graven run --design silo --workload hash --request-trace r.grt && graven memory r.grt
+  graven trace convert r.grt --to r.nvt        from binary to NVMain's text, or back
 """
 
 

@@ -11,7 +11,7 @@ from graven import output
 from graven.api import failures_text
 from graven.cli import options
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.experiment import Experiment, Job, Result
+from graven.experiment import Experiment, Job, Result, is_binary
 from graven.machine import Machine
 from graven.progress import Display
 from graven.records import Record
@@ -29,7 +29,7 @@ Examples:
   graven run --design silo --workload queue --format json
   graven run --design hoop --workload hash --machine hoop --recovery 4
   graven run --design fwb --workload hash --set recovery.at_percent=90
-  graven run --design base --workload array --request-trace requests.nvt
+  graven run --design base --workload array --request-trace requests.grt
   graven run --design lalea --workload hash --machine lalea --bank-loads banks.csv
 """
 
@@ -41,7 +41,8 @@ Examples:
     "--request-trace",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the requests that reach the memory controller, in NVMain's format.",
+    help="Write the requests that reach the memory controller: a binary trace if the name ends in "
+    ".grt, otherwise NVMain's text.",
 )
 @click.option(
     "--bank-loads",
@@ -86,6 +87,7 @@ def run(
         tuple(with_recovery(settings, recovery).items()),
         None if request_trace is None else str(partial[request_trace]),
         None if bank_loads is None else str(partial[bank_loads]),
+        binary_requests=request_trace is not None and is_binary(request_trace),
     )
     experiment = Experiment.prepare([job])
     for option, (path, room) in files.items():

@@ -29,7 +29,7 @@ mod text;
 
 pub use binary::{BLOCK_REQUESTS, BinaryWriter, MAGIC};
 pub use error::{Place, TraceError};
-pub use nvmain::Writer;
+pub use nvmain::{Version, Writer};
 pub use reader::Reader;
 
 use graven_base::memory::{LineAddr, LineData};

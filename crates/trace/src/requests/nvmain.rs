@@ -39,6 +39,15 @@ impl Version {
         })
     }
 
+    /// What requests with such content are written as; `None` if they have none.
+    pub fn of_content(content: &Content) -> Option<Version> {
+        match content {
+            Content::Unknown => None,
+            Content::New(_) => Some(Version::V0),
+            Content::OldAndNew { .. } => Some(Version::V1),
+        }
+    }
+
     /// What the number of fields of a request determines.
     pub fn of_request(text: &[u8]) -> Version {
         let mut fields = Fields::new(text, 0);
@@ -141,16 +150,28 @@ fn field(text: &[u8]) -> Option<(LineData, &[u8])> {
 /// Writes requests as text.
 pub struct Writer<W> {
     out: W,
+    version: Version,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace with its first line.
+    /// Begins a trace with old and new data.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(mut out: W) -> io::Result<Self> {
-        out.write_all(b"NVMV1\n")?;
-        Ok(Self { out })
+    pub fn new(out: W) -> io::Result<Self> {
+        Self::of_version(out, Version::V1)
+    }
+
+    /// Begins a trace of a version with its first line.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn of_version(mut out: W, version: Version) -> io::Result<Self> {
+        out.write_all(match version {
+            Version::V0 => b"NVMV0\n",
+            Version::V1 => b"NVMV1\n",
+        })?;
+        Ok(Self { out, version })
     }
 
     /// Writes one request: a [`graven_machine::controller::RequestRecord`] by reference, or a [`Request`]. Content
@@ -168,8 +189,10 @@ impl<W: Write> Writer<W> {
         let operation = if request.write { 'W' } else { 'R' };
         write!(self.out, "{} {operation} {:#x} ", request.cycle, request.line.addr().0)?;
         self.out.write_all(&hex::digits(&new))?;
-        self.out.write_all(b" ")?;
-        self.out.write_all(&hex::digits(&old))?;
+        if self.version == Version::V1 {
+            self.out.write_all(b" ")?;
+            self.out.write_all(&hex::digits(&old))?;
+        }
         writeln!(self.out, " {}", request.thread)
     }
 
