@@ -177,6 +177,11 @@ class Failure:
     error: BaseException
 
 
+def failures_text(failures: Sequence[Failure]) -> str:
+    """One line for each failure."""
+    return "\n".join(f"{failure.label}: {failure.message}" for failure in failures)
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """How far an experiment is.

@@ -19,9 +19,18 @@ from typing import Any, BinaryIO, Literal, cast
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
-from graven.api import failures_text, setting_texts
+from graven.api import setting_texts
 from graven.errors import OutputError
-from graven.experiment import Experiment, Job, Observer, Pool, Result, Task, is_binary
+from graven.experiment import (
+    Experiment,
+    Job,
+    Observer,
+    Pool,
+    Result,
+    Task,
+    failures_text,
+    is_binary,
+)
 from graven.machine import DEFAULT, Machine
 from graven.output import check, growing
 from graven.records import Record, parse_record

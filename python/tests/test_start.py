@@ -16,6 +16,7 @@ import graven.cli
 
 TABLES = {"rich.console", "rich.table", "rich.progress"}
 REPORTS = {"jinja2", "matplotlib", "numpy", "pyarrow", "graven.report", "graven.papers"}
+LABORATORY = {"graven.campaign", "graven.reports", "graven.schedules", "graven.costs"}
 OTHERS = {"importlib.metadata", "gzip", "multiprocessing", "subprocess", "pandas"}
 
 LOADED = """
@@ -55,8 +56,8 @@ RUN = ("run", "--design", "silo", "--workload", "btree", "--transactions", "10")
         (("--version",), TABLES | REPORTS | OTHERS | {"graven.api"}),
         (("--help",), TABLES | REPORTS | OTHERS | {"graven.api", "graven.cli.run"}),
         (("run", "--help"), TABLES | REPORTS | OTHERS | {"graven.cli.compare"}),
-        (("memory", "--help"), TABLES | REPORTS | OTHERS | {"graven.cli.compare"}),
-        ((*RUN, "--format", "json"), TABLES | REPORTS | OTHERS),
+        (("memory", "--help"), TABLES | REPORTS | LABORATORY | OTHERS),
+        ((*RUN, "--format", "json"), TABLES | REPORTS | LABORATORY | OTHERS),
         (RUN, REPORTS | OTHERS | {"rich.progress"}),
         (("list", "designs"), REPORTS | OTHERS | {"rich.progress"}),
     ],

@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven.api import failures_text, sound_designs
+from graven.api import sound_designs
 from graven.check import Bound, Check, Checked, LifeBound, read_state, write_state
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
+from graven.experiment import failures_text
 from graven.figures import exact
 from graven.progress import Display
 from graven.records import json_text

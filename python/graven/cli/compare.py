@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from graven import output
-from graven.api import choose, failures_text
+from graven.api import choose
 from graven.cli import options
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.comparison import Comparison, Normalised
-from graven.experiment import Experiment, Result, matrix
+from graven.experiment import Experiment, Result, failures_text, matrix
 from graven.machine import Machine
 from graven.progress import Display
 from graven.recovery import is_asked, shown, with_recovery

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from graven import _engine, output
-from graven.api import design_names, failures_text, sound_designs, workload_names
+from graven.api import design_names, sound_designs, workload_names
 from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
 from graven.cli import options
 from graven.cli.terminal import (
@@ -25,7 +25,7 @@ from graven.cli.terminal import (
 )
 from graven.cli.verdicts import print_campaigns
 from graven.errors import OutputError
-from graven.experiment import Failure, Snapshot, matrix
+from graven.experiment import Failure, Snapshot, failures_text, matrix
 from graven.figures import exact, scaled
 from graven.machine import Machine
 from graven.progress import Display

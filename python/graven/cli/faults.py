@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import click
 from rich.console import Console
 
-from graven.api import failures_text, sound_designs
+from graven.api import sound_designs
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
+from graven.experiment import failures_text
 from graven.faults import Fate, FaultReport, survey
 from graven.progress import Display
 from graven.records import json_text

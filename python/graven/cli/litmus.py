@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from graven import _engine
-from graven.api import design_names, failures_text
+from graven.api import design_names
 from graven.campaign import Program, program_files, run_programs
 from graven.cli import options
 from graven.cli.terminal import (
@@ -19,6 +19,7 @@ from graven.cli.terminal import (
     results_console,
 )
 from graven.cli.verdicts import print_litmus
+from graven.experiment import failures_text
 from graven.progress import Display
 from graven.records import json_text
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven.api import failures_text
 from graven.campaign import CampaignResult, Program, program_files
 from graven.cli import options
 from graven.cli.tables import plain_table
 from graven.cli.terminal import complain, note, results_console
+from graven.experiment import failures_text
 from graven.figures import exact
 from graven.mutants import (
     OWN,

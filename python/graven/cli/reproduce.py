@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from graven import output
-from graven.api import failures_text
 from graven.campaign import CrashJob
 from graven.catalogue import catalogue
 from graven.cli import options
@@ -20,7 +19,7 @@ from graven.cli.claims import print_claims, print_counts
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.experiment import Job, host_cores
+from graven.experiment import Job, failures_text, host_cores
 from graven.figures import ratio, scaled
 from graven.papers.data import Paper
 from graven.papers.drawn import Drawn, Point, drawn

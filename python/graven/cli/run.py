@@ -8,10 +8,9 @@ from pathlib import Path
 import click
 
 from graven import output
-from graven.api import failures_text
 from graven.cli import options
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.experiment import Experiment, Job, Result, is_binary
+from graven.experiment import Experiment, Job, Result, failures_text, is_binary
 from graven.machine import Machine
 from graven.progress import Display
 from graven.records import Record
