@@ -115,17 +115,20 @@ $(VENV)/.python:
 
 $(REQUIREMENTS): $(VENV)/.python python/requirements.lock
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --requirement python/requirements.lock
+	@$(BIN)/python -m compileall -q $(addprefix $(VENV)/lib/python3*/site-packages/,click rich)
 	@touch $@
 
 $(VENV)/.browser: $(REQUIREMENTS) python/requirements-browser.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-browser.lock
 	@touch $@
 
-# The crates are compiled while packages are fetched.
+# The crates are compiled while packages are fetched. What each start of the command imports is compiled, too, since an
+# environment may keep Python from doing so by itself.
 $(INSTALLED): $(VENV)/.python python/requirements.lock $(SOURCES)
 	@cargo build --quiet --locked --release --package graven-python & crates=$$!; \
 		$(MAKE) --no-print-directory $(REQUIREMENTS) && wait $$crates
 	$(MATURIN) --release
+	@$(BIN)/python -m compileall -q python/graven
 	@cargo build --quiet --locked --release --package graven-qemu-plugin
 	@cp target/release/libgraven_qemu_plugin.so python/graven/.capture.so
 	@mv python/graven/.capture.so $(PLUGIN)

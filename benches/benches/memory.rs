@@ -7,19 +7,31 @@ use std::time::Duration;
 
 use common::{Pattern, machine, trace};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use graven::trace::requests::Reader;
 use graven::trace::requests::replay::Replay;
+use graven::trace::requests::{BinaryWriter, Reader};
 
 const REQUESTS: u64 = 100_000;
 
+/// The same requests in the binary format.
+fn binary(text: &[u8]) -> Vec<u8> {
+    let mut writer = BinaryWriter::new(Vec::new()).expect("memory takes everything");
+    for request in Reader::new(text) {
+        writer.write(request.expect("it was just written")).expect("memory takes everything");
+    }
+    writer.finish().expect("memory takes everything")
+}
+
 fn read(c: &mut Criterion) {
     let text = trace(REQUESTS, Pattern::Random, 10);
+    let binary = binary(&text);
     let mut group = c.benchmark_group("trace");
     group.throughput(Throughput::Elements(REQUESTS)).sample_size(10);
     group.measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
-    group.bench_function("read nvmain", |b| {
-        b.iter(|| Reader::new(&text[..]).map(|r| r.expect("it was just written").cycle).max());
-    });
+    for (name, trace) in [("read nvmain", &text), ("read binary", &binary)] {
+        group.bench_function(name, |b| {
+            b.iter(|| Reader::new(&trace[..]).map(|r| r.expect("it was just written").cycle).max());
+        });
+    }
     group.finish();
 }
 

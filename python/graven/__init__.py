@@ -10,35 +10,73 @@
 >>> graven.cost("silo")["log-buffer"].value
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from graven import engines
 
 engines.use()
 
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, __version__
-from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run
-from graven.campaign import Shares
+
+# Its module has the name of its function, and would take its place if it were imported later.
 from graven.catalogue import Catalogue, catalogue
-from graven.comparison import METRICS, Comparison, Metric, Normalised
-from graven.costs import Cost
-from graven.records import MemoryRecord, Record
-from graven.reports import (
-    AdversaryReport,
-    CrashReport,
-    Event,
-    LitmusReport,
-    LitmusResult,
-    Report,
-    Violation,
-)
-from graven.traces import (
-    ThreadSummary,
-    TraceInfo,
-    export_champsim,
-    import_champsim,
-    record_trace,
-    replay,
-    trace_info,
-)
+
+if TYPE_CHECKING:
+    from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run
+    from graven.campaign import Shares
+    from graven.comparison import METRICS, Comparison, Metric, Normalised
+    from graven.costs import Cost
+    from graven.records import MemoryRecord, Record
+    from graven.reports import (
+        AdversaryReport,
+        CrashReport,
+        Event,
+        LitmusReport,
+        LitmusResult,
+        Report,
+        Violation,
+    )
+    from graven.traces import (
+        ThreadSummary,
+        TraceInfo,
+        convert_requests,
+        export_champsim,
+        import_champsim,
+        record_trace,
+        replay,
+        trace_info,
+    )
+
+_MODULES = {
+    "api": ("Interrupted", "adversary", "compare", "cost", "crash", "litmus", "memory", "run"),
+    "campaign": ("Shares",),
+    "comparison": ("METRICS", "Comparison", "Metric", "Normalised"),
+    "costs": ("Cost",),
+    "records": ("MemoryRecord", "Record"),
+    "reports": (
+        "AdversaryReport",
+        "CrashReport",
+        "Event",
+        "LitmusReport",
+        "LitmusResult",
+        "Report",
+        "Violation",
+    ),
+    "traces": (
+        "ThreadSummary",
+        "TraceInfo",
+        "convert_requests",
+        "export_champsim",
+        "import_champsim",
+        "record_trace",
+        "replay",
+        "trace_info",
+    ),
+}
+"""What is imported when it is asked for: names by module, as `TYPE_CHECKING` has them above."""
+
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "METRICS",
@@ -68,6 +106,7 @@ __all__ = [
     "adversary",
     "catalogue",
     "compare",
+    "convert_requests",
     "cost",
     "crash",
     "export_champsim",
@@ -79,3 +118,15 @@ __all__ = [
     "run",
     "trace_info",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -107,11 +107,12 @@ class TraceReplay(Task):
 class Conversion(Task):
     """Traces of ChampSim made a program trace, or one of its threads made a trace of ChampSim.
 
-    Its progress is in instructions or operations, of 0: how many there are is known at the end.
+    Or a trace of requests made one of another format, without files. Its progress is in
+    instructions, operations or requests, of 0: how many there are is known at the end.
     """
 
     def __init__(
-        self, kind: Literal["import", "export"], spec_json: str, files: list[BinaryIO]
+        self, kind: Literal["import", "export", "requests"], spec_json: str, files: list[BinaryIO]
     ) -> None: ...
 
 class CaptureAssembly(Task):

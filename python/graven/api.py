@@ -8,23 +8,33 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
-from graven.campaign import CampaignResult, CrashCampaign, CrashJob, Program, Shares, run_programs
 from graven.catalogue import catalogue
 from graven.comparison import Comparison
-from graven.costs import Cost, derive
-from graven.experiment import Experiment, Failure, Job, Observer, Pool, Result, matrix
+from graven.experiment import (
+    Experiment,
+    Job,
+    Observer,
+    Pool,
+    Result,
+    failures_text,
+    is_binary,
+    matrix,
+)
 from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.recovery import is_asked, shown, with_recovery
-from graven.reports import AdversaryReport, CrashReport, LitmusReport
-from graven.schedules import AdversaryCampaign, AdversaryRequest
 from graven.selection import Choice
+
+if TYPE_CHECKING:
+    from graven.campaign import CampaignResult, Shares
+    from graven.costs import Cost
+    from graven.reports import AdversaryReport, CrashReport, LitmusReport
 
 Names: TypeAlias = str | Iterable[str] | None
 """One name, a list separated by commas, several names, or nothing for the default."""
@@ -69,7 +79,8 @@ def run(
         recovery: Power failures, evenly spaced over the run; the recovery after each is timed
             (statistics `recovery_*`). The keys `recovery.at_cycle` and `recovery.at_percent` place
             a single one.
-        request_trace: A file for the memory requests of the run, in NVMain's format.
+        request_trace: A file for the memory requests of the run: a binary trace if its name ends in
+            `.grt`, otherwise NVMain's text.
         bank_loads: A file for the mean load of every PM bank, interval by interval, as CSV.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
@@ -81,7 +92,18 @@ def run(
     trace, loads = (None if path is None else fspath(path) for path in (request_trace, bank_loads))
     pairs = tuple(with_recovery(setting_texts(settings, overrides), recovery).items())
     where = Machine.find(machine)
-    job = Job(design, workload, where, threads, transactions, seed, pairs, trace, loads)
+    job = Job(
+        design,
+        workload,
+        where,
+        threads,
+        transactions,
+        seed,
+        pairs,
+        trace,
+        loads,
+        binary_requests=trace is not None and is_binary(trace),
+    )
     result = Experiment.prepare([job]).run(workers=1)
     _raise_unless_whole(result)
     return result.records[0]
@@ -245,6 +267,8 @@ def crash(
         ConfigError: something was refused; nothing has run.
         SimulationError: the engine failed. A design that breaks its guarantee is in the report.
     """
+    from graven.campaign import CrashCampaign, CrashJob, Shares
+
     pairs = tuple(setting_texts(settings, overrides).items())
     job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs)
     how = CrashJob(job, mutant, every, shares or Shares(), lives, garbage, violations)
@@ -283,6 +307,8 @@ def adversary(
         ConfigError: something was refused; nothing has run.
         SimulationError: the engine failed. A design that breaks its guarantee is in the report.
     """
+    from graven.schedules import AdversaryCampaign, AdversaryRequest
+
     if seeds < 1:
         raise ConfigError(f"seeds: {seeds} is not allowed; at least 1")
     pairs = tuple(setting_texts(settings, overrides).items())
@@ -305,6 +331,8 @@ def litmus(
         ConfigError: the program was refused; the message says where and why.
         SimulationError: the engine failed.
     """
+    from graven.campaign import Program, run_programs
+
     if isinstance(program, str) and "\n" in program:
         found = Program("program", program)
     else:
@@ -331,6 +359,8 @@ def cost(
     Raises:
         ConfigError: something was refused.
     """
+    from graven.costs import derive
+
     where = None if machine is None else Machine.find(machine)
     return derive(design, where, setting_texts(settings, overrides))
 
@@ -430,11 +460,6 @@ def setting_texts(
 
 def _setting_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def failures_text(failures: Sequence[Failure]) -> str:
-    """One line for each failure."""
-    return "\n".join(f"{failure.label}: {failure.message}" for failure in failures)
 
 
 def _raise_unless_whole(result: Result, comparison: Comparison | None = None) -> None:

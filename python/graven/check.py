@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from graven import _engine
+from graven.errors import OutputError
 from graven.experiment import Failure, Observer, Pool, Snapshot, Task, host_cores
-from graven.output import OutputError, write
+from graven.output import write
 
 PROGRAMS_OF_PART = 16
 """Programs that are executed together."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.metadata import entry_points
+from importlib.machinery import PathFinder
+from pathlib import Path
 
 VARIABLE = "GRAVEN_ENGINE"
 """The environment variable that names a module."""
@@ -30,6 +31,10 @@ def chosen() -> str:
     named = os.environ.get(VARIABLE)
     if named is not None:
         return named or STOCK
+    if not _may_be_installed():
+        return STOCK
+    from importlib.metadata import entry_points
+
     installed = sorted({point.value for point in entry_points(group=GROUP)})
     if len(installed) > 1:
         raise ImportError(
@@ -37,6 +42,26 @@ def chosen() -> str:
             f"set {VARIABLE} to one of them, or to nothing for Graven's own"
         )
     return installed[0] if installed else STOCK
+
+
+def _may_be_installed() -> bool:
+    """Whether asking for entry points, which takes as long as the rest of the start, may find one.
+
+    Where packages are folders this looks into the files that say their entry points. Archives and
+    importers of other kinds are left to the asking.
+    """
+    if any(hasattr(other, "find_distributions") for other in sys.meta_path if other != PathFinder):
+        return True
+    for place in map(Path, dict.fromkeys(sys.path)):
+        if place.is_file() or any(place.glob("*.egg")):
+            return True
+        try:
+            texts = [file.read_bytes() for file in place.glob("*-info/entry_points.txt")]
+        except OSError:
+            return True
+        if any(GROUP.encode() in text for text in texts):
+            return True
+    return False
 
 
 def use() -> None:

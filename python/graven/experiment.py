@@ -14,8 +14,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from graven import _engine
 from graven.catalogue import catalogue
@@ -35,6 +36,15 @@ GRACE_SECONDS = 2.0
 
 TRACE_ENDING = ".gvt"
 """How the name of a program trace ends, which may stand for a workload."""
+
+
+REQUESTS_ENDING = ".grt"
+"""How the name of a binary trace of memory requests ends; others are NVMain's text."""
+
+
+def is_binary(requests: str | PathLike[str]) -> bool:
+    """Whether a trace of memory requests that is to be written is a binary one."""
+    return fspath(requests).endswith(REQUESTS_ENDING)
 
 
 def is_trace(workload: str) -> bool:
@@ -67,6 +77,7 @@ class Job:
     Attributes:
         varied: Key, value and origin of what is varied.
         alias: The name that the design is compared under, if it is another.
+        binary_requests: Whether `request_trace` is to be binary, or NVMain's text.
     """
 
     design: str
@@ -81,6 +92,7 @@ class Job:
     varied: tuple[tuple[str, str, str], ...] = ()
     alias: str | None = None
     program_trace: str | None = None
+    binary_requests: bool = False
 
     @property
     def label(self) -> str:
@@ -91,7 +103,7 @@ class Job:
 
     def spec_json(self) -> str:
         """As the engine takes it."""
-        spec = {
+        spec: dict[str, Any] = {
             "design": self.design,
             "workload": self.workload,
             "machine": self.machine.spec(),
@@ -104,6 +116,8 @@ class Job:
             "bank_loads": self.bank_loads,
             "program_trace": self.program_trace,
         }
+        if self.request_trace is not None:
+            spec["binary_requests"] = self.binary_requests
         return json.dumps(spec)
 
     def simulation(self) -> _engine.Simulation:
@@ -161,6 +175,11 @@ class Failure:
     label: str
     message: str
     error: BaseException
+
+
+def failures_text(failures: Sequence[Failure]) -> str:
+    """One line for each failure."""
+    return "\n".join(f"{failure.label}: {failure.message}" for failure in failures)
 
 
 @dataclass(frozen=True)
@@ -364,7 +383,8 @@ def best_of_aliases(found: Iterable[tuple[Job, Record]]) -> tuple[Record, ...]:
         records.setdefault(key, []).append(record)
     best: list[Record] = []
     for job, candidates in records.items():
-        if len(candidates) == len(catalogue().members(job.design)):
+        members = 1 if job.alias is None else len(catalogue().members(job.design))
+        if len(candidates) == members:
             fastest = max(candidates, key=lambda r: r.number("throughput_tx_per_s") or 0.0)
             best.append(replace(fastest, design=job.design))
     return tuple(best)

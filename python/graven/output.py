@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from graven.errors import OutputError
 from graven.records import Record, to_csv, to_json, to_parquet
 
 BYTES_PER_RECORD = 64 << 10
@@ -20,10 +21,6 @@ BYTES_PER_REPORT = 8 << 20
 """Room to ask for before a run, for one report."""
 
 FORMATS = ("json", "csv", "parquet")
-
-
-class OutputError(Exception):
-    """A file cannot be written; the message names it and says why."""
 
 
 def encode(records: Sequence[Record], form: str, *, full: bool) -> bytes:

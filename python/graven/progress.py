@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from types import TracebackType
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from graven.experiment import Snapshot
 from graven.figures import scaled
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 QUIET_SECONDS = 10.0
 """Without a terminal, how long to be silent between two lines."""
@@ -39,31 +41,40 @@ def _rate(snapshot: Snapshot) -> str:
     return f"{scaled(snapshot.checked / snapshot.elapsed_seconds)} power failures/s"
 
 
-class _Left(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        parts = (task.fields.get("rate", ""), task.fields.get("left", ""))
-        return Text(", ".join(part for part in parts if part), style="cyan")
+def _bar() -> Progress | None:
+    """A live bar, if standard error is a terminal or is said to be one."""
+    said = ("FORCE_COLOR", "TTY_COMPATIBLE")
+    if not sys.stderr.isatty() and not any(name in os.environ for name in said):
+        return None
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        return None
+    return Progress(
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=28),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("[cyan]{task.fields[pace]}"),
+        TextColumn("[dim]{task.fields[running]}", table_column=None),
+        console=console,
+        transient=True,
+    )
 
 
 class Display:
-    """Shows snapshots of an experiment; use it as a context."""
+    """Shows snapshots of an experiment on standard error; use it as a context.
 
-    def __init__(self, console: Console, noun: str = "simulations") -> None:
+    `noun` is what the experiment counts.
+    """
+
+    def __init__(self, noun: str = "simulations") -> None:
         self._noun = noun
-        self._console = console
         self._spoke = time.monotonic()
-        self._live: Progress | None = None
-        if console.is_terminal:
-            self._live = Progress(
-                TextColumn("[bold]{task.description}"),
-                BarColumn(bar_width=28),
-                TextColumn("{task.percentage:>3.0f}%"),
-                _Left(),
-                TextColumn("[dim]{task.fields[running]}", table_column=None),
-                console=console,
-                transient=True,
-            )
-            self._task = self._live.add_task("starting", total=1.0, left="", rate="", running="")
+        self._live = _bar()
+        if self._live is not None:
+            self._task = self._live.add_task("starting", total=1.0, pace="", running="")
 
     def __enter__(self) -> Display:
         if self._live is not None:
@@ -87,15 +98,10 @@ class Display:
                 self._task,
                 completed=snapshot.fraction,
                 description=done,
-                left=_left(snapshot),
-                rate=_rate(snapshot),
+                pace=", ".join(part for part in (_rate(snapshot), _left(snapshot)) if part),
                 running=", ".join(snapshot.running),
             )
         elif time.monotonic() - self._spoke >= QUIET_SECONDS:
             self._spoke = time.monotonic()
             parts = [done, f"{snapshot.fraction:.0%}", _rate(snapshot), _left(snapshot)]
-            self._console.print(
-                "graven: " + ", ".join(part for part in parts if part),
-                highlight=False,
-                soft_wrap=True,
-            )
+            print("graven: " + ", ".join(part for part in parts if part), file=sys.stderr)

@@ -1,4 +1,6 @@
-"""Program traces: recorded, replayed, looked at; and traces of ChampSim made of them and from them.
+"""Program traces: recorded, replayed, looked at; traces of ChampSim made of them and from them.
+
+Traces of memory requests are made others of another format.
 
 Files appear under their names only when they are whole.
 """
@@ -17,10 +19,20 @@ from typing import Any, BinaryIO, Literal, cast
 
 from graven import _engine
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
-from graven.api import failures_text, setting_texts
-from graven.experiment import Experiment, Job, Observer, Pool, Result, Task
+from graven.api import setting_texts
+from graven.errors import OutputError
+from graven.experiment import (
+    Experiment,
+    Job,
+    Observer,
+    Pool,
+    Result,
+    Task,
+    failures_text,
+    is_binary,
+)
 from graven.machine import DEFAULT, Machine
-from graven.output import OutputError, check, growing
+from graven.output import check, growing
 from graven.records import Record, parse_record
 
 ROOM = 64 << 20
@@ -290,6 +302,26 @@ def export_champsim(
             spec = json.dumps({"trace": fspath(trace), **numbers})
             text = _run(path.name, _engine.Conversion("export", spec, [file]), observe)
         return int(json.loads(text)["instructions"])
+
+
+def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = None) -> int:
+    """Makes a trace of memory requests one of another format; returns its requests.
+
+    Args:
+        trace: A trace of requests in any format that `graven.memory` takes.
+        out: The file to write: a binary trace if its name ends in `.grt`, otherwise NVMain's text.
+        observe: Called several times a second.
+
+    Raises:
+        TraceError: the trace is broken, or has no data, which NVMain's format must have.
+        OutputError: the file cannot be written.
+    """
+    path = Path(out)
+    check([path], 0)
+    with growing(path) as place:
+        spec = json.dumps({"trace": fspath(trace), "out": str(place), "is_binary": is_binary(path)})
+        text = _run(path.name, _engine.Conversion("requests", spec, []), observe)
+        return int(json.loads(text)["requests"])
 
 
 def _open(path: Path, mode: Literal["rb", "wb"], suffix: str | None = None) -> BinaryIO:

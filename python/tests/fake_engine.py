@@ -604,6 +604,11 @@ class Conversion(_Task):
         if self._kind == "export":
             self._files[0].write(json.dumps(_read_trace(self._spec["trace"])).encode())
             return json.dumps({"instructions": 1234})
+        if self._kind == "requests":
+            text = Path(self._spec["trace"]).read_text()
+            magic = "\x89GRVNR\r\n" if self._spec["is_binary"] else ""
+            Path(self._spec["out"]).write_bytes((magic + text).encode("latin-1"))
+            return json.dumps({"requests": len(text.splitlines())})
         texts = [file.read().decode() for file in self._files]
         _write_trace(self._spec["out"], {"origin": "champsim", "texts": texts} | self._spec)
         return trace_info(self._spec["out"])

@@ -243,10 +243,7 @@ def test_a_campaign_goes_on_where_it_was_interrupted(real, tmp_path):
     seeds = ("crash", "--adversary", "--design", "osp,silo-literal", "--seeds", "2000")
     arguments = (*seeds, "--state", "deep/state.json", "--format", "json")
     # It is saved as soon as there is anything, which is long before its end.
-    script = (
-        "import sys; from graven.cli import main; "
-        "sys.modules['graven.cli.crash'].SAVE_SECONDS = 0.0; main()"
-    )
+    script = "from graven.cli import crash, main; crash.SAVE_SECONDS = 0.0; main()"
     with subprocess.Popen(
         [sys.executable, "-c", script, *arguments, "--jobs", "1"],
         cwd=tmp_path,

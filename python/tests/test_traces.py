@@ -145,3 +145,52 @@ def test_properties_are_shown_when_all_of_a_trace_is_read(quick):
     document = documents(quick("trace", "info", "t.gvt", "--properties", "--format", "json").stdout)
     assert document["properties"]["transactions"]["stores"]["p99"] == 7
     assert "properties" not in documents(quick("trace", "info", "t.gvt", "--format", "json").stdout)
+
+
+def test_traces_of_requests_are_made_of_each_other(quick, tmp_path):
+    (tmp_path / "r.trc").write_text("0x40 READ 1\n0x80 WRITE 2\n")
+    done = quick("trace", "convert", "r.trc", "--to", "r.grt")
+    assert done.returncode == 0, done.stderr
+    assert "wrote r.grt: 2 requests" in done.stderr
+    assert (tmp_path / "r.grt").read_bytes().startswith(b"\x89GRVNR\r\n")
+    for arguments, expected in [
+        (("r.grt", "--to", "x", "--thread", "1"), "--thread does not go with a trace of requests"),
+        (("r.grt", "r.trc", "--to", "x"), "is made of one other; name it alone"),
+        (("r.grt", "--to", "x.gvt"), "x.gvt: a trace of requests cannot be made a program trace"),
+        (("r.trc", "--to", "nothing/x.grt"), "cannot write into nothing"),
+    ]:
+        done = quick("trace", "convert", *arguments)
+        assert done.returncode == 2
+        assert expected in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.grt", "r.trc"]
+    assert graven.convert_requests(tmp_path / "r.trc", tmp_path / "s.grt") == 2
+
+
+@pytest.mark.engine
+def test_requests_are_recorded_in_either_format_and_converted(real, tmp_path):
+    run = ("run", "--design", "silo", "--workload", "hash", "--transactions", "200")
+    for name in ("r.nvt", "r.grt"):
+        assert real(*run, "--request-trace", name).returncode == 0
+    for source, target in (("r.grt", "s.nvt"), ("r.nvt", "s.grt")):
+        done = real("trace", "convert", source, "--to", target)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "s.nvt").read_text() == (tmp_path / "r.nvt").read_text()
+    assert (tmp_path / "s.grt").read_bytes() == (tmp_path / "r.grt").read_bytes()
+    text, binary = (real("memory", name, "--format", "json") for name in ("r.nvt", "r.grt"))
+    assert text.returncode == binary.returncode == 0
+    assert text.stdout == binary.stdout
+
+    whole = (tmp_path / "r.grt").read_bytes()
+    (tmp_path / "cut.grt").write_bytes(whole[:-1])
+    for arguments in (("memory", "cut.grt"), ("trace", "convert", "cut.grt", "--to", "x")):
+        done = real(*arguments)
+        assert done.returncode == 2
+        at = len(whole) - 20
+        expected = f"cut.grt: byte {at}: expected the end, of 20 bytes, found 19 and no more"
+        assert expected in done.stderr
+    (tmp_path / "r.trc").write_text("0x40 READ 1\n")
+    assert real("trace", "convert", "r.trc", "--to", "d.grt").returncode == 0
+    done = real("trace", "convert", "d.grt", "--to", "x.nvt")
+    assert "have no data, which NVMain's format must have" in done.stderr
+    assert not (tmp_path / "x.nvt").exists()
+    assert not (tmp_path / "x").exists()

@@ -29,7 +29,6 @@ from pathlib import Path
 from graven import output
 from graven.campaign import CrashJob
 from graven.cli.programs import CAPTURES, capture_programs
-from graven.cli.terminal import person_console
 from graven.experiment import Job, host_cores
 from graven.papers.data import Claim, Paper
 from graven.papers.files import papers
@@ -86,7 +85,7 @@ def measured(pattern: str = "*") -> list[tuple[Paper, Claim]]:
 
 
 def _run(everything: Mapping[str, Job | CrashJob], store: Store, workers: int) -> None:
-    with Display(person_console()) as display:
+    with Display() as display:
         ran = run(everything, store, workers=workers, observe=display)
     if ran.failures or ran.interrupted:
         sys.exit(f"not complete: {ran.failures or 'interrupted'}")

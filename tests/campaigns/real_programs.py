@@ -26,7 +26,6 @@ from tests.campaigns.tables import (
 
 from graven.api import sound_designs
 from graven.campaign import CrashCampaign, CrashJob, Shares
-from graven.cli.terminal import person_console
 from graven.experiment import Experiment, Job, matrix
 from graven.figures import exact
 from graven.machine import Machine
@@ -304,7 +303,7 @@ def main() -> int:
     known = [] if given.anew else captured
     done = {row["program"] for row in known} & {row["program"] for row in crashed}
     names = [] if given.stored else [name for name in recipes() if name not in done]
-    with Display(person_console(), noun="simulations") as display:
+    with Display("simulations") as display:
         if names:
             print(f"captures, compares and crashes {', '.join(names)}", file=sys.stderr)
             rows: list[Row] = [captured_row(name) for name in names]

@@ -26,7 +26,6 @@ from tests.campaigns.tables import (
 
 from graven import output
 from graven.api import sound_designs
-from graven.cli.terminal import person_console
 from graven.figures import exact
 from graven.progress import Display
 from graven.reports import AdversaryReport
@@ -87,7 +86,7 @@ def main() -> int:
         request = AdversaryRequest((design,), MORE.get(design, SCHEDULES))
         campaign = AdversaryCampaign.prepare(request, state)
         print(design, file=sys.stderr)
-        with Display(person_console(), noun="schedules") as display:
+        with Display("schedules") as display:
             result = campaign.run(observe=display)
         output.write(path, campaign.state().encode())
         if result.interrupted or result.failures:

@@ -2,7 +2,6 @@
 //! opened here, since the simulator does no I/O.
 
 use std::fs::{self, File};
-use std::io::BufReader;
 
 use graven::config::{Config, validate};
 use graven::cost::Sheet;
@@ -30,6 +29,9 @@ struct SimulationSpec {
     #[serde(default)]
     vary: Vec<(String, String, String)>,
     request_trace: Option<String>,
+    /// Whether that is a binary trace, or NVMain's text.
+    #[serde(default)]
+    binary_requests: bool,
     bank_loads: Option<String>,
     #[serde(default)]
     program_trace: Option<String>,
@@ -68,6 +70,7 @@ struct ReplaySpec {
 struct SimulationTask {
     spec: Spec,
     request_trace: Option<String>,
+    binary_requests: bool,
     /// A file for the banks' loads over time.
     bank_loads: Option<String>,
     /// A file for what the programs do.
@@ -96,6 +99,7 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     Ok(Box::new(SimulationTask {
         spec,
         request_trace: given.request_trace,
+        binary_requests: given.binary_requests,
         bank_loads: given.bank_loads,
         program_trace: given.program_trace,
     }))
@@ -111,7 +115,9 @@ impl Task for SimulationTask {
             }
         };
         watch.follow(simulation.control(), self.spec.transactions)?;
-        let trace = self.request_trace.map(RequestTrace::create).transpose()?;
+        let is_binary = self.binary_requests;
+        let create = |path| RequestTrace::create(path, is_binary);
+        let trace = self.request_trace.map(create).transpose()?;
         if let Some(trace) = &trace {
             simulation.machine_mut().memory.record_requests(trace.recorder());
         }
@@ -166,7 +172,7 @@ impl Task for ReplayTask {
         let replay = of(&self.config);
         // How many requests there are is known only at the end.
         watch.follow(replay.control(), 0)?;
-        let mut reader = Reader::new(BufReader::with_capacity(1 << 20, self.file));
+        let mut reader = Reader::new(self.file);
         match replay.run(&mut reader) {
             Ok(record) => Ok(record.to_json().to_string()),
             Err(TraceError::Cancelled) => Err(Failure::Cancelled),

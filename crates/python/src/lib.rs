@@ -139,8 +139,9 @@ impl TraceReplay {
     }
 }
 
-/// Traces of ChampSim from and to program traces: `Conversion("import" | "export", spec_json, files)`. Its progress is in
-/// instructions or operations, of 0: how many there are is known at the end.
+/// Traces of ChampSim from and to program traces: `Conversion("import" | "export", spec_json, files)`; traces of requests from
+/// one format to another: `Conversion("requests", spec_json, [])`. Its progress is in instructions, operations or requests,
+/// of 0: how many there are is known at the end.
 #[pyclass(frozen, extends = TaskHandle, module = "graven._engine")]
 struct Conversion;
 
@@ -158,8 +159,9 @@ impl Conversion {
                 program_trace::import(spec_json, files)?
             }
             ("export", Some(out)) if files.is_empty() => program_trace::export(spec_json, out)?,
+            ("requests", None) => request_trace::conversion(spec_json)?,
             _ => {
-                let message = "a conversion is an import of one or more files, or an export to one";
+                let message = "a conversion is an import of one or more files, an export to one, or of requests";
                 return Err(ConfigError::new_err(message));
             }
         };

@@ -1,14 +1,51 @@
-//! The requests of a run, written to a file in NVMain's format while it runs. The thread is always 0:
-//! below the caches nobody knows it.
+//! The requests of a run, written to a file while it runs, and traces of requests made others of another format. The thread
+//! of a recorded request is always 0: below the caches nobody knows it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex};
 
+use graven::control::Control;
 use graven::controller::Recorder;
-use graven::trace::requests::Writer;
+use graven::trace::requests::{BinaryWriter, Reader, Request, TraceError, Version, Writer};
+use serde::Deserialize;
+use serde_json::json;
 
-use crate::seam::Failure;
+use crate::seam::{Failure, Task, TaskControl, parse};
+
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// How many requests pass between looks at whether somebody wants a conversion to stop.
+const REQUESTS_PER_LOOK: u64 = 4096;
+
+/// A file of either format.
+enum Out {
+    NvMain(Writer<BufWriter<File>>),
+    Binary(Box<BinaryWriter<BufWriter<File>>>),
+}
+
+impl Out {
+    fn write(&mut self, request: impl Into<Request>) -> io::Result<()> {
+        match self {
+            Out::NvMain(writer) => writer.write(request),
+            Out::Binary(writer) => writer.write(request),
+        }
+    }
+
+    /// Puts everything on disk.
+    fn finish(self) -> io::Result<()> {
+        let mut file = match self {
+            Out::NvMain(writer) => writer.finish(),
+            Out::Binary(writer) => writer.finish(),
+        }?;
+        file.flush().and_then(|()| file.get_ref().sync_all())
+    }
+}
+
+/// Creates a file, or empties it.
+fn create(path: &str) -> io::Result<BufWriter<File>> {
+    File::create(path).map(|file| BufWriter::with_capacity(BUFFER_BYTES, file))
+}
 
 /// A trace being written. The first error stops it, and is reported by [`RequestTrace::finish`].
 pub struct RequestTrace {
@@ -18,20 +55,24 @@ pub struct RequestTrace {
 
 struct State {
     /// Gone once the trace is finished.
-    writer: Option<Writer<BufWriter<File>>>,
+    out: Option<Out>,
     outcome: io::Result<()>,
 }
 
 impl RequestTrace {
-    /// Creates the file, or empties it.
+    /// Creates the file, or empties it: a binary trace, or NVMain's text.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn create(path: String) -> Result<RequestTrace, Failure> {
-        let file = File::create(&path).map_err(|error| failure(&path, &error))?;
-        let writer = Writer::new(BufWriter::with_capacity(1 << 20, file))
-            .map_err(|error| failure(&path, &error))?;
-        let state = State { writer: Some(writer), outcome: Ok(()) };
+    pub fn create(path: String, is_binary: bool) -> Result<RequestTrace, Failure> {
+        let out = create(&path).and_then(|file| {
+            Ok(match is_binary {
+                true => Out::Binary(Box::new(BinaryWriter::new(file)?)),
+                false => Out::NvMain(Writer::new(file)?),
+            })
+        });
+        let out = out.map_err(|error| failure(&path, &error))?;
+        let state = State { out: Some(out), outcome: Ok(()) };
         Ok(RequestTrace { path, state: Arc::new(Mutex::new(state)) })
     }
 
@@ -40,8 +81,8 @@ impl RequestTrace {
         let state = Arc::clone(&self.state);
         Box::new(move |record| {
             let state = &mut *state.lock().expect("nothing panics while holding this lock");
-            if let (Ok(()), Some(writer)) = (&state.outcome, &mut state.writer) {
-                state.outcome = writer.write(record);
+            if let (Ok(()), Some(out)) = (&state.outcome, &mut state.out) {
+                state.outcome = out.write(record);
             }
         })
     }
@@ -52,10 +93,9 @@ impl RequestTrace {
     /// The file could not be written, now or earlier.
     pub fn finish(self) -> Result<(), Failure> {
         let state = &mut *self.state.lock().expect("nothing panics while holding this lock");
-        let writer = state.writer.take().expect("a trace is finished once");
+        let out = state.out.take().expect("a trace is finished once");
         std::mem::replace(&mut state.outcome, Ok(()))
-            .and_then(|()| writer.finish())
-            .and_then(|mut file| file.flush().and_then(|()| file.get_ref().sync_all()))
+            .and_then(|()| out.finish())
             .map_err(|error| failure(&self.path, &error))
     }
 }
@@ -63,3 +103,73 @@ impl RequestTrace {
 fn failure(path: &str, error: &io::Error) -> Failure {
     Failure::Simulation(format!("cannot write {path}: {error}"))
 }
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConversionSpec {
+    trace: String,
+    out: String,
+    is_binary: bool,
+}
+
+struct Conversion {
+    given: ConversionSpec,
+    file: File,
+}
+
+/// A trace of requests made one of another format: binary, or NVMain's text.
+///
+/// # Errors
+/// The specification is not as agreed, or there is no such trace.
+pub fn conversion(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
+    let given: ConversionSpec = parse(spec_json)?;
+    let file = File::open(&given.trace).map_err(|e| refused(&given.trace, e))?;
+    Ok(Box::new(Conversion { given, file }))
+}
+
+fn refused(path: &str, error: impl std::fmt::Display) -> Failure {
+    Failure::Trace(format!("{path}: {error}"))
+}
+
+impl Task for Conversion {
+    fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
+        let control = Arc::<Control>::default();
+        watch.follow(Arc::clone(&control), 0)?;
+        let Conversion { given: ConversionSpec { trace, out: path, is_binary }, file } = *self;
+        let mut reader = Reader::new(file);
+        let mut next = || reader.next().transpose().map_err(|error| refused(&trace, error));
+        let unwritten = |error: io::Error| failure(&path, &error);
+        let first = next()?.ok_or_else(|| refused(&trace, TraceError::Empty))?;
+        let file = create(&path).map_err(unwritten)?;
+        let version = Version::of_content(&first.content);
+        let mut out = match (is_binary, version) {
+            (true, _) => Out::Binary(Box::new(BinaryWriter::new(file).map_err(unwritten)?)),
+            (false, Some(version)) => {
+                Out::NvMain(Writer::of_version(file, version).map_err(unwritten)?)
+            }
+            (false, None) => return Err(refused(&trace, NO_CONTENT)),
+        };
+        let mut requests = 0u64;
+        let mut request = Some(first);
+        while let Some(this) = request {
+            if !is_binary && Version::of_content(&this.content) != version {
+                let place = requests + 1;
+                return Err(refused(&trace, format!("request {place}: {OTHER_CONTENT}")));
+            }
+            out.write(this).map_err(unwritten)?;
+            requests += 1;
+            if requests.is_multiple_of(REQUESTS_PER_LOOK) && control.report(requests) {
+                return Err(Failure::Cancelled);
+            }
+            request = next()?;
+        }
+        out.finish().map_err(unwritten)?;
+        Ok(json!({ "requests": requests }).to_string())
+    }
+}
+
+/// Why a trace cannot be NVMain's.
+const NO_CONTENT: &str = "its requests have no data, which NVMain's format must have";
+/// The same, of a trace whose requests differ.
+const OTHER_CONTENT: &str =
+    "it has other data, old or new, than the first; in NVMain's format all have the same";

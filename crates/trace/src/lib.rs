@@ -5,12 +5,13 @@
 //! | `program` | what program threads do: operations with values, transactions and locks, and the memory they begin with | the whole machine, under any design |
 //! | `capture` | what a plugin has written while a program ran, of which a program trace is made | the same as a program trace |
 //! | `champsim` | the same from and for ChampSim: instructions with registers and addresses | the same |
-//! | `requests` | what reaches the memory controllers, as text of NVMain or DRAMsim3 | controllers and device alone |
+//! | `requests` | what reaches the memory controllers, as text of NVMain or DRAMsim3, or binary | controllers and device alone |
 //!
 //! All are read from and written to whatever the caller hands in; whose files they are is not known here.
 
 pub mod capture;
 pub mod champsim;
 mod frames;
+mod framing;
 pub mod program;
 pub mod requests;

@@ -8,6 +8,7 @@ was broken.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import NoReturn
@@ -15,24 +16,8 @@ from typing import NoReturn
 import click
 
 from graven import _engine
-from graven.api import Interrupted
-from graven.cli.capture import capture
-from graven.cli.check import check
-from graven.cli.compare import compare
-from graven.cli.cost import cost
-from graven.cli.crash import crash
-from graven.cli.explain import explain
-from graven.cli.faults import faults
-from graven.cli.listing import list_
-from graven.cli.litmus import litmus
-from graven.cli.memory import memory
-from graven.cli.mutants import mutants
-from graven.cli.new import new
-from graven.cli.reproduce import reproduce
-from graven.cli.run import run
 from graven.cli.terminal import REFUSED, complain
-from graven.cli.trace import trace
-from graven.output import OutputError
+from graven.errors import OutputError
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -58,29 +43,58 @@ Examples:
 """
 
 
-@click.group(help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+COMMANDS = {
+    "capture": ("capture.capture", "Trace a program as it is."),
+    "check": ("check.check", "All small programs, in every way, on a design."),
+    "compare": ("compare.compare", "Compare designs on workloads; table and report."),
+    "cost": ("cost.cost", "Derive what designs cost in hardware."),
+    "crash": ("crash.crash", "Let power fail everywhere; find violations."),
+    "explain": ("explain.explain", "Show what moves a claim of a paper."),
+    "faults": ("faults.faults", "What becomes of designs when their machine fails them."),
+    "list": ("listing.list_", "List designs, workloads, machines, and so on."),
+    "litmus": ("litmus.litmus", "Run litmus programs; a verdict and a timeline."),
+    "memory": ("memory.memory", "Replay a request trace on the memory alone."),
+    "mutants": ("mutants.mutants", "Which mutants of a design the adversary kills."),
+    "new": ("new.new", "Write a crate with a design or workload of your own."),
+    "reproduce": ("reproduce.reproduce", "Reproduce the papers: figures, tables, claims."),
+    "run": ("run.run", "Simulate one design on one workload; every statistic."),
+    "trace": ("trace.trace", "Record, replay and convert program traces."),
+}
+"""Each command: where it is in this package, and its line in the help of the group."""
+
+
+class Unloaded(click.Command):
+    """A command whose module has not been imported: what the group's help says of it."""
+
+    def load(self) -> click.Command:
+        """Imports the module; the command in it."""
+        module, _, attribute = COMMANDS[str(self.name)][0].partition(".")
+        command: click.Command = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+        return command
+
+
+class Commands(click.Group):
+    """A group that imports the module of a command when the command is about to run."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name and command with which `args` begin, and the rest of them."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, Unloaded) else command, rest
+
+
+@click.group(
+    cls=Commands,
+    commands=[Unloaded(name, short_help=text) for name, (_, text) in COMMANDS.items()],
+    help=HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(
     _engine.__version__, "--version", prog_name="graven", message="graven %(version)s"
 )
 def cli() -> None:
     """The group of all commands."""
-
-
-cli.add_command(compare)
-cli.add_command(reproduce)
-cli.add_command(explain)
-cli.add_command(run)
-cli.add_command(crash)
-cli.add_command(check)
-cli.add_command(litmus)
-cli.add_command(mutants)
-cli.add_command(faults)
-cli.add_command(cost)
-cli.add_command(list_)
-cli.add_command(memory)
-cli.add_command(trace)
-cli.add_command(capture)
-cli.add_command(new)
 
 
 def main() -> NoReturn:
@@ -109,7 +123,7 @@ def _run() -> int:
     except (_engine.SimulationError, OutputError, ImportError, MemoryError) as error:
         complain(str(error) or "out of memory")
         return FAILED
-    except (KeyboardInterrupt, click.Abort, Interrupted, _engine.Cancelled):
+    except (KeyboardInterrupt, click.Abort, _engine.Cancelled):
         complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:

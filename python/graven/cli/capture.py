@@ -14,7 +14,7 @@ from graven import capture as captures
 from graven.capture import HEADER, KNOWN, Captured, CaptureError, Transactions
 from graven.cli import options
 from graven.cli.tables import plain_table
-from graven.cli.terminal import REFUSED, complain, note, person_console, refusing, results_console
+from graven.cli.terminal import REFUSED, complain, note, refusing, results_console
 from graven.figures import exact
 from graven.progress import Display
 from graven.recipes import capture_recipe, recipes
@@ -69,7 +69,7 @@ def _include_path(context: click.Context, _parameter: click.Parameter, is_asked:
         context.exit()
 
 
-@click.command(help=HELP, short_help="Trace a program as it is.")
+@click.command(help=HELP)
 @click.option(
     "--to",
     "trace",
@@ -229,7 +229,7 @@ def capture(
     elif trace is None:
         raise click.UsageError("--to says where the trace goes")
     try:
-        with refusing("--to: "), Display(person_console(), noun="captures") as display:
+        with refusing("--to: "), Display("captures") as display:
             if recipe is not None:
                 found = capture_recipe(
                     recipe, trace, only_pm=only_pm, transactions_max=limit, observe=display

@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven.api import failures_text, sound_designs
+from graven.api import sound_designs
 from graven.check import Bound, Check, Checked, LifeBound, read_state, write_state
 from graven.cli import options
 from graven.cli.tables import plain_table
-from graven.cli.terminal import complain, note, person_console, results_console
+from graven.cli.terminal import complain, note, results_console
+from graven.experiment import failures_text
 from graven.figures import exact
 from graven.progress import Display
 from graven.records import json_text
@@ -61,7 +62,7 @@ class Words(click.ParamType[tuple[int, ...]]):
             self.fail(f"{value} is not of the form N,N, as in 2,2: words of each line", param, ctx)
 
 
-@click.command(help=HELP, short_help="All small programs, in every way, on a design.")
+@click.command(help=HELP)
 @click.argument("designs", metavar="DESIGN...|all", nargs=-1, required=True)
 @click.option(
     "--threads",
@@ -156,7 +157,7 @@ def check(
         if state is not None:
             write_state(state, text)
 
-    with Display(person_console(), noun="parts") as display:
+    with Display("parts") as display:
         failures, interrupted = plan.run(workers=jobs, observe=display, save=save)
     results = plan.results
     if form == "json":

@@ -9,12 +9,11 @@ from pathlib import Path
 import click
 
 from graven import output
-from graven.api import choose, failures_text
+from graven.api import choose
 from graven.cli import options
-from graven.cli.tables import print_comparison
-from graven.cli.terminal import complain, note, person_console, refusing, results_console
+from graven.cli.terminal import complain, note, refusing, results_console
 from graven.comparison import Comparison, Normalised
-from graven.experiment import Experiment, Result, matrix
+from graven.experiment import Experiment, Result, failures_text, matrix
 from graven.machine import Machine
 from graven.progress import Display
 from graven.recovery import is_asked, shown, with_recovery
@@ -50,7 +49,7 @@ once; what had finished is printed and written all the same, and the exit code i
 """
 
 
-@click.command(help=HELP, short_help="Compare designs on workloads; table and report.")
+@click.command(help=HELP)
 @click.option(
     "--designs",
     metavar="NAMES",
@@ -168,7 +167,7 @@ def compare(
     targets = _targets(out, report, form, no_report=no_report)
     _check(targets, out, len(experiment.jobs))
 
-    with Display(person_console()) as display:
+    with Display() as display:
         result = experiment.run(workers=jobs, observe=display)
     comparison = Comparison(result.records, metrics=metrics_shown)
     baseline = baseline or choice.baseline
@@ -225,6 +224,8 @@ def _print(form: str, normalised: Normalised, *, binary: bool) -> None:
     records = normalised.comparison.records
     if form == "table":
         if records:
+            from graven.cli.tables import print_comparison
+
             print_comparison(results_console(), normalised)
     elif form == "parquet":
         if binary:

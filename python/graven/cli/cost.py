@@ -48,7 +48,7 @@ COLUMNS: list[tuple[str, JustifyMethod]] = [
 ]
 
 
-@click.command(help=HELP, short_help="Derive what designs cost in hardware.")
+@click.command(help=HELP)
 @click.argument("designs", metavar="DESIGN[,DESIGN...]")
 @click.option(
     "--machine",

@@ -13,19 +13,19 @@ import click
 from click.core import ParameterSource
 
 from graven import _engine, output
-from graven.api import design_names, failures_text, sound_designs, workload_names
+from graven.api import design_names, sound_designs, workload_names
 from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
 from graven.cli import options
 from graven.cli.terminal import (
     REFUSED,
     complain,
     note,
-    person_console,
     refusing,
     results_console,
 )
 from graven.cli.verdicts import print_campaigns
-from graven.experiment import Failure, Snapshot, matrix
+from graven.errors import OutputError
+from graven.experiment import Failure, Snapshot, failures_text, matrix
 from graven.figures import exact, scaled
 from graven.machine import Machine
 from graven.progress import Display
@@ -118,7 +118,7 @@ class Forms(click.ParamType[dict[str, int]]):
         return found
 
 
-@click.command(help=HELP, short_help="Let power fail everywhere; find violations.")
+@click.command(help=HELP)
 @click.option(
     "--design",
     "designs",
@@ -309,12 +309,12 @@ def crash(
         with refusing("--replay: "):
             output.check([replay], ROOM)
     started = time.monotonic()
-    with Display(person_console(), noun=task.noun) as display:
+    with Display(task.noun) as display:
         done = task.run(jobs, display)
     seconds = time.monotonic() - started
     try:
         replays = _write(done.reports, replay)
-    except output.OutputError:
+    except OutputError:
         _print(done.reports, {}, form)
         raise
     _print(done.reports, replays, form)
@@ -439,7 +439,7 @@ class _Schedules(_Task):
         try:
             self._save()
             self._warned = False
-        except output.OutputError as error:
+        except OutputError as error:
             if not self._warned:
                 note(f"{error}; the campaign goes on, and tries again")
             self._warned = True

@@ -45,7 +45,7 @@ APART = (OPEN, PROGRAMS)
 """Alternatives that decide no verdict."""
 
 
-@click.command(help=HELP, short_help="Show what moves a claim of a paper.")
+@click.command(help=HELP)
 @click.argument("claim_id", metavar="CLAIM")
 @options.reproduction
 @options.reading

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import click
 from rich.console import Console
 
-from graven.api import failures_text, sound_designs
+from graven.api import sound_designs
 from graven.cli import options
 from graven.cli.tables import plain_table
-from graven.cli.terminal import complain, note, person_console, results_console
+from graven.cli.terminal import complain, note, results_console
+from graven.experiment import failures_text
 from graven.faults import Fate, FaultReport, survey
 from graven.progress import Display
 from graven.records import json_text
@@ -35,7 +36,7 @@ The exit code is 0: there is no promise to break.
 """
 
 
-@click.command(help=HELP, short_help="What becomes of designs when their machine fails them.")
+@click.command(help=HELP)
 @click.argument("designs", metavar="DESIGN...|all", nargs=-1, required=True)
 @options.schedules("each design", 200)
 @options.jobs("Designs")
@@ -50,7 +51,7 @@ def faults(
 ) -> int:
     """Runs, prints."""
     names = sound_designs() if designs == ("all",) else designs
-    with Display(person_console(), noun="designs") as display:
+    with Display("designs") as display:
         result = survey(
             names, schedules, first_seed=first_seed, draws=draws, workers=jobs, observe=display
         )

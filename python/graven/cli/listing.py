@@ -231,7 +231,7 @@ def _of_designs(key: str) -> list[dict[str, Any]]:
     return [{"design": design["name"], **item} for design in designs for item in design[key]]
 
 
-@click.command("list", help=HELP, short_help="List designs, workloads, machines, and so on.")
+@click.command("list", help=HELP)
 @click.argument("what", type=click.Choice(list(_LISTS)))
 @click.option("--verbose", "-v", is_flag=True, help="With parameters, sources and assumptions.")
 @options.table_or_json

@@ -9,17 +9,17 @@ from pathlib import Path
 import click
 
 from graven import _engine
-from graven.api import design_names, failures_text
+from graven.api import design_names
 from graven.campaign import Program, program_files, run_programs
 from graven.cli import options
 from graven.cli.terminal import (
     REFUSED,
     complain,
     note,
-    person_console,
     results_console,
 )
 from graven.cli.verdicts import print_litmus
+from graven.experiment import failures_text
 from graven.progress import Display
 from graven.records import json_text
 
@@ -40,7 +40,7 @@ The exit code is 0 if everything came out as expected, 1 if not, 2 if a program 
 """
 
 
-@click.command(help=HELP, short_help="Run litmus programs; a verdict and a timeline.")
+@click.command(help=HELP)
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE|FOLDER...", type=click.Path(path_type=Path)
 )
@@ -80,7 +80,7 @@ def litmus(
         for refusal in refusals:
             complain(refusal)
         return REFUSED
-    with Display(person_console(), noun="programs") as display:
+    with Display("programs") as display:
         results = run_programs(checked, workers=jobs, observe=display)
     if form == "json":
         sys.stdout.write(json_text([report.to_dict() for report in results.reports]))

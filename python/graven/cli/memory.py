@@ -10,8 +10,7 @@ import click
 
 from graven import api
 from graven.cli import options
-from graven.cli.tables import print_statistics
-from graven.cli.terminal import note, person_console, results_console
+from graven.cli.terminal import note, results_console
 from graven.figures import scaled
 from graven.progress import Display
 from graven.records import MemoryRecord, json_text
@@ -19,7 +18,7 @@ from graven.records import MemoryRecord, json_text
 HELP = """Drive the memory controller and device alone from a trace of requests.
 
 \b
-TRACE is text, in one of two formats:
+TRACE is binary (docs/traces.md), or text in one of two formats:
   NVMain     CYCLE R|W 0xADDRESS DATA OLDDATA THREAD   (after an optional line NVMV1)
   DRAMsim3   0xADDRESS READ|WRITE CYCLE
 
@@ -28,11 +27,12 @@ Examples:
   graven memory requests.nvt
   graven memory requests.nvt --machine lalea --set pm.write_ns=500
   graven memory requests.trc --dram --set dram.read_ns=30
-  graven run --design silo --workload hash --request-trace r.nvt && graven memory r.nvt
+  graven run --design silo --workload hash --request-trace r.grt && graven memory r.grt
+  graven trace convert r.grt --to r.nvt        from binary to NVMain's text, or back
 """
 
 
-@click.command(help=HELP, short_help="Replay a request trace on the memory alone.")
+@click.command(help=HELP)
 @click.argument("trace", type=click.Path(path_type=Path))
 @options.machine
 @options.settings
@@ -54,7 +54,7 @@ def memory(trace: Path, machine: str, settings: dict[str, str], dram: bool, form
     if trace.is_dir() or not trace.exists():
         what = "is a folder" if trace.is_dir() else "there is no such file"
         raise click.UsageError(f"TRACE: {trace}: {what}")
-    with Display(person_console(), noun="replays") as display:
+    with Display("replays") as display:
         record = api.memory(trace, machine=machine, dram=dram, settings=settings, observe=display)
     if form == "json":
         sys.stdout.write(json_text(record.to_dict()))
@@ -63,6 +63,8 @@ def memory(trace: Path, machine: str, settings: dict[str, str], dram: bool, form
         writer.writerow(["machine", *record.stats])
         writer.writerow([record.machine, *record.stats.values()])
     else:
+        from graven.cli.tables import print_statistics
+
         print_statistics(results_console(), record.stats)
     note(_host_rate(record))
     return 0

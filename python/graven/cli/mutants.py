@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from graven.api import failures_text
 from graven.campaign import CampaignResult, Program, program_files
 from graven.cli import options
 from graven.cli.tables import plain_table
-from graven.cli.terminal import complain, note, person_console, results_console
+from graven.cli.terminal import complain, note, results_console
+from graven.experiment import failures_text
 from graven.figures import exact
 from graven.mutants import (
     OWN,
@@ -52,7 +52,7 @@ The exit code is 0 if all were killed, 1 if not, 2 for refused input.
 """
 
 
-@click.command(help=HELP, short_help="Which mutants of a design the adversary kills.")
+@click.command(help=HELP)
 @click.argument("design")
 @options.schedules("each mutant at most", 1000)
 @click.option(
@@ -92,7 +92,7 @@ def mutants(
         complain(f"no mutant of {design} has `{only}` in its name or class")
         return 2
     library = [] if programs is None else list(map(Program.read, program_files([programs])))
-    with Display(person_console(), noun="mutants") as display:
+    with Display("mutants") as display:
         result = try_mutants(
             design,
             found,
@@ -105,7 +105,7 @@ def mutants(
     if library and not result.interrupted:
         result = _with_failures_of(result, show_mutants(result.reports, library, workers=jobs))
     if check and not result.interrupted:
-        with Display(person_console(), noun="survivors") as display:
+        with Display("survivors") as display:
             checked = check_mutants(result.reports, SMALL_BOUND, workers=jobs, observe=display)
         result = _with_failures_of(result, checked)
     if form == "json":

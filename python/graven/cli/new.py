@@ -48,7 +48,7 @@ TEMPLATES = {
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-@click.command(help=HELP, short_help="Write a crate with a design or workload of your own.")
+@click.command(help=HELP)
 @click.argument("kind", type=click.Choice(list(TEMPLATES)))
 @click.argument("name")
 @click.option(

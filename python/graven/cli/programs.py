@@ -11,7 +11,7 @@ from rich.text import Text
 
 from graven.capture import CaptureError
 from graven.cli.tables import plain_table
-from graven.cli.terminal import Refusal, note, person_console, refusing, results_console
+from graven.cli.terminal import Refusal, note, refusing, results_console
 from graven.papers.data import Paper
 from graven.papers.programs import capture, lacking
 from graven.papers.verdicts import Verdict, each_text, missing_text
@@ -46,7 +46,7 @@ def capture_programs(programs: Iterable[str], folder: Path) -> None:
     if not left:
         return
     note(f"captures {', '.join(left)}; their traces are kept in {folder}")
-    with refusing(), Display(person_console(), noun="captures") as display:
+    with refusing(), Display("captures") as display:
         for name in left:
             try:
                 capture(name, folder, display)

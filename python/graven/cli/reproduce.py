@@ -12,15 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from graven import output
-from graven.api import failures_text
 from graven.campaign import CrashJob
 from graven.catalogue import catalogue
 from graven.cli import options
 from graven.cli.claims import print_claims, print_counts
 from graven.cli.programs import CAPTURES, capture_programs, check_readings, print_programs
 from graven.cli.tables import UNSAFE_NOTE, marked, plain_table
-from graven.cli.terminal import complain, note, person_console, refusing, results_console
-from graven.experiment import Job, host_cores
+from graven.cli.terminal import complain, note, refusing, results_console
+from graven.experiment import Job, failures_text, host_cores
 from graven.figures import ratio, scaled
 from graven.papers.data import Paper
 from graven.papers.drawn import Drawn, Point, drawn
@@ -67,7 +66,7 @@ interrupt.
 """
 
 
-@click.command(help=HELP, short_help="Reproduce the papers: figures, tables, claims.")
+@click.command(help=HELP)
 @click.argument("paper_name", metavar="PAPER|all", required=False)
 @click.argument("figures", metavar="[FIGURE...]", nargs=-1)
 @options.reproduction
@@ -182,7 +181,7 @@ def _readings(of: Paper) -> Table:
 
 def simulate(everything: Mapping[str, Job | CrashJob], store: Store, workers: int | None) -> int:
     """Runs what is not stored, with a display; returns the exit code."""
-    with Display(person_console()) as display:
+    with Display() as display:
         ran = run(everything, store, workers=workers, observe=display)
     if ran.stored:
         note(f"{ran.stored:,} of {ran.stored + ran.new:,} results were there already")

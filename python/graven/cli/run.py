@@ -8,11 +8,9 @@ from pathlib import Path
 import click
 
 from graven import output
-from graven.api import failures_text
 from graven.cli import options
-from graven.cli.tables import UNSAFE_NOTE, marked, print_statistics
-from graven.cli.terminal import complain, note, person_console, refusing, results_console
-from graven.experiment import Experiment, Job, Result
+from graven.cli.terminal import complain, note, refusing, results_console
+from graven.experiment import Experiment, Job, Result, failures_text, is_binary
 from graven.machine import Machine
 from graven.progress import Display
 from graven.records import Record
@@ -30,19 +28,20 @@ Examples:
   graven run --design silo --workload queue --format json
   graven run --design hoop --workload hash --machine hoop --recovery 4
   graven run --design fwb --workload hash --set recovery.at_percent=90
-  graven run --design base --workload array --request-trace requests.nvt
+  graven run --design base --workload array --request-trace requests.grt
   graven run --design lalea --workload hash --machine lalea --bank-loads banks.csv
 """
 
 
-@click.command(help=HELP, short_help="Simulate one design on one workload; every statistic.")
+@click.command(help=HELP)
 @options.one_run
 @options.recovery
 @click.option(
     "--request-trace",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the requests that reach the memory controller, in NVMain's format.",
+    help="Write the requests that reach the memory controller: a binary trace if the name ends in "
+    ".grt, otherwise NVMain's text.",
 )
 @click.option(
     "--bank-loads",
@@ -87,6 +86,7 @@ def run(
         tuple(with_recovery(settings, recovery).items()),
         None if request_trace is None else str(partial[request_trace]),
         None if bank_loads is None else str(partial[bank_loads]),
+        binary_requests=request_trace is not None and is_binary(request_trace),
     )
     experiment = Experiment.prepare([job])
     for option, (path, room) in files.items():
@@ -94,7 +94,7 @@ def run(
             with refusing(f"{option}: "):
                 output.check([path], room)
     try:
-        with Display(person_console()) as display:
+        with Display() as display:
             result = experiment.run(workers=1, observe=display)
         if result.records:
             for path, growing in partial.items():
@@ -122,6 +122,8 @@ def show(result: Result, form: str) -> int:
 
 
 def _table(record: Record) -> None:
+    from graven.cli.tables import UNSAFE_NOTE, marked, print_statistics
+
     console = results_console()
     unsafe = set() if record.safe else {record.design}
     console.print(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
-from graven.output import OutputError
+from graven.errors import OutputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 REFUSED = 2
 """Exit code: input was refused."""
@@ -36,13 +39,10 @@ PLAIN_WIDTH = 132
 
 def results_console() -> Console:
     """Standard output."""
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
     return Console(width=width, highlight=False)
-
-
-def person_console() -> Console:
-    """Standard error."""
-    return Console(stderr=True, highlight=False)
 
 
 def note(text: str) -> None:

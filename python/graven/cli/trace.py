@@ -14,8 +14,8 @@ from graven import traces
 from graven.cli import options
 from graven.cli.run import show
 from graven.cli.tables import plain_table
-from graven.cli.terminal import note, person_console, refusing, results_console
-from graven.experiment import Job, Result
+from graven.cli.terminal import note, refusing, results_console
+from graven.experiment import Job, Result, is_binary, is_trace
 from graven.figures import exact
 from graven.machine import Machine
 from graven.progress import Display
@@ -73,18 +73,26 @@ CONVERT = """Make a program trace of ChampSim's traces, or one for ChampSim of a
 SOURCES are files of ChampSim, one for each thread, or one program trace. ChampSim's may be
 compressed: .xz, .gz.
 
+Or a trace of memory requests (`graven memory`) is made one of another format: binary if FILE ends
+in .grt, NVMain's text if it does not and the source is binary.
+
 \b
 Examples:
   graven trace convert 600.perlbench.champsimtrace.xz --to perlbench.gvt
   graven trace convert a.xz b.xz --to two.gvt --instructions 1000000 --transaction-stores 8
   graven trace convert btree.gvt --to btree.champsimtrace.xz --thread 3
+  graven trace convert requests.nvt --to requests.grt
+  graven trace convert requests.grt --to requests.nvt
 """
 
 MAGIC = b"\x89GRVNT\r\n"
 """What a program trace begins with."""
 
+REQUESTS_MAGIC = b"\x89GRVNR\r\n"
+"""What a binary trace of memory requests begins with."""
 
-@click.group(help=HELP, short_help="Record, replay and convert program traces.")
+
+@click.group(help=HELP)
 def trace() -> None:
     """The group of commands about program traces."""
 
@@ -130,7 +138,7 @@ def record(
     """Checks everything, simulates, prints."""
     where, pairs = Machine.find(machine), tuple(settings.items())
     job = Job(design, workload, where, threads, transactions, seed, pairs)
-    with refusing("TRACE: "), Display(person_console()) as display:
+    with refusing("TRACE: "), Display() as display:
         result = traces.run_recorded(job, path, display)
     if result.records:
         note(f"wrote {path}")
@@ -152,7 +160,7 @@ def replay(
     path: Path, design: str | None, machine: str | None, settings: dict[str, str], form: str
 ) -> int:
     """Checks everything, simulates, prints."""
-    with Display(person_console(), noun="replays") as display:
+    with Display("replays") as display:
         found = traces.replay(path, design, machine=machine, settings=settings, observe=display)
     return show(Result((found,), (), interrupted=False), form)
 
@@ -267,7 +275,7 @@ def _print_capture(header: Mapping[str, Any]) -> None:
     )
 
 
-@trace.command(help=CONVERT, short_help="Convert from and to ChampSim's traces.")
+@trace.command(help=CONVERT, short_help="Convert from and to ChampSim's, or of requests.")
 @click.argument(
     "sources",
     nargs=-1,
@@ -307,14 +315,17 @@ def convert(
         "--first-transaction": first_transaction,
         "--transactions": transactions,
     }
-    programs = [source for source in sources if _is_program_trace(source)]
+    if is_binary(out) or any(_begins_with(REQUESTS_MAGIC, source) for source in sources):
+        _convert_requests(sources, out, of_import | of_export)
+        return 0
+    programs = [source for source in sources if _begins_with(MAGIC, source)]
     if programs and len(sources) > 1:
         raise click.UsageError(f"SOURCES: {programs[0]} is a program trace; name it alone")
     for option, value in (of_import if programs else of_export).items():
         if value is not None:
             what = "a program trace" if programs else "a trace of ChampSim"
             raise click.UsageError(f"{option} does not go with {what}")
-    with refusing("--to: "), Display(person_console(), noun="conversions") as display:
+    with refusing("--to: "), Display("conversions") as display:
         if programs:
             count = traces.export_champsim(
                 sources[0],
@@ -337,6 +348,21 @@ def convert(
     return 0
 
 
-def _is_program_trace(path: Path) -> bool:
+def _convert_requests(
+    sources: tuple[Path, ...], out: Path, options: Mapping[str, int | None]
+) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise click.UsageError(f"{option} does not go with a trace of requests")
+    if len(sources) > 1:
+        raise click.UsageError("SOURCES: a trace of requests is made of one other; name it alone")
+    if is_trace(str(out)):
+        raise click.UsageError(f"--to: {out}: a trace of requests cannot be made a program trace")
+    with refusing("--to: "), Display("conversions") as display:
+        count = traces.convert_requests(sources[0], out, observe=display)
+    note(f"wrote {out}: {exact(count)} requests")
+
+
+def _begins_with(magic: bytes, path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(magic)) == magic

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod binary_requests;
 mod capture;
 mod champsim_trace;
 mod program_trace;

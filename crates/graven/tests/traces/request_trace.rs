@@ -1,6 +1,7 @@
 //! Request traces: nothing is lost on the way in or out, errors name their line, and a replay is the
 //! same memory that the trace was recorded from.
 
+use std::io;
 use std::sync::{Arc, Mutex};
 
 use crate::common::memory::{line_of, quiet};
@@ -129,6 +130,77 @@ fn the_replay_refuses_what_the_machine_does_not_have() {
     assert_eq!(replay(&config, "NVMV1\n\n").unwrap_err(), TraceError::Empty);
 }
 
+#[test]
+fn an_error_is_found_in_its_line_however_many_are_before_it() {
+    let z = zeros();
+    let good = format!("1 W 0x40 {z} {z} 0\n");
+    let loose = format!("\n 1  W\t40 {z} {z} 0 \r\n");
+    for lines in [1, 2047, 2048, 2049, 9000] {
+        let text = format!("{}{loose}{}1 W 0x40 {z} {z} 0x", good.repeat(lines), good.repeat(7));
+        let mut reader = Reader::new(text.as_bytes());
+        let requests = reader.by_ref().take_while(Result::is_ok).count();
+        assert_eq!(requests, lines + 1 + 7);
+        let expected = format!("line {}: expected a thread number, found `0x`", lines + 2 + 7 + 1);
+        assert_eq!(read(&text).unwrap_err().to_string(), expected);
+        assert_eq!(replay(&quiet(&[]), &text).unwrap_err().to_string(), expected);
+        assert!(reader.next().is_none(), "after an error a trace ends");
+    }
+}
+
+/// Gives a few bytes at a time, and an error behind them.
+struct Dripping<'a>(&'a [u8], usize);
+
+impl io::Read for Dripping<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.0.is_empty() {
+            return Err(io::Error::other("the cable is out"));
+        }
+        let (now, later) = self.0.split_at(self.1.min(out.len()).min(self.0.len()));
+        out[..now.len()].copy_from_slice(now);
+        self.0 = later;
+        Ok(now.len())
+    }
+}
+
+#[test]
+fn what_cannot_be_read_ends_a_trace_behind_what_can() {
+    let z = zeros();
+    let text = format!("NVMV0\n{}1 W 0x4", format!("1 W 0x40 {z} 0\n").repeat(5000));
+    for piece in [1, 1000, 1 << 20] {
+        let mut reader = Reader::new(Dripping(text.as_bytes(), piece));
+        assert_eq!(reader.by_ref().take(5000).filter(Result::is_ok).count(), 5000);
+        let error = reader.next().expect("an error").unwrap_err().to_string();
+        assert_eq!(error, "line 5002: the cable is out");
+        let replay =
+            Replay::new(&quiet(&[])).run(&mut Reader::new(Dripping(text.as_bytes(), piece)));
+        assert_eq!(replay.unwrap_err().to_string(), error);
+    }
+}
+
+/// A request as a person may write it.
+fn loosely(request: &Request, style: u8) -> String {
+    let bit = |n: u8| style >> n & 1 == 1;
+    let text = String::from_utf8(write(&[*request])).expect("text");
+    let fields: Vec<&str> = text.lines().nth(1).expect("a request").split(' ').collect();
+    let mut fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();
+    if bit(0) {
+        fields[2] = fields[2].to_uppercase();
+    }
+    if bit(1) {
+        fields[2] = fields[2][2..].to_owned();
+    }
+    if bit(2) {
+        fields[0] = format!("0000{}", fields[0]);
+        fields[5] = format!("0000{}", fields[5]);
+    }
+    if bit(3) {
+        fields[3] = fields[3].to_uppercase();
+    }
+    let line = fields.join(if bit(4) { "\t " } else { " " });
+    let begin = if bit(5) { "\n \n  " } else { "" };
+    format!("{begin}{line}{}", ["\n", " \n", "\r\n", "\n\n"][usize::from(style >> 6)])
+}
+
 fn any_request() -> impl Strategy<Value = Request> {
     let line = any::<LineData>;
     (0..1u64 << 62, 0..1u64 << 58, any::<bool>(), line(), line(), any::<u32>()).prop_map(
@@ -163,6 +235,21 @@ proptest! {
         let text = write(&requests);
         let back: Result<Vec<Request>, _> = Reader::new(&text[..]).collect();
         prop_assert_eq!(back.unwrap(), requests);
+    }
+
+    #[test]
+    fn however_a_request_is_written_it_is_the_same(
+        requests in proptest::collection::vec((any_request(), any::<u8>()), 1..20),
+        piece in 1usize..5000,
+    ) {
+        let text: String = requests.iter().map(|(request, style)| loosely(request, *style)).collect();
+        let requests: Vec<Request> = requests.into_iter().map(|(request, _)| request).collect();
+        prop_assert_eq!(&read(&text).unwrap(), &requests);
+        let dripping: Vec<_> = Reader::new(Dripping(text.as_bytes(), piece)).collect();
+        let (error, read) = dripping.split_last().expect("an error at the end");
+        prop_assert!(error.is_err());
+        let read: Result<Vec<Request>, _> = read.iter().cloned().collect();
+        prop_assert_eq!(read.unwrap(), requests);
     }
 
     #[test]

@@ -20,6 +20,7 @@
 
 use super::layout::FIRST_VERSION;
 use super::volatile::{VOLATILE_BYTES_MAX, volatile_offset};
+use crate::framing::zigzag;
 use graven_machine::program::{Op, Ptr};
 
 /// Columns of a block.
@@ -101,18 +102,6 @@ pub(super) struct Columns {
     words: [u64; 2],
     origin: u32,
     value: u64,
-}
-
-/// A signed number as an unsigned one that is small where it is near zero.
-#[inline]
-pub(super) fn zigzag(n: i64) -> u64 {
-    ((n << 1) ^ (n >> 63)) as u64
-}
-
-/// The reverse of [`zigzag`].
-#[inline]
-pub(super) fn unzigzag(n: u64) -> i64 {
-    (n >> 1) as i64 ^ -((n & 1) as i64)
 }
 
 /// Bytes that a number needs; none for zero.

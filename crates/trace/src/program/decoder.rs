@@ -7,9 +7,10 @@
 use super::columns::{
     ADDRESSES, AddressCode, COLUMNS, COMPUTE, FAR, LENGTHS_BYTES, LOAD, LOCK, NUMBER_MAX, NUMBERS,
     ORIGIN_LISTED, ORIGIN_NEWEST, ORIGIN_SAME, ORIGINS, STORE, STORE_NON_TEMPORAL, TOKENS,
-    TX_BEGIN, TX_END, UNLOCK, VALUE_TOKENS, VALUES, unzigzag,
+    TX_BEGIN, TX_END, UNLOCK, VALUE_TOKENS, VALUES,
 };
 use super::volatile::VOLATILE_START;
+use crate::framing::unzigzag;
 use graven_base::memory::Addr;
 use graven_machine::program::{Op, Ptr};
 

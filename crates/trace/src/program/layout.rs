@@ -10,6 +10,7 @@
 //! Parts follow each other without gaps, so that each byte is under one of the checksums.
 
 use super::error::TraceError;
+use crate::framing::{Numbers, checksum, shown};
 
 /// What a trace begins with; a transfer as text would break it.
 pub const MAGIC: [u8; 8] = *b"\x89GRVNT\r\n";
@@ -84,25 +85,6 @@ pub(super) struct Head {
     pub first_transaction: u64,
     /// Loads that the thread has done before.
     pub first_load: u64,
-}
-
-/// Reads numbers one after the other from bytes that are there.
-pub(super) struct Numbers<'a>(pub &'a [u8]);
-
-impl Numbers<'_> {
-    fn bytes<const N: usize>(&mut self) -> [u8; N] {
-        let (first, rest) = self.0.split_first_chunk().expect("the caller has measured");
-        self.0 = rest;
-        *first
-    }
-
-    pub fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.bytes())
-    }
-
-    pub fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.bytes())
-    }
 }
 
 impl Head {
@@ -211,17 +193,4 @@ impl Entry {
         let (count, stored_bytes) = (numbers.u32(), numbers.u32());
         Ok(Entry { kind, thread, offset: at, first, first_transaction, count, stored_bytes })
     }
-}
-
-/// CRC-32 (that of gzip and PNG) of parts one after the other.
-pub(super) fn checksum(parts: &[&[u8]]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    parts.iter().for_each(|part| hasher.update(part));
-    hasher.finalize()
-}
-
-/// Bytes that were found, for a message.
-pub(super) fn shown(bytes: &[u8]) -> String {
-    let text: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    format!("the bytes {text}")
 }

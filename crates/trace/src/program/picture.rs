@@ -7,6 +7,7 @@
 //! | 8 each | the words |
 
 use super::layout::BLOCK_WORDS;
+use crate::framing::{leb128, read_leb128};
 use graven_base::memory::{Addr, WORD_BYTES};
 
 /// Most bytes of a block: each word a run of its own.
@@ -59,32 +60,6 @@ impl Words {
         out.extend(&self.values);
         *self = Words::default();
     }
-}
-
-fn leb128(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Reads what [`leb128`] wrote; `None` if it does not end, or is no number of 64 bits.
-fn read_leb128(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let part = u64::from(byte & 0x7f);
-        if part << shift >> shift != part {
-            return None;
-        }
-        number |= part << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 /// Hands out the words of a payload; what is wrong with it, if anything.

@@ -13,11 +13,11 @@ use super::error::TraceError;
 use super::header::Header;
 use super::layout::{
     BEGINNING_BYTES, BLOCK_OPERATIONS_MAX, BLOCK_WORDS, END, ENTRY_BYTES, Entry, FIRST_VERSION,
-    FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head, Kind, MAGIC, Numbers, TRAILER_BYTES,
-    checksum, shown, summary_bytes,
+    FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head, Kind, MAGIC, TRAILER_BYTES, summary_bytes,
 };
 use super::picture;
 use super::volatile::volatile_offset;
+use crate::framing::{Numbers, checksum, shown, unpack};
 use graven_base::memory::{Addr, Image};
 use graven_machine::program::Op;
 
@@ -238,18 +238,9 @@ impl<R: Read + Seek> Shared<R> {
             return Err(TraceError::malformed(entry.offset, expected, format!("{found:08x}")));
         }
         let raw = buffer(head.raw_bytes as usize);
-        if head.stored_bytes == head.raw_bytes {
-            raw.copy_from_slice(stored);
-            return Ok(head);
-        }
-        match lz4_flex::block::decompress_into(stored, raw) {
-            Ok(bytes) if bytes == raw.len() => Ok(head),
-            Ok(bytes) => {
-                let expected = format!("{} bytes", raw.len());
-                Err(TraceError::malformed(at, expected, format!("{bytes}")))
-            }
-            Err(error) => Err(TraceError::malformed(at, "an LZ4 block", error.to_string())),
-        }
+        unpack(stored, raw)
+            .map_err(|wrong| TraceError::malformed(at, wrong.expected, wrong.found))?;
+        Ok(head)
     }
 }
 

@@ -7,10 +7,11 @@ use super::error::TraceError;
 use super::header::Header;
 use super::layout::{
     BLOCK_OPERATIONS, BLOCK_WORDS, END, Entry, FORMAT_VERSION, HEAD_BYTES, HEADER_BYTES_MAX, Head,
-    Kind, MAGIC, checksum,
+    Kind, MAGIC,
 };
 use super::picture::Words;
 use super::reader::ThreadSummary;
+use crate::framing::{checksum, packed};
 use graven_base::memory::Image;
 use graven_machine::program::Op;
 
@@ -150,12 +151,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes a block whose payload is in `raw`, compressed if that makes it smaller.
     fn write_block(&mut self, mut head: Head) -> Result<(), TraceError> {
-        let most = lz4_flex::block::get_maximum_output_size(self.raw.len());
-        self.stored.resize(most, 0);
-        let compressed = lz4_flex::block::compress_into(&self.raw, &mut self.stored)
-            .expect("the output has room for the worst case");
-        let payload =
-            if compressed < self.raw.len() { &self.stored[..compressed] } else { &self.raw };
+        let payload = packed(&self.raw, &mut self.stored);
         (head.stored_bytes, head.raw_bytes) = (payload.len() as u32, self.raw.len() as u32);
         self.out.write_all(&head.to_bytes(payload))?;
         self.out.write_all(payload)?;

@@ -1,33 +1,55 @@
 //! What can be wrong with a trace, said so that a person finds the place.
 
-use std::io;
+use std::borrow::Cow;
+use std::fmt;
 
 use thiserror::Error;
 
 /// How much of an offending text a message shows.
 const SHOWN_CHARS: usize = 40;
 
+/// A place in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line of text, from 1.
+    Line(u64),
+    /// A byte of a binary trace, from 0.
+    Byte(u64),
+    /// A request of a binary trace, from 1.
+    Request(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line(number) => write!(out, "line {number}"),
+            Place::Byte(offset) => write!(out, "byte {offset}"),
+            Place::Request(number) => write!(out, "request {number}"),
+        }
+    }
+}
+
 /// A trace was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// A line is not as its format demands.
-    #[error("line {line}: expected {expected}, found `{found}`")]
+    /// Something is not as its format demands.
+    #[error("{place}: expected {expected}, found {found}")]
     Malformed {
-        /// Number of the line, from 1.
-        line: u64,
+        /// Where.
+        place: Place,
         /// What should be there.
-        expected: &'static str,
+        expected: Cow<'static, str>,
         /// What is there, shortened.
         found: String,
     },
     /// An address that the machine does not have.
     #[error(
-        "line {line}: address {addr:#x} lies beyond the {memory}, whose addresses end at {end:#x}; a larger {}.capacity_bytes would do",
+        "{place}: address {addr:#x} lies beyond the {memory}, whose addresses end at {end:#x}; a larger {}.capacity_bytes would do",
         memory.to_lowercase()
     )]
     BeyondMemory {
-        /// Number of the line, from 1.
-        line: u64,
+        /// Where.
+        place: Place,
         /// The address.
         addr: u64,
         /// The first address that does not exist.
@@ -35,11 +57,11 @@ pub enum TraceError {
         /// PM, or DRAM.
         memory: &'static str,
     },
-    /// The text cannot be read.
-    #[error("line {line}: {message}")]
+    /// The trace cannot be read.
+    #[error("{place}: {message}")]
     Io {
-        /// Number of the line, from 1.
-        line: u64,
+        /// Where.
+        place: Place,
         /// The operating system's message.
         message: String,
     },
@@ -61,10 +83,20 @@ impl TraceError {
         if text.chars().nth(SHOWN_CHARS).is_some() {
             shown.push('…');
         }
-        TraceError::Malformed { line, expected, found: shown }
+        TraceError::Malformed {
+            place: Place::Line(line),
+            expected: expected.into(),
+            found: format!("`{shown}`"),
+        }
     }
 
-    pub(super) fn io(line: u64, error: &io::Error) -> TraceError {
-        TraceError::Io { line, message: error.to_string() }
+    /// Malformed bytes of a binary trace.
+    pub(super) fn damaged(
+        offset: u64,
+        expected: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+    ) -> TraceError {
+        let (expected, found) = (expected.into(), found.into());
+        TraceError::Malformed { place: Place::Byte(offset), expected, found }
     }
 }

@@ -24,18 +24,6 @@ impl<'a> Fields<'a> {
         (!field.is_empty()).then_some(field)
     }
 
-    /// A field of known length, if one of just that length comes next. Saves looking for its end.
-    #[inline]
-    pub fn of_length(&mut self, length: usize) -> Option<&'a [u8]> {
-        let text = self.rest.trim_ascii_start();
-        if text.len() > length && !text[length].is_ascii_whitespace() {
-            return None;
-        }
-        let field = text.get(..length)?;
-        self.rest = &text[length..];
-        Some(field)
-    }
-
     /// A field that must be there and mean something.
     #[inline]
     pub fn expect<T>(
@@ -55,12 +43,6 @@ impl<'a> Fields<'a> {
             return Ok(());
         }
         Err(TraceError::malformed(self.line, "the end of the line", rest))
-    }
-
-    /// The next field as an error.
-    pub fn refuse(&mut self, expected: &'static str) -> TraceError {
-        let field = self.next().unwrap_or_default();
-        self.malformed(expected, field)
     }
 
     /// A field of this line as an error.

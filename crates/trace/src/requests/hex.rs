@@ -24,6 +24,13 @@ const DIGIT: [u8; 256] = {
     table
 };
 
+/// The value of a digit.
+#[inline]
+pub fn digit(byte: u8) -> Option<u64> {
+    let value = DIGIT[byte as usize];
+    (value != NONE).then_some(value.into())
+}
+
 /// A number of up to 16 digits, with or without `0x`.
 pub fn number(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
@@ -32,40 +39,105 @@ pub fn number(text: &[u8]) -> Option<u64> {
     }
     let mut value = 0;
     for &byte in digits {
-        let digit = DIGIT[byte as usize];
-        if digit == NONE {
-            return None;
-        }
-        value = value << 4 | u64::from(digit);
+        value = value << 4 | digit(byte)?;
     }
     Some(value)
 }
 
-/// A line of memory, first byte first. Written without branches, for the compiler's vectors.
-pub fn line(text: &[u8]) -> Option<LineData> {
-    let text: &[u8; LINE_DIGITS] = text.try_into().ok()?;
-    let mut nibbles = [0u8; LINE_DIGITS];
-    let mut bad = 0;
-    for (nibble, &byte) in nibbles.iter_mut().zip(text) {
-        let digit = byte.wrapping_sub(b'0');
-        let letter = (byte | 0x20).wrapping_sub(b'a');
-        let is_digit = u8::from(digit < 10);
-        let is_letter = u8::from(letter < 6);
-        bad |= (is_digit | is_letter) ^ 1;
-        *nibble = if is_digit != 0 { digit } else { letter.wrapping_add(10) };
+/// A line of memory, first byte first.
+#[inline]
+pub fn line(text: &[u8; LINE_DIGITS]) -> Option<LineData> {
+    // SAFETY: every processor of this kind has SSE2.
+    #[cfg(target_arch = "x86_64")]
+    #[allow(unsafe_code)]
+    return unsafe { vectors::line(text) };
+    #[cfg(not(target_arch = "x86_64"))]
+    numbers::line(text)
+}
+
+/// Sixteen digits at a time: reading a request takes 1,140 instructions of the host, and 1,670 with [`numbers`].
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use std::arch::x86_64::{
+        __m128i, _mm_add_epi8, _mm_and_si128, _mm_cmpeq_epi8, _mm_cvtsi128_si64, _mm_min_epu8,
+        _mm_movemask_epi8, _mm_or_si128, _mm_packus_epi16, _mm_set_epi64x, _mm_set1_epi8,
+        _mm_set1_epi16, _mm_slli_epi16, _mm_srli_epi16, _mm_sub_epi8,
+    };
+
+    use super::{LINE_DIGITS, LineData};
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    pub fn line(text: &[u8; LINE_DIGITS]) -> Option<LineData> {
+        let mut are_digits = _mm_set1_epi8(-1);
+        let mut data = LineData::default();
+        for (word, digits) in data.iter_mut().zip(text.as_chunks().0) {
+            let digits = u128::from_le_bytes(*digits);
+            let digits = _mm_set_epi64x((digits >> 64) as i64, digits as i64);
+            *word = self::word(digits, &mut are_digits);
+        }
+        (_mm_movemask_epi8(are_digits) == 0xffff).then_some(data)
     }
-    if bad != 0 {
-        return None;
+
+    /// A word. Where a byte is no digit, that of `are_digits` is 0 afterwards.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn word(digits: __m128i, are_digits: &mut __m128i) -> u64 {
+        let of_digit = _mm_sub_epi8(digits, _mm_set1_epi8(b'0' as i8));
+        let is_digit = _mm_cmpeq_epi8(_mm_min_epu8(of_digit, _mm_set1_epi8(9)), of_digit);
+        let lower = _mm_or_si128(digits, _mm_set1_epi8(0x20));
+        let of_letter = _mm_sub_epi8(lower, _mm_set1_epi8(b'a' as i8));
+        let is_letter = _mm_cmpeq_epi8(_mm_min_epu8(of_letter, _mm_set1_epi8(5)), of_letter);
+        *are_digits = _mm_and_si128(*are_digits, _mm_or_si128(is_digit, is_letter));
+        let of_letter = _mm_add_epi8(of_letter, _mm_set1_epi8(10));
+        let values =
+            _mm_or_si128(_mm_and_si128(is_digit, of_digit), _mm_and_si128(is_letter, of_letter));
+        // The first digit of a pair is the high half of a byte.
+        let pairs = _mm_or_si128(_mm_slli_epi16(values, 4), _mm_srli_epi16(values, 8));
+        let pairs = _mm_and_si128(pairs, _mm_set1_epi16(0xff));
+        _mm_cvtsi128_si64(_mm_packus_epi16(pairs, pairs)) as u64
     }
-    let mut bytes = [0u8; LINE_BYTES as usize];
-    for (byte, pair) in bytes.iter_mut().zip(nibbles.chunks_exact(2)) {
-        *byte = pair[0] << 4 | pair[1];
+}
+
+/// Eight digits at a time, as one number.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+mod numbers {
+    use super::{LINE_DIGITS, LineData};
+
+    /// The same byte eight times.
+    const fn all(byte: u8) -> u64 {
+        u64::from_le_bytes([byte; 8])
     }
-    let mut data = LineData::default();
-    for (word, bytes) in data.iter_mut().zip(bytes.chunks_exact(WORD_BYTES as usize)) {
-        *word = u64::from_le_bytes(bytes.try_into().expect("chunks of eight"));
+
+    pub fn line(text: &[u8; LINE_DIGITS]) -> Option<LineData> {
+        let digits_of_words = text.as_chunks::<16>().0;
+        let mut strange = 0;
+        let data = std::array::from_fn(|word| {
+            let digits = u128::from_le_bytes(digits_of_words[word]);
+            let (low, strange_low) = half_word(digits as u64);
+            let (high, strange_high) = half_word((digits >> 64) as u64);
+            strange |= strange_low | strange_high;
+            low | high << 32
+        });
+        (strange & all(0x80) == 0).then_some(data)
     }
-    Some(data)
+
+    /// The 32 bits that eight digits say. The highest bit of a byte of the other number is set where no digit is.
+    fn half_word(digits: u64) -> (u64, u64) {
+        // Bytes below 128 reach that with what is added if they are at least 128 less it.
+        let is_between = |bytes: u64, first: u8, last: u8| {
+            bytes.wrapping_add(all(0x80 - first)) & !bytes.wrapping_add(all(0x7f - last))
+        };
+        let lower = digits | all(0x20);
+        let is_digit = is_between(digits, b'0', b'9') | is_between(lower, b'a', b'f');
+        let strange = digits | !is_digit;
+        // A letter has bit 6, and the low bits of 1 to 6.
+        let values = (digits & all(0x0f)) + 9 * (digits >> 6 & all(1));
+        // The first digit of a pair is the high half of a byte.
+        let bytes = (values << 4 | values >> 8) & 0x00ff_00ff_00ff_00ff;
+        let pairs = (bytes | bytes >> 8) & 0x0000_ffff_0000_ffff;
+        ((pairs | pairs >> 16) & 0xffff_ffff, strange)
+    }
 }
 
 /// The digits of a line of memory, first byte first.
@@ -100,12 +172,16 @@ mod tests {
         assert_eq!(line(&good), Some([0x0123_4567_89ab_cdef; 8]));
         assert_eq!(&good[..4], b"efcd", "the byte at the lowest address comes first");
         for byte in 0..=255u8 {
-            for at in [0, 63, 127] {
+            for at in 0..LINE_DIGITS {
                 let mut text = good;
                 text[at] = byte;
-                assert_eq!(line(&text).is_some(), byte.is_ascii_hexdigit(), "{byte:#x} at {at}");
+                let found = line(&text);
+                assert_eq!(found.is_some(), byte.is_ascii_hexdigit(), "{byte:#x} at {at}");
+                assert_eq!(found, numbers::line(&text), "{byte:#x} at {at}");
+                if let Some(found) = found {
+                    assert_eq!(digits(&found), text.map(|digit| digit.to_ascii_lowercase()));
+                }
             }
         }
-        assert_eq!(line(&good[1..]), None);
     }
 }

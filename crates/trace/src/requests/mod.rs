@@ -4,23 +4,32 @@
 //! | file | what |
 //! |---|---|
 //! | `reader` | any of the formats in, found out by itself |
+//! | `input`, `text` | bytes in large blocks, and their lines |
+//! | `ahead` | requests read ahead of their use |
 //! | `nvmain` | NVMain's format in and out |
+//! | `binary`, `packed` | the binary format in and out: its parts, and requests in columns |
 //! | `dramsim3` | DRAMsim3's format in |
 //! | `fields`, `hex` | fields of a line, hexadecimal digits |
 //! | `replay` | drives the memory with a trace |
 //!
-//! Text is read from any `BufRead` and written to any `Write`; whose files they are is not known here.
+//! Text is read from any `Read` and written to any `Write`; whose files they are is not known here.
 
+mod ahead;
+mod binary;
 mod dramsim3;
 mod error;
 mod fields;
 mod hex;
+mod input;
 mod nvmain;
+mod packed;
 mod reader;
 pub mod replay;
+mod text;
 
-pub use error::TraceError;
-pub use nvmain::Writer;
+pub use binary::{BLOCK_REQUESTS, BinaryWriter, MAGIC};
+pub use error::{Place, TraceError};
+pub use nvmain::{Version, Writer};
 pub use reader::Reader;
 
 use graven_base::memory::{LineAddr, LineData};

@@ -39,6 +39,15 @@ impl Version {
         })
     }
 
+    /// What requests with such content are written as; `None` if they have none.
+    pub fn of_content(content: &Content) -> Option<Version> {
+        match content {
+            Content::Unknown => None,
+            Content::New(_) => Some(Version::V0),
+            Content::OldAndNew { .. } => Some(Version::V1),
+        }
+    }
+
     /// What the number of fields of a request determines.
     pub fn of_request(text: &[u8]) -> Version {
         let mut fields = Fields::new(text, 0);
@@ -57,11 +66,11 @@ pub fn parse(text: &[u8], line: u64, version: Version) -> Result<Request, TraceE
         _ => None,
     })?;
     let addr = fields.expect("an address of up to 16 hexadecimal digits", hex::number)?;
-    let new = data(&mut fields, "data of 128 hexadecimal digits")?;
+    let new = fields.expect("data of 128 hexadecimal digits", data)?;
     let content = match version {
         Version::V0 => Content::New(new),
         Version::V1 => Content::OldAndNew {
-            old: data(&mut fields, "old data of 128 hexadecimal digits")?,
+            old: fields.expect("old data of 128 hexadecimal digits", data)?,
             new,
         },
     };
@@ -71,27 +80,98 @@ pub fn parse(text: &[u8], line: u64, version: Version) -> Result<Request, TraceE
     Ok(Request { cycle: at, line: Addr(addr).line(), write, content, thread })
 }
 
+fn data(field: &[u8]) -> Option<LineData> {
+    hex::line(field.try_into().ok()?)
+}
+
+/// The request at the beginning of a text, and how long its line is, if it stands there as [`Writer`] writes: one space between
+/// fields, `0x`, the end of the line right behind the thread. What does not is [`parse`]'s, which says the same of whatever
+/// this takes.
 #[inline]
-fn data(fields: &mut Fields<'_>, expected: &'static str) -> Result<LineData, TraceError> {
-    let Some(field) = fields.of_length(hex::LINE_DIGITS) else {
-        return Err(fields.refuse(expected));
+pub fn written(text: &[u8], version: Version) -> Option<(Request, usize)> {
+    // Numbers of fewer digits than may be there need no checks of their size.
+    let (cycle, rest) = plain::<18>(text, b' ')?;
+    let (operation, rest) = rest.split_first_chunk::<4>()?;
+    let write = match operation {
+        b"R 0x" => false,
+        b"W 0x" => true,
+        _ => return None,
     };
-    hex::line(field).ok_or_else(|| fields.malformed(expected, field))
+    let (addr, rest) = address(rest)?;
+    let (new, rest) = field(rest)?;
+    let (content, rest) = match version {
+        Version::V0 => (Content::New(new), rest),
+        Version::V1 => {
+            let (old, rest) = field(rest)?;
+            (Content::OldAndNew { old, new }, rest)
+        }
+    };
+    let (thread, rest) = plain::<9>(rest, b'\n')?;
+    let line = Addr(addr).line();
+    let request = Request { cycle, line, write, content, thread: thread as u32 };
+    Some((request, text.len() - rest.len()))
+}
+
+/// A decimal number of up to `MAX` digits, and what is behind the byte that ends it.
+#[inline]
+fn plain<const MAX: usize>(text: &[u8], end: u8) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    for (at, &byte) in text.iter().enumerate().take(MAX + 1) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return (byte == end && at > 0).then(|| (value, &text[at + 1..]));
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    None
+}
+
+/// A hexadecimal number of up to 16 digits, and what is behind the space that ends it.
+#[inline]
+fn address(text: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    for (at, &byte) in text.iter().enumerate().take(17) {
+        let Some(digit) = hex::digit(byte) else {
+            return (byte == b' ' && at > 0).then(|| (value, &text[at + 1..]));
+        };
+        value = value << 4 | digit;
+    }
+    None
+}
+
+/// Data, and what is behind the space that ends them.
+#[inline]
+fn field(text: &[u8]) -> Option<(LineData, &[u8])> {
+    let (digits, rest) = text.split_first_chunk()?;
+    let (b' ', rest) = rest.split_first()? else { return None };
+    Some((hex::line(digits)?, rest))
 }
 
 /// Writes requests as text.
 pub struct Writer<W> {
     out: W,
+    version: Version,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace with its first line.
+    /// Begins a trace with old and new data.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(mut out: W) -> io::Result<Self> {
-        out.write_all(b"NVMV1\n")?;
-        Ok(Self { out })
+    pub fn new(out: W) -> io::Result<Self> {
+        Self::of_version(out, Version::V1)
+    }
+
+    /// Begins a trace of a version with its first line.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn of_version(mut out: W, version: Version) -> io::Result<Self> {
+        out.write_all(match version {
+            Version::V0 => b"NVMV0\n",
+            Version::V1 => b"NVMV1\n",
+        })?;
+        Ok(Self { out, version })
     }
 
     /// Writes one request: a [`graven_machine::controller::RequestRecord`] by reference, or a [`Request`]. Content
@@ -109,8 +189,10 @@ impl<W: Write> Writer<W> {
         let operation = if request.write { 'W' } else { 'R' };
         write!(self.out, "{} {operation} {:#x} ", request.cycle, request.line.addr().0)?;
         self.out.write_all(&hex::digits(&new))?;
-        self.out.write_all(b" ")?;
-        self.out.write_all(&hex::digits(&old))?;
+        if self.version == Version::V1 {
+            self.out.write_all(b" ")?;
+            self.out.write_all(&hex::digits(&old))?;
+        }
         writeln!(self.out, " {}", request.thread)
     }
 

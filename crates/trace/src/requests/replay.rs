@@ -16,12 +16,12 @@
 //! **DRAM.** Addresses are of the PM, or of the DRAM, from its first byte on ([`Replay::of_dram`]). Of requests to DRAM only
 //! times are known: the latencies of reads, and how late requests arrive.
 
-use std::io::BufRead;
+use std::io::Read;
 use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Content, Reader, Request, TraceError};
+use super::{Content, Reader, Request, TraceError, ahead};
 use graven_base::config::Config;
 use graven_base::control::Control;
 use graven_base::memory::{Addr, LineAddr, LineData};
@@ -36,6 +36,9 @@ use graven_machine::stats::Stats;
 
 /// How many requests pass between looks at [`Control`].
 const REQUESTS_PER_LOOK: u64 = 4096;
+
+/// How many requests before its turn the cells of a write are asked for.
+const REQUESTS_AHEAD: usize = 8;
 
 /// A replay in progress.
 pub struct Replay {
@@ -91,41 +94,44 @@ impl Replay {
         &self.memory
     }
 
-    /// Replays a trace to its end.
+    /// Replays a trace to its end. It is read ahead on a thread of its own where the host has more than one core.
     ///
     /// # Errors
     /// See [`TraceError`]; what was replayed until then is lost.
-    pub fn run<R: BufRead>(mut self, trace: &mut Reader<R>) -> Result<Record, TraceError> {
-        // One request is read ahead, so that the host has time to bring its cells near.
-        let mut next = self.take(trace)?;
-        while let Some(request) = next {
-            next = self.take(trace)?;
-            self.offer(&request);
-            let requests = self.requests();
-            if requests.is_multiple_of(REQUESTS_PER_LOOK) && self.control.report(requests) {
-                return Err(TraceError::Cancelled);
+    pub fn run<R: Read + Send>(mut self, trace: &mut Reader<R>) -> Result<Record, TraceError> {
+        let (start, bytes) = (self.start, self.bytes);
+        let to_memory = |request: &mut Request, place| {
+            let addr = request.line.addr().0;
+            if addr >= bytes {
+                let memory = if start == Addr(0) { "PM" } else { "DRAM" };
+                return Err(TraceError::BeyondMemory { place, addr, end: bytes, memory });
             }
-        }
+            request.line = start.plus(addr).line();
+            Ok(())
+        };
+        ahead::read(trace, to_memory, |batch| self.offer_all(batch))?;
         if self.requests() == 0 {
             return Err(TraceError::Empty);
         }
         Ok(self.finish())
     }
 
-    /// The next request of a trace, of an address that exists.
-    fn take<R: BufRead>(&self, trace: &mut Reader<R>) -> Result<Option<Request>, TraceError> {
-        let Some(mut request) = trace.next().transpose()? else { return Ok(None) };
-        let addr = request.line.addr().0;
-        if addr >= self.bytes {
-            let memory = if self.start == Addr(0) { "PM" } else { "DRAM" };
-            let (line, end) = (trace.line(), self.bytes);
-            return Err(TraceError::BeyondMemory { line, addr, end, memory });
+    /// Offers requests one after the other.
+    fn offer_all(&mut self, requests: &[Request]) -> Result<(), TraceError> {
+        for (number, request) in requests.iter().enumerate() {
+            // The host has time to bring the cells of a later one near.
+            if let Some(later) = requests.get(number + REQUESTS_AHEAD)
+                && later.write
+            {
+                self.memory.shared.media.prefetch(later.line);
+            }
+            self.offer(request);
+            let done = self.requests();
+            if done.is_multiple_of(REQUESTS_PER_LOOK) && self.control.report(done) {
+                return Err(TraceError::Cancelled);
+            }
         }
-        request.line = self.start.plus(addr).line();
-        if request.write {
-            self.memory.shared.media.prefetch(request.line);
-        }
-        Ok(Some(request))
+        Ok(())
     }
 
     /// Offers one request; it and all before it have been taken afterwards.

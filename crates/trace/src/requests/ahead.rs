@@ -1,0 +1,77 @@
+//! Requests read ahead of their use, on a thread of their own.
+//!
+//! They come in batches and in their order, and an error comes after all requests before it: nothing depends on which
+//! thread is faster.
+
+use std::io::Read;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
+
+use super::{Place, Reader, Request, TraceError};
+
+/// Requests of a batch: some 330 KB, of which the host's caches hold several, and few wakes of a thread that waits.
+const BATCH_REQUESTS: usize = 2048;
+
+/// Batches that wait at most.
+const BATCHES: usize = 4;
+
+/// Whether a trace goes on behind a batch, and what is wrong with it if that is why it does not.
+type Outcome = Result<bool, TraceError>;
+
+/// Gives all requests of a trace to `use_batch`, as `prepare` has left them, which is told where each is.
+///
+/// # Errors
+/// The trace's, or the first of either function's.
+pub fn read<R: Read + Send>(
+    reader: &mut Reader<R>,
+    prepare: impl Fn(&mut Request, Place) -> Result<(), TraceError> + Send,
+    mut use_batch: impl FnMut(&[Request]) -> Result<(), TraceError>,
+) -> Result<(), TraceError> {
+    let mut fill = move |batch: &mut Vec<Request>| -> Outcome {
+        batch.clear();
+        while batch.len() < BATCH_REQUESTS {
+            let Some(mut request) = reader.next().transpose()? else { return Ok(false) };
+            prepare(&mut request, reader.place())?;
+            batch.push(request);
+        }
+        Ok(true)
+    };
+    let mut first = Vec::with_capacity(BATCH_REQUESTS);
+    let outcome = fill(&mut first);
+    use_batch(&first)?;
+    if !outcome? {
+        return Ok(());
+    }
+    if thread::available_parallelism().map_or(1, usize::from) == 1 {
+        loop {
+            let outcome = fill(&mut first);
+            use_batch(&first)?;
+            if !outcome? {
+                return Ok(());
+            }
+        }
+    }
+    thread::scope(|scope| {
+        let (full, filled) = sync_channel::<(Vec<Request>, Outcome)>(BATCHES);
+        let (done, emptied) = channel::<Vec<Request>>();
+        let reading = thread::Builder::new().name("reading ahead".into());
+        let reading = reading.spawn_scoped(scope, move || {
+            loop {
+                let mut batch = emptied.try_recv().unwrap_or_default();
+                let outcome = fill(&mut batch);
+                let is_last = !matches!(outcome, Ok(true));
+                // Nobody takes it after an error of those who use it.
+                if full.send((batch, outcome)).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        reading.expect("the host has a thread to spare");
+        for (batch, outcome) in filled {
+            use_batch(&batch)?;
+            outcome?;
+            let _ = done.send(batch);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,113 @@
+//! Traces as text, line by line.
+
+use std::io::Read;
+
+use super::Request;
+use super::dramsim3;
+use super::error::{Place, TraceError};
+use super::fields::Fields;
+use super::input::Input;
+use super::nvmain::{self, Version};
+
+/// A longer line is none of ours: refused before it fills the host's memory.
+const LINE_BYTES_MAX: usize = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    NvMain(Version),
+    DramSim3,
+}
+
+/// The lines of a text, and the format that the first of them determine.
+#[derive(Debug, Default)]
+pub struct Text {
+    line: u64,
+    format: Option<Format>,
+}
+
+impl Text {
+    /// The line that was read last.
+    pub fn place(&self) -> Place {
+        Place::Line(self.line)
+    }
+
+    /// The next request; none at the end.
+    #[inline]
+    pub fn request<R: Read>(
+        &mut self,
+        input: &mut Input<R>,
+    ) -> Result<Option<Request>, TraceError> {
+        if let Some(Format::NvMain(version)) = self.format
+            && let Some((request, length)) = nvmain::written(input.peek(LINE_BYTES_MAX), version)
+        {
+            self.line += 1;
+            input.take(length);
+            return Ok(Some(request));
+        }
+        self.any_request(input)
+    }
+
+    /// The same, however it is written.
+    fn any_request<R: Read>(
+        &mut self,
+        input: &mut Input<R>,
+    ) -> Result<Option<Request>, TraceError> {
+        loop {
+            self.line += 1;
+            let length = self.length(input)?;
+            if length == 0 {
+                return Ok(None);
+            }
+            let text = input.take(length);
+            if text.trim_ascii_start().is_empty() {
+                continue;
+            }
+            let format = match self.format {
+                Some(format) => format,
+                None => {
+                    if let Some(version) = Version::of_header(text, self.line) {
+                        self.format = Some(Format::NvMain(version?));
+                        continue;
+                    }
+                    *self.format.insert(detect(text, self.line)?)
+                }
+            };
+            let request = match format {
+                Format::NvMain(version) => nvmain::parse(text, self.line, version),
+                Format::DramSim3 => dramsim3::parse(text, self.line),
+            };
+            return request.map(Some);
+        }
+    }
+
+    /// How long the next line is, its end included; 0 at the end of the text.
+    fn length<R: Read>(&self, input: &mut Input<R>) -> Result<usize, TraceError> {
+        let text = input.peek(LINE_BYTES_MAX);
+        let text = &text[..text.len().min(LINE_BYTES_MAX)];
+        if let Some(end) = text.iter().position(|&byte| byte == b'\n') {
+            return Ok(end + 1);
+        }
+        if text.len() == LINE_BYTES_MAX {
+            let expected = "a line of at most 4095 bytes";
+            return Err(TraceError::malformed(self.line, expected, text));
+        }
+        let length = text.len();
+        input.check(self.place())?;
+        Ok(length)
+    }
+}
+
+/// The second field gives a format away.
+fn detect(text: &[u8], line: u64) -> Result<Format, TraceError> {
+    let mut fields = Fields::new(text, line);
+    fields.next();
+    match fields.next() {
+        Some(b"R" | b"W") => Ok(Format::NvMain(Version::of_request(text))),
+        Some(b"READ" | b"WRITE") => Ok(Format::DramSim3),
+        _ => Err(TraceError::malformed(
+            line,
+            "`NVMV1`, `CYCLE R|W ADDRESS DATA OLDDATA THREAD` (NVMain) or `ADDRESS READ|WRITE CYCLE` (DRAMsim3)",
+            text.trim_ascii(),
+        )),
+    }
+}
