@@ -77,6 +77,7 @@ impl<L: UndoLog> Lad<L> {
             self.commit_line(port, t, line);
         }
         self.threads[t].writes.clear();
+        self.decided += 1;
         self.count_places(port);
         self.acknowledge_if_drained(port, t);
     }

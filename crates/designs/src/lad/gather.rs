@@ -78,7 +78,8 @@ impl<L: UndoLog> Lad<L> {
             }
             None => {
                 let (data, stage) = (*content, Stage::Travelling);
-                self.coming.insert(line, Coming { data, arrives, threads, stage, newer: false });
+                let (newer, refused) = (false, 0);
+                self.coming.insert(line, Coming { data, arrives, threads, stage, newer, refused });
             }
         }
         !joins
@@ -88,6 +89,8 @@ impl<L: UndoLog> Lad<L> {
 
     /// A line is at the controller: it finds a place, waits for one, or is logged and goes home.
     pub(super) fn place(&mut self, port: &mut Port<'_, L>, line: LineAddr) {
+        #[cfg(test)]
+        tests::PLACEMENTS.set(tests::PLACEMENTS.get() + 1);
         let coming = self.coming.get_mut(line).expect("only a line underway is placed");
         if coming.arrives > port.now() {
             coming.stage = Stage::Travelling;
@@ -108,7 +111,8 @@ impl<L: UndoLog> Lad<L> {
         } else if self.free_places() > 0 {
             self.gathered.insert(line, Gathered { data, owners });
             self.gathered(port, line);
-        } else if self.config.wait_for_place && self.draining.iter().any(|d| d.room == Room::Own) {
+        } else if self.config.wait_for_place && self.a_place_will_be_free() {
+            self.coming.get_mut(line).expect("just seen").refused = self.decided;
             self.wait_for_place(port, line);
         } else {
             self.overflow(port, line);
@@ -164,15 +168,34 @@ impl<L: UndoLog> Lad<L> {
         self.stage(line, Stage::Waiting);
     }
 
-    /// A place may be free: the lines that wait for one try again, oldest first.
+    /// A place may be free: the lines that wait for one try again, oldest first. What would wait again, as nothing has changed
+    /// for it, is not looked at.
     pub(super) fn place_waiting(&mut self, port: &mut Port<'_, L>) {
-        let mut i = 0;
+        let (mut i, mut refuses) = (0, self.refuses());
         while let Some(&line) = self.coming.lines.get(i) {
-            if self.coming.values[i].stage == Stage::Waiting {
-                self.place(port, line);
+            let decided = self.decided;
+            let coming = &mut self.coming.values[i];
+            if coming.stage == Stage::Waiting {
+                if refuses && coming.refused == decided && coming.arrives <= port.now() {
+                    coming.newer = false;
+                    port.emit(Event::WaitsForPlace { line });
+                } else {
+                    self.place(port, line);
+                    refuses = self.refuses();
+                }
             }
             i += usize::from(self.coming.lines.get(i) == Some(&line));
         }
+    }
+
+    /// Whether a line that needs a place of its own has to wait for one.
+    fn refuses(&self) -> bool {
+        self.free_places() == 0 && self.a_place_will_be_free()
+    }
+
+    /// Whether a line drains from a place of its own.
+    fn a_place_will_be_free(&self) -> bool {
+        self.draining.iter().any(|d| d.room == Room::Own)
     }
 
     pub(super) fn stage(&mut self, line: LineAddr, stage: Stage) {
@@ -200,5 +223,46 @@ impl<L: UndoLog> Lad<L> {
         let used = (self.places - self.free_places()) as u64;
         let (before, since) = std::mem::replace(&mut self.in_use, (used, port.now()));
         port.emit(Event::PlacesInUse { before, cycles: port.now() - since, used });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Bug class: lines that wait for a place and are looked at again and again to no avail, so that what a run costs the
+    //! host grows with the square of the lines that wait.
+
+    use std::cell::Cell;
+
+    use graven_base::memory::Addr;
+    use graven_machine::program::{Op, Ptr};
+
+    use crate::{lad, testing};
+
+    thread_local! {
+        /// How often a place was looked for.
+        pub(super) static PLACEMENTS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Eight threads with ten transactions each, of so many lines: some drain while others come. Returns how often a place
+    /// was looked for, per line.
+    fn placements_per_line(lines: u64) -> f64 {
+        let store = |line| Op::Store { at: Ptr::known(Addr(4096 + line * 64)), value: line + 1 };
+        let transaction = |number: u64| {
+            let stores = (number * lines..(number + 1) * lines).map(store);
+            std::iter::once(Op::TxBegin).chain(stores).chain([Op::TxEnd])
+        };
+        let thread = |first: u64| (10 * first..10 * first + 10).flat_map(transaction).collect();
+        let mut config = testing::machine("silo");
+        config.set("controller.adr_entries", "64").expect("a valid setting");
+        PLACEMENTS.set(0);
+        let threads = (0..8).map(thread).collect();
+        testing::simulation(config, &lad::INFO, threads).run().expect("it ends");
+        PLACEMENTS.get() as f64 / (80 * lines) as f64
+    }
+
+    #[test]
+    fn lines_that_wait_are_not_looked_at_whenever_a_place_is_free() {
+        let placements = placements_per_line(40);
+        assert!(placements < 3.0, "a place was looked for {placements} times for a line");
     }
 }

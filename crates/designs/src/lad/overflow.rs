@@ -33,6 +33,7 @@ impl<L: UndoLog> Lad<L> {
                 && !self.mutants.has(Mutant::CommittingPlacesGivenUp);
             if !stays && thread.writes.find(line).is_some() {
                 thread.logs_all = true;
+                self.decided += 1;
                 self.give_up_places(port, t);
             }
         }

@@ -108,4 +108,7 @@ pub(super) struct Coming {
     pub(super) stage: Stage,
     /// Newer content has joined it.
     pub(super) newer: bool,
+    /// When it found no place: how often the transactions had changed until then in what decides that (see
+    /// `Lad::decided`); 0: it has not, or waits for the place of its gathered version.
+    pub(super) refused: u64,
 }

@@ -60,6 +60,9 @@ pub(super) struct Lad<L> {
     /// Oldest first.
     pub(super) draining: Vec<Draining>,
     pub(super) log: L,
+    /// Counts what may decide anew, of lines that wait for a place, that they are logged or go home instead: a transaction
+    /// ends, or has lines that are logged without asking. (Words that a transaction stores change nothing else.)
+    pub(super) decided: u64,
     /// Lines that may go home; empty between two events, kept for its memory.
     pub(super) logged: Vec<LineAddr>,
 }
@@ -108,6 +111,7 @@ impl<L: UndoLog> Lad<L> {
             gathered: ByLine::new(),
             draining: Vec::new(),
             log: L::new(context)?,
+            decided: 1,
             logged: Vec::new(),
             mutants: context.mutants(),
             places: context.config.get::<ControllerConfig>().adr_entries as usize,
@@ -131,6 +135,7 @@ impl<L: UndoLog> Design for Lad<L> {
     /// The core keeps which lines are to be pushed; an early push may have been in vain.
     fn on_store(&mut self, port: &mut Port<'_, L>, store: &Store) -> Stall {
         let thread = store.tx.thread as usize;
+        self.decided += u64::from(self.threads[thread].logs_all);
         let writes = &mut self.threads[thread].writes;
         let in_vain = writes.store(store);
         if in_vain {

@@ -5,6 +5,7 @@ mod common;
 
 mod comparison;
 mod config;
+mod corners;
 mod docs;
 mod registry;
 mod structure;
