@@ -11,7 +11,8 @@ use super::data_bus::DataBus;
 use super::read_queue::{QueuedRead, ReadQueue, serves};
 use super::scheduler::{Choice, Drain, Scheduler, View};
 use super::shared::{Notice, Shared};
-use super::write_queue::{QueuedWrite, WaitingWrite, WriteQueue};
+use super::waiting_writes::{Arrival, WaitingWrite};
+use super::write_queue::{QueuedWrite, WriteQueue};
 use crate::clock::Event;
 use crate::config::{DataBusHeld, SchedulerKind};
 use crate::device::{BankSpec, Banks, Block, LINES_PER_MEDIA_LINE, PmBuffer};
@@ -118,12 +119,12 @@ impl Channel {
 
     /// Whether a write to the line waits outside the queue, not accepted yet.
     pub fn has_waiting_write(&self, line: LineAddr) -> bool {
-        self.writes.is_waiting(line, usize::MAX)
+        self.writes.is_waiting(line)
     }
 
     /// The newest write of a line that is here and not durable: outside the queue, or in it without ADR.
     pub fn newest_undurable(&mut self, line: LineAddr, adr: bool) -> Option<&mut Write> {
-        if self.writes.is_waiting(line, usize::MAX) {
+        if self.writes.is_waiting(line) {
             return self.writes.newest_waiting_mut(line);
         }
         self.writes.newest_mut(line).filter(|_| !adr)
@@ -132,9 +133,9 @@ impl Channel {
     /// Adds to each bank's count its pending requests, and those that wait for a queue.
     pub fn add_pending(&self, counts: &mut [u32]) {
         counts.iter_mut().zip(&self.load_of_bank).for_each(|(count, load)| *count += load);
-        let reads = self.reads.waiting().map(|read| read.place.bank);
-        let writes = self.writes.waiting().map(|write| write.place.bank);
-        reads.chain(writes).for_each(|bank| counts[bank as usize] += 1);
+        let writes = self.writes.waiting_of_bank();
+        counts.iter_mut().zip(writes).for_each(|(count, waiting)| *count += waiting);
+        self.reads.waiting().for_each(|read| counts[read.place.bank as usize] += 1);
     }
 
     /// Whether nothing is queued or under way (the on-PM buffer may hold lines).
@@ -155,10 +156,10 @@ impl Channel {
         if let Some(buffer) = &self.buffer {
             buffer.overlay(line, &mut content);
         }
-        let waiting = self.writes.waiting().map(|w| &w.write).filter(|w| w.line == line);
-        for w in self.writes.of_line(line).chain(waiting) {
+        for w in self.writes.of_line(line) {
             overlay(&mut content, &w.data, w.mask);
         }
+        self.writes.overlay_waiting(line, &mut content);
         content
     }
 
@@ -256,7 +257,7 @@ impl Channel {
     pub fn write(&mut self, write: &mut Write, shared: &mut Shared) {
         write.arrived = shared.now;
         let place = self.spec.mapping.place(write.line);
-        if self.may_accept(write, shared) && !self.writes.is_waiting(write.line, usize::MAX) {
+        if self.may_accept(write, shared) && !self.writes.is_waiting(write.line) {
             self.accept(write, place, shared);
         } else {
             let held = self.has_place_for(write.line, shared);
@@ -303,21 +304,24 @@ impl Channel {
     /// Takes in waiting writes as far as there is room, oldest first. While there is room, those that stay wait for
     /// ordered writes (of which a later one may be one), and only older ones of the same line must go first.
     pub fn admit(&mut self, shared: &mut Shared) {
-        let mut held_back = 0;
-        while let Some(queued) = self.writes.waiting_at(held_back) {
-            let Write { line, after, .. } = queued.write;
-            if !self.has_place_for(line, shared) {
+        let mut from = 0;
+        while let Some(next) = self.writes.next_ready(from, &shared.durability.order) {
+            if !self.have_place_up_to(from, next, shared) {
                 break;
             }
-            if self.writes.is_waiting(line, held_back) || !shared.durability.order.reached(after) {
-                held_back += 1;
-                continue;
-            }
-            let WaitingWrite { write, place, held } = self.writes.take_waiting(held_back);
+            from = next + 1;
+            let WaitingWrite { write, place, held } = self.writes.take_waiting(next);
             let waited = shared.now - write.arrived;
             self.accounts.write_has_waited(held, waited, &mut shared.stats);
             self.accept(&write, place, shared);
         }
+    }
+
+    /// Whether there is a place for each write outside that arrived from one to another: a full queue is passed by none.
+    fn have_place_up_to(&self, from: Arrival, to: Arrival, shared: &Shared) -> bool {
+        let mut between = self.writes.waiting_between(from, to);
+        self.has_room_for_write()
+            || between.all(|queued| self.has_place_for(queued.write.line, shared))
     }
 
     fn accept(&mut self, write: &Write, place: Place, shared: &mut Shared) {

@@ -6,6 +6,7 @@
 //! | `in_transit` | writes between their senders and their controllers |
 //! | `channel` | one channel: requests arrive, are scheduled, keep banks busy, and finish |
 //! | `read_queue`, `write_queue` | requests that wait, and what a scheduler asks about them |
+//! | `waiting_writes` | writes outside a write queue, for a place in it or for ordered writes |
 //! | `scheduler` | which request is issued next: a file for each policy |
 //! | `data_bus` | when lines move |
 //! | `durability` | the boundary of the persistence domain |
@@ -27,6 +28,7 @@ pub mod outside;
 mod read_queue;
 mod scheduler;
 pub mod shared;
+mod waiting_writes;
 mod write_queue;
 
 pub use memory_system::{MemorySystem, Recorder, RequestRecord};

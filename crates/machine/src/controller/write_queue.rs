@@ -4,26 +4,14 @@
 //! Writes of one line are accepted in the order of their arrival; those of other lines may go past one that is
 //! held back.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
-use graven_base::memory::{LineAddr, WordMask};
+use graven_base::memory::{LineAddr, LineData, WordMask};
 
+use super::waiting_writes::{Arrival, WaitingWrite, WaitingWrites};
 use crate::device::{LineIndex, PmBuffer};
 use crate::media::overlay;
-use crate::request::{Place, Write};
-
-/// A write that has found no place yet.
-#[derive(Clone, Copy, Debug)]
-pub struct WaitingWrite {
-    /// The request.
-    pub write: Write,
-    /// Where its line lies.
-    pub place: Place,
-    /// There was a place, but ordered writes, or an older write of the line that waits for them, had to
-    /// go first.
-    pub held: bool,
-}
+use crate::request::{Order, Place, Write};
 
 /// A place in the queue: what the scheduler looks at. The write itself lies elsewhere, so that
 /// the whole queue fits into few lines of the host's cache.
@@ -56,7 +44,7 @@ pub struct WriteQueue {
     of_bank: Vec<u32>,
     /// How many writes find their media line in the on-PM buffer.
     buffered: usize,
-    waiting: VecDeque<WaitingWrite>,
+    waiting: WaitingWrites,
 }
 
 impl WriteQueue {
@@ -69,7 +57,7 @@ impl WriteQueue {
             writes: slab::Slab::with_capacity(entries),
             of_bank: vec![0; banks],
             buffered: 0,
-            waiting: VecDeque::new(),
+            waiting: WaitingWrites::new(banks),
         }
     }
 
@@ -218,7 +206,7 @@ impl WriteQueue {
 
     /// Lets a write wait outside.
     pub fn wait(&mut self, write: WaitingWrite) {
-        self.waiting.push_back(write);
+        self.waiting.push(write);
     }
 
     /// Those outside, in the order of their arrival.
@@ -226,37 +214,56 @@ impl WriteQueue {
         self.waiting.iter()
     }
 
+    /// Those outside that arrived from one to another, both included, in the order of their arrival.
+    pub fn waiting_between(
+        &self,
+        from: Arrival,
+        to: Arrival,
+    ) -> impl Iterator<Item = &WaitingWrite> {
+        self.waiting.between(from, to)
+    }
+
     /// How many wait outside.
     pub fn waiting_len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The one with this number outside, oldest first.
-    pub fn waiting_at(&self, number: usize) -> Option<&WaitingWrite> {
-        self.waiting.get(number)
+    /// Per bank, how many wait outside.
+    pub fn waiting_of_bank(&self) -> &[u32] {
+        self.waiting.of_bank()
+    }
+
+    /// The oldest outside, of those that arrived from `from` on, that older ones of its line and the ordered writes that it
+    /// waits for do not hold back.
+    pub fn next_ready(&mut self, from: Arrival, order: &Order) -> Option<Arrival> {
+        self.waiting.next_ready(from, order)
     }
 
     /// Takes it out, to be accepted.
     ///
     /// # Panics
-    /// No write has the number.
-    pub fn take_waiting(&mut self, number: usize) -> WaitingWrite {
-        self.waiting.remove(number).expect("only what waits is accepted from outside")
+    /// It is held back.
+    pub fn take_waiting(&mut self, arrival: Arrival) -> WaitingWrite {
+        self.waiting.take(arrival)
     }
 
-    /// Whether a write of a line is among the first so many outside.
-    pub fn is_waiting(&self, line: LineAddr, among: usize) -> bool {
-        self.waiting.iter().take(among).any(|w| w.write.line == line)
+    /// Whether a write of a line is outside.
+    pub fn is_waiting(&self, line: LineAddr) -> bool {
+        self.waiting.has(line)
+    }
+
+    /// Lays the newest content that a line has outside over an older one.
+    pub fn overlay_waiting(&self, line: LineAddr, content: &mut LineData) {
+        self.waiting.overlay(line, content);
     }
 
     /// The newest write of a line outside.
     pub fn newest_waiting_mut(&mut self, line: LineAddr) -> Option<&mut Write> {
-        self.waiting.iter_mut().rev().map(|w| &mut w.write).find(|w| w.line == line)
+        self.waiting.newest_mut(line)
     }
 
     /// Which words of a line are here, in the queue or outside it.
     pub fn words_of(&self, line: LineAddr) -> WordMask {
-        let waiting = self.waiting.iter().map(|w| &w.write).filter(|w| w.line == line);
-        self.of_line(line).chain(waiting).fold(0, |mask, w| mask | w.mask)
+        self.of_line(line).fold(self.waiting.mask(line), |mask, w| mask | w.mask)
     }
 }

@@ -1,0 +1,335 @@
+//! The writes that wait outside a write queue, for a place in it or for ordered writes.
+//!
+//! There may be any number of them: what a design sends in order, faster than the cells take it, waits here. So nothing
+//! looks through all of them. A write may enter when all older ones of its line have and the ordered writes that it waits
+//! for are durable; those that may are kept apart from those that may not.
+//!
+//! | what | how |
+//! |---|---|
+//! | writes of a line | linked, oldest first; a table has each line's ends, and the newest content |
+//! | the oldest of each line, if it may enter | `ready`, by arrival |
+//! | the oldest of each line, if it may not yet | `held`, by the ordered write that it waits for |
+//! | any other | in its line alone |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
+
+use crate::media::overlay;
+use crate::request::{Order, OrderSeq, Place, Write};
+
+/// Numbers of writes, in the order of their arrival.
+pub type Arrival = u64;
+
+/// A write that has found no place yet.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingWrite {
+    /// The request.
+    pub write: Write,
+    /// Where its line lies.
+    pub place: Place,
+    /// There was a place, but ordered writes, or an older write of the line that waits for them, had to
+    /// go first.
+    pub held: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    write: WaitingWrite,
+    /// The next of its line.
+    next: Option<Arrival>,
+}
+
+/// The writes of a line.
+#[derive(Clone, Debug)]
+struct Line {
+    oldest: Arrival,
+    newest: Arrival,
+    /// Of each word, how many write it.
+    writes: [u32; WORDS_PER_LINE],
+    /// The newest content of those words.
+    content: LineData,
+}
+
+impl Line {
+    /// The words that are written.
+    fn mask(&self) -> WordMask {
+        (0..WORDS_PER_LINE)
+            .fold(0, |mask, word| mask | WordMask::from(self.writes[word] > 0) << word)
+    }
+
+    fn push(&mut self, arrival: Arrival, write: &Write) {
+        self.newest = arrival;
+        words_in(write.mask).for_each(|word| self.writes[word] += 1);
+        overlay(&mut self.content, &write.data, write.mask);
+    }
+}
+
+/// The writes outside a queue.
+#[derive(Debug)]
+pub struct WaitingWrites {
+    writes: BTreeMap<Arrival, Waiting>,
+    lines: FxHashMap<LineAddr, Line>,
+    ready: BTreeSet<Arrival>,
+    held: BTreeSet<(OrderSeq, Arrival)>,
+    /// Per bank, how many wait.
+    of_bank: Vec<u32>,
+    arrivals: Arrival,
+    /// Writes that were looked at to find those that may enter.
+    #[cfg(test)]
+    looks: u64,
+}
+
+impl WaitingWrites {
+    /// None, before so many banks.
+    pub fn new(banks: usize) -> WaitingWrites {
+        WaitingWrites {
+            writes: BTreeMap::new(),
+            lines: FxHashMap::default(),
+            ready: BTreeSet::new(),
+            held: BTreeSet::new(),
+            of_bank: vec![0; banks],
+            arrivals: 0,
+            #[cfg(test)]
+            looks: 0,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Per bank, how many there are.
+    pub fn of_bank(&self) -> &[u32] {
+        &self.of_bank
+    }
+
+    /// All, in the order of their arrival.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &WaitingWrite> {
+        self.writes.values().map(|waiting| &waiting.write)
+    }
+
+    /// Those that arrived from one to another, both included, in the order of their arrival.
+    pub fn between(&self, from: Arrival, to: Arrival) -> impl Iterator<Item = &WaitingWrite> {
+        self.writes.range(from..=to).map(|(_, waiting)| &waiting.write)
+    }
+
+    /// Whether there is one of a line.
+    #[inline]
+    pub fn has(&self, line: LineAddr) -> bool {
+        !self.lines.is_empty() && self.lines.contains_key(&line)
+    }
+
+    /// The words of a line that they write.
+    #[inline]
+    pub fn mask(&self, line: LineAddr) -> WordMask {
+        if self.lines.is_empty() { 0 } else { self.lines.get(&line).map_or(0, Line::mask) }
+    }
+
+    /// Lays their newest content of a line over an older one.
+    #[inline]
+    pub fn overlay(&self, line: LineAddr, content: &mut LineData) {
+        if !self.lines.is_empty()
+            && let Some(of_line) = self.lines.get(&line)
+        {
+            overlay(content, &of_line.content, of_line.mask());
+        }
+    }
+
+    /// The newest of a line.
+    pub fn newest_mut(&mut self, line: LineAddr) -> Option<&mut Write> {
+        let newest = self.lines.get(&line)?.newest;
+        let waiting = self.writes.get_mut(&newest).expect("a line's writes are here");
+        Some(&mut waiting.write.write)
+    }
+
+    /// One more.
+    pub fn push(&mut self, write: WaitingWrite) {
+        let (arrival, line) = (self.arrivals, write.write.line);
+        self.arrivals += 1;
+        self.of_bank[write.place.bank as usize] += 1;
+        let of_line = self.lines.entry(line).or_insert_with(|| {
+            self.held.insert((write.write.after, arrival));
+            let (writes, content) = ([0; WORDS_PER_LINE], [0; WORDS_PER_LINE]);
+            Line { oldest: arrival, newest: arrival, writes, content }
+        });
+        if of_line.oldest != arrival {
+            let newest = self.writes.get_mut(&of_line.newest).expect("a line's writes are here");
+            newest.next = Some(arrival);
+        }
+        of_line.push(arrival, &write.write);
+        self.writes.insert(arrival, Waiting { write, next: None });
+    }
+
+    /// The oldest, of those that arrived from `from` on, that may enter.
+    pub fn next_ready(&mut self, from: Arrival, order: &Order) -> Option<Arrival> {
+        while let Some(&first) = self.held.first() {
+            #[cfg(test)]
+            {
+                self.looks += 1;
+            }
+            if !order.reached(first.0) {
+                break;
+            }
+            self.held.remove(&first);
+            self.ready.insert(first.1);
+        }
+        self.ready.range(from..).next().copied()
+    }
+
+    /// Takes one out that may enter.
+    ///
+    /// # Panics
+    /// It may not.
+    pub fn take(&mut self, arrival: Arrival) -> WaitingWrite {
+        assert!(self.ready.remove(&arrival), "only what may enter does");
+        let Waiting { write, next } = self.writes.remove(&arrival).expect("it waits");
+        let line = write.write.line;
+        match next {
+            Some(next) => {
+                let of_line = self.lines.get_mut(&line).expect("it has another");
+                of_line.oldest = next;
+                words_in(write.write.mask).for_each(|word| of_line.writes[word] -= 1);
+                self.held.insert((self.writes[&next].write.write.after, next));
+            }
+            None => {
+                self.lines.remove(&line);
+            }
+        }
+        self.of_bank[write.place.bank as usize] -= 1;
+        write
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Bug classes: a write that enters before an older one of its line or before what it waits for, or not at all; the
+    //! cost of a write that grows with the number of those that wait.
+
+    use super::*;
+    use crate::request::WriteClass;
+    use proptest::prelude::*;
+
+    fn write(line: u64, after: OrderSeq, mask: WordMask, value: u64) -> WaitingWrite {
+        let place = Place { channel: 0, bank: (line % 2) as u32, row: 0 };
+        let write = Write::line(WriteClass::Data, LineAddr(line), [value; 8]).masked(mask);
+        WaitingWrite { write: Write { after, ..write }, place, held: true }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// A write of words of a line arrives, to wait for so many ordered writes.
+        Arrive(u64, OrderSeq, WordMask),
+        /// The next ordered write is durable.
+        Durable,
+        /// So many may enter.
+        Admit(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..4u64, 0..20u64, 1..=WordMask::MAX)
+                .prop_map(|(line, after, mask)| Step::Arrive(line, after, mask)),
+            1 => Just(Step::Durable),
+            1 => (0..6usize).prop_map(Step::Admit),
+        ]
+    }
+
+    /// All that wait, in a list, with their numbers.
+    type List = Vec<(Arrival, WaitingWrite)>;
+
+    /// What enters, found by looking through the list.
+    fn admit(list: &mut List, count: usize, order: &Order) -> Vec<Arrival> {
+        let (mut at, mut entered) = (0, Vec::new());
+        while at < list.len() && entered.len() < count {
+            let (arrival, WaitingWrite { write, .. }) = list[at];
+            let is_oldest = list[..at].iter().all(|(_, older)| older.write.line != write.line);
+            if order.reached(write.after) && is_oldest {
+                list.remove(at);
+                entered.push(arrival);
+            } else {
+                at += 1;
+            }
+        }
+        entered
+    }
+
+    fn compare(waiting: &mut WaitingWrites, list: &List) {
+        assert_eq!(waiting.len(), list.len());
+        let lines = |w: &WaitingWrite| (w.write.line, w.write.mask, w.write.data);
+        assert!(waiting.iter().map(lines).eq(list.iter().map(|(_, w)| lines(w))));
+        for bank in 0..2 {
+            let of_bank = list.iter().filter(|(_, w)| w.place.bank == bank).count();
+            assert_eq!(waiting.of_bank()[bank as usize] as usize, of_bank);
+        }
+        for line in (0..4).map(LineAddr) {
+            let of_line: Vec<&Write> =
+                list.iter().map(|(_, w)| &w.write).filter(|w| w.line == line).collect();
+            let (mut content, mut expected) = ([u64::MAX; 8], [u64::MAX; 8]);
+            waiting.overlay(line, &mut content);
+            of_line.iter().for_each(|w| overlay(&mut expected, &w.data, w.mask));
+            assert_eq!(content, expected);
+            assert_eq!(waiting.mask(line), of_line.iter().fold(0, |mask, w| mask | w.mask));
+            assert_eq!(waiting.has(line), !of_line.is_empty());
+            let newest = waiting.newest_mut(line).map(|w| w.data);
+            assert_eq!(newest, of_line.last().map(|w| w.data));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_enter_as_of_a_list(steps in prop::collection::vec(step(), 0..120)) {
+            let (mut waiting, mut list) = (WaitingWrites::new(2), List::new());
+            let (mut order, mut durable, mut arrivals) = (Order::default(), 0, 0);
+            (0..20).for_each(|_| _ = order.allot());
+            for step in steps {
+                match step {
+                    Step::Arrive(line, after, mask) => {
+                        let write = write(line, after, mask, arrivals);
+                        waiting.push(write);
+                        list.push((arrivals, write));
+                        arrivals += 1;
+                    }
+                    Step::Durable if durable < 20 => {
+                        durable += 1;
+                        order.durable(durable);
+                    }
+                    Step::Durable => {}
+                    Step::Admit(count) => {
+                        let (mut from, mut entered) = (0, Vec::new());
+                        while entered.len() < count
+                            && let Some(next) = waiting.next_ready(from, &order)
+                        {
+                            waiting.take(next);
+                            entered.push(next);
+                            from = next + 1;
+                        }
+                        prop_assert_eq!(entered, admit(&mut list, count, &order));
+                    }
+                }
+                compare(&mut waiting, &list);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_write_costs_does_not_grow_with_the_number_of_those_that_wait() {
+        const WRITES: u64 = 10_000;
+        let (mut waiting, mut order) = (WaitingWrites::new(2), Order::default());
+        (0..WRITES).for_each(|_| _ = order.allot());
+        for n in 1..=WRITES {
+            waiting.push(write(n % 100, n, WordMask::MAX, n));
+        }
+        for n in 1..=WRITES {
+            assert_eq!(waiting.next_ready(0, &order), None, "it waits for the next ordered write");
+            order.durable(n);
+            let next = waiting.next_ready(0, &order).expect("it has waited for this one");
+            waiting.take(next);
+        }
+        assert_eq!(waiting.len(), 0);
+        assert!(waiting.looks <= 4 * WRITES, "{} looks", waiting.looks);
+    }
+}
