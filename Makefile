@@ -16,7 +16,7 @@ SOURCES := Cargo.toml Cargo.lock python/Cargo.toml pyproject.toml $(wildcard cra
 
 .DEFAULT_GOAL := help
 EXAMPLES := $(wildcard examples/*/Cargo.toml)
-.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded browser lint format bench campaigns soak clean
+.PHONY: help install dev demo demo-real captures prepare test test-all examples recorded counts browser lint format bench campaigns soak clean
 
 # Without benchmarks, so that what tests and the native module share is compiled once.
 CARGO_TEST := cargo test --locked --workspace --exclude graven-benches
@@ -56,7 +56,8 @@ test-all: test ## The longer tests too, and simulations with checks of overflow;
 	$(CARGO_TEST) --release --tests -- --ignored
 	cargo test --locked --package graven --tests
 	$(PYTEST) --numprocesses 0 -m long python/tests
-	$(PYTEST) tests/recorded
+	$(PYTEST) tests/recorded tests/counts
+	$(MAKE) counts
 	$(MAKE) examples
 	$(MAKE) recorded
 
@@ -70,6 +71,9 @@ examples: ## Test and check the crates in examples/, which are outside the works
 
 recorded: install ## Compare the results of the recorded runs with what this build gives
 	$(BIN)/python -m tests.recorded check --jobs 2
+
+counts: install ## Count host instructions of benchmarks (valgrind), and compare with the table
+	$(BIN)/python -m tests.counts check --jobs 2
 
 browser: $(VENV)/.browser ## Install what tests of reports in a real browser need beside Chromium
 
@@ -85,7 +89,7 @@ format: install ## Format all sources
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: ## Measure the simulator's speed
+bench: counts ## Measure the simulator's speed: host instructions, then times
 	cargo bench --locked --package graven-benches
 
 campaigns: install ## What takes hours: mutants, full sizes of all papers, the adversary; each goes on where it was

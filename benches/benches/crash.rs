@@ -1,42 +1,25 @@
 //! Crash points per second of host time: a run of a workload, crashed at every one of them, recovered and
-//! checked, with nothing but the plain mode of each. The run itself is part of the time.
-//!
-//! Elements are crash points. Recovery costs what it reads and writes, so designs whose recovery reads a
-//! large log are given a small one here, as in exhaustive campaigns.
+//! checked, with nothing but the plain mode of each. The run itself is part of the time. Elements are crash points.
 
 mod common;
 
 use common::registry;
 use std::time::Duration;
 
-use common::{machine, spec};
+use common::{CRASHED, PLAIN, machine, spec};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
-use graven::lab::explorer::{CrashRun, Thoroughness};
-
-const DEFAULT: Thoroughness = Thoroughness {
-    torn_every: 0,
-    in_flight_every: 0,
-    recovery_every: 0,
-    structures_every: 0,
-    ..Thoroughness::LONG
-};
+use graven::lab::explorer::CrashRun;
 
 fn crash(c: &mut Criterion) {
     let mut group = c.benchmark_group("crash");
     group.sample_size(10).measurement_time(Duration::from_secs(2));
     group.warm_up_time(Duration::from_millis(300));
-    let settings = [
-        ("workload.footprint_bytes", "1 MB"),
-        ("base.log_bytes_per_thread", "4 KB"),
-        ("fwb.log_bytes", "64 KB"),
-        ("lad.log_bytes_per_thread", "32 KB"),
-    ];
-    let config = machine("silo", &settings);
+    let config = machine("silo", &CRASHED);
     for design in registry().designs().iter().filter(|d| d.is_sound(&config)) {
         let workload = registry().find_workload("btree").expect("registered");
         let spec = spec(&config, design.name, workload, 8, 200);
-        let new = || CrashRun::new(&spec, None, DEFAULT).unwrap_or_else(|e| panic!("{e}"));
+        let new = || CrashRun::new(&spec, None, PLAIN).unwrap_or_else(|e| panic!("{e}"));
         let outcome = new().run(None).unwrap_or_else(|e| panic!("{e}"));
         let violated = outcome.violations.first().map(|c| &c.what);
         assert_eq!(violated, None, "{}", design.name);

@@ -2,53 +2,22 @@
 
 mod common;
 
-use common::registry;
-use std::hint::black_box;
 use std::io::Cursor;
 use std::time::Duration;
 
-use common::machine;
+use common::{read, recorded};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use graven::memory::Image;
 use graven::program::Op;
-use graven::sim::Simulation;
-use graven::trace::program::{Contents, Reader, Recorder, Writer};
-
-/// A trace of eight threads.
-fn recorded(workload: &str) -> Vec<u8> {
-    let config = machine("silo", &[("workload.footprint_bytes", "16 MB")]);
-    let spec = registry().spec(config, "ideal", workload, None, Some(40_000), 1);
-    let spec = spec.unwrap_or_else(|e| panic!("{e}"));
-    let recorder = Recorder::new(&spec, Vec::new()).unwrap_or_else(|e| panic!("{e}"));
-    let workload = recorder.workload(spec.build_workload().unwrap_or_else(|e| panic!("{e}")));
-    let simulation = Simulation::with_workload(&spec, workload);
-    simulation.unwrap_or_else(|e| panic!("{e}")).run().unwrap_or_else(|e| panic!("{e}"));
-    recorder.finish().unwrap_or_else(|e| panic!("{e}"))
-}
+use graven::trace::program::{Contents, Reader, Writer};
 
 fn operations(contents: &Contents) -> u64 {
     contents.threads.iter().map(|t| t.operations).sum()
 }
 
-/// Everything that threads do, in batches; returns how many operations they are.
-fn read(reader: &Reader<Cursor<&[u8]>>) -> usize {
-    let mut count = 0;
-    for thread in 0..reader.contents().threads.len() {
-        let mut stream = reader.thread(thread as u32);
-        loop {
-            let batch = stream.next_batch().expect("it is whole");
-            if batch.is_empty() {
-                break;
-            }
-            count += black_box(batch).len();
-        }
-    }
-    count
-}
-
 fn traces(c: &mut Criterion) {
     for workload in ["btree", "hash"] {
-        let trace = recorded(workload);
+        let trace = recorded(workload, 40_000, "16 MB");
         let reader = Reader::open(Cursor::new(&trace[..])).unwrap_or_else(|e| panic!("{e}"));
         let contents = reader.contents();
         let count = operations(contents);

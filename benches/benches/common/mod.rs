@@ -2,14 +2,18 @@
 
 #![allow(dead_code)]
 
+use std::hint::black_box;
+use std::io::Cursor;
 use std::sync::OnceLock;
 
 use graven::Registry;
 use graven::config::validate;
 use graven::config::{Config, ConfigError};
+use graven::lab::explorer::Thoroughness;
 use graven::memory::{Addr, Image, LineAddr, LineData};
 use graven::program::{Op, Program, Ptr};
 use graven::sim::{Simulation, Spec};
+use graven::trace::program::{Reader, Recorder};
 use graven::trace::requests::{Content, Request, Writer};
 use graven::workload::{BrokenInvariant, Workload, WorkloadInfo};
 use rand::{RngExt, SeedableRng};
@@ -158,3 +162,50 @@ pub fn simulation(
     let spec = spec(config, design, workload, threads, transactions);
     Simulation::new(&spec).unwrap_or_else(|e| panic!("{e}"))
 }
+
+/// A program trace of eight threads, whose structures have about so many bytes.
+pub fn recorded(workload: &str, transactions: u64, footprint_bytes: &str) -> Vec<u8> {
+    let config = machine("silo", &[("workload.footprint_bytes", footprint_bytes)]);
+    let spec = registry().spec(config, "ideal", workload, None, Some(transactions), 1);
+    let spec = spec.unwrap_or_else(|e| panic!("{e}"));
+    let recorder = Recorder::new(&spec, Vec::new()).unwrap_or_else(|e| panic!("{e}"));
+    let workload = recorder.workload(spec.build_workload().unwrap_or_else(|e| panic!("{e}")));
+    let simulation = Simulation::with_workload(&spec, workload);
+    simulation.unwrap_or_else(|e| panic!("{e}")).run().unwrap_or_else(|e| panic!("{e}"));
+    recorder.finish().unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Everything that a program trace's threads do, in batches; returns how many operations they are.
+pub fn read(reader: &Reader<Cursor<&[u8]>>) -> usize {
+    let mut count = 0;
+    for thread in 0..reader.contents().threads.len() {
+        let mut stream = reader.thread(thread as u32);
+        loop {
+            let batch = stream.next_batch().expect("it is whole");
+            if batch.is_empty() {
+                break;
+            }
+            count += black_box(batch).len();
+        }
+    }
+    count
+}
+
+/// Power failures without more than the plain mode of each: nothing is torn, nothing in flight lands, recovery is not cut
+/// off, and no structures are walked.
+pub const PLAIN: Thoroughness = Thoroughness {
+    torn_every: 0,
+    in_flight_every: 0,
+    recovery_every: 0,
+    structures_every: 0,
+    ..Thoroughness::LONG
+};
+
+/// Settings of runs that are crashed everywhere. Recovery costs what it reads and writes, so designs whose recovery reads a
+/// large log are given a small one, as in exhaustive campaigns.
+pub const CRASHED: [(&str, &str); 4] = [
+    ("workload.footprint_bytes", "1 MB"),
+    ("base.log_bytes_per_thread", "4 KB"),
+    ("fwb.log_bytes", "64 KB"),
+    ("lad.log_bytes_per_thread", "32 KB"),
+];

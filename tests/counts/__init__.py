@@ -1,0 +1,1 @@
+"""Host instructions of the benchmarks in `benches/counts`, compared with a table."""
