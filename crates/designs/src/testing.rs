@@ -1,12 +1,7 @@
-//! Machines and programs for the tests of designs.
+//! Machines for the tests of designs.
 
 use graven_base::config::{Config, OtherTable};
-use graven_base::memory::Image;
-use graven_machine::design::DesignInfo;
-use graven_machine::program::{Op, Program};
 use graven_machine::registry::{Preset, Registry};
-use graven_machine::sim::{Programs, Simulation, Spec};
-use graven_machine::workload::{BrokenInvariant, Workload, WorkloadInfo};
 
 macro_rules! machines {
     ($($name:literal)*) => {
@@ -41,49 +36,4 @@ pub fn defaults() -> Config {
 /// A paper's machine.
 pub fn machine(name: &str) -> Config {
     registry().machine(name).expect("machines that ship are valid")
-}
-
-static SCRIPT: WorkloadInfo = WorkloadInfo {
-    name: "script",
-    group: "test",
-    sections: &[],
-    settings: &[],
-    summary: "given operations",
-    build: |_| unreachable!("programs are given"),
-};
-
-/// The operations of each thread.
-struct Script(Vec<Vec<Op>>);
-
-struct Run(std::vec::IntoIter<Op>);
-
-impl Program for Run {
-    fn next(&mut self, _value: u64) -> Op {
-        self.0.next().unwrap_or(Op::Done)
-    }
-}
-
-impl Workload for Script {
-    fn populate(&mut self, _image: &mut Image) {}
-
-    fn program(&self, thread: u32) -> Box<dyn Program> {
-        Box::new(Run(self.0[thread as usize].clone().into_iter()))
-    }
-
-    fn check(&self, _image: &Image) -> Result<(), BrokenInvariant> {
-        Ok(())
-    }
-}
-
-/// A simulation of a list of operations for each thread.
-pub fn simulation(
-    config: Config,
-    design: &'static DesignInfo,
-    threads: Vec<Vec<Op>>,
-) -> Simulation {
-    let config = design.configured(config);
-    let count = Some(threads.len() as u64);
-    let spec = Spec::checked(config, design, &SCRIPT, count, 1, 0).expect("it can be simulated");
-    let programs = Programs::new(move || Ok(Box::new(Script(threads.clone()))));
-    Simulation::new(&Spec { programs: Some(programs), ..spec }).expect("the design takes it")
 }

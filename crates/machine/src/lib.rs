@@ -14,6 +14,7 @@
 //! | `clock` | what happens later |
 //! | `machine` | all of it, and the handle through which designs act |
 //! | `sim` | a simulation: threads of a workload on the machine, under one design |
+//! | `script` | a workload that is a list of operations, for tests |
 //! | `recovery` | recovery in simulated time: its steps as programs on the machine |
 //! | `trace_event` | trace events: what happened in a run, for timelines |
 
@@ -31,6 +32,7 @@ pub mod quantities;
 pub mod recovery;
 pub mod registry;
 pub mod request;
+pub mod script;
 pub mod sim;
 pub mod stats;
 pub mod trace_event;

@@ -233,8 +233,8 @@ mod tests {
 
     use std::cell::Cell;
 
-    use graven_base::memory::Addr;
-    use graven_machine::program::{Op, Ptr};
+    use graven_machine::program::Op;
+    use graven_machine::script;
 
     use crate::{lad, testing};
 
@@ -246,17 +246,19 @@ mod tests {
     /// Eight threads with ten transactions each, of so many lines: some drain while others come. Returns how often a place
     /// was looked for, per line.
     fn placements_per_line(lines: u64) -> f64 {
-        let store = |line| Op::Store { at: Ptr::known(Addr(4096 + line * 64)), value: line + 1 };
+        let store = |line| (4096 + line * 64, line + 1);
         let transaction = |number: u64| {
-            let stores = (number * lines..(number + 1) * lines).map(store);
-            std::iter::once(Op::TxBegin).chain(stores).chain([Op::TxEnd])
+            let stores: Vec<_> = (number * lines..(number + 1) * lines).map(store).collect();
+            script::transaction(&stores)
         };
         let thread = |first: u64| (10 * first..10 * first + 10).flat_map(transaction).collect();
         let mut config = testing::machine("silo");
         config.set("controller.adr_entries", "64").expect("a valid setting");
         PLACEMENTS.set(0);
-        let threads = (0..8).map(thread).collect();
-        testing::simulation(config, &lad::INFO, threads).run().expect("it ends");
+        let threads: Vec<Vec<Op>> = (0..8).map(thread).collect();
+        let threads: Vec<&[Op]> = threads.iter().map(Vec::as_slice).collect();
+        let simulation = script::simulation(&config, &lad::INFO, &threads);
+        simulation.expect("lad takes it").run().expect("it ends");
         PLACEMENTS.get() as f64 / (80 * lines) as f64
     }
 
