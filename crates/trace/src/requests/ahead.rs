@@ -36,19 +36,16 @@ pub fn read<R: Read + Send>(
         }
         Ok(true)
     };
-    let mut first = Vec::with_capacity(BATCH_REQUESTS);
-    let outcome = fill(&mut first);
-    use_batch(&first)?;
-    if !outcome? {
-        return Ok(());
-    }
-    if thread::available_parallelism().map_or(1, usize::from) == 1 {
-        loop {
-            let outcome = fill(&mut first);
-            use_batch(&first)?;
-            if !outcome? {
-                return Ok(());
-            }
+    // A short trace is not worth a thread, and one core has no other to read on.
+    let mut batch = Vec::with_capacity(BATCH_REQUESTS);
+    loop {
+        let outcome = fill(&mut batch);
+        use_batch(&batch)?;
+        if !outcome? {
+            return Ok(());
+        }
+        if thread::available_parallelism().map_or(1, usize::from) > 1 {
+            break;
         }
     }
     thread::scope(|scope| {
