@@ -30,11 +30,11 @@ pub enum Event {
     Timer(u64),
 }
 
-/// Cycles for which there is a bucket each: from the last event taken on. A multiple of 64, at most 64 * 16.
-const BUCKETS: usize = 1024;
-
 /// Words of the bit set of occupied buckets: as many as its summary has bits.
-const WORDS: usize = BUCKETS / 64;
+const WORDS: usize = u16::BITS as usize;
+
+/// Cycles for which there is a bucket each: from the last event taken on.
+const BUCKETS: usize = WORDS * 64;
 
 /// Stands for no event.
 const NONE: u32 = u32::MAX;
@@ -173,12 +173,11 @@ impl EventQueue {
     #[inline]
     fn put(&mut self, at: Cycle, event: Event) {
         let node = Node { event, next: NONE };
-        let at_node = self.free;
-        let at_node = match self.nodes.get_mut(at_node as usize) {
+        let at_node = match self.nodes.get_mut(self.free as usize) {
             Some(free) => {
-                self.free = free.next;
+                let next_free = free.next;
                 *free = node;
-                at_node
+                std::mem::replace(&mut self.free, next_free)
             }
             None => {
                 self.nodes.push(node);

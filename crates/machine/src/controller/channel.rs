@@ -114,18 +114,18 @@ impl Channel {
 
     /// Writes waiting outside a full queue.
     pub fn writes_waiting(&self) -> usize {
-        self.writes.waiting_len()
+        self.writes.waiting().len()
     }
 
     /// Whether a write to the line waits outside the queue, not accepted yet.
     pub fn has_waiting_write(&self, line: LineAddr) -> bool {
-        self.writes.is_waiting(line)
+        self.writes.waiting().has(line)
     }
 
     /// The newest write of a line that is here and not durable: outside the queue, or in it without ADR.
     pub fn newest_undurable(&mut self, line: LineAddr, adr: bool) -> Option<&mut Write> {
-        if self.writes.is_waiting(line) {
-            return self.writes.newest_waiting_mut(line);
+        if self.writes.waiting().has(line) {
+            return self.writes.waiting_mut().newest_mut(line);
         }
         self.writes.newest_mut(line).filter(|_| !adr)
     }
@@ -133,7 +133,7 @@ impl Channel {
     /// Adds to each bank's count its pending requests, and those that wait for a queue.
     pub fn add_pending(&self, counts: &mut [u32]) {
         counts.iter_mut().zip(&self.load_of_bank).for_each(|(count, load)| *count += load);
-        let writes = self.writes.waiting_of_bank();
+        let writes = self.writes.waiting().of_bank();
         counts.iter_mut().zip(writes).for_each(|(count, waiting)| *count += waiting);
         self.reads.waiting().for_each(|read| counts[read.place.bank as usize] += 1);
     }
@@ -144,7 +144,7 @@ impl Channel {
             && self.reads.waiting().next().is_none()
             && self.in_service.is_empty()
             && self.writes.is_empty()
-            && self.writes.waiting_len() == 0
+            && self.writes.waiting().len() == 0
     }
 
     /// The newest content of a line below the caches: cells, row buffers, on-PM buffer, queues.
@@ -159,7 +159,7 @@ impl Channel {
         for w in self.writes.of_line(line) {
             overlay(&mut content, &w.data, w.mask);
         }
-        self.writes.overlay_waiting(line, &mut content);
+        self.writes.waiting().overlay(line, &mut content);
         content
     }
 
@@ -201,7 +201,7 @@ impl Channel {
     /// and without ADR what is in it.
     pub fn unaccepted(&self, adr: bool) -> impl Iterator<Item = &Write> {
         let queued = self.writes.writes().filter(move |_| !adr);
-        queued.chain(self.writes.waiting().map(|w| &w.write))
+        queued.chain(self.writes.waiting().iter().map(|w| &w.write))
     }
 
     // ---- reads arrive --------------------------------------------------------------------------
@@ -257,12 +257,12 @@ impl Channel {
     pub fn write(&mut self, write: &mut Write, shared: &mut Shared) {
         write.arrived = shared.now;
         let place = self.spec.mapping.place(write.line);
-        if self.may_accept(write, shared) && !self.writes.is_waiting(write.line) {
+        if self.may_accept(write, shared) && !self.writes.waiting().has(write.line) {
             self.accept(write, place, shared);
         } else {
             let held = self.has_place_for(write.line, shared);
             self.accounts.write_waits(held, &mut shared.stats);
-            self.writes.wait(WaitingWrite { write: *write, place, held });
+            self.writes.waiting_mut().push(WaitingWrite { write: *write, place, held });
         }
     }
 
@@ -290,7 +290,7 @@ impl Channel {
     fn refill(&mut self, shared: &mut Shared) {
         if self.scheduler.has_one_queue() {
             let read = self.reads.waiting().next().map(|queued| queued.read.arrived);
-            let write = self.writes.waiting().next().map(|queued| queued.write.arrived);
+            let write = self.writes.waiting().iter().next().map(|queued| queued.write.arrived);
             if read.is_some_and(|read| write.is_none_or(|write| read <= write)) {
                 self.admit_reads(shared);
             }
@@ -305,12 +305,13 @@ impl Channel {
     /// ordered writes (of which a later one may be one), and only older ones of the same line must go first.
     pub fn admit(&mut self, shared: &mut Shared) {
         let mut from = 0;
-        while let Some(next) = self.writes.next_ready(from, &shared.durability.order) {
+        while let Some(next) = self.writes.waiting_mut().next_ready(from, &shared.durability.order)
+        {
             if !self.have_place_up_to(from, next, shared) {
                 break;
             }
             from = next + 1;
-            let WaitingWrite { write, place, held } = self.writes.take_waiting(next);
+            let WaitingWrite { write, place, held } = self.writes.waiting_mut().take(next);
             let waited = shared.now - write.arrived;
             self.accounts.write_has_waited(held, waited, &mut shared.stats);
             self.accept(&write, place, shared);
@@ -319,7 +320,7 @@ impl Channel {
 
     /// Whether there is a place for each write outside that arrived from one to another: a full queue is passed by none.
     fn have_place_up_to(&self, from: Arrival, to: Arrival, shared: &Shared) -> bool {
-        let mut between = self.writes.waiting_between(from, to);
+        let mut between = self.writes.waiting().between(from, to);
         self.has_room_for_write()
             || between.all(|queued| self.has_place_for(queued.write.line, shared))
     }

@@ -62,9 +62,6 @@ impl WritesInTransit {
     /// When the last of a line arrives.
     #[inline]
     pub fn last_of_line(&self, line: LineAddr) -> Option<Cycle> {
-        if !self.lines.may_have(line.0) {
-            return None;
-        }
         self.of_line(line).map(|transit| transit.arrives).max()
     }
 

@@ -6,12 +6,12 @@
 
 use std::ops::Range;
 
-use graven_base::memory::{LineAddr, LineData, WordMask};
+use graven_base::memory::{LineAddr, WordMask};
 
-use super::waiting_writes::{Arrival, WaitingWrite, WaitingWrites};
+use super::waiting_writes::WaitingWrites;
 use crate::device::{LineIndex, PmBuffer};
 use crate::media::overlay;
-use crate::request::{Order, Place, Write};
+use crate::request::{Place, Write};
 
 /// A place in the queue: what the scheduler looks at. The write itself lies elsewhere, so that
 /// the whole queue fits into few lines of the host's cache.
@@ -204,62 +204,16 @@ impl WriteQueue {
 
     // ---- outside the queue ---------------------------------------------------------------------
 
-    /// Lets a write wait outside.
-    pub fn wait(&mut self, write: WaitingWrite) {
-        self.waiting.push(write);
+    /// The writes that wait outside.
+    #[inline]
+    pub fn waiting(&self) -> &WaitingWrites {
+        &self.waiting
     }
 
-    /// Those outside, in the order of their arrival.
-    pub fn waiting(&self) -> impl DoubleEndedIterator<Item = &WaitingWrite> {
-        self.waiting.iter()
-    }
-
-    /// Those outside that arrived from one to another, both included, in the order of their arrival.
-    pub fn waiting_between(
-        &self,
-        from: Arrival,
-        to: Arrival,
-    ) -> impl Iterator<Item = &WaitingWrite> {
-        self.waiting.between(from, to)
-    }
-
-    /// How many wait outside.
-    pub fn waiting_len(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// Per bank, how many wait outside.
-    pub fn waiting_of_bank(&self) -> &[u32] {
-        self.waiting.of_bank()
-    }
-
-    /// The oldest outside, of those that arrived from `from` on, that older ones of its line and the ordered writes that it
-    /// waits for do not hold back.
-    pub fn next_ready(&mut self, from: Arrival, order: &Order) -> Option<Arrival> {
-        self.waiting.next_ready(from, order)
-    }
-
-    /// Takes it out, to be accepted.
-    ///
-    /// # Panics
-    /// It is held back.
-    pub fn take_waiting(&mut self, arrival: Arrival) -> WaitingWrite {
-        self.waiting.take(arrival)
-    }
-
-    /// Whether a write of a line is outside.
-    pub fn is_waiting(&self, line: LineAddr) -> bool {
-        self.waiting.has(line)
-    }
-
-    /// Lays the newest content that a line has outside over an older one.
-    pub fn overlay_waiting(&self, line: LineAddr, content: &mut LineData) {
-        self.waiting.overlay(line, content);
-    }
-
-    /// The newest write of a line outside.
-    pub fn newest_waiting_mut(&mut self, line: LineAddr) -> Option<&mut Write> {
-        self.waiting.newest_mut(line)
+    /// The same, to let one wait or to take one in.
+    #[inline]
+    pub fn waiting_mut(&mut self) -> &mut WaitingWrites {
+        &mut self.waiting
     }
 
     /// Which words of a line are here, in the queue or outside it.
