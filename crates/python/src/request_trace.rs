@@ -25,6 +25,15 @@ enum Out {
 }
 
 impl Out {
+    /// Creates a file, or empties it: NVMain's text of a version, or a binary trace.
+    fn create(path: &str, text: Option<Version>) -> io::Result<Out> {
+        let file = BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?);
+        Ok(match text {
+            Some(version) => Out::NvMain(Writer::of_version(file, version)?),
+            None => Out::Binary(Box::new(BinaryWriter::new(file)?)),
+        })
+    }
+
     fn write(&mut self, request: impl Into<Request>) -> io::Result<()> {
         match self {
             Out::NvMain(writer) => writer.write(request),
@@ -40,11 +49,6 @@ impl Out {
         }?;
         file.flush().and_then(|()| file.get_ref().sync_all())
     }
-}
-
-/// Creates a file, or empties it.
-fn create(path: &str) -> io::Result<BufWriter<File>> {
-    File::create(path).map(|file| BufWriter::with_capacity(BUFFER_BYTES, file))
 }
 
 /// A trace being written. The first error stops it, and is reported by [`RequestTrace::finish`].
@@ -65,13 +69,8 @@ impl RequestTrace {
     /// # Errors
     /// The file cannot be written.
     pub fn create(path: String, is_binary: bool) -> Result<RequestTrace, Failure> {
-        let out = create(&path).and_then(|file| {
-            Ok(match is_binary {
-                true => Out::Binary(Box::new(BinaryWriter::new(file)?)),
-                false => Out::NvMain(Writer::new(file)?),
-            })
-        });
-        let out = out.map_err(|error| failure(&path, &error))?;
+        let text = (!is_binary).then_some(Version::V1);
+        let out = Out::create(&path, text).map_err(|error| failure(&path, &error))?;
         let state = State { out: Some(out), outcome: Ok(()) };
         Ok(RequestTrace { path, state: Arc::new(Mutex::new(state)) })
     }
@@ -140,15 +139,12 @@ impl Task for Conversion {
         let mut next = || reader.next().transpose().map_err(|error| refused(&trace, error));
         let unwritten = |error: io::Error| failure(&path, &error);
         let first = next()?.ok_or_else(|| refused(&trace, TraceError::Empty))?;
-        let file = create(&path).map_err(unwritten)?;
         let version = Version::of_content(&first.content);
-        let mut out = match (is_binary, version) {
-            (true, _) => Out::Binary(Box::new(BinaryWriter::new(file).map_err(unwritten)?)),
-            (false, Some(version)) => {
-                Out::NvMain(Writer::of_version(file, version).map_err(unwritten)?)
-            }
-            (false, None) => return Err(refused(&trace, NO_CONTENT)),
-        };
+        if !is_binary && version.is_none() {
+            return Err(refused(&trace, NO_CONTENT));
+        }
+        let text = if is_binary { None } else { version };
+        let mut out = Out::create(&path, text).map_err(unwritten)?;
         let mut requests = 0u64;
         let mut request = Some(first);
         while let Some(this) = request {
