@@ -5,6 +5,7 @@ mod common;
 
 mod cells;
 mod contention;
+mod hits;
 mod instructions;
 mod recovery;
 mod rows;

@@ -109,7 +109,7 @@ impl Hierarchy {
     /// How long an access of a core that begins now waits for tag ports on its way.
     #[inline]
     pub fn tag_port_wait(&self, core: u32, access: Access, now: Cycle) -> Cycle {
-        if now >= self.tag_port.until {
+        if !self.is_tag_port_used(now) {
             return 0;
         }
         let (Access::Hit(latency) | Access::Miss(latency)) = access;
@@ -124,6 +124,12 @@ impl Hierarchy {
             return 0;
         }
         (grain - (now - from) % grain).min(until - now)
+    }
+
+    /// Whether accesses that begin now may have to wait for a tag port.
+    #[inline]
+    pub fn is_tag_port_used(&self, now: Cycle) -> bool {
+        now < self.tag_port.until
     }
 
     /// Whether lines that leave an L1 are reported; off by default, for speed.
@@ -163,11 +169,27 @@ impl Hierarchy {
         *l1.state_mut(slot) |= DIRTY;
     }
 
-    /// Whether the core could store to the line without asking anyone.
+    /// The slot of the core's L1 in which it could store to the line without asking anyone.
     #[inline]
-    pub fn is_writable(&self, core: u32, line: LineAddr) -> bool {
+    pub fn writable_slot(&self, core: u32, line: LineAddr) -> Option<usize> {
         let l1 = &self.cores[core as usize].l1;
-        l1.find(line).is_some_and(|slot| l1.state(slot) & WRITABLE != 0)
+        l1.find(line).filter(|&slot| l1.state(slot) & WRITABLE != 0)
+    }
+
+    /// A core stores to a line in its L1, which it can write to in this slot.
+    #[inline]
+    pub fn write_slot(&mut self, core: u32, line: LineAddr, slot: usize, counters: &mut Counters) {
+        let l1 = &mut self.cores[core as usize].l1;
+        l1.touch_slot(line, slot);
+        *l1.state_mut(slot) |= DIRTY;
+        counters.l1_hits += 1;
+    }
+
+    /// A core reads a line that its L1 has.
+    #[inline]
+    pub fn touch_l1(&mut self, core: u32, line: LineAddr) {
+        let slot = self.cores[core as usize].l1.touch(line);
+        slot.expect("the L1 has the line");
     }
 
     /// One access of a core. A write leaves the line dirty in its L1.
@@ -276,6 +298,7 @@ impl Hierarchy {
     }
 
     /// Whether a core's L1 has the line.
+    #[inline]
     pub fn in_l1(&self, core: u32, line: LineAddr) -> bool {
         self.cores[core as usize].l1.find(line).is_some()
     }
@@ -609,7 +632,7 @@ mod tests {
         caches.fill(0, LINE);
         assert_eq!(caches.access(0, LINE, true, &mut c), Access::Hit(4), "exclusive after a fill");
         assert_eq!(caches.access(1, LINE, false, &mut c), Access::Hit(44 + 16), "probes the owner");
-        assert!(!caches.is_writable(0, LINE) && !caches.is_writable(1, LINE));
+        assert_eq!([0, 1].map(|core| caches.writable_slot(core, LINE)), [None, None]);
         assert_eq!(
             caches.access(2, LINE, false, &mut c),
             Access::Hit(44),
@@ -620,7 +643,7 @@ mod tests {
             Access::Hit(44 + 16),
             "invalidates two copies"
         );
-        assert!(caches.is_writable(1, LINE));
+        assert!(caches.writable_slot(1, LINE).is_some());
         assert_eq!(caches.access(0, LINE, false, &mut c), Access::Hit(44 + 16));
         assert_eq!(caches.dirty_lines(), [LINE]);
         assert_eq!(caches.clean(LINE), Some(28), "the changes had come down to the LLC");

@@ -97,6 +97,16 @@ impl Cache {
         Some(base + way)
     }
 
+    /// The line in a slot becomes the most recently used of its set.
+    #[inline]
+    pub fn touch_slot(&mut self, line: LineAddr, slot: usize) {
+        let set = self.set(line);
+        let way = slot - set * self.ways;
+        if usize::from(self.newest[set]) != way {
+            self.used(set, way);
+        }
+    }
+
     /// A way is the most recently used of its set from now on.
     #[inline]
     fn used(&mut self, set: usize, way: usize) {
@@ -264,7 +274,12 @@ mod tests {
                         prop_assert_eq!(found, at.map(|at| set[at].0));
                     }
                     (_, Some(at)) => {
-                        let slot = cache.touch(LineAddr(line)).expect("it is there");
+                        let slot = match what {
+                            2 => cache.touch(LineAddr(line)),
+                            _ => cache.find(LineAddr(line)),
+                        };
+                        let slot = slot.expect("it is there");
+                        cache.touch_slot(LineAddr(line), slot);
                         let entry = set.remove(at);
                         prop_assert_eq!((cache.line_at(slot).0, cache.state(slot)), entry);
                         set.insert(0, entry);

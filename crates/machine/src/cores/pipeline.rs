@@ -82,7 +82,17 @@ impl Pipeline {
     /// # Errors
     /// [`Unknown`] if the reorder buffer is full behind a load that memory has not answered. What found
     /// a place has been issued then, and the call must be repeated for the rest, with the same number.
+    #[inline]
     pub fn issue(&mut self, instructions: u64) -> Result<(), Unknown> {
+        if self.window.is_none() {
+            self.issue_now(instructions);
+            return Ok(());
+        }
+        self.issue_past_loads(instructions)
+    }
+
+    /// The same where loads are in flight.
+    fn issue_past_loads(&mut self, instructions: u64) -> Result<(), Unknown> {
         let rest = instructions - self.issued_early;
         let without_place = self.behind_open_loads(rest);
         self.issue_in_order(rest - without_place);
@@ -105,7 +115,6 @@ impl Pipeline {
     }
 
     /// Issues instructions that find a place when loads of known times have retired.
-    #[inline]
     fn issue_in_order(&mut self, instructions: u64) {
         let end = self.instructions + instructions;
         let mut stall = 0;
@@ -121,18 +130,33 @@ impl Pipeline {
                 window.in_flight.pop_front();
             }
         }
-        self.instructions = end;
-        self.slots += instructions * self.slots_per_instruction;
-        self.time += self.slots / self.width;
-        self.slots %= self.width;
+        self.issue_now(instructions);
         self.wait_until(stall);
+    }
+
+    /// Issues instructions that wait for nothing.
+    #[inline]
+    fn issue_now(&mut self, instructions: u64) {
+        self.instructions += instructions;
+        self.slots += instructions * self.slots_per_instruction;
+        // Mostly they fit into the cycle: a division costs the host more than the rest.
+        if self.slots >= self.width {
+            self.time += self.slots / self.width;
+            self.slots %= self.width;
+        }
     }
 
     /// When a load whose address came from load `origin` can start, if it can be issued now.
     ///
     /// # Errors
     /// [`Unknown`] if the load queue is full, or the origin's data has no known time yet.
+    #[inline]
     pub fn load_start(&mut self, origin: u32) -> Result<Cycle, Unknown> {
+        if self.window.is_none() { Ok(self.time) } else { self.load_start_in_window(origin) }
+    }
+
+    /// The same of an out-of-order core.
+    fn load_start_in_window(&mut self, origin: u32) -> Result<Cycle, Unknown> {
         let Some(window) = &mut self.window else { return Ok(self.time) };
         while window.in_flight.front().is_some_and(|l| l.ready <= self.time) {
             window.in_flight.pop_front();
@@ -155,6 +179,7 @@ impl Pipeline {
     }
 
     /// Counts a load as issued, with its data at `ready` ([`NEVER`]: not known yet). Returns its number.
+    #[inline]
     pub fn load_issued(&mut self, ready: Cycle) -> u32 {
         self.load_sequence += 1;
         let load = self.load_sequence;
@@ -191,6 +216,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// [`Unknown`] if memory has not answered one of them.
+    #[inline]
     pub fn loads_done(&self, load: u32) -> Result<Cycle, Unknown> {
         let Some(window) = &self.window else { return Ok(0) };
         let mut done = 0;

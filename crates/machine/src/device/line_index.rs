@@ -1,8 +1,8 @@
 //! A short list of line numbers that is searched at every access: the queues of the controller, the lines of the
 //! on-PM buffer.
 
-/// Counters of the summary: a power of two.
-const COUNTERS: usize = 128;
+/// Counters of the summary: a power of two, and several times the places of most lists, so that most counters are zero.
+const COUNTERS: usize = 512;
 
 /// Counts the line numbers of each residue that are somewhere. Mostly the wanted number is not there, and a counter that is
 /// zero says so without a search.

@@ -9,6 +9,7 @@
 //! | `spec`, `error` | what to simulate; why it ended without a result |
 //! | `run` | the simulation, its loop, and what memory and design have to say |
 //! | `threads`, `ready`, `locks` | the state of a hardware thread; when each goes on; locks |
+//! | `hits` | runs of operations that stay in a core |
 //! | `operations` | instructions, loads, transactions, locks |
 //! | `scaled` | programs with more or fewer instructions between their accesses |
 //! | `choices` | choices among threads and evictions that are listed |
@@ -29,6 +30,7 @@ mod disturb;
 mod ending;
 mod error;
 mod fills;
+mod hits;
 mod locks;
 mod observer;
 mod operations;

@@ -10,6 +10,9 @@ use crate::controller::outside::Outside;
 
 /// Looks on between any two actions of a simulation.
 pub trait Observer {
+    /// Whether it does; if not, operations that nobody else sees need not be told one by one.
+    const LOOKS_ON: bool = true;
+
     /// An action is over; nothing that follows from it has happened yet.
     fn after_action(&mut self, simulation: &mut Simulation);
 
@@ -23,6 +26,8 @@ pub trait Observer {
 pub struct NoObserver;
 
 impl Observer for NoObserver {
+    const LOOKS_ON: bool = false;
+
     #[inline]
     fn after_action(&mut self, _simulation: &mut Simulation) {}
 }

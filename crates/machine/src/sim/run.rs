@@ -39,7 +39,7 @@ use graven_base::time::{Cycle, NEVER};
 const FRUITLESS_TIMERS_MAX: u32 = 2_000_000;
 
 /// How many actions pass between looks at [`Control`].
-const ACTIONS_PER_LOOK: u32 = 4096;
+pub(super) const ACTIONS_PER_LOOK: u32 = 4096;
 
 /// A simulation in progress.
 pub struct Simulation {
@@ -303,7 +303,8 @@ impl Simulation {
                 return Ok(false);
             }
             actions += 1;
-            if actions % ACTIONS_PER_LOOK == 0 {
+            if actions >= ACTIONS_PER_LOOK {
+                actions = 0;
                 self.look_at_control()?;
             }
             let event_at = self.machine.memory.shared.events.next_at();
@@ -340,8 +341,10 @@ impl Simulation {
         self.woken = false;
         let mut operations = 0;
         loop {
-            operations += 1;
-            self.step(thread);
+            if O::LOOKS_ON || !self.run_of_hits(thread, until, &mut operations) {
+                operations += 1;
+                self.step(thread);
+            }
             observer.after_action(self);
             self.settle(observer)?;
             let t = &self.threads[thread];
@@ -349,7 +352,7 @@ impl Simulation {
             if self.woken
                 || at >= until
                 || self.machine.memory.shared.events.next_at() <= at
-                || operations == ACTIONS_PER_LOOK
+                || operations >= ACTIONS_PER_LOOK
                 || observer.stops()
             {
                 self.ready.set(thread, at);

@@ -139,14 +139,15 @@ impl Simulation {
             Kind::Fence => return self.try_fence(thread),
             Kind::Ending => return self.perform_ending(thread),
         }
-        if self.machine.caches.is_writable(core, line) {
+        if let Some(slot) = self.machine.caches.writable_slot(core, line) {
             if store.line_at > now {
                 return self.schedule_store(thread, store.line_at);
             }
             if !self.threads[thread].head_counted {
-                self.machine.caches.access(core, line, true, self.machine.memory.counters());
+                let counters = self.machine.memory.counters();
+                self.machine.caches.write_slot(core, line, slot, counters);
             }
-            return self.perform(thread, store, true);
+            return self.perform(thread, &store, true);
         }
         if self.must_wait_for_mshr(core, line) {
             self.threads[thread].head = Head::Mshr;
@@ -157,7 +158,7 @@ impl Simulation {
             // It had the line before and lost it while it waited out the latency: two that contend would
             // take it from each other for ever.
             Access::Hit(_) if self.threads[thread].head_granted => {
-                self.perform(thread, store, true)
+                self.perform(thread, &store, true)
             }
             Access::Hit(latency) => {
                 self.threads[thread].head_granted = true;
@@ -190,7 +191,7 @@ impl Simulation {
         if self.machine.caches.evict(line, 3) {
             self.handle_evictions();
         }
-        self.perform(thread, store, false);
+        self.perform(thread, &store, false);
         true
     }
 
@@ -201,7 +202,7 @@ impl Simulation {
 
     /// The line is there and exclusive, or not needed (`cached`): architectural memory changes now, if the
     /// design agrees.
-    pub(super) fn perform(&mut self, thread: usize, store: QueuedStore, cached: bool) {
+    pub(super) fn perform(&mut self, thread: usize, store: &QueuedStore, cached: bool) {
         let now = self.machine.now();
         let core = self.threads[thread].core;
         let mut stall = Stall::None;
@@ -250,8 +251,8 @@ impl Simulation {
     }
 
     /// A store to PM outside transactions is about to be performed, of which the design is not told.
-    fn perform_outside(&mut self, thread: usize, store: QueuedStore) {
-        let QueuedStore { addr, value: new, .. } = store;
+    fn perform_outside(&mut self, thread: usize, store: &QueuedStore) {
+        let QueuedStore { addr, value: new, .. } = *store;
         let thread = self.threads[thread].id;
         self.outside.insert(addr);
         self.refuse_outside();

@@ -6,6 +6,7 @@ use crate::controller::adversary::Adversary;
 use crate::controller::read_queue::ReadQueue;
 use crate::controller::write_queue::WriteQueue;
 use crate::device::{Bank, PmBuffer};
+use crate::request::Place;
 
 /// The queues and banks of a channel in this cycle.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +52,13 @@ impl View<'_> {
         if self.reads.is_empty() || (nothing_buffered && self.next_bank_of_reads() > self.now) {
             return None;
         }
+        let free = self.free_banks();
+        if self.row_hit_limit == 0 {
+            return self.first_hit_or_oldest_read(free);
+        }
         let mut best: Option<(Class, usize)> = None;
         for (i, read) in self.reads.reads().iter().enumerate() {
-            if !read.buffered && self.banks[read.place.bank as usize].free_at > self.now {
+            if !read.buffered && free & bit(read.place.bank) == 0 {
                 continue;
             }
             let class = self.class_of_read(i);
@@ -63,6 +68,31 @@ impl View<'_> {
             best = Some(best.map_or((class, i), |best| best.min((class, i))));
         }
         best.map(|(_, i)| i)
+    }
+
+    /// The same where the hits of a row are not limited.
+    fn first_hit_or_oldest_read(&self, free: u64) -> Option<usize> {
+        let mut oldest = None;
+        for (i, read) in self.reads.reads().iter().enumerate() {
+            let Place { bank, row, .. } = read.place;
+            let is_ready = free & bit(bank) != 0;
+            if read.buffered || (is_ready && self.banks[bank as usize].open_row == Some(row)) {
+                return Some(i);
+            }
+            if is_ready && oldest.is_none() {
+                oldest = Some(i);
+            }
+        }
+        oldest
+    }
+
+    /// The banks that are free now, a bit for each.
+    #[inline]
+    fn free_banks(&self) -> u64 {
+        let free = |set, (bank, state): (u32, &Bank)| {
+            set | if state.free_at <= self.now { bit(bank) } else { 0 }
+        };
+        (0..).zip(self.banks).fold(0, free)
     }
 
     /// The class of which nothing can be better.
@@ -139,8 +169,9 @@ impl View<'_> {
             return None;
         }
         let mut best: Option<(Class, usize)> = None;
+        let free = self.free_banks();
         for (i, w) in self.writes.places().iter().enumerate() {
-            if w.issued || self.banks[w.bank as usize].free_at > self.now {
+            if w.issued || free & bit(w.bank) == 0 {
                 continue;
             }
             let class = self.class(w.bank, w.row);
@@ -195,6 +226,13 @@ impl View<'_> {
         let free_at = |(bank, &n): (&Bank, &u32)| if n > 0 { bank.free_at } else { NEVER };
         self.banks.iter().zip(requests).map(free_at).fold(NEVER, Cycle::min)
     }
+}
+
+/// A bank in a set of banks, of which a channel has 64 at most.
+#[inline]
+fn bit(bank: u32) -> u64 {
+    assert!(bank < u64::BITS, "a bank has its bit in a set");
+    1 << bank
 }
 
 /// The first of the candidates, or the adversary's choice.
