@@ -97,7 +97,8 @@ impl Simulation {
         spec: &Spec,
         mut workload: Box<dyn Workload>,
     ) -> Result<Simulation, ConfigError> {
-        let mut populated = Image::of_bytes(spec.config.get::<PmConfig>().capacity_bytes.0);
+        let mut populated =
+            Image::of_bytes(spec.config.get::<PmConfig>().capacity_bytes.0).to_be_populated();
         workload.populate(&mut populated);
         Simulation::built(spec, workload, populated, None)
     }
