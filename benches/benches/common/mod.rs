@@ -123,7 +123,7 @@ impl Program for Walk {
 }
 
 impl Workload for Stream {
-    fn populate(&mut self, _image: &mut Image) {}
+    fn populate(&self, _image: &mut Image) {}
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         // A prime number of words or lines, so that loads and stores take turns everywhere.

@@ -77,7 +77,7 @@ fn populating() -> impl Iterator<Item = Case> {
             let config = machine("silo", &[("workload.footprint_bytes", FOOTPRINT)]);
             let workload = registry().find_workload(workload).unwrap_or_else(|e| panic!("{e}"));
             let spec = spec(&config, "ideal", workload, 8, TRANSACTIONS);
-            let mut workload = spec.build_workload().unwrap_or_else(|e| panic!("{e}"));
+            let workload = spec.build_workload().unwrap_or_else(|e| panic!("{e}"));
             bytes(counted(|| {
                 let mut image = Image::new();
                 workload.populate(&mut image);

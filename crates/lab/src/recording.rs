@@ -43,7 +43,7 @@ impl Recording {
 }
 
 impl Workload for Recording {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         self.workload.populate(image);
         *self.log.initial.borrow_mut() = image.clone();
     }

@@ -48,9 +48,9 @@ pub struct Machine {
 
 impl Machine {
     /// The machine of a configuration; PM holds what `populated` holds, in the cells and to the program.
-    pub fn new(config: &Config, populated: Image) -> Self {
+    pub fn new(config: &Config, mut populated: Image) -> Self {
         let mut memory = MemorySystem::new(config);
-        memory.shared.media = populated.clone();
+        memory.shared.media = populated.share();
         Self {
             memory,
             caches: Hierarchy::new(config),
@@ -137,7 +137,7 @@ impl Machine {
         let shared = &mut self.memory.shared;
         assert_eq!(shared.durability.changes, 0, "the domain is followed from the beginning");
         shared.durability.writes = Some(Vec::new());
-        self.domain = Some(Domain::new(shared.media.clone(), start, end));
+        self.domain = Some(Domain::new(shared.media.share(), start, end));
     }
 
     /// What is durable at this instant, if it is followed.

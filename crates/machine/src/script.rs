@@ -29,7 +29,7 @@ impl Program for Run {
 }
 
 impl Workload for Script {
-    fn populate(&mut self, _image: &mut Image) {}
+    fn populate(&self, _image: &mut Image) {}
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         Box::new(Run(self.0[thread as usize].clone().into_iter()))

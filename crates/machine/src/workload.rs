@@ -75,7 +75,8 @@ section! {
 pub struct Request {
     /// The shared parameters.
     pub config: WorkloadConfig,
-    /// The whole configuration, for workloads with sections of their own ([`WorkloadInfo::sections`]).
+    /// The whole configuration, for workloads with sections of their own ([`WorkloadInfo::sections`]), which are the only ones that
+    /// they look at: simulations in which these are the same begin alike.
     pub whole: Config,
     /// Program threads.
     pub threads: u32,
@@ -109,10 +110,11 @@ pub struct BrokenInvariant {
 
 /// A workload, ready to run.
 pub trait Workload {
-    /// Builds the initial structures in an image that is zero so far.
-    fn populate(&mut self, image: &mut Image);
+    /// Builds the initial structures in an image that is zero so far. Nothing else may depend on it: of simulations that
+    /// begin alike only the first one may ask for it ([`crate::sim::Beginning`]).
+    fn populate(&self, image: &mut Image);
 
-    /// What thread `thread` does. Called once per thread, after [`Workload::populate`].
+    /// What thread `thread` does. Called once per thread.
     fn program(&self, thread: u32) -> Box<dyn Program>;
 
     /// Walks the structures of an image and checks order, balance, counts, reachability and

@@ -2,11 +2,12 @@
 //! opened here, since the simulator does no I/O.
 
 use std::fs::{self, File};
+use std::sync::Arc;
 
 use graven::config::{Config, validate};
 use graven::cost::Sheet;
 use graven::recovery;
-use graven::sim::{Simulation, Spec};
+use graven::sim::{Beginning, Simulation, Spec};
 use graven::trace::requests::replay::Replay;
 use graven::trace::requests::{Reader, TraceError};
 use serde::Deserialize;
@@ -69,6 +70,8 @@ struct ReplaySpec {
 /// tasks may wait without taking memory.
 struct SimulationTask {
     spec: Spec,
+    /// How it begins, and others that wait and begin alike.
+    beginning: Option<Arc<Beginning>>,
     request_trace: Option<String>,
     binary_requests: bool,
     /// A file for the banks' loads over time.
@@ -97,6 +100,7 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
     )?;
     spec.check()?;
     Ok(Box::new(SimulationTask {
+        beginning: Beginning::of(&spec),
         spec,
         request_trace: given.request_trace,
         binary_requests: given.binary_requests,
@@ -108,7 +112,7 @@ pub fn simulation(spec_json: &str) -> Result<Box<dyn Task>, Failure> {
 impl Task for SimulationTask {
     fn run(self: Box<Self>, watch: &TaskControl) -> Result<String, Failure> {
         let (recording, mut simulation) = match self.program_trace {
-            None => (None, Simulation::new(&self.spec)?),
+            None => (None, Simulation::begun(&self.spec, self.beginning)?),
             Some(path) => {
                 let (recording, simulation) = Recording::begin(&self.spec, path)?;
                 (Some(recording), simulation)

@@ -118,7 +118,7 @@ struct Verified {
 }
 
 impl Workload for Verified {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         self.inner.populate(image);
     }
 

@@ -135,7 +135,7 @@ struct ArrayWorkload {
 }
 
 impl Workload for ArrayWorkload {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         for array in &self.arrays {
             array.populate(&mut Direct::new(image));
         }

@@ -174,7 +174,7 @@ impl<D: Database> DatabaseWorkload<D> {
 }
 
 impl<D: Database> Workload for DatabaseWorkload<D> {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         let mut m = Direct::new(image);
         let mut random = generator(self.request.seed, POPULATION);
         for part in &self.parts {
@@ -242,7 +242,7 @@ pub(super) mod testing {
     }
 
     /// The only database of a workload, populated.
-    pub fn one<D: Database>(mut workload: DatabaseWorkload<D>) -> (D, Arena, Image) {
+    pub fn one<D: Database>(workload: DatabaseWorkload<D>) -> (D, Arena, Image) {
         let mut image = Image::new();
         workload.populate(&mut image);
         assert_eq!(workload.parts.len(), 1, "there is one database");

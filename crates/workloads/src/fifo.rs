@@ -71,7 +71,7 @@ fn mix(config: &WorkloadConfig) -> (u32, u32) {
 }
 
 impl<Q: Fifo> Workload for FifoWorkload<Q> {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         let mut m = Direct::new(image);
         let mut random = generator(self.plan.request.seed, POPULATION);
         for part in &self.parts {

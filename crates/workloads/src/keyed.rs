@@ -92,7 +92,7 @@ pub(super) fn check<S: Keyed>(
 }
 
 impl<S: Keyed> Workload for KeyedWorkload<S> {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         populate(&self.plan, &self.parts, image);
     }
 

@@ -120,7 +120,7 @@ fn action(config: &WorkloadConfig, percent: u32) -> Action {
 }
 
 impl Workload for Sdg {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         let mut m = Direct::new(image);
         let mut random = generator(self.plan.request.seed, POPULATION);
         for part in &self.parts {
@@ -260,7 +260,7 @@ mod tests {
         let footprint_bytes = Size::kb(64);
         let config = WorkloadConfig { footprint_bytes, ..WorkloadConfig::default() };
         let request = request(config, 1, 5000);
-        let mut workload = build(&request).expect("it fits");
+        let workload = build(&request).expect("it fits");
         let mut image = Image::new();
         workload.populate(&mut image);
         let edges = |image: &Image| {

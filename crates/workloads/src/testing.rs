@@ -153,7 +153,7 @@ pub fn small() -> WorkloadConfig {
 }
 
 pub fn populated(build: Build, request: &Request) -> (Box<dyn Workload>, Image) {
-    let mut workload = build(request).expect("the parameters fit");
+    let workload = build(request).expect("the parameters fit");
     let mut image = Image::new();
     workload.populate(&mut image);
     workload.check(&image).expect("the initial structures are sound");

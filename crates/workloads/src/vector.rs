@@ -137,7 +137,7 @@ struct VectorWorkload {
 }
 
 impl Workload for VectorWorkload {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         for vector in &self.vectors {
             vector.populate(&mut Direct::new(image));
         }

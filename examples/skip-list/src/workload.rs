@@ -119,7 +119,7 @@ fn slabs_for(keys: u64, object_words: u64, branching: u64) -> u64 {
 
 impl Workload for SkipList {
     /// Every second key is there at first.
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         for part in &self.parts {
             let mut memory = Direct::new(image);
             part.slabs.format(&mut memory);

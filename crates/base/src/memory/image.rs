@@ -1,10 +1,13 @@
 //! A sparse byte image of a physical address range, zero where it was never written.
+//!
+//! Images that begin alike have the same host memory until one of them writes to a chunk of it ([`Image::share`]).
 
+use super::chunk::{Chunk, Demand};
 use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, spread};
 
-/// Host memory is taken in chunks of this size (as a power of two) on the first write: large enough to come zeroed
-/// from the operating system, small enough that sparse images stay so.
-const CHUNK_BITS: u32 = 18;
+/// Host memory is taken in chunks of this size (as a power of two) on the first write: that of a huge page. Of a chunk
+/// that is not dense only the pages that are written take any.
+const CHUNK_BITS: u32 = 21;
 
 /// The same of a small image, which may be made and copied thousands of times a second.
 const SMALL_CHUNK_BITS: u32 = 12;
@@ -18,11 +21,13 @@ const COMPARED_BYTES: u64 = 1 << 10;
 /// Bytes of a physical address range, held as words.
 #[derive(Clone)]
 pub struct Image {
-    chunks: Vec<Option<Box<[u64]>>>,
+    chunks: Vec<Chunk>,
     /// The size of a chunk, as a power of two.
     chunk_bits: u32,
     /// The last word of a chunk.
     last_word: u64,
+    /// Whether chunks that are written are about to be so from end to end.
+    dense: bool,
 }
 
 impl Default for Image {
@@ -31,8 +36,8 @@ impl Default for Image {
     }
 }
 
-/// A chunk, if it has been written, with its number.
-type Numbered<'a> = (usize, &'a mut Option<Box<[u64]>>);
+/// A chunk with its number.
+type Numbered<'a> = (usize, &'a mut Chunk);
 
 /// Parts of an image that threads may write to at a time.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +67,20 @@ impl Image {
 
     fn of_chunks(chunk_bits: u32) -> Self {
         let last_word = (1 << chunk_bits) / WORD_BYTES - 1;
-        Image { chunks: Vec::new(), chunk_bits, last_word }
+        Image { chunks: Vec::new(), chunk_bits, last_word, dense: false }
+    }
+
+    /// The same image, whose chunks are about to be written from end to end if they are written at all: it is being
+    /// populated. It is until it is shared.
+    pub fn to_be_populated(self) -> Self {
+        Image { dense: true, ..self }
+    }
+
+    /// An image that holds the same. Host memory is copied, chunk by chunk, when one of the two writes to it.
+    pub fn share(&mut self) -> Image {
+        self.dense = false;
+        let chunks = self.chunks.iter_mut().map(Chunk::share).collect();
+        Image { chunks, ..*self }
     }
 
     #[inline]
@@ -77,16 +95,28 @@ impl Image {
         (chunk, word as usize)
     }
 
-    /// An all-zero chunk.
-    fn chunk(chunk_bits: u32) -> Box<[u64]> {
-        vec![0; (1 << chunk_bits) / WORD_BYTES as usize].into_boxed_slice()
+    #[inline]
+    fn demand(&self) -> Demand {
+        Demand { words: self.last_word as usize + 1, dense: self.dense }
+    }
+
+    /// The words of a chunk; none if it was never written.
+    #[inline]
+    fn chunk(&self, chunk: usize) -> &[u64] {
+        self.chunks.get(chunk).map_or(&[], Chunk::words)
+    }
+
+    /// All chunks that have been written, with the address at which they begin.
+    fn written(&self) -> impl Iterator<Item = (u64, &[u64])> {
+        let bytes = self.chunk_bytes();
+        let chunks = (0..).map(move |index| index * bytes).zip(&self.chunks);
+        chunks.filter(|(_, chunk)| chunk.is_present()).map(|(base, chunk)| (base, chunk.words()))
     }
 
     /// So many bytes from an address on, within a chunk, if that has been written.
     fn words(&self, at: Addr, bytes: u64) -> Option<&[u64]> {
         let (chunk, first) = self.locate(at);
-        let words = self.chunks.get(chunk)?.as_ref()?;
-        Some(&words[first..first + (bytes / WORD_BYTES) as usize])
+        self.chunk(chunk).get(first..first + (bytes / WORD_BYTES) as usize)
     }
 
     /// The word at a word-aligned address.
@@ -94,10 +124,7 @@ impl Image {
     pub fn load(&self, addr: Addr) -> u64 {
         assert!(addr.is_word_aligned(), "unaligned load at {addr}");
         let (chunk, word) = self.locate(addr);
-        match self.chunks.get(chunk) {
-            Some(Some(words)) => words[word],
-            _ => 0,
-        }
+        self.chunk(chunk).get(word).copied().unwrap_or(0)
     }
 
     /// Replaces the word at a word-aligned address and returns what was there.
@@ -119,15 +146,14 @@ impl Image {
         let last = batches.iter().filter_map(|b| b.last()).map(|&(addr, _)| self.locate(addr).0);
         let needed = last.max().map_or(0, |chunk| chunk + 1);
         if needed > self.chunks.len() {
-            self.chunks.resize_with(needed, || None);
+            self.chunks.resize_with(needed, Chunk::default);
         }
         let mut parts: Vec<Vec<Numbered<'_>>> = Vec::new();
         parts.resize_with(batches.len(), Vec::new);
-        let chunk_bits = self.chunk_bits;
+        let (shape, demand) = (Image::of_chunks(self.chunk_bits), self.demand());
         for (number, chunk) in self.chunks.iter_mut().enumerate() {
             parts[number % batches.len()].push((number, chunk));
         }
-        let shape = Image::of_chunks(chunk_bits);
         let store = |batch: &[(Addr, u64)], part: Vec<Numbered<'_>>| {
             let mut chunks = part.into_iter();
             let (mut number, mut words): (usize, &mut [u64]) = (usize::MAX, &mut []);
@@ -137,7 +163,7 @@ impl Image {
                 if chunk != number {
                     let found = chunks.find(|&(number, _)| number == chunk);
                     let (_, slot) = found.expect("a batch is in order, and in its part");
-                    words = slot.get_or_insert_with(|| Image::chunk(chunk_bits));
+                    words = slot.words_mut(demand);
                     number = chunk;
                 }
                 old.push(std::mem::replace(&mut words[word], value));
@@ -160,10 +186,8 @@ impl Image {
     pub fn load_words<const N: usize>(&self, addr: Addr) -> [u64; N] {
         assert!(addr.has_words_in_line(N), "no {N} words of a line at {addr}");
         let (chunk, word) = self.locate(addr);
-        match self.chunks.get(chunk) {
-            Some(Some(words)) => *words[word..].first_chunk().expect("chunks consist of lines"),
-            _ => [0; N],
-        }
+        let words = self.chunk(chunk).get(word..).and_then(|words| words.first_chunk());
+        words.copied().unwrap_or([0; N])
     }
 
     /// The eight words of a line.
@@ -185,12 +209,12 @@ impl Image {
         #[cfg(target_arch = "x86_64")]
         {
             let (chunk, word) = self.locate(line.addr());
-            if let Some(Some(words)) = self.chunks.get(chunk) {
-                // SAFETY: `word` lies inside the chunk, and a prefetch has no architectural effect.
+            if let Some(first) = self.chunk(chunk).get(word) {
+                // SAFETY: it is the address of a word, and a prefetch has no architectural effect.
                 #[allow(unsafe_code)]
                 unsafe {
                     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                    _mm_prefetch(words.as_ptr().add(word).cast::<i8>(), _MM_HINT_T0);
+                    _mm_prefetch(std::ptr::from_ref(first).cast::<i8>(), _MM_HINT_T0);
                 }
             }
         }
@@ -201,10 +225,10 @@ impl Image {
     #[inline]
     fn chunk_mut(&mut self, chunk: usize) -> &mut [u64] {
         if chunk >= self.chunks.len() {
-            self.chunks.resize_with(chunk + 1, || None);
+            self.chunks.resize_with(chunk + 1, Chunk::default);
         }
-        let chunk_bits = self.chunk_bits;
-        self.chunks[chunk].get_or_insert_with(|| Image::chunk(chunk_bits))
+        let demand = self.demand();
+        self.chunks[chunk].words_mut(demand)
     }
 
     /// Reads bytes at any alignment.
@@ -231,17 +255,13 @@ impl Image {
     /// writes, and updatable word by word (the sum of [`word_digest`] over all words).
     pub fn digest(&self, start: Addr, end: Addr) -> u64 {
         let mut sum = 0u64;
-        for (index, chunk) in self.chunks.iter().enumerate() {
-            let Some(words) = chunk else { continue };
-            let base = index as u64 * self.chunk_bytes();
-            if base + self.chunk_bytes() <= start.0 || base >= end.0 {
-                continue;
-            }
-            for (i, &word) in words.iter().enumerate() {
-                let at = base + i as u64 * WORD_BYTES;
-                if word != 0 && (start.0..end.0).contains(&at) {
-                    sum = sum.wrapping_add(word_digest(Addr(at), word));
-                }
+        for (base, words) in self.written() {
+            let first = start.0.saturating_sub(base).div_ceil(WORD_BYTES);
+            let last = end.0.saturating_sub(base).div_ceil(WORD_BYTES).min(words.len() as u64);
+            let mut at = base + first * WORD_BYTES;
+            for &word in words.get(first as usize..last as usize).unwrap_or_default() {
+                sum = sum.wrapping_add(word_digest(Addr(at), word));
+                at += WORD_BYTES;
             }
         }
         sum
@@ -263,7 +283,7 @@ impl Image {
             let step_end = ((at / COMPARED_BYTES + 1) * COMPARED_BYTES).min(last);
             let bytes = step_end - at;
             let equal = match (self.words(Addr(at), bytes), other.words(Addr(at), bytes)) {
-                (Some(a), Some(b)) => a == b,
+                (Some(a), Some(b)) => std::ptr::eq(a, b) || a == b,
                 (Some(one), None) | (None, Some(one)) => one.iter().all(|&w| w == 0),
                 (None, None) => {
                     at = (at / least + 1) * least;
@@ -297,26 +317,23 @@ impl Image {
 
     /// Every word that is not zero, in the order of addresses.
     pub fn nonzero_words(&self) -> impl Iterator<Item = (Addr, u64)> + '_ {
-        self.chunks.iter().enumerate().filter_map(|(i, chunk)| Some((i, chunk.as_ref()?))).flat_map(
-            move |(index, words)| {
-                let base = index as u64 * self.chunk_bytes();
-                let at = move |i: usize| Addr(base + i as u64 * WORD_BYTES);
-                let nonzero = words.iter().enumerate().filter(|&(_, &word)| word != 0);
-                nonzero.map(move |(i, &word)| (at(i), word))
-            },
-        )
+        self.written().flat_map(|(base, words)| {
+            let addresses = (base..).step_by(WORD_BYTES as usize).map(Addr);
+            addresses.zip(words.iter().copied()).filter(|&(_, word)| word != 0)
+        })
     }
 
     /// Number of lines that hold anything but zero.
     pub fn nonzero_lines(&self) -> u64 {
-        let lines =
-            self.chunks.iter().flatten().flat_map(|words| words.chunks_exact(WORDS_PER_LINE));
-        lines.filter(|line| line.iter().any(|&word| word != 0)).count() as u64
+        let nonzero =
+            |line: &&[u64; WORDS_PER_LINE]| line.iter().fold(0, |all, word| all | word) != 0;
+        let lines = |words: &[u64]| words.as_chunks().0.iter().filter(nonzero).count() as u64;
+        self.written().map(|(_, words)| lines(words)).sum()
     }
 
-    /// Bytes of host memory taken so far.
+    /// Bytes of host memory taken so far, whether other images have it, too, or not.
     pub fn host_bytes(&self) -> u64 {
-        self.chunks.iter().flatten().count() as u64 * self.chunk_bytes()
+        self.written().count() as u64 * self.chunk_bytes()
     }
 }
 
@@ -331,6 +348,10 @@ const _: () = assert!((1u64 << SMALL_CHUNK_BITS).is_multiple_of(COMPARED_BYTES))
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
     use super::*;
 
     const CHUNK_BYTES: u64 = 1 << CHUNK_BITS;
@@ -349,6 +370,102 @@ mod tests {
         assert_eq!(small.digest(Addr(0), end), large.digest(Addr(0), end));
         assert!(small.nonzero_words().eq(large.nonzero_words()));
         assert!(small.host_bytes() < large.host_bytes());
+    }
+
+    /// What is done to one of several images.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Store(Addr, u64),
+        StoreLine(LineAddr, LineData),
+        StoreParallel(Vec<(Addr, u64)>),
+        Share,
+        Clone,
+        Drop,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
+        // Few chunks, of large images, too.
+        let addr = || {
+            (0..4u64, 0..6u64).prop_map(|(chunk, word)| Addr(chunk * CHUNK_BYTES + word * 8 + 4080))
+        };
+        let words = prop::collection::btree_map(addr(), any::<u64>(), 0..8);
+        let step = prop_oneof![
+            6 => (addr(), 0..3u64).prop_map(|(addr, value)| Step::Store(addr, value)),
+            2 => (addr(), any::<LineData>()).prop_map(|(addr, data)| Step::StoreLine(addr.line(), data)),
+            1 => words.prop_map(|words| Step::StoreParallel(words.into_iter().collect())),
+            2 => Just(Step::Share),
+            1 => Just(Step::Clone),
+            1 => Just(Step::Drop),
+        ];
+        prop::collection::vec((0..8usize, step), 0..60)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn images_that_share_memory_are_as_if_each_had_its_own(
+            steps in steps(),
+            small in any::<bool>(),
+            populated in any::<bool>(),
+        ) {
+            let first = if small { Image::of_bytes(1 << 20) } else { Image::new() };
+            let first = if populated { first.to_be_populated() } else { first };
+            let mut images = vec![(first, BTreeMap::<Addr, u64>::new())];
+            for (which, step) in steps {
+                let which = which % images.len();
+                let (image, model) = &mut images[which];
+                match step {
+                    Step::Store(addr, value) => {
+                        let old = model.insert(addr, value).unwrap_or(0);
+                        prop_assert_eq!(image.store(addr, value), old);
+                    }
+                    Step::StoreLine(line, data) => {
+                        image.store_line(line, &data);
+                        model.extend((0..).zip(data).map(|(i, word)| (line.addr().plus(i * 8), word)));
+                    }
+                    Step::StoreParallel(words) => {
+                        let parts = image.parts(2);
+                        let mut batches = vec![Vec::new(); 2];
+                        words.iter().for_each(|&(addr, word)| batches[parts.of(addr)].push((addr, word)));
+                        let old = image.store_parallel(&batches);
+                        for (&(addr, word), old) in batches.iter().flatten().zip(old.iter().flatten()) {
+                            prop_assert_eq!(model.insert(addr, word).unwrap_or(0), *old);
+                        }
+                    }
+                    Step::Share => {
+                        let both = (image.share(), model.clone());
+                        images.push(both);
+                    }
+                    Step::Clone => {
+                        let both = (image.clone(), model.clone());
+                        images.push(both);
+                    }
+                    Step::Drop if images.len() > 1 => _ = images.swap_remove(which),
+                    Step::Drop => {}
+                }
+            }
+            let end = Addr(5 * CHUNK_BYTES);
+            let summed = |model: &BTreeMap<Addr, u64>, from: Addr| {
+                let words = model.range(from..).map(|(&addr, &word)| word_digest(addr, word));
+                words.fold(0, u64::wrapping_add)
+            };
+            for (image, model) in &images {
+                let held = model.iter().map(|(&addr, &word)| (addr, word)).filter(|&(_, word)| word != 0);
+                prop_assert!(image.nonzero_words().eq(held.clone()));
+                let lines: BTreeSet<LineAddr> = held.map(|(addr, _)| addr.line()).collect();
+                prop_assert_eq!(image.nonzero_lines(), lines.len() as u64);
+                prop_assert!(model.iter().all(|(&addr, &word)| image.load(addr) == word));
+                for from in [Addr(0), Addr(4096 + 8), Addr(CHUNK_BYTES), Addr(2 * CHUNK_BYTES + 4088)] {
+                    prop_assert_eq!(image.digest(from, end), summed(model, from));
+                }
+                let (other, others) = &images[0];
+                let differing = image.differences(other, Addr(0), end).map(|(addr, ..)| addr);
+                let all: BTreeSet<Addr> = model.keys().chain(others.keys()).copied().collect();
+                let differs = |addr: &Addr| model.get(addr).unwrap_or(&0) != others.get(addr).unwrap_or(&0);
+                prop_assert!(differing.eq(all.into_iter().filter(differs)));
+            }
+        }
     }
 
     #[test]

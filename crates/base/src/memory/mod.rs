@@ -5,6 +5,7 @@
 //! [`Image`]. Everything in between (write queues, on-PM buffer) carries real bytes in [`LineData`].
 
 mod address;
+mod chunk;
 mod field;
 mod image;
 mod mix;

@@ -49,7 +49,7 @@ fn churn(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
 const CHURN_LINES: u64 = 16;
 
 impl Workload for Churn {
-    fn populate(&mut self, _image: &mut Image) {}
+    fn populate(&self, _image: &mut Image) {}
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let transactions = self.request.transactions_of(thread);

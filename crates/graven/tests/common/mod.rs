@@ -189,7 +189,7 @@ impl Cells {
 }
 
 impl Workload for Cells {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         for thread in 0..self.request.threads {
             let base = self.base(thread);
             for word in 1..WORDS_PER_THREAD {

@@ -26,7 +26,7 @@ struct Sweep {
 }
 
 impl Workload for Sweep {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         image.store(self.request.start, 1);
     }
 

@@ -342,7 +342,7 @@ impl ByHand {
 }
 
 impl Workload for ByHand {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         for i in 0..3 {
             image.store(Self::word(self.0.start, i).addr, i + 1);
         }
@@ -458,7 +458,7 @@ fn crossed(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
 struct Crossed(Request);
 
 impl Workload for Crossed {
-    fn populate(&mut self, _image: &mut Image) {}
+    fn populate(&self, _image: &mut Image) {}
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let at = ByHand::word(self.0.start, u64::from(thread) * 10_000);
@@ -835,7 +835,7 @@ static ONE_SET: WorkloadInfo = WorkloadInfo {
 struct OneSet(Request);
 
 impl Workload for OneSet {
-    fn populate(&mut self, _image: &mut Image) {}
+    fn populate(&self, _image: &mut Image) {}
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         // Each thread's in another page, hence in another bank.

@@ -197,7 +197,7 @@ fn first_value(thread: u32) -> u64 {
 }
 
 impl Workload for Ascending {
-    fn populate(&mut self, _image: &mut Image) {}
+    fn populate(&self, _image: &mut Image) {}
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let (start, transactions) = (self.0.start, self.0.transactions_of(thread));
@@ -334,7 +334,7 @@ static THREE: WorkloadInfo = WorkloadInfo {
 struct Three(Request);
 
 impl Workload for Three {
-    fn populate(&mut self, _image: &mut Image) {}
+    fn populate(&self, _image: &mut Image) {}
 
     fn program(&self, _thread: u32) -> Box<dyn Program> {
         let start = self.0.start;

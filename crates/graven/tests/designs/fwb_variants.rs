@@ -31,7 +31,7 @@ fn initial(word: u64) -> u64 {
 }
 
 impl Workload for Steps {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         for i in 0..WORDS {
             image.store(Ptr::known(self.start).word(i).addr, initial(i));
         }

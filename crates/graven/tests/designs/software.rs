@@ -210,7 +210,7 @@ fn list_node(n: u64) -> Addr {
 }
 
 impl Workload for List {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         for n in 0..NODES {
             image.store(list_node(n), if n + 1 < NODES { list_node(n + 1).0 } else { 0 });
             image.store(list_node(n).plus(8), n * n);

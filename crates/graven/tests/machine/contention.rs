@@ -24,7 +24,7 @@ struct OneLine {
 }
 
 impl Workload for OneLine {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         image.store(self.request.start, 0);
     }
 

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod beginning;
 mod cells;
 mod contention;
 mod hits;

@@ -7,8 +7,10 @@
 use crate::common::SMALL_DATABASES;
 use crate::common::registry;
 use graven::comparison::MachineFile;
+use graven::config::Config;
+use graven::memory::{Addr, Image};
 use graven::sim::Simulation;
-use graven::workload::WorkloadConfig;
+use graven::workload::{Request, WorkloadConfig};
 
 const TRANSACTIONS: u64 = 240;
 
@@ -54,6 +56,43 @@ fn every_workload_runs_on_any_number_of_threads() {
                 assert!(shares || ideal == base, "{} on {threads} threads", workload.name);
             }
         }
+    }
+}
+
+/// Simulations begin alike if these parameters are the same, whatever the rest of the machine is like. A workload that looked at
+/// others would not be built here.
+#[test]
+fn a_workload_looks_at_the_shared_parameters_and_its_own_sections_only() {
+    for workload in registry().workloads() {
+        let mut config = registry().machine("silo").expect("the preset loads");
+        config.adopt(workload.name, workload.settings);
+        for (key, value) in SMALL_DATABASES.iter().chain(&[("workload.footprint_bytes", "256 KB")])
+        {
+            config.set(key, value).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let own: Vec<&str> = workload.sections.iter().map(|make| make().name()).collect();
+        let allowed = |name: &str| name == "workload" || own.contains(&name);
+        let sections = config.sections().filter(|section| allowed(section.name()));
+        let request = |whole: Config| Request {
+            config: config.get::<WorkloadConfig>().clone(),
+            whole,
+            threads: 4,
+            transactions: TRANSACTIONS,
+            seed: 1,
+            start: Addr(4096),
+            end: Addr(1 << 30),
+        };
+        let [all, few] =
+            [config.clone(), Config::of(sections.map(|section| section.boxed_clone()).collect())]
+                .map(|config| {
+                    let built =
+                        (workload.build)(&request(config)).unwrap_or_else(|e| panic!("{e}"));
+                    let mut image = Image::new();
+                    built.populate(&mut image);
+                    image
+                });
+        let difference = all.first_difference(&few, Addr(0), Addr(1 << 30));
+        assert_eq!(difference, None, "{}", workload.name);
     }
 }
 

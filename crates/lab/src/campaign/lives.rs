@@ -45,15 +45,12 @@ pub(super) struct Lives<'a> {
 
 impl Lives<'_> {
     /// The next life's workload, laid out with room for what the transactions of all lives may insert. Where it is not the
-    /// first one, its structures are in PM already: they are laid out for its own knowledge of where they begin.
+    /// first one, its structures are in PM already.
     fn workload(&self) -> Result<Box<dyn Workload>, ConfigError> {
         let spec = &self.specs[self.next];
         let transactions = self.specs.iter().map(|spec| spec.transactions).sum();
         let whole = Spec { transactions, ..spec.clone() };
         let mut workload = whole.build_workload()?;
-        if self.next > 0 {
-            workload.populate(&mut Image::of_bytes(spec.data_region().1.0));
-        }
         if self.specs.len() > 1 {
             workload = Box::new(OneLife { workload, spec: spec.clone(), life: self.next as u32 });
         }
@@ -107,7 +104,7 @@ struct OneLife {
 }
 
 impl Workload for OneLife {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         self.workload.populate(image);
     }
 

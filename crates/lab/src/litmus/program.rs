@@ -271,7 +271,7 @@ impl Program for Run {
 }
 
 impl Workload for LitmusWorkload {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         for &(addr, value) in &self.initial {
             image.store(addr, value);
         }

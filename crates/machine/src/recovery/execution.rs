@@ -39,13 +39,13 @@ static WORKLOAD: WorkloadInfo = WorkloadInfo {
 
 /// The threads of a recovery, and the bytes that survived.
 struct Recovery {
-    survived: Image,
+    survived: RefCell<Image>,
     programs: RefCell<Vec<Option<RecoveryProgram>>>,
 }
 
 impl Workload for Recovery {
-    fn populate(&mut self, image: &mut Image) {
-        *image = std::mem::take(&mut self.survived);
+    fn populate(&self, image: &mut Image) {
+        *image = self.survived.take();
     }
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
@@ -100,7 +100,7 @@ pub fn execute(
         ..spec.clone()
     };
     let programs = RefCell::new(programs.into_iter().map(Some).collect());
-    let workload = Box::new(Recovery { survived, programs });
+    let workload = Box::new(Recovery { survived: RefCell::new(survived), programs });
     let mut simulation =
         Simulation::with_workload(&spec, workload).expect("a machine without a design fits");
     simulation.set_control(Arc::new(Control::under(control)));

@@ -6,6 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `beginning` | what simulations that begin alike have in common |
 //! | `spec`, `error` | what to simulate; why it ended without a result |
 //! | `run` | the simulation, its loop, and what memory and design have to say |
 //! | `threads`, `ready`, `locks` | the state of a hardware thread; when each goes on; locks |
@@ -23,6 +24,7 @@
 //! | `crash` | power failures |
 //! | `observer` | who looks on |
 
+mod beginning;
 mod choices;
 mod crash;
 mod distances;
@@ -44,6 +46,7 @@ mod spec;
 mod stores;
 mod threads;
 
+pub use beginning::Beginning;
 pub use crash::{Crash, Fault, Recovered};
 pub use error::SimError;
 pub use graven_base::control::Control;

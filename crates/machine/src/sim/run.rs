@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use super::beginning::{Beginning, Populated};
 use super::crash::Recovered;
 use super::distances::Distances;
 use super::disturb::Signals;
@@ -89,16 +90,30 @@ impl Simulation {
         Simulation::with_workload(spec, spec.build_workload()?)
     }
 
+    /// The same for one of several that begin alike: PM is populated once for all of them. The beginning is that of the specification
+    /// ([`Beginning::of`]).
+    ///
+    /// # Errors
+    /// Parameters that design or workload cannot work with.
+    pub fn begun(
+        spec: &Spec,
+        beginning: Option<Arc<Beginning>>,
+    ) -> Result<Simulation, ConfigError> {
+        let Some(beginning) = beginning else { return Simulation::new(spec) };
+        let workload = spec.build_workload()?;
+        let populated = beginning.populated(|| populated(spec, workload.as_ref()));
+        Simulation::built(spec, workload, populated, None)
+    }
+
     /// The same with a workload that is built already.
     ///
     /// # Errors
     /// Parameters that the design cannot work with.
     pub fn with_workload(
         spec: &Spec,
-        mut workload: Box<dyn Workload>,
+        workload: Box<dyn Workload>,
     ) -> Result<Simulation, ConfigError> {
-        let mut populated = Image::of_bytes(spec.config.get::<PmConfig>().capacity_bytes.0);
-        workload.populate(&mut populated);
+        let populated = populated(spec, workload.as_ref());
         Simulation::built(spec, workload, populated, None)
     }
 
@@ -113,13 +128,14 @@ impl Simulation {
         recovered: Recovered,
     ) -> Result<Simulation, ConfigError> {
         let registers = recovered.registers;
-        Simulation::built(spec, workload, recovered.image, Some(registers.as_deref()))
+        let populated = Populated::of(recovered.image);
+        Simulation::built(spec, workload, populated, Some(registers.as_deref()))
     }
 
     fn built(
         spec: &Spec,
         workload: Box<dyn Workload>,
-        populated: Image,
+        populated: Populated,
         again: Option<Option<&[u64]>>,
     ) -> Result<Simulation, ConfigError> {
         let context = spec.context();
@@ -127,8 +143,7 @@ impl Simulation {
         if let Some(Some(registers)) = again {
             design.resume(registers);
         }
-        let footprint_bytes = populated.nonzero_lines() * graven_base::memory::LINE_BYTES;
-        let mut machine = Machine::new(&spec.config, populated);
+        let mut machine = Machine::new(&spec.config, populated.image);
         if let (Some(seed), None) = (spec.crash_options.garbage, again) {
             super::crash::fill_with_garbage(&mut machine, &context, spec.design.format, seed);
         }
@@ -168,7 +183,7 @@ impl Simulation {
                 .get::<StatisticsConfig>()
                 .write_distances
                 .then(|| Distances::new(spec.threads)),
-            footprint_bytes,
+            footprint_bytes: populated.footprint_bytes,
             woken: false,
             intervenes,
             interferes: spec.crash_options.operator.is_some(),
@@ -530,6 +545,14 @@ impl Simulation {
             self.wake(thread, now);
         }
     }
+}
+
+/// PM as a workload populates it.
+fn populated(spec: &Spec, workload: &dyn Workload) -> Populated {
+    let bytes = spec.config.get::<PmConfig>().capacity_bytes.0;
+    let mut image = Image::of_bytes(bytes).to_be_populated();
+    workload.populate(&mut image);
+    Populated::of(image)
 }
 
 fn thread(id: ThreadId, spec: &Spec, workload: &dyn Workload) -> Thread {

@@ -76,7 +76,7 @@ struct Recorded<W> {
 }
 
 impl<W: Write + 'static> Workload for Recorded<W> {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         self.inner.populate(image);
         self.tape.borrow_mut().write(|writer| writer.picture(image));
     }

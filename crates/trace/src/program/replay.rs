@@ -259,13 +259,9 @@ struct Traced<R> {
 }
 
 impl<R: Read + Seek + 'static> Workload for Traced<R> {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         if let Err(error) = self.reader.populate(image) {
             self.fault.borrow_mut().get_or_insert(error);
-        }
-        if let Some(original) = &mut self.original {
-            // It must know where its structures lie; the bytes are those of the trace.
-            original.populate(&mut Image::new());
         }
     }
 

@@ -124,7 +124,7 @@ fn mix(config: &WorkloadConfig) -> (u32, u32) {
 }
 
 impl Workload for Echo {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         let mut m = Direct::new(image);
         self.parts.master.format(&mut m);
         self.parts.arenas.iter().for_each(|arena| arena.format(&mut m));

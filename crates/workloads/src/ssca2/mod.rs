@@ -197,7 +197,7 @@ struct Ssca2 {
 }
 
 impl Workload for Ssca2 {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         let mut m = Direct::new(image);
         self.parts.input.populate(&mut m);
         self.parts.arenas.iter().for_each(|arena| arena.format(&mut m));

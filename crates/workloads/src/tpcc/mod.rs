@@ -106,7 +106,7 @@ impl Tpcc {
 }
 
 impl Workload for Tpcc {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         self.db.load(image);
     }
 

@@ -169,7 +169,7 @@ impl<S: Store> Ycsb<S> {
 }
 
 impl<S: Store> Workload for Ycsb<S> {
-    fn populate(&mut self, image: &mut Image) {
+    fn populate(&self, image: &mut Image) {
         keyed::populate(&self.plan, &self.parts, image);
     }
 

@@ -48,7 +48,7 @@ fn lost_words_are_seen() {
     crate::testing::lost_words_are_seen(build);
     let request = request(small(), 2, 200);
     let build = |request: &Request| with(request, &[("ycsb.mix", "d"), ("ycsb.index", "btree")]);
-    let mut workload = build(&request).expect("it fits");
+    let workload = build(&request).expect("it fits");
     let mut image = Image::new();
     workload.populate(&mut image);
     let (mut lost, mut seen) = (0, 0);
@@ -83,7 +83,7 @@ fn only_insertions_exclude_others_from_a_tree() {
         [("a", 2000, 2000), ("c", 2000, 2000), ("d", 2050, 2200), ("e", 1100, 1300)]
     {
         let settings = [("ycsb.mix", mix), ("ycsb.index", "btree")];
-        let mut workload = with(&request, &settings).expect("it fits");
+        let workload = with(&request, &settings).expect("it fits");
         let mut image = Image::new();
         workload.populate(&mut image);
         let (_, counts) = run(workload.as_ref(), &request, image, |_, _, _| {});
@@ -97,7 +97,7 @@ fn transactions_do_what_the_mix_says() {
         [("papers", 0.0..1.2), ("a", 1.0..3.0), ("b", 20.0..50.0), ("f", 2.0..5.0)]
     {
         let request = request(small(), 4, 2000);
-        let mut workload = with(&request, &[("ycsb.mix", mix)]).expect("it fits");
+        let workload = with(&request, &[("ycsb.mix", mix)]).expect("it fits");
         let mut image = Image::new();
         workload.populate(&mut image);
         let (_, counts) = run(workload.as_ref(), &request, image, |_, _, _| {});
@@ -106,7 +106,7 @@ fn transactions_do_what_the_mix_says() {
         assert!(loads_per_store.contains(&ratio), "{mix}: {ratio}");
     }
     let request = request(small(), 4, 100);
-    let mut workload = with(&request, &[("ycsb.mix", "c")]).expect("it fits");
+    let workload = with(&request, &[("ycsb.mix", "c")]).expect("it fits");
     let mut image = Image::new();
     workload.populate(&mut image);
     let (_, counts) = run(workload.as_ref(), &request, image, |_, _, _| {});
