@@ -28,6 +28,7 @@ pub mod slde;
 #[cfg(test)]
 mod testing;
 
+pub use bytes::mask as mask_of_bytes;
 pub use block::{BLOCK_CELLS, Block, Codec, EncodedSize, decode, encode};
 pub use codings::Codings;
 pub use expansion::Level;

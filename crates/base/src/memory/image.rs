@@ -105,6 +105,15 @@ impl Image {
     pub fn store(&mut self, addr: Addr, value: u64) -> u64 {
         assert!(addr.is_word_aligned(), "unaligned store at {addr}");
         let (chunk, word) = self.locate(addr);
+        match self.chunks.get_mut(chunk) {
+            Some(Some(words)) => std::mem::replace(&mut words[word], value),
+            _ => self.first_store(chunk, word, value),
+        }
+    }
+
+    /// Stores a word of a chunk that has not been written.
+    #[cold]
+    fn first_store(&mut self, chunk: usize, word: usize, value: u64) -> u64 {
         std::mem::replace(&mut self.chunk_mut(chunk)[word], value)
     }
 
@@ -164,6 +173,14 @@ impl Image {
             Some(Some(words)) => *words[word..].first_chunk().expect("chunks consist of lines"),
             _ => [0; N],
         }
+    }
+
+    /// So many words from an aligned address on, if they lie in a part of the image that has been written.
+    #[inline]
+    pub fn written_words(&self, addr: Addr, words: usize) -> Option<&[u64]> {
+        assert!(addr.is_word_aligned(), "unaligned load at {addr}");
+        let (chunk, first) = self.locate(addr);
+        self.chunks.get(chunk)?.as_ref()?.get(first..first + words)
     }
 
     /// The eight words of a line.
@@ -237,9 +254,14 @@ impl Image {
             if base + self.chunk_bytes() <= start.0 || base >= end.0 {
                 continue;
             }
-            for (i, &word) in words.iter().enumerate() {
-                let at = base + i as u64 * WORD_BYTES;
-                if word != 0 && (start.0..end.0).contains(&at) {
+            let word_of = |addr: Addr| {
+                let inside = addr.0.clamp(base, base + self.chunk_bytes()) - base;
+                inside.div_ceil(WORD_BYTES) as usize
+            };
+            let (first, last) = (word_of(start), word_of(end));
+            for (i, &word) in (first..).zip(&words[first..last]) {
+                if word != 0 {
+                    let at = base + i as u64 * WORD_BYTES;
                     sum = sum.wrapping_add(word_digest(Addr(at), word));
                 }
             }
