@@ -181,6 +181,13 @@ impl SurvivingImage {
         Self { image, ..Self::default() }
     }
 
+    /// The bytes that survived, with writes remembered in what an earlier view has given back
+    /// ([`SurvivingImage::into_parts`]), so that it need not grow again.
+    pub fn reusing(journal: Vec<Written>, image: Image) -> Self {
+        assert!(journal.is_empty(), "no write has been remembered");
+        Self { image, journal, ..Self::default() }
+    }
+
     /// Remembers no writes from now on; none can be taken back. For those who measure recovery.
     pub fn forget_writes(&mut self) {
         self.forgets = true;
@@ -226,8 +233,15 @@ impl SurvivingImage {
         self.met_poison |= self.poison == Some(addr);
     }
 
+    /// Whether power lasts for a write, which those who watch hear of then.
     #[cold]
-    fn watch_store(&mut self, addr: Addr, new: u64) {
+    fn may_store(&mut self, addr: Addr, new: u64) -> bool {
+        if let Some(left) = &mut self.power {
+            if *left == 0 {
+                return false;
+            }
+            *left -= 1;
+        }
         if let Some(steps) = &mut self.steps {
             steps.main().store(addr, new, self.bypassing);
         }
@@ -235,6 +249,7 @@ impl SurvivingImage {
             self.poison = None;
             self.is_watched = self.steps.is_some();
         }
+        true
     }
 
     /// A word has an uncorrectable error, which is reported when it is read ([`SurvivingImage::met_poison`]), until it is
@@ -269,6 +284,44 @@ impl SurvivingImage {
         std::array::from_fn(|word| self.load(word_from(addr, word)))
     }
 
+    /// So many words from an aligned address on, wherever lines end, for somebody who reports to
+    /// [`SurvivingImage::count_loads`] how many of them he would have loaded one by one; none if that would not be the
+    /// same: somebody watches, not all are words of PM, or they lie where nothing has been written.
+    #[inline]
+    pub fn unwatched<const N: usize>(&self, addr: Addr) -> Option<&[u64; N]> {
+        if self.is_watched || !is_word(last_of::<N>(addr), self.end) {
+            return None;
+        }
+        self.image.written_words(addr, N)?.first_chunk()
+    }
+
+    /// So many loads were made of [`SurvivingImage::unwatched`] words.
+    #[inline]
+    pub fn count_loads(&mut self, words: u64) {
+        self.words_read += words;
+    }
+
+    /// Loads words, so many at most, from an aligned address on until one is refused; returns how many were accepted.
+    #[inline]
+    pub fn load_while(
+        &mut self,
+        addr: Addr,
+        words: usize,
+        mut accepts: impl FnMut(usize, u64) -> bool,
+    ) -> usize {
+        if words > 0
+            && !self.is_watched
+            && is_word(word_from(addr, words - 1), self.end)
+            && let Some(written) = self.image.written_words(addr, words)
+        {
+            let refused = written.iter().enumerate().position(|(i, &word)| !accepts(i, word));
+            self.words_read += refused.map_or(words, |refused| refused + 1) as u64;
+            return refused.unwrap_or(words);
+        }
+        let mut loads = (0..words).map(|i| (i, self.load(word_from(addr, i))));
+        loads.position(|(i, word)| !accepts(i, word)).unwrap_or(words)
+    }
+
     /// The words of a line.
     #[inline]
     pub fn load_line(&mut self, line: LineAddr) -> LineData {
@@ -287,16 +340,10 @@ impl SurvivingImage {
         if !self.is_word(addr) {
             return;
         }
-        if let Some(left) = &mut self.power {
-            if *left == 0 {
-                return;
-            }
-            *left -= 1;
+        if (self.is_watched || self.power.is_some()) && !self.may_store(addr, new) {
+            return;
         }
         self.words_written += 1;
-        if self.is_watched {
-            self.watch_store(addr, new);
-        }
         let old = self.image.store(addr, new);
         if !self.forgets {
             self.journal.push(Written { addr, old, new });
@@ -315,19 +362,6 @@ impl SurvivingImage {
             self.store(to.word(word), value);
         }
         mask.count_ones().into()
-    }
-
-    /// Reads bytes at any alignment.
-    pub fn read_bytes(&mut self, addr: Addr, out: &mut [u8]) {
-        let (mut at, mut rest) = (addr.0, out);
-        while !rest.is_empty() {
-            let offset = (at % WORD_BYTES) as usize;
-            let word = self.load(Addr(at - offset as u64)).to_le_bytes();
-            let n = rest.len().min(WORD_BYTES as usize - offset);
-            rest[..n].copy_from_slice(&word[offset..offset + n]);
-            rest = &mut rest[n..];
-            at += n as u64;
-        }
     }
 
     /// Zeroes everything in `[start, end)` that is not zero.
@@ -460,8 +494,14 @@ impl SurvivingImage {
             let offset = (at % WORD_BYTES) as usize;
             let aligned = Addr(at - offset as u64);
             let n = rest.len().min(WORD_BYTES as usize - offset);
-            let mut word = self.peek(aligned).to_le_bytes();
-            word[offset..offset + n].copy_from_slice(&rest[..n]);
+            let word = match rest.first_chunk() {
+                Some(&whole) if offset == 0 => whole,
+                _ => {
+                    let mut word = self.peek(aligned).to_le_bytes();
+                    word[offset..offset + n].copy_from_slice(&rest[..n]);
+                    word
+                }
+            };
             self.store(aligned, u64::from_le_bytes(word));
             rest = &rest[n..];
             at += n as u64;
@@ -495,9 +535,10 @@ impl SurvivingImage {
 
     /// Takes back the newest writes until `keep` are left.
     pub fn rewind(&mut self, keep: usize) {
-        for w in self.journal.drain(keep..).rev() {
+        for w in self.journal[keep..].iter().rev() {
             self.image.store(w.addr, w.old);
         }
+        self.journal.truncate(keep);
     }
 
     /// Power lasts for so many more writes; the others are lost. `None`: for ever.
@@ -531,6 +572,12 @@ impl SurvivingImage {
     /// Gives up the view and keeps what was written.
     pub fn into_image(self) -> Image {
         self.image
+    }
+
+    /// The same; what writes were remembered in is given back, too, with no write in it ([`SurvivingImage::reusing`]).
+    pub fn into_parts(mut self) -> (Image, Vec<Written>) {
+        self.journal.clear();
+        (self.image, self.journal)
     }
 }
 
@@ -625,11 +672,13 @@ mod tests {
         let mut surviving = SurvivingImage::new(cells);
         surviving.write_bytes(Addr(13), &[1, 2, 3, 4, 5]);
         let mut back = [0; 7];
-        surviving.read_bytes(Addr(12), &mut back);
+        surviving.image().read_bytes(Addr(12), &mut back);
         assert_eq!(back, [0xff, 1, 2, 3, 4, 5, 0]);
         assert_eq!(surviving.words_written(), 2);
-        assert_eq!(surviving.words_read(), 2);
         assert_eq!(surviving.written().len(), 2);
+        surviving.write_bytes(Addr(16), &[7; 16]);
+        assert_eq!([16, 24].map(|at| surviving.peek(Addr(at))), [0x0707_0707_0707_0707; 2]);
+        assert_eq!(surviving.words_written(), 4);
     }
 
     #[test]

@@ -345,7 +345,8 @@ impl DurabilityChecker {
         let mut different = different;
         for w in recovered.written() {
             if (self.start..self.end).contains(&w.addr) {
-                let differs = |held| outside.differs(w.addr, held, now.load(w.addr));
+                let committed = now.load(w.addr);
+                let differs = |held| outside.differs(w.addr, held, committed);
                 different = recount(different, differs(w.old), differs(w.new));
             }
         }
@@ -353,11 +354,15 @@ impl DurabilityChecker {
             return self.find_prefix(recovered, different, (now, outside), lost_max);
         }
         for open in self.open.iter().flatten() {
-            open.check(recovered, now)?;
-            let differs = |&&(addr, _): &&(Addr, u64)| {
-                outside.differs(addr, recovered.peek(addr), now.load(addr))
-            };
-            let of_open = open.before.iter().filter(differs).count() as u64;
+            let (mut is_undone, mut of_open) = (true, 0);
+            for &(addr, before) in &open.before {
+                let found = recovered.peek(addr);
+                is_undone &= open.is_old(addr, before, found);
+                of_open += u64::from(outside.differs(addr, found, now.load(addr)));
+            }
+            if !is_undone {
+                open.check(recovered, now)?;
+            }
             different = different.checked_sub(of_open).expect("words of open transactions count");
         }
         match different {
@@ -558,6 +563,7 @@ impl Stored {
         found == before || self.outside.get(&addr).is_some_and(|outside| outside.allows(found))
     }
 
+    /// Whether it is there as a whole, or not at all.
     fn check(&self, recovered: &SurvivingImage, now: &Image) -> Result<(), Verdict> {
         let Tx { thread, number } = self.tx;
         let found = |addr: Addr| recovered.peek(addr);

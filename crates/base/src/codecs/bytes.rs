@@ -49,7 +49,7 @@ const fn moves() -> [[u64; 4]; 256] {
 
 /// All ones in the bytes of the set, zero elsewhere.
 #[inline]
-pub(super) const fn mask(set: u8) -> u64 {
+pub const fn mask(set: u8) -> u64 {
     // Bit i into byte i, then any nonzero byte into 0xff.
     let spread = (set as u64 * ONES) & 0x8040_2010_0804_0201;
     ((spread + 0x7f7f_7f7f_7f7f_7f7f) >> 7 & ONES) * 0xff

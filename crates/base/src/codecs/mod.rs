@@ -29,6 +29,7 @@ pub mod slde;
 mod testing;
 
 pub use block::{BLOCK_CELLS, Block, Codec, EncodedSize, decode, encode};
+pub use bytes::mask as mask_of_bytes;
 pub use codings::Codings;
 pub use expansion::Level;
 pub use planes::Planes;

@@ -190,6 +190,14 @@ impl Image {
         words.copied().unwrap_or([0; N])
     }
 
+    /// So many words from an aligned address on, if they lie in a part of the image that has been written.
+    #[inline]
+    pub fn written_words(&self, addr: Addr, words: usize) -> Option<&[u64]> {
+        assert!(addr.is_word_aligned(), "unaligned load at {addr}");
+        let (chunk, first) = self.locate(addr);
+        self.chunk(chunk).get(first..first + words)
+    }
+
     /// The eight words of a line.
     #[inline]
     pub fn load_line(&self, line: LineAddr) -> LineData {
@@ -260,7 +268,9 @@ impl Image {
             let last = end.0.saturating_sub(base).div_ceil(WORD_BYTES).min(words.len() as u64);
             let mut at = base + first * WORD_BYTES;
             for &word in words.get(first as usize..last as usize).unwrap_or_default() {
-                sum = sum.wrapping_add(word_digest(Addr(at), word));
+                if word != 0 {
+                    sum = sum.wrapping_add(word_digest(Addr(at), word));
+                }
                 at += WORD_BYTES;
             }
         }

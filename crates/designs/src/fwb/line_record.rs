@@ -9,7 +9,7 @@ use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, Field, WORDS_PER_LINE, WordMask, words_in};
 
 /// Words of a header.
-const HEADER_WORDS: usize = 2;
+pub const HEADER_WORDS: usize = 2;
 /// Words of the longest record: a header, and the old and the new content of a line.
 pub const LINE_RECORD_WORDS_MAX: usize = HEADER_WORDS + 2 * WORDS_PER_LINE;
 
@@ -48,6 +48,7 @@ pub fn words_of(records: &[Record]) -> ([u64; LINE_RECORD_WORDS_MAX], usize) {
 }
 
 /// How many words the record has that begins with these two, if one does.
+#[inline]
 pub fn length(header: [u64; 2]) -> Option<usize> {
     match KIND.get(header[0]) {
         ENTRY => {
@@ -60,12 +61,13 @@ pub fn length(header: [u64; 2]) -> Option<usize> {
 }
 
 /// The records of a record's words, without their torn bits, whose number [`length`] has told.
-pub fn parse(words: &[u64], into: &mut Vec<Record>) {
+#[inline]
+pub fn parse(words: &[u64], mut each: impl FnMut(Record)) {
     let first = words[0];
     let (thread, tx) = (THREAD.get(first) as ThreadId, TX.get(first) as u16);
     let record = Record { thread, tx, ..Record::BLANK };
     if words.len() == HEADER_WORDS {
-        into.push(Record { kind: Kind::Commit, ..record });
+        each(Record { kind: Kind::Commit, ..record });
         return;
     }
     let (line, tops) = (Addr(HOME.get(words[1])).line(), TOPS.get(first));
@@ -73,7 +75,7 @@ pub fn parse(words: &[u64], into: &mut Vec<Record>) {
         let value = |place: usize| torn::with_top(words[HEADER_WORDS + place], tops >> place & 1);
         let addr = line.word(word);
         let (undo, redo) = (value(2 * i), value(2 * i + 1));
-        into.push(Record { kind: Kind::UndoRedo, addr, undo, redo, ..record });
+        each(Record { kind: Kind::UndoRedo, addr, undo, redo, ..record });
     }
 }
 
@@ -142,7 +144,7 @@ mod tests {
             prop_assert!(words.iter().all(|word| word >> 63 == 0), "room for torn bits");
             prop_assert_eq!(length([words[0], words[1]]), Some(len));
             let mut read = Vec::new();
-            parse(&words[..len], &mut read);
+            parse(&words[..len], |record| read.push(record));
             prop_assert_eq!(read, sorted);
         }
     }

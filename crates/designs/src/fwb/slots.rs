@@ -6,7 +6,7 @@
 //! its content. A record begins with a slot and takes as many as it needs: one, or, with a record for each line, up to
 //! what the old and the new content of a line need. Each of its slots has the torn bit of its own pass.
 
-use super::line_record::{self, LINE_RECORD_WORDS_MAX};
+use super::line_record::{self, HEADER_WORDS, LINE_RECORD_WORDS_MAX};
 use super::record::{LogValues, RECORD_WORDS_MAX, RecordFormat};
 use super::{FwbConfig, Mutant};
 use crate::packed_log::{Kind, Record};
@@ -164,19 +164,25 @@ impl Slots {
     }
 
     /// Reads the record that begins with a slot; returns the slot behind it, `None` if it is not there, or not whole.
-    fn read(&self, image: &mut SurvivingImage, number: u64, into: &mut Vec<Record>) -> Option<u64> {
+    fn read(
+        &self,
+        image: &mut SurvivingImage,
+        number: u64,
+        into: &mut Vec<(u64, Record)>,
+    ) -> Option<u64> {
         if self.layout.by_line {
             return self.read_line_record(image, number, into);
         }
-        let slot = self.slot(number);
         let mut words = [0; RECORD_WORDS_MAX];
-        for (i, word) in words[..self.layout.values.record_words()].iter_mut().enumerate() {
-            *word = image.load(slot.plus(i as u64 * WORD_BYTES));
-        }
+        let length = self.layout.values.record_words();
+        image.load_while(self.slot(number), length, |at, word| {
+            words[at] = word;
+            true
+        });
         if self.mutants.has(Mutant::OneTornBit) {
             words = torn::as_the_first(words);
         }
-        into.push(self.layout.values.parse(words, self.torn(number))?);
+        into.push((number, self.layout.values.parse(words, self.torn(number))?));
         Some(number + 1)
     }
 
@@ -184,43 +190,57 @@ impl Slots {
         &self,
         image: &mut SurvivingImage,
         number: u64,
-        into: &mut Vec<Record>,
+        into: &mut Vec<(u64, Record)>,
     ) -> Option<u64> {
         let slot_words = self.slot_words();
-        let mut word = |at: usize| {
-            let slot = number + (at / slot_words) as u64;
-            let word = image.load(self.slot(slot).plus((at % slot_words) as u64 * WORD_BYTES));
-            let is_whole = (word & TORN != 0) == self.torn(slot);
-            let is_trusted = at > 0 && self.mutants.has(Mutant::OneTornBit);
-            (is_whole || is_trusted).then_some(word & !TORN)
+        let only_first = self.mutants.has(Mutant::OneTornBit);
+        // Words of one slot; whether they are there.
+        let mut read = |words: &mut [u64], slot: u64, at: usize| {
+            let torn = if self.torn(slot) { TORN } else { 0 };
+            let addr = self.slot(slot).plus((at % slot_words) as u64 * WORD_BYTES);
+            let length = words.len();
+            let is_there = |i: usize, word| {
+                words[i] = word & !TORN;
+                word & TORN == torn || only_first && at + i > 0
+            };
+            image.load_while(addr, length, is_there) == length
         };
         let mut words = [0; LINE_RECORD_WORDS_MAX];
-        (words[0], words[1]) = (word(0)?, word(1)?);
-        let length = line_record::length([words[0], words[1]])?;
-        for (at, read) in words.iter_mut().enumerate().take(length).skip(2) {
-            *read = word(at)?;
+        // The first slot has room for the words that tell how many there are.
+        if !read(&mut words[..HEADER_WORDS], number, 0) {
+            return None;
         }
-        line_record::parse(&words[..length], into);
+        let length = line_record::length([words[0], words[1]])?;
+        let (mut slot, mut at) = (number, HEADER_WORDS);
+        while at < length {
+            let end = length.min((slot + 1 - number) as usize * slot_words);
+            if !read(&mut words[at..end], slot, at) {
+                return None;
+            }
+            (slot, at) = (slot + 1, end);
+        }
+        line_record::parse(&words[..length], |record| into.push((number, record)));
         Some(number + length.div_ceil(slot_words) as u64)
     }
 
     /// Reads from a slot on, until a record is not there that should be.
     pub fn scan(&self, image: &mut SurvivingImage, head: u64) -> Scan {
         let mut scan = Scan { records: Vec::new(), end: head, examined: 0 };
-        let (mut number, mut read) = (head, Vec::new());
+        let mut number = head;
         while number < head + self.count {
             scan.examined += 1;
             image.work(Work::Record, 1);
-            match self.read(image, number, &mut read) {
-                Some(next) if next <= head + self.count => {
-                    scan.records.extend(read.drain(..).map(|record| (number, record)));
-                    (number, scan.end) = (next, next);
-                }
+            let before = scan.records.len();
+            match self.read(image, number, &mut scan.records) {
+                Some(next) if next <= head + self.count => (number, scan.end) = (next, next),
                 _ if self.mutants.has(Mutant::HolesAreSkipped) => {
-                    read.clear();
+                    scan.records.truncate(before);
                     number += 1;
                 }
-                _ => break,
+                _ => {
+                    scan.records.truncate(before);
+                    break;
+                }
             }
         }
         scan

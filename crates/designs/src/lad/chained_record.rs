@@ -14,10 +14,11 @@
 
 use super::Mutant;
 use crate::fields::{HOME, WORDS};
-use crate::lalea::{ENTRIES, LaleaConfig, Links, Regions, line_at};
+use crate::lalea::{ENTRIES, LaleaConfig, Links, line_at, second_line};
 use graven_base::memory::{Field, LineAddr, LineData, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
+use graven_machine::request::Mapping;
 
 /// The word of the first line that is no block's.
 const VALID_COUNT: usize = ENTRIES;
@@ -67,14 +68,15 @@ pub(super) fn recover(
     if registers.iter().all(|&lr| lr == 0) {
         return report;
     }
-    let regions = Regions::of(context);
-    let headers = context.config.get::<LaleaConfig>().fh_entries as usize * regions.banks();
+    let mapping = Mapping::of(&context.config);
+    let banks = (mapping.channels * mapping.banks) as usize;
+    let headers = context.config.get::<LaleaConfig>().fh_entries as usize * banks;
     for (thread, &lr) in registers.iter().enumerate() {
         let (mut next, mut left) = (line_at(lr), headers);
         image.addresses_known();
         while next != LineAddr(0) && left > 0 {
             let first = image.load_line(next);
-            let links = Links::parse(image.load_line(regions.second_line(next)));
+            let links = Links::parse(image.load_line(second_line(&mapping, next)));
             image.work(Work::Record, 1);
             // The addresses of blocks and of the next header are in these links.
             image.follow();

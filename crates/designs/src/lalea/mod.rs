@@ -33,7 +33,7 @@ pub use bank_table::BankTable;
 pub use cost::items as cost_items;
 pub use links::{ENTRIES, Links, line_at, word_of};
 pub use lr::Lr;
-pub use regions::Regions;
+pub use regions::{Regions, second_line};
 
 use graven_base::section;
 

@@ -85,14 +85,19 @@ impl Regions {
 
     /// The second line of a header.
     pub fn second_line(&self, first: LineAddr) -> LineAddr {
-        let place = self.mapping.place(first);
-        let number = self.mapping.number_in_bank(first) + 1;
-        self.mapping.line_of_bank(place.channel, place.bank, number)
+        second_line(&self.mapping, first)
     }
 
     fn line(&self, region: &Region, number: u64) -> LineAddr {
         self.mapping.line_of_bank(region.channel, region.bank, number)
     }
+}
+
+/// The second line of a header of any bank.
+pub fn second_line(mapping: &Mapping, first: LineAddr) -> LineAddr {
+    let place = mapping.place(first);
+    let number = mapping.number_in_bank(first) + 1;
+    mapping.line_of_bank(place.channel, place.bank, number)
 }
 
 impl Region {

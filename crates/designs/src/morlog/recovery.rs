@@ -11,7 +11,7 @@
 //! commit first. The heads move last. With several logs that cannot be done at once: first the void flag says
 //! that all are empty.
 
-use std::collections::BTreeMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::logs::Places;
 use super::{MorlogConfig, Mutant};
@@ -29,8 +29,14 @@ pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
     image.store(places.void, 0);
 }
 
+/// So many records of a transaction need no second allocation.
+const RECORDS_EXPECTED: usize = 32;
+
+/// Nor do so many words that are redone.
+const REDONE_EXPECTED: usize = 256;
+
 /// A transaction, as its records describe it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Transaction {
     id: u16,
     /// Its undo+redo and redo records, oldest first.
@@ -39,6 +45,14 @@ struct Transaction {
     commit: Option<(u64, u32)>,
     /// Words that came late.
     late: u32,
+}
+
+impl Transaction {
+    /// One without records yet.
+    fn empty() -> Transaction {
+        let records = Vec::with_capacity(RECORDS_EXPECTED);
+        Transaction { id: 0, records, commit: None, late: 0 }
+    }
 }
 
 pub fn recover(
@@ -93,7 +107,7 @@ pub fn recover(
     let horizon = if several { image.load(places.horizon) } else { 0 };
     let counts = whole(&transactions, delayed, several.then_some(horizon), context);
 
-    let mut redo = BTreeMap::new();
+    let mut redo = FxHashMap::with_capacity_and_hasher(REDONE_EXPECTED, FxBuildHasher);
     for (transaction, _) in transactions.iter().zip(&counts).filter(|(_, counts)| **counts) {
         if transaction.commit.is_some_and(|(number, _)| several && number <= horizon) {
             continue;
@@ -102,6 +116,8 @@ pub fn recover(
     }
     // §III-E: "the same steps as the prior undo+redo hardware logging", FWB's, whose writes bypass the caches.
     image.bypass_caches(true);
+    let mut redo: Vec<(Addr, u64)> = redo.into_iter().collect();
+    redo.sort_unstable();
     for (addr, value) in redo {
         image.store(addr, value);
         report.words_redone += 1;
@@ -140,7 +156,8 @@ fn collect(
     transactions: &mut Vec<Transaction>,
 ) {
     let first = transactions.len();
-    let mut open: BTreeMap<ThreadId, Transaction> = BTreeMap::new();
+    // By thread.
+    let mut open: Vec<Option<Transaction>> = Vec::new();
     let mut committed: Vec<ThreadId> = Vec::new();
     for (place, record) in records.enumerate() {
         if record.late {
@@ -159,21 +176,24 @@ fn collect(
             }
             continue;
         }
-        let transaction = open.entry(record.thread).or_default();
+        let thread = record.thread as usize;
+        if open.len() <= thread {
+            open.resize_with(thread + 1, || None);
+        }
+        let transaction = open[thread].get_or_insert_with(Transaction::empty);
         transaction.id = record.tx;
         if record.kind == Kind::Commit {
             let number = if numbered { record.addr.0 } else { place as u64 };
             transaction.commit = Some((number, record.ulog));
             committed.push(record.thread);
-            transactions.push(std::mem::take(transaction));
-            open.remove(&record.thread);
+            transactions.extend(open[thread].take());
         } else {
             transaction.records.push(record);
         }
     }
     // Open transactions of several logs have written no word of each other's: had one committed, its record
     // would be durable before the others'. So their order is of no account.
-    transactions.extend(open.into_values());
+    transactions.extend(open.into_iter().flatten());
 }
 
 /// Which transactions count.
@@ -211,7 +231,7 @@ fn whole(
 }
 
 /// Lays a transaction's redo data over that of those before it.
-fn lay(records: &[Record], redo: &mut BTreeMap<Addr, u64>, image: &mut SurvivingImage) {
+fn lay(records: &[Record], redo: &mut FxHashMap<Addr, u64>, image: &mut SurvivingImage) {
     image.work(Work::Table, records.len() as u64);
     for record in records {
         match record.kind {

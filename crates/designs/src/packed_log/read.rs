@@ -4,8 +4,8 @@ use super::record::Metadata;
 use super::slot;
 use super::{Format, Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, WORDS_PER_BLOCK};
 use crate::torn;
-use graven_base::codecs::Coding;
 use graven_base::codecs::slde::{pair_of_flag, redo_of_flag};
+use graven_base::codecs::{Coding, mask_of_bytes};
 use graven_base::memory::{Addr, WORD_BYTES};
 use graven_base::surviving::{SurvivingImage, Work};
 
@@ -23,17 +23,17 @@ pub struct Scan {
 /// The words of an entry: if one has come back without its clean bytes, it takes them from the other, for
 /// they are the same.
 fn completed((undo, redo): (u64, u64), encoding: u8, dirty: u8) -> (u64, u64) {
-    let mask = bytes_of(dirty);
     match pair_of_flag(encoding, dirty) {
-        Some((undo_coding, _)) if undo_coding.is_dldc() => (redo & !mask | undo & mask, redo),
-        Some((_, redo_coding)) if redo_coding.is_dldc() => (undo, undo & !mask | redo & mask),
+        Some((undo_coding, _)) if undo_coding.is_dldc() => {
+            let mask = mask_of_bytes(dirty);
+            (redo & !mask | undo & mask, redo)
+        }
+        Some((_, redo_coding)) if redo_coding.is_dldc() => {
+            let mask = mask_of_bytes(dirty);
+            (undo, undo & !mask | redo & mask)
+        }
         _ => (undo, redo),
     }
-}
-
-/// The bytes that a dirty flag names.
-pub fn bytes_of(dirty: u8) -> u64 {
-    (0..8).fold(0, |mask, i| mask | (u64::from(dirty >> i & 1) * 0xff) << (8 * i))
 }
 
 impl Log {
@@ -93,19 +93,21 @@ impl Log {
                     *next_word = group * WORDS_PER_BLOCK;
                 }
             }
-            let mut next = || {
-                let addr = self.data_word(*next_word);
-                *next_word += 1;
-                image.load(addr)
-            };
             let mut record = metadata.record;
+            let first = *next_word;
+            *next_word += Record::data_words(record.kind) as u64;
             match record.kind {
                 Kind::UndoRedo => {
-                    let words = (next(), next());
+                    let are_in_line = first % WORDS_PER_BLOCK + 1 < WORDS_PER_BLOCK;
+                    let [undo, redo] = match are_in_line {
+                        true => image.load_words(self.data_word(first)),
+                        false => [first, first + 1].map(|word| image.load(self.data_word(word))),
+                    };
+                    let words = (undo, redo);
                     (record.undo, record.redo) = completed(words, metadata.encoding, record.dirty);
                 }
                 Kind::Redo => {
-                    record.redo = next();
+                    record.redo = image.load(self.data_word(first));
                     let coding = redo_of_flag(metadata.encoding, record.dirty);
                     record.partial = coding.is_some_and(Coding::is_dldc);
                 }
@@ -119,7 +121,7 @@ impl Log {
     /// The record of a slot, if it is whole.
     fn read_slot(&self, image: &mut SurvivingImage, group: u64) -> Option<Record> {
         let at = self.metadata(group);
-        let mut words = std::array::from_fn(|word| image.load(at.plus(word as u64 * WORD_BYTES)));
+        let mut words = image.load_words(at);
         if self.faults.one_torn_bit {
             words = torn::as_the_first(words);
         }

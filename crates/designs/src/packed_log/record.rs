@@ -79,6 +79,7 @@ impl Record {
     };
 
     /// Words of data that belong to it.
+    #[inline]
     pub fn data_words(kind: Kind) -> usize {
         match kind {
             Kind::UndoRedo => 2,
@@ -126,6 +127,7 @@ impl Metadata {
     }
 
     /// The metadata, if both words carry this torn bit.
+    #[inline]
     pub fn parse([first, second]: [u64; METADATA_WORDS], torn: u64) -> Option<Metadata> {
         if first & TORN != torn || second & TORN != torn {
             return None;

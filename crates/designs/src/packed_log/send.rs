@@ -1,7 +1,7 @@
 //! Records into blocks, blocks into writes.
 
+use super::bytes_of;
 use super::event::Event;
-use super::read::bytes_of;
 use super::record::Metadata;
 use super::slot::{self, SLOT_BYTES, SLOT_WORDS};
 use super::{Format, Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN};

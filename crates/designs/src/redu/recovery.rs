@@ -2,11 +2,12 @@
 
 use super::record::{Area, Header, RECORDS_MAX};
 use super::{Mutant, ReduConfig};
-use crate::lalea::{ENTRIES, Links, Lr, Regions};
+use crate::lalea::{ENTRIES, Links, Lr, second_line};
 use graven_base::ids::ThreadId;
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
+use graven_machine::request::Mapping;
 
 /// A record of a committed transaction.
 struct Found {
@@ -108,7 +109,7 @@ fn follow_registers(
     image: &mut SurvivingImage,
     report: &mut RecoveryReport,
 ) -> Vec<Committed> {
-    let regions = Regions::of(context);
+    let mapping = Mapping::of(&context.config);
     let mut committed = Vec::new();
     for (thread, &bits) in registers.iter().enumerate() {
         let Lr { newest: mut at, mut count } = Lr::parse(bits);
@@ -117,7 +118,7 @@ fn follow_registers(
         }
         image.addresses_known();
         for _ in 0..count {
-            let (records, before) = follow_transaction(context, &regions, at, image);
+            let (records, before) = follow_transaction(context, &mapping, at, image);
             report.records_scanned += records.len() as u64;
             let sequence = records.last().map_or(0, |last| last.header.sequence);
             committed.push(Committed { sequence, thread: thread as ThreadId, records });
@@ -131,14 +132,14 @@ fn follow_registers(
 /// The records of a transaction from its first header on, and the first header of the one before.
 fn follow_transaction(
     context: &DesignContext,
-    regions: &Regions,
+    mapping: &Mapping,
     mut at: LineAddr,
     image: &mut SurvivingImage,
 ) -> (Vec<Found>, LineAddr) {
     let mut records = Vec::new();
     while at != LineAddr(0) && records.len() < RECORDS_MAX {
         let Some(header) = Header::parse(image.load_line(at)) else { break };
-        let links = Links::parse(image.load_line(regions.second_line(at)));
+        let links = Links::parse(image.load_line(second_line(mapping, at)));
         image.work(Work::Record, 1);
         // The next header's address is in these links.
         image.follow();

@@ -23,11 +23,18 @@ const TX: Field = THREAD.then("transaction", TX_BITS);
 const ADDR_LOW: Field = TX.then("low part of the home address", u64::BITS - TX.end());
 const ADDR_HIGH: Field =
     Field::new("high part of the home address", ADDR_BITS - ADDR_LOW.bits(), 0);
+/// Words of a media line.
+const MEDIA_LINE_WORDS: usize = (MEDIA_LINE_BYTES / WORD_BYTES) as usize;
 /// Bits before a record's word.
 const HEAD_BITS: u32 = ADDR_LOW.end() + ADDR_HIGH.end();
 const HEAD_BYTES: usize = HEAD_BITS.div_ceil(8) as usize;
 /// Those of them that are the first word's.
 const FIRST_BYTES: usize = WORD_BYTES as usize;
+/// Words that a record touches, wherever in a media line it begins.
+const RECORD_WORDS: usize = RECORD_BYTES.div_ceil(WORD_BYTES) as usize;
+
+// A record begins at an even byte of its media line, and so has no part of a fourth word.
+const _: () = assert!(RECORD_BYTES.is_multiple_of(2) && RECORD_BYTES % WORD_BYTES <= 2);
 
 /// One record of the log area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,18 +82,19 @@ impl Record {
         }
     }
 
-    pub fn parse(bytes: &[u8; RECORD_BYTES as usize]) -> Record {
-        let mut head = [[0; FIRST_BYTES]; 2];
-        head[0].copy_from_slice(&bytes[..FIRST_BYTES]);
-        head[1][..HEAD_BYTES - FIRST_BYTES].copy_from_slice(&bytes[FIRST_BYTES..HEAD_BYTES]);
-        let [first, second] = head.map(u64::from_le_bytes);
-        let data = bytes[HEAD_BYTES..].try_into().expect("the rest is a word");
+    /// The record that begins so many bytes into the first of these words.
+    #[inline]
+    fn parse([first, second, third]: [u64; RECORD_WORDS], bytes_before: u64) -> Record {
+        let pair = |low: u64, high: u64| u128::from(low) | u128::from(high) << u64::BITS;
+        let before = bytes_before * u64::from(u8::BITS);
+        let rest = pair(second, third) >> before;
+        let (first, second) = ((pair(first, second) >> before) as u64, rest as u64);
         Record {
             flush_bit: FLUSH.is_set(first),
             thread: THREAD.get(first) as ThreadId,
             tx: TX.get(first),
             addr: ADDR_LOW.get(first) | ADDR_HIGH.get(second) << ADDR_LOW.bits(),
-            data: u64::from_le_bytes(data),
+            data: (rest >> ((HEAD_BYTES - FIRST_BYTES) * 8)) as u64,
         }
     }
 }
@@ -104,6 +112,14 @@ impl Area {
             context.config.get::<SiloConfig>().log_bytes_per_thread.0 / MEDIA_LINE_BYTES;
         let start = context.thread_area(thread, media_lines * MEDIA_LINE_BYTES);
         Area { start, media_lines }
+    }
+
+    /// Those of all threads, in their order.
+    pub fn all(context: &DesignContext) -> impl Iterator<Item = Area> + use<> {
+        let [first, second] = [0, 1].map(|thread| Area::of(context, thread));
+        let stride = second.start.0 - first.start.0;
+        let start = move |thread: u32| first.start.plus(u64::from(thread) * stride);
+        (0..context.threads).map(move |thread| Area { start: start(thread), ..first })
     }
 
     /// Where a media line of the area is, counted over all laps.
@@ -125,15 +141,35 @@ pub fn media_line(records: &[Record]) -> ([u8; MEDIA_LINE_BYTES as usize], usize
 
 /// The records of one media line, up to its zero record.
 pub fn read_media_line(at: Addr, image: &mut SurvivingImage, records: &mut Vec<Record>) {
-    for i in 0..RECORDS_PER_BATCH {
-        let mut bytes = [0; RECORD_BYTES as usize];
-        image.read_bytes(at.plus(i * RECORD_BYTES), &mut bytes);
-        let record = Record::parse(&bytes);
-        if record.addr == 0 {
-            return;
+    // Of each record the first word, and how many of its bytes belong to the record before.
+    let starts = (0..RECORDS_PER_BATCH).map(|i| i * RECORD_BYTES);
+    let starts = starts.map(|start| ((start / WORD_BYTES) as usize, start % WORD_BYTES));
+    let before = records.len();
+    let mut take = |record: Record| {
+        let is_record = record.addr != 0;
+        if is_record {
+            records.push(record);
         }
-        records.push(record);
+        is_record
+    };
+    let Some(line) = image.unwatched::<MEDIA_LINE_WORDS>(at) else {
+        for (word, bytes_before) in starts {
+            let load = |i| image.load(at.plus((word + i) as u64 * WORD_BYTES));
+            if !take(Record::parse([0, 1, 2].map(load), bytes_before)) {
+                return;
+            }
+        }
+        return;
+    };
+    for (word, bytes_before) in starts {
+        let words = line[word..].first_chunk().expect("a record lies in its media line");
+        if !take(Record::parse(*words, bytes_before)) {
+            break;
+        }
     }
+    // The zero record was read, too.
+    let read = RECORDS_PER_BATCH.min((records.len() - before) as u64 + 1);
+    image.count_loads(read * RECORD_WORDS as u64);
 }
 
 #[cfg(test)]
@@ -143,6 +179,23 @@ mod tests {
     use graven_base::cost::Item;
     use graven_base::memory::Image;
     use proptest::prelude::*;
+
+    /// A record from its bytes, with others before and after them.
+    fn read_back(record: &Record, bytes_before: usize) -> Record {
+        let mut bytes = [0xff; RECORD_WORDS * WORD_BYTES as usize];
+        bytes[bytes_before..][..RECORD_BYTES as usize].copy_from_slice(&record.bytes());
+        let (words, _) = bytes.as_chunks();
+        let words = std::array::from_fn(|i| u64::from_le_bytes(words[i]));
+        Record::parse(words, bytes_before as u64)
+    }
+
+    #[test]
+    fn areas_lie_where_each_threads_does() {
+        let context =
+            DesignContext::new(crate::testing::defaults(), 5, Addr(1 << 20), Addr(1 << 30));
+        let each = (0..5).map(|thread| Area::of(&context, thread).start);
+        assert!(Area::all(&context).map(|area| area.start).eq(each));
+    }
 
     #[test]
     fn sizes_are_the_papers() {
@@ -162,7 +215,7 @@ mod tests {
         let bytes = |addr: u64| (head(addr) | 7 << 80).to_le_bytes();
         assert_eq!(record.bytes()[..16], bytes(addr));
         assert_eq!(Record { addr: TUPLE, ..record }.bytes()[..16], bytes(u64::MAX >> 16));
-        assert_eq!(Record::parse(&record.bytes()), Record { tx: 0xbeef, ..record });
+        assert_eq!(read_back(&record, 0), Record { tx: 0xbeef, ..record });
     }
 
     #[test]
@@ -192,7 +245,9 @@ mod tests {
         #[test]
         fn a_record_survives_its_bytes(flush_bit: bool, thread: u8, tx: u16, addr in 0..=TUPLE, data: u64) {
             let record = Record { flush_bit, thread: thread.into(), tx: tx.into(), addr, data };
-            prop_assert_eq!(Record::parse(&record.bytes()), record);
+            for bytes_before in [0, 2, 4, 6] {
+                prop_assert_eq!(read_back(&record, bytes_before), record);
+            }
         }
     }
 }

@@ -6,6 +6,9 @@ use graven_base::memory::Addr;
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
+/// So many records need no second allocation.
+const RECORDS_EXPECTED: usize = 128;
+
 /// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
 /// is 0; one without a tuple is undone, newest first.
 pub fn recover(
@@ -14,10 +17,11 @@ pub fn recover(
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    let (mut records, mut redo, mut undo) = (Vec::new(), Vec::new(), Vec::new());
-    for thread in 0..context.threads {
-        let [head, tail] = [0, 1].map(|i| registers[thread as usize * 2 + i]);
-        let area = Area::of(context, thread);
+    let mut records = Vec::with_capacity(RECORDS_EXPECTED);
+    let [mut redo, mut undo] = [(); 2].map(|()| Vec::with_capacity(RECORDS_EXPECTED));
+    let mut tuples: Vec<u64> = Vec::new();
+    for (thread, area) in Area::all(context).enumerate() {
+        let [head, tail] = [0, 1].map(|i| registers[thread * 2 + i]);
         records.clear();
         (head..tail).for_each(|number| read_media_line(area.line(number), image, &mut records));
         report.records_scanned += records.len() as u64;
@@ -27,24 +31,25 @@ pub fn recover(
         for record in &records {
             image.note(|| format!("log area {thread}: {}", record.describe()));
         }
-        let tuples: Vec<u64> = records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx).collect();
+        tuples.clear();
+        tuples.extend(records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx));
         for record in records.iter().filter(|r| r.addr != TUPLE) {
             if !tuples.contains(&record.tx) {
-                undo.push(*record);
+                undo.push((record.addr, record.data));
             } else if !record.flush_bit {
-                redo.push(*record);
+                redo.push((record.addr, record.data));
             }
         }
     }
-    for record in redo {
-        image.store(Addr(record.addr), record.data);
+    for (addr, word) in redo {
+        image.store(Addr(addr), word);
         report.words_redone += 1;
     }
     if !context.mutants().has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
-    for record in undo {
-        image.store(Addr(record.addr), record.data);
+    for (addr, word) in undo {
+        image.store(Addr(addr), word);
         report.words_undone += 1;
     }
     report

@@ -7,7 +7,7 @@
 //! outside transactions differs if it holds none of the values that it may hold ([`super::outside`]).
 
 use graven_base::memory::{Addr, Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use graven_base::surviving::Written;
+use graven_base::surviving::{SurvivingImage, Written};
 
 use super::outside::{Outside, OutsideWords};
 
@@ -38,6 +38,8 @@ pub struct Domain {
     digests: Option<(u64, u64)>,
     /// The bytes are with somebody who crashes them.
     taken: bool,
+    /// What writes after a power failure are remembered in, empty; it is kept from one failure to the next.
+    journal: Vec<Written>,
 }
 
 impl Domain {
@@ -52,17 +54,19 @@ impl Domain {
     }
 
     /// Takes the durable bytes out, to crash them; [`Domain::put_back`] must follow.
-    pub fn take_image(&mut self) -> Image {
+    pub fn take_image(&mut self) -> SurvivingImage {
         assert!(!self.taken, "there is one power failure at a time");
         self.taken = true;
-        std::mem::take(&mut self.image)
+        let journal = std::mem::take(&mut self.journal);
+        SurvivingImage::reusing(journal, std::mem::take(&mut self.image))
     }
 
-    /// Gives the same bytes back.
-    pub fn put_back(&mut self, image: Image) {
+    /// Gives the same bytes back: all that was written to them is taken back.
+    pub fn put_back(&mut self, mut surviving: SurvivingImage) {
         assert!(self.taken, "what was not taken cannot be put back");
         self.taken = false;
-        self.image = image;
+        surviving.rewind(0);
+        (self.image, self.journal) = surviving.into_parts();
     }
 
     /// Changes since [`Domain::forget_changes`], oldest first.

@@ -163,8 +163,7 @@ impl Simulation {
 
     fn lose_power(&mut self) -> Crash<'_> {
         let (domain, _) = self.machine.domain().expect("transactions are followed");
-        let (mut image, different) =
-            (SurvivingImage::new(domain.take_image()), domain.different_words());
+        let (mut image, different) = (domain.take_image(), domain.different_words());
         image.set_end(self.context.log_end);
         if self.machine.keeps_notes() {
             image.keep_notes();
@@ -324,10 +323,8 @@ impl Crash<'_> {
 
 impl Drop for Crash<'_> {
     fn drop(&mut self) {
-        self.image.rewind(0);
-        let image = std::mem::take(&mut self.image).into_image();
         let (domain, _) = self.simulation.machine.domain().expect("transactions are followed");
-        domain.put_back(image);
+        domain.put_back(std::mem::take(&mut self.image));
     }
 }
 
