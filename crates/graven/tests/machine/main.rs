@@ -12,3 +12,4 @@ mod scheduling;
 mod stores;
 mod timing;
 mod timing_cores;
+mod watching;
