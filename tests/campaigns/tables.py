@@ -52,16 +52,17 @@ def replaced(before: Iterable[Row], rows: Iterable[Row], key: Sequence[str]) -> 
     return list(all_rows.values())
 
 
-def page_with(page: str, shown: str) -> str:
-    """A page that shows this."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n\n{shown}\n{END}{after}"
+def page_with(page: str, *shown: str) -> str:
+    """A page that shows these, each between the next two marks."""
+    first, *rest = page.split(BEGIN)
+    afters = [after.split(END)[1] for after in rest]
+    tables = (f"{BEGIN}\n\n{each}\n{END}{after}" for each, after in zip(shown, afters, strict=True))
+    return first + "".join(tables)
 
 
-def write_page(page: Path, shown: str) -> None:
-    """Has a page show this."""
-    output.write(page, page_with(page.read_text(encoding="utf-8"), shown).encode())
+def write_page(page: Path, *shown: str) -> None:
+    """Has a page show these."""
+    output.write(page, page_with(page.read_text(encoding="utf-8"), *shown).encode())
 
 
 def table_of(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:

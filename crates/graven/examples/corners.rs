@@ -4,45 +4,19 @@
 //! The threads' programs run until they end or have taken so many seconds; building the simulation and the orderly
 //! shutdown are not counted. Of a run that was cut, the numbers are those up to there.
 
-use std::fs;
+mod measured;
+
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
-use std::time::Instant;
 
 use graven::Registry;
 use graven::config::ConfigError;
 use graven::sim::{Observer, SimError, Simulation};
+use measured::Clock;
 use serde_json::{Value, json};
 
 /// How many actions pass between looks at the clock.
 const ACTIONS_PER_LOOK: u64 = 16 * 1024;
-
-/// Seconds that this thread has computed: of the host's processor where the system says so, else of the clock.
-struct Clock {
-    begun: Instant,
-    computed: Option<u64>,
-}
-
-impl Clock {
-    fn start() -> Clock {
-        Clock { begun: Instant::now(), computed: computed_ns() }
-    }
-
-    fn seconds(&self) -> f64 {
-        match (self.computed, computed_ns()) {
-            (Some(from), Some(to)) => (to - from) as f64 / 1e9,
-            _ => self.begun.elapsed().as_secs_f64(),
-        }
-    }
-}
-
-/// Nanoseconds that the system has given this thread. Linux keeps them, and brings them up to date when a thread yields.
-fn computed_ns() -> Option<u64> {
-    thread::yield_now();
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok()
-}
 
 /// Counts actions, and stops the run when it has taken too long.
 struct Limit {

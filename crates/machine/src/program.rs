@@ -27,8 +27,8 @@ pub type LockId = u32;
 pub struct Ptr {
     /// The byte address.
     pub addr: Addr,
-    /// Sequence number (from 1, per thread) of the load that returned this pointer; 0 for an address
-    /// the thread knew without loading it.
+    /// Sequence number (from 1, per thread, modulo 2^32) of the load that returned this pointer; 0 for an
+    /// address the thread knew without loading it.
     pub origin: u32,
 }
 
@@ -293,7 +293,7 @@ impl Thread<'_> {
 impl Load for Thread<'_> {
     #[inline]
     fn load(&mut self, at: Ptr) -> u64 {
-        self.loads += 1;
+        self.loads = self.loads.wrapping_add(1);
         let mut decided = self.decided.borrow_mut();
         if self.instructions > 0 {
             let instructions = std::mem::take(&mut self.instructions);

@@ -14,3 +14,4 @@ mod scheduling;
 mod stores;
 mod timing;
 mod timing_cores;
+mod watching;

@@ -44,6 +44,7 @@ pub struct Pipeline {
     slots: u64,
     slots_per_instruction: u64,
     width: u64,
+    /// Number of the newest load; after 2^32 loads numbers begin anew.
     load_sequence: u32,
     /// Instructions of the next call of [`Self::issue`] that have been issued already.
     issued_early: u64,
@@ -169,7 +170,7 @@ impl Pipeline {
             self.time = self.time.max(oldest.ready);
             window.in_flight.pop_front();
         }
-        if origin == 0 || self.load_sequence - origin >= REMEMBERED_LOADS as u32 {
+        if origin == 0 || self.load_sequence.wrapping_sub(origin) >= REMEMBERED_LOADS as u32 {
             return Ok(self.time);
         }
         match window.ready[origin as usize % REMEMBERED_LOADS] {
@@ -181,7 +182,7 @@ impl Pipeline {
     /// Counts a load as issued, with its data at `ready` ([`NEVER`]: not known yet). Returns its number.
     #[inline]
     pub fn load_issued(&mut self, ready: Cycle) -> u32 {
-        self.load_sequence += 1;
+        self.load_sequence = self.load_sequence.wrapping_add(1);
         let load = self.load_sequence;
         match &mut self.window {
             None => self.wait_until(ready),
@@ -199,7 +200,7 @@ impl Pipeline {
     /// Memory has answered a load.
     pub fn load_ready(&mut self, load: u32, ready: Cycle) {
         let window = self.window.as_mut().expect("only an out-of-order core leaves loads open");
-        if self.load_sequence - load < REMEMBERED_LOADS as u32 {
+        if self.load_sequence.wrapping_sub(load) < REMEMBERED_LOADS as u32 {
             window.ready[load as usize % REMEMBERED_LOADS] = ready;
         }
         if let Some(entry) = window.in_flight.iter_mut().find(|l| l.load == load) {
@@ -220,7 +221,9 @@ impl Pipeline {
     pub fn loads_done(&self, load: u32) -> Result<Cycle, Unknown> {
         let Some(window) = &self.window else { return Ok(0) };
         let mut done = 0;
-        for l in window.in_flight.iter().take_while(|l| l.load <= load) {
+        // How many loads ago, since numbers begin anew.
+        let age = |load| self.load_sequence.wrapping_sub(load);
+        for l in window.in_flight.iter().take_while(|l| age(l.load) >= age(load)) {
             if l.ready == NEVER {
                 return Err(Unknown);
             }
@@ -325,6 +328,21 @@ mod tests {
         core.load_ready(first, 300);
         assert_eq!(core.load_start(first), Ok(300));
         assert_eq!(core.time, 0);
+    }
+
+    #[test]
+    fn numbers_of_loads_begin_anew_when_they_have_come_to_their_end() {
+        let mut core = pipeline(CoreModel::OutOfOrder, 4, 1);
+        core.load_sequence = u32::MAX - 1;
+        let before = core.load_issued(NEVER);
+        core.load_issued(50);
+        let after = core.load_issued(60);
+        assert_eq!((before, after), (u32::MAX, 1));
+        assert_eq!(core.load_start(before), Err(Unknown));
+        assert_eq!(core.loads_done(after), Err(Unknown), "the oldest load is open");
+        core.load_ready(before, 300);
+        assert_eq!(core.load_start(before), Ok(300));
+        assert_eq!((core.loads_done(before), core.loads_done(after)), (Ok(300), Ok(300)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl Simulation {
         &mut self,
         thread: usize,
         until: Cycle,
-        operations: &mut u32,
+        operations: &mut u64,
     ) -> bool {
         let t = &self.threads[thread];
         if t.op.is_some() || t.software.is_some() || self.intervenes || self.interferes {

@@ -40,7 +40,7 @@ use graven_base::time::{Cycle, NEVER};
 const FRUITLESS_TIMERS_MAX: u32 = 2_000_000;
 
 /// How many actions pass between looks at [`Control`].
-pub(super) const ACTIONS_PER_LOOK: u32 = 4096;
+pub(super) const ACTIONS_PER_LOOK: u64 = 4096;
 
 /// A simulation in progress.
 pub struct Simulation {
@@ -311,15 +311,15 @@ impl Simulation {
         limit: Cycle,
         observer: &mut O,
     ) -> Result<bool, SimError> {
-        let mut actions = 0;
+        let (mut actions, mut looks_at) = (0, ACTIONS_PER_LOOK);
         loop {
             self.settle(observer)?;
             if observer.stops() {
                 return Ok(false);
             }
             actions += 1;
-            if actions >= ACTIONS_PER_LOOK {
-                actions = 0;
+            if actions >= looks_at {
+                looks_at = actions + ACTIONS_PER_LOOK;
                 self.look_at_control()?;
             }
             let event_at = self.machine.memory.shared.events.next_at();
@@ -352,7 +352,7 @@ impl Simulation {
         thread: usize,
         until: Cycle,
         observer: &mut O,
-    ) -> Result<u32, SimError> {
+    ) -> Result<u64, SimError> {
         self.woken = false;
         let mut operations = 0;
         loop {

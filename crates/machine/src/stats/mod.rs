@@ -277,11 +277,12 @@ pub fn sections() -> Vec<Box<dyn Section>> {
 /// Writes of the media per 256 B line.
 #[derive(Clone, Debug, Default)]
 pub struct Wear {
-    chunks: Vec<Option<Box<[u32]>>>,
+    chunks: Vec<Option<Box<[u32; WEAR_CHUNK_LINES]>>>,
     peak: u32,
 }
 
-const WEAR_CHUNK_LINES: usize = 1 << 14;
+/// Counts are taken in chunks of so many: of a page of host memory, so that writes far apart take little of it.
+const WEAR_CHUNK_LINES: usize = 1 << 10;
 
 impl Wear {
     /// Counts one write of the media line that holds `line`.
@@ -292,8 +293,7 @@ impl Wear {
         if chunk >= self.chunks.len() {
             self.chunks.resize_with(chunk + 1, || None);
         }
-        let counts =
-            self.chunks[chunk].get_or_insert_with(|| vec![0; WEAR_CHUNK_LINES].into_boxed_slice());
+        let counts = self.chunks[chunk].get_or_insert_with(|| Box::new([0; WEAR_CHUNK_LINES]));
         counts[slot] += 1;
         self.peak = self.peak.max(counts[slot]);
     }
@@ -301,6 +301,12 @@ impl Wear {
     /// The largest count.
     pub fn peak(&self) -> u64 {
         u64::from(self.peak)
+    }
+
+    /// Bytes of host memory taken so far.
+    pub fn host_bytes(&self) -> u64 {
+        let chunks = self.chunks.iter().flatten().count() * size_of::<[u32; WEAR_CHUNK_LINES]>();
+        (size_of_val(&self.chunks[..]) + chunks) as u64
     }
 }
 
@@ -523,5 +529,21 @@ impl Stats {
         push("footprint_bytes", Value::Count(footprint_bytes));
         push("image_digest", Value::Digest(image_digest));
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wear_takes_host_memory_for_what_was_written_not_for_what_lies_between() {
+        let mut wear = Wear::default();
+        const LINES: u64 = 16 * 1024;
+        (0..LINES).for_each(|n| wear.record(LineAddr(n * (4 << 20) / LINE_BYTES)));
+        wear.record(LineAddr(0));
+        assert_eq!(wear.peak(), 2);
+        let each = wear.host_bytes() / LINES;
+        assert!(each <= 5 * 1024, "{each} bytes for each line of 64 GB");
     }
 }
