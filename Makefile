@@ -101,6 +101,7 @@ campaigns: install ## What takes hours: mutants, full sizes of all papers, the a
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/python -m tests.campaigns.real_programs
 	$(BIN)/python -m tests.campaigns.corners
+	$(BIN)/python -m tests.campaigns.scale
 	$(BIN)/graven reproduce all --out graven-results/campaigns/reproduced
 	$(MAKE) soak
 

@@ -28,6 +28,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def percent(fraction: float) -> str:
+    """How much is done: `34%`, and with more digits where a long run has just begun: `0.08%`."""
+    return f"{fraction:.2%}" if 0.0 < fraction < 0.01 else f"{fraction:.0%}"
+
+
 def _left(snapshot: Snapshot) -> str:
     if snapshot.minimising:
         return "violated, minimising the program"
@@ -55,7 +60,7 @@ def _bar() -> Progress | None:
     return Progress(
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=28),
-        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[percent]:>4}"),
         TextColumn("[cyan]{task.fields[pace]}"),
         TextColumn("[dim]{task.fields[running]}", table_column=None),
         console=console,
@@ -74,7 +79,9 @@ class Display:
         self._spoke = time.monotonic()
         self._live = _bar()
         if self._live is not None:
-            self._task = self._live.add_task("starting", total=1.0, pace="", running="")
+            self._task = self._live.add_task(
+                "starting", total=1.0, percent="0%", pace="", running=""
+            )
 
     def __enter__(self) -> Display:
         if self._live is not None:
@@ -98,10 +105,11 @@ class Display:
                 self._task,
                 completed=snapshot.fraction,
                 description=done,
+                percent=percent(snapshot.fraction),
                 pace=", ".join(part for part in (_rate(snapshot), _left(snapshot)) if part),
                 running=", ".join(snapshot.running),
             )
         elif time.monotonic() - self._spoke >= QUIET_SECONDS:
             self._spoke = time.monotonic()
-            parts = [done, f"{snapshot.fraction:.0%}", _rate(snapshot), _left(snapshot)]
+            parts = [done, percent(snapshot.fraction), _rate(snapshot), _left(snapshot)]
             print("graven: " + ", ".join(part for part in parts if part), file=sys.stderr)

@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ENVIRONMENT, HERE, await_file, documents
 
+from graven import progress
 from graven.comparison import METRICS
+from graven.experiment import Snapshot
 
 SMALL = ("--designs", "base,silo", "--workloads", "array,btree")
 FIXED_STATS = {
@@ -460,6 +462,16 @@ def test_progress_with_time_left_on_a_terminal(tmp_path):
     assert process.returncode == 0
     assert b"of 4 simulations" in shown
     assert b" left" in shown
+
+
+def test_a_long_run_that_has_just_begun_shows_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    with progress.Display() as display:
+        for done, elapsed in ((0.0, 1.0), (0.0008, 60.0), (0.34, 900.0)):
+            display(Snapshot(0, 1, done, ("silo on hash",), elapsed))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(", ")[1] for line in lines] == ["0%", "0.08%", "34%"]
+    assert lines[1].endswith("about 20 h 49 min left")
 
 
 def test_no_progress_in_a_short_run_without_a_terminal(graven):

@@ -172,7 +172,7 @@ def points() -> Iterator[Point]:
         yield point("silo", "array", 1000, settings={"workload.footprint_bytes": str(size)})
 
     axis, series = "touched", "silo, sparse in 64 GB"
-    for size in sizes(1 << 10, 1 << 18, 4):
+    for size in sizes(1 << 10, 1 << 16, 4):
         settings = {
             **capacity,
             "workload.footprint_bytes": str(64 * GB),
@@ -324,8 +324,8 @@ def size_text(axis: Axis, size: int) -> str:
 
 
 def figure(value: float) -> str:
-    """A measured number in three digits."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    """A measured number in three digits; at most three behind the point."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:,.{digits}f}"
 
 
@@ -441,17 +441,23 @@ def main(arguments: list[str]) -> int:
         print(*(point.name for point in wanted), sep="\n")
         return 0
     store = Store(state_file("scale"), _engine.build())
+    failed: list[str] = []
     left = [point for point in wanted if given.anew or not store.has(point)]
     for number, point in enumerate(left):
         print(f"{number} of {len(left)}: {point.name}", file=sys.stderr)
-        store.put(row_of(point, measure(point)))
+        try:
+            store.put(row_of(point, measure(point)))
+        except RuntimeError as error:
+            failed.append(str(error))
+            continue
         rows = in_order(replaced(read_rows(TABLE), store.rows, KEY))
         write_rows(TABLE, COLUMNS, rows)
     rows = in_order(read_rows(TABLE))
     write(rows)
-    steep = too_steep(rows)
-    print(*steep, sep="\n", end="\n" if steep else "")
-    return 1 if steep else 0
+    wrong = [*failed, *too_steep(rows)]
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

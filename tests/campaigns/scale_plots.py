@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
-from graven.report.drawing import as_files, look
+from graven.report.drawing import look
 from graven.report.palette import SOFT
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
@@ -55,9 +57,14 @@ def drawn(curves: Sequence[Curve], title: str, *, binary: bool) -> bytes:
             (time, [curve.seconds for curve in curves]),
             (memory, [curve.megabytes for curve in curves]),
         ):
+            _whole_decades(axes, values)
             _linear(axes, curves, values)
-        figure.legend(loc="outside upper center", ncols=len(curves) + 1, frameon=False)
-        return as_files(figure)["svg"]
+        if curves:
+            figure.legend(loc="outside upper center", ncols=len(curves) + 1, frameon=False)
+        buffer = io.BytesIO()
+        nothing = dict.fromkeys(("Date", "Creator"))
+        figure.savefig(buffer, format="svg", facecolor="white", metadata=nothing)
+        return buffer.getvalue()
 
 
 def _dress(axes: Axes, title: str, name: str, curves: Sequence[Curve], binary: bool) -> None:
@@ -76,13 +83,23 @@ def _dress(axes: Axes, title: str, name: str, curves: Sequence[Curve], binary: b
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: str(int(size))))
     else:
         axes.xaxis.set_major_locator(LogLocator(base=10))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.minorticks_off()
 
 
 def _bytes(size: int) -> str:
     unit, name = next((each for each in _UNITS if size >= each[0]), (1, "B"))
     return f"{size // unit} {name}"
+
+
+def _whole_decades(axes: Axes, values: Sequence[Sequence[float]]) -> None:
+    """From one power of ten to another, at least two apart, so that a flat curve looks flat."""
+    all_values = [max(value, 1e-4) for of in values for value in of]
+    if not all_values:
+        return
+    low = math.floor(math.log10(min(all_values)))
+    high = math.ceil(math.log10(max(all_values)))
+    axes.set_ylim(10.0 ** min(low, high - 2), 10.0**high)
+    axes.yaxis.set_major_locator(LogLocator(base=10))
 
 
 def _linear(axes: Axes, curves: Sequence[Curve], values: Sequence[Sequence[float]]) -> None:
@@ -91,9 +108,10 @@ def _linear(axes: Axes, curves: Sequence[Curve], values: Sequence[Sequence[float
     if not ends:
         return
     highest, size = max(ends)
-    lowest = min(min(of) for of in values if of)
+    lowest = axes.get_ylim()[0]
     first = min(curve.sizes[0] for curve in curves)
     begin = max(first, size * lowest / highest)
     if begin < size:
         line = ([begin, size], [highest * begin / size, highest])
-        axes.plot(*line, color=SOFT, linewidth=1, linestyle=":", zorder=1, label="linear")
+        name = "linear" if axes.get_ylabel().startswith("host time") else None
+        axes.plot(*line, color=SOFT, linewidth=1, linestyle=":", zorder=1, label=name)
