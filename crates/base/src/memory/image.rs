@@ -1,5 +1,7 @@
 //! A sparse byte image of a physical address range, zero where it was never written.
 
+use std::ops::Range;
+
 use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, spread};
 
 /// Host memory is taken in chunks of this size (as a power of two) on the first write: large enough to come zeroed
@@ -32,7 +34,7 @@ impl Default for Image {
 }
 
 /// A chunk, if it has been written, with its number.
-type Numbered<'a> = (usize, &'a mut Option<Box<[u64]>>);
+type Numbered = (usize, Option<Box<[u64]>>);
 
 /// Parts of an image that threads may write to at a time.
 #[derive(Clone, Copy, Debug)]
@@ -130,30 +132,33 @@ impl Image {
         if needed > self.chunks.len() {
             self.chunks.resize_with(needed, || None);
         }
-        let mut parts: Vec<Vec<Numbered<'_>>> = Vec::new();
-        parts.resize_with(batches.len(), Vec::new);
-        let chunk_bits = self.chunk_bits;
-        for (number, chunk) in self.chunks.iter_mut().enumerate() {
-            parts[number % batches.len()].push((number, chunk));
-        }
-        let shape = Image::of_chunks(chunk_bits);
-        let store = |batch: &[(Addr, u64)], part: Vec<Numbered<'_>>| {
-            let mut chunks = part.into_iter();
+        let shape = Image::of_chunks(self.chunk_bits);
+        // Each thread gets the chunks that it writes to, and gives them back.
+        let parts: Vec<Vec<Numbered>> = batches
+            .iter()
+            .map(|batch| {
+                let of_a_chunk = batch.chunk_by(|a, b| shape.locate(a.0).0 == shape.locate(b.0).0);
+                let numbers = of_a_chunk.map(|words| shape.locate(words[0].0).0);
+                numbers.map(|number| (number, self.chunks[number].take())).collect()
+            })
+            .collect();
+        let store = |batch: &[(Addr, u64)], mut part: Vec<Numbered>| {
+            let mut chunks = part.iter_mut();
             let (mut number, mut words): (usize, &mut [u64]) = (usize::MAX, &mut []);
             let mut old = Vec::with_capacity(batch.len());
             for &(addr, value) in batch {
                 let (chunk, word) = shape.locate(addr);
                 if chunk != number {
-                    let found = chunks.find(|&(number, _)| number == chunk);
-                    let (_, slot) = found.expect("a batch is in order, and in its part");
-                    words = slot.get_or_insert_with(|| Image::chunk(chunk_bits));
-                    number = chunk;
+                    let (next, slot) = chunks.next().expect("a batch has a part for each chunk");
+                    words = slot.get_or_insert_with(|| Image::chunk(shape.chunk_bits));
+                    number = *next;
                 }
                 old.push(std::mem::replace(&mut words[word], value));
             }
-            old
+            (old, part)
         };
-        std::thread::scope(|scope| {
+        let stored: Vec<(Vec<u64>, Vec<Numbered>)> = std::thread::scope(|scope| {
+            let store = &store;
             let threads: Vec<_> = batches
                 .iter()
                 .zip(parts)
@@ -161,7 +166,12 @@ impl Image {
                 .collect();
             let joined = threads.into_iter().map(|t| t.join().expect("storing does not fail"));
             joined.collect()
-        })
+        });
+        let put_back = |(old, part): (Vec<u64>, Vec<Numbered>)| {
+            part.into_iter().for_each(|(number, chunk)| self.chunks[number] = chunk);
+            old
+        };
+        stored.into_iter().map(put_back).collect()
     }
 
     /// So many words from an aligned address on, none of them behind the line.
@@ -254,12 +264,8 @@ impl Image {
             if base + self.chunk_bytes() <= start.0 || base >= end.0 {
                 continue;
             }
-            let word_of = |addr: Addr| {
-                let inside = addr.0.clamp(base, base + self.chunk_bytes()) - base;
-                inside.div_ceil(WORD_BYTES) as usize
-            };
-            let (first, last) = (word_of(start), word_of(end));
-            for (i, &word) in (first..).zip(&words[first..last]) {
+            let range = self.words_of_chunk(base, start, end);
+            for (i, &word) in (range.start..).zip(&words[range]) {
                 if word != 0 {
                     let at = base + i as u64 * WORD_BYTES;
                     sum = sum.wrapping_add(word_digest(Addr(at), word));
@@ -327,6 +333,33 @@ impl Image {
                 nonzero.map(move |(i, &word)| (at(i), word))
             },
         )
+    }
+
+    /// The same of those in `[start, end)`.
+    pub fn nonzero_words_in(
+        &self,
+        start: Addr,
+        end: Addr,
+    ) -> impl Iterator<Item = (Addr, u64)> + '_ {
+        let chunks = self.chunks.iter().enumerate();
+        chunks.filter_map(|(i, chunk)| Some((i, chunk.as_ref()?))).flat_map(
+            move |(index, words)| {
+                let base = index as u64 * self.chunk_bytes();
+                let range = self.words_of_chunk(base, start, end);
+                let first = Addr(base + range.start as u64 * WORD_BYTES);
+                let words = (0..).zip(&words[range]).filter(|&(_, &word)| word != 0);
+                words.map(move |(i, &word)| (first.plus(i * WORD_BYTES), word))
+            },
+        )
+    }
+
+    /// Which words of the chunk that begins there lie in `[start, end)`.
+    fn words_of_chunk(&self, base: u64, start: Addr, end: Addr) -> Range<usize> {
+        let place = |addr: Addr| {
+            let inside = addr.0.clamp(base, base + self.chunk_bytes()) - base;
+            inside.div_ceil(WORD_BYTES) as usize
+        };
+        place(start)..place(end).max(place(start))
     }
 
     /// Number of lines that hold anything but zero.
