@@ -270,7 +270,7 @@ impl SurvivingImage {
     }
 
     /// So many words from an aligned address on, none of them behind the line, as if each was loaded.
-    #[inline]
+    #[inline(always)]
     pub fn load_words<const N: usize>(&mut self, addr: Addr) -> [u64; N] {
         if self.is_watched || !is_word(last_of::<N>(addr), self.end) {
             return self.load_one_by_one(addr);
@@ -366,9 +366,8 @@ impl SurvivingImage {
 
     /// Zeroes everything in `[start, end)` that is not zero.
     pub fn clear(&mut self, start: Addr, end: Addr) {
-        let zero = Image::new();
         let set: Vec<Addr> =
-            self.image.differences(&zero, start, end).map(|(addr, ..)| addr).collect();
+            self.image.nonzero_words_in(start, end).map(|(addr, _)| addr).collect();
         set.into_iter().for_each(|addr| self.store(addr, 0));
     }
 
@@ -535,7 +534,7 @@ impl SurvivingImage {
 
     /// Takes back the newest writes until `keep` are left.
     pub fn rewind(&mut self, keep: usize) {
-        for w in self.journal[keep..].iter().rev() {
+        for w in self.journal[keep..].iter().rev().filter(|w| w.old != w.new) {
             self.image.store(w.addr, w.old);
         }
         self.journal.truncate(keep);
@@ -709,7 +708,10 @@ mod tests {
 
     #[test]
     fn threads_begin_at_different_shares_of_their_batches_and_at_lines() {
-        let chunk = 256 << 10;
+        // The first address of the second part.
+        let parts = SurvivingImage::default().image().parts(3);
+        let chunk = (0..64).map(|bits| 1 << bits).find(|&at| parts.of(Addr(at)) == 1);
+        let chunk = chunk.expect("an image has parts");
         let batch = |thread: u64| (0..16).map(|w| (Addr(thread * chunk + w * 8), w)).collect();
         let mut surviving = SurvivingImage::default();
         surviving.keep_steps();

@@ -344,7 +344,7 @@ impl DurabilityChecker {
     ) -> Result<(), Verdict> {
         let mut different = different;
         for w in recovered.written() {
-            if (self.start..self.end).contains(&w.addr) {
+            if w.old != w.new && (self.start..self.end).contains(&w.addr) {
                 let committed = now.load(w.addr);
                 let differs = |held| outside.differs(w.addr, held, committed);
                 different = recount(different, differs(w.old), differs(w.new));

@@ -2,6 +2,8 @@
 //!
 //! Images that begin alike have the same host memory until one of them writes to a chunk of it ([`Image::share`]).
 
+use std::ops::Range;
+
 use super::chunk::{Chunk, Demand};
 use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, spread};
 
@@ -37,7 +39,7 @@ impl Default for Image {
 }
 
 /// A chunk with its number.
-type Numbered<'a> = (usize, &'a mut Chunk);
+type Numbered = (usize, Chunk);
 
 /// Parts of an image that threads may write to at a time.
 #[derive(Clone, Copy, Debug)]
@@ -148,29 +150,40 @@ impl Image {
         if needed > self.chunks.len() {
             self.chunks.resize_with(needed, Chunk::default);
         }
-        let mut parts: Vec<Vec<Numbered<'_>>> = Vec::new();
-        parts.resize_with(batches.len(), Vec::new);
         let (shape, demand) = (Image::of_chunks(self.chunk_bits), self.demand());
-        for (number, chunk) in self.chunks.iter_mut().enumerate() {
-            parts[number % batches.len()].push((number, chunk));
-        }
-        let store = |batch: &[(Addr, u64)], part: Vec<Numbered<'_>>| {
-            let mut chunks = part.into_iter();
+        // Each thread gets the chunks that it writes to, and gives them back.
+        let parts: Vec<Vec<Numbered>> = batches
+            .iter()
+            .enumerate()
+            .map(|(part, batch)| {
+                assert!(batch.is_sorted_by_key(|&(addr, _)| addr), "a batch is in order");
+                let of_a_chunk = batch.chunk_by(|a, b| shape.locate(a.0).0 == shape.locate(b.0).0);
+                let numbers = of_a_chunk.map(|words| shape.locate(words[0].0).0);
+                numbers
+                    .inspect(|number| {
+                        assert_eq!(number % batches.len(), part, "a batch is in its part")
+                    })
+                    .map(|number| (number, std::mem::take(&mut self.chunks[number])))
+                    .collect()
+            })
+            .collect();
+        let store = |batch: &[(Addr, u64)], mut part: Vec<Numbered>| {
+            let mut chunks = part.iter_mut();
             let (mut number, mut words): (usize, &mut [u64]) = (usize::MAX, &mut []);
             let mut old = Vec::with_capacity(batch.len());
             for &(addr, value) in batch {
                 let (chunk, word) = shape.locate(addr);
                 if chunk != number {
-                    let found = chunks.find(|&(number, _)| number == chunk);
-                    let (_, slot) = found.expect("a batch is in order, and in its part");
+                    let (next, slot) = chunks.next().expect("a batch has a part for each chunk");
                     words = slot.words_mut(demand);
-                    number = chunk;
+                    number = *next;
                 }
                 old.push(std::mem::replace(&mut words[word], value));
             }
-            old
+            (old, part)
         };
-        std::thread::scope(|scope| {
+        let stored: Vec<(Vec<u64>, Vec<Numbered>)> = std::thread::scope(|scope| {
+            let store = &store;
             let threads: Vec<_> = batches
                 .iter()
                 .zip(parts)
@@ -178,7 +191,12 @@ impl Image {
                 .collect();
             let joined = threads.into_iter().map(|t| t.join().expect("storing does not fail"));
             joined.collect()
-        })
+        });
+        let put_back = |(old, part): (Vec<u64>, Vec<Numbered>)| {
+            part.into_iter().for_each(|(number, chunk)| self.chunks[number] = chunk);
+            old
+        };
+        stored.into_iter().map(put_back).collect()
     }
 
     /// So many words from an aligned address on, none of them behind the line.
@@ -264,10 +282,9 @@ impl Image {
     pub fn digest(&self, start: Addr, end: Addr) -> u64 {
         let mut sum = 0u64;
         for (base, words) in self.written() {
-            let first = start.0.saturating_sub(base).div_ceil(WORD_BYTES);
-            let last = end.0.saturating_sub(base).div_ceil(WORD_BYTES).min(words.len() as u64);
-            let mut at = base + first * WORD_BYTES;
-            for &word in words.get(first as usize..last as usize).unwrap_or_default() {
+            let range = self.words_of_chunk(base, start, end);
+            let mut at = base + range.start as u64 * WORD_BYTES;
+            for &word in &words[range] {
                 if word != 0 {
                     sum = sum.wrapping_add(word_digest(Addr(at), word));
                 }
@@ -331,6 +348,29 @@ impl Image {
             let addresses = (base..).step_by(WORD_BYTES as usize).map(Addr);
             addresses.zip(words.iter().copied()).filter(|&(_, word)| word != 0)
         })
+    }
+
+    /// The same of those in `[start, end)`.
+    pub fn nonzero_words_in(
+        &self,
+        start: Addr,
+        end: Addr,
+    ) -> impl Iterator<Item = (Addr, u64)> + '_ {
+        self.written().flat_map(move |(base, words)| {
+            let range = self.words_of_chunk(base, start, end);
+            let first = Addr(base + range.start as u64 * WORD_BYTES);
+            let words = (0..).zip(&words[range]).filter(|&(_, &word)| word != 0);
+            words.map(move |(i, &word)| (first.plus(i * WORD_BYTES), word))
+        })
+    }
+
+    /// Which words of the chunk that begins there lie in `[start, end)`.
+    fn words_of_chunk(&self, base: u64, start: Addr, end: Addr) -> Range<usize> {
+        let place = |addr: Addr| {
+            let inside = addr.0.clamp(base, base + self.chunk_bytes()) - base;
+            inside.div_ceil(WORD_BYTES) as usize
+        };
+        place(start)..place(end).max(place(start))
     }
 
     /// Number of lines that hold anything but zero.

@@ -194,10 +194,8 @@ impl Slots {
     ) -> Option<u64> {
         let slot_words = self.slot_words();
         let only_first = self.mutants.has(Mutant::OneTornBit);
-        // Words of one slot; whether they are there.
-        let mut read = |words: &mut [u64], slot: u64, at: usize| {
-            let torn = if self.torn(slot) { TORN } else { 0 };
-            let addr = self.slot(slot).plus((at % slot_words) as u64 * WORD_BYTES);
+        // Words of slots of one log line, which are of the same pass; whether they are there.
+        let mut read = |words: &mut [u64], at: usize, addr: Addr, torn: u64| {
             let length = words.len();
             let is_there = |i: usize, word| {
                 words[i] = word & !TORN;
@@ -206,18 +204,26 @@ impl Slots {
             image.load_while(addr, length, is_there) == length
         };
         let mut words = [0; LINE_RECORD_WORDS_MAX];
+        let torn = |slot| if self.torn(slot) { TORN } else { 0 };
+        let (mut addr, mut bit) = (self.slot(number), torn(number));
         // The first slot has room for the words that tell how many there are.
-        if !read(&mut words[..HEADER_WORDS], number, 0) {
+        if !read(&mut words[..HEADER_WORDS], 0, addr, bit) {
             return None;
         }
         let length = line_record::length([words[0], words[1]])?;
-        let (mut slot, mut at) = (number, HEADER_WORDS);
+        let mut at = HEADER_WORDS;
+        addr = addr.plus(HEADER_WORDS as u64 * WORD_BYTES);
         while at < length {
-            let end = length.min((slot + 1 - number) as usize * slot_words);
-            if !read(&mut words[at..end], slot, at) {
+            if addr.word_in_line() == 0 && at % slot_words == 0 {
+                let slot = number + (at / slot_words) as u64;
+                (addr, bit) = (self.slot(slot), torn(slot));
+            }
+            let end = length.min(at + WORDS_PER_LINE - addr.word_in_line());
+            if !read(&mut words[at..end], at, addr, bit) {
                 return None;
             }
-            (slot, at) = (slot + 1, end);
+            addr = addr.plus((end - at) as u64 * WORD_BYTES);
+            at = end;
         }
         line_record::parse(&words[..length], |record| into.push((number, record)));
         Some(number + length.div_ceil(slot_words) as u64)
@@ -256,9 +262,14 @@ impl Slots {
         let by_line = self.layout.by_line;
         let words = if by_line { self.slot_words() } else { self.layout.values.record_words() };
         for slot in (0..self.count).map(|number| self.slot(number)) {
-            for addr in (0..words as u64).map(|i| slot.plus(i * WORD_BYTES)) {
-                if image.load(addr) & TORN != 0 {
+            let (mut addr, end) = (slot, slot.plus(words as u64 * WORD_BYTES));
+            while addr < end {
+                let left = ((end.0 - addr.0) / WORD_BYTES) as usize;
+                let clear = image.load_while(addr, left, |_, word| word & TORN == 0);
+                addr = addr.plus(clear as u64 * WORD_BYTES);
+                if addr < end {
                     image.store(addr, 0);
+                    addr = addr.plus(WORD_BYTES);
                 }
             }
         }

@@ -71,28 +71,47 @@ struct Survey {
 }
 
 /// Words of a piece of the home region for which versions are kept together.
-const PIECE_WORDS: usize = 128;
+const PIECE_WORDS: usize = u64::BITS as usize;
 
 /// A version of a word.
 #[derive(Clone, Copy)]
 struct Version {
-    /// Its place in commit order, from 1; 0: there is none.
+    /// Its place in commit order, from 1.
     commit: u64,
     word: u64,
 }
 
 /// The newest versions of the words of a piece.
-struct Piece([Version; PIECE_WORDS]);
+struct Piece {
+    /// Of which words one is known, as bits.
+    known: u64,
+    /// By word; of no account where none is known.
+    versions: [Version; PIECE_WORDS],
+}
 
 impl Piece {
-    const EMPTY: Piece = Piece([Version { commit: 0, word: 0 }; PIECE_WORDS]);
+    const EMPTY: Piece =
+        Piece { known: 0, versions: [Version { commit: 0, word: 0 }; PIECE_WORDS] };
 
     /// Takes a version, if none is known that is as new.
     #[inline]
     fn keep(&mut self, at: usize, version: Version) {
-        if version.commit > self.0[at].commit {
-            self.0[at] = version;
+        if self.known >> at & 1 == 0 || version.commit > self.versions[at].commit {
+            self.known |= 1 << at;
+            self.versions[at] = version;
         }
+    }
+
+    /// The known versions, each with its word's place.
+    fn known(&self) -> impl Iterator<Item = (usize, Version)> + '_ {
+        let mut left = self.known;
+        std::iter::from_fn(move || {
+            let at = left.trailing_zeros() as usize;
+            // None is left: no word has this place.
+            let version = *self.versions.get(at)?;
+            left &= left - 1;
+            Some((at, version))
+        })
     }
 }
 
@@ -219,7 +238,7 @@ fn survey(
     for number in 0..geometry.blocks {
         let indexed = is_indexed(image.load(geometry.index(number)));
         let start = geometry.block(number);
-        let words = [start, start.plus(8)].map(|at| image.load(at));
+        let words = image.load_words::<2>(start);
         let (header, opened) = (Header::parse(words[0]), Sequence::of(words[1]));
         work.record_bytes += LINE_BYTES;
         if indexed {
@@ -316,8 +335,8 @@ fn used_until(
     opened: Sequence,
 ) -> Sequence {
     let mut next = opened;
-    for place in 0..geometry.records() {
-        if let Some(record) = Record::parse(image.load(geometry.record(number, place)))
+    for word in geometry.record_lines(number).flat_map(|line| image.load_line(line)) {
+        if let Some(record) = Record::parse(word)
             && record.sequence.since(next).is_some()
         {
             next = record.sequence.next();
@@ -433,7 +452,7 @@ fn read_chain(
 /// Words of which threads know a version.
 fn versions(known: &Newest) -> u64 {
     let pieces = known.iter().flat_map(FxHashMap::values);
-    pieces.map(|piece| piece.0.iter().filter(|version| version.commit > 0).count() as u64).sum()
+    pieces.map(|piece| u64::from(piece.known.count_ones())).sum()
 }
 
 /// One part of the home region, as the threads know it: of each word the version with the latest commit.
@@ -446,17 +465,18 @@ fn merge(known: Newest) -> Vec<(Addr, u64)> {
                 newest.insert(number, piece);
                 continue;
             };
-            piece.0.into_iter().enumerate().for_each(|(at, version)| merged.keep(at, version));
+            piece.known().for_each(|(at, version)| merged.keep(at, version));
         }
     }
     let mut pieces: Vec<(u64, Box<Piece>)> = newest.into_iter().collect();
     pieces.sort_unstable_by_key(|&(number, _)| number);
-    let words = pieces.iter().flat_map(|(number, piece)| {
+    let count = pieces.iter().map(|(_, piece)| piece.known.count_ones() as usize).sum();
+    let mut words = Vec::with_capacity(count);
+    words.extend(pieces.iter().flat_map(|(number, piece)| {
         let start = Addr(number * PIECE_WORDS as u64 * WORD_BYTES);
-        let versions = piece.0.iter().enumerate().filter(|(_, version)| version.commit > 0);
-        versions.map(move |(at, version)| (start.plus(at as u64 * WORD_BYTES), version.word))
-    });
-    words.collect()
+        piece.known().map(move |(at, version)| (start.plus(at as u64 * WORD_BYTES), version.word))
+    }));
+    words
 }
 
 /// Empties the regions.

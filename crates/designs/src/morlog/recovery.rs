@@ -117,7 +117,7 @@ pub fn recover(
     // §III-E: "the same steps as the prior undo+redo hardware logging", FWB's, whose writes bypass the caches.
     image.bypass_caches(true);
     let mut redo: Vec<(Addr, u64)> = redo.into_iter().collect();
-    redo.sort_unstable();
+    redo.sort_unstable_by_key(|&(addr, _)| addr);
     for (addr, value) in redo {
         image.store(addr, value);
         report.words_redone += 1;

@@ -188,7 +188,11 @@ impl Log {
 
 /// Clears those of so many words from an address on that could belong to the first pass.
 fn clear<const WORDS: usize>(image: &mut SurvivingImage, addr: Addr) {
-    for (word, value) in (0..).zip(image.load_words::<WORDS>(addr)) {
+    let words = image.load_words::<WORDS>(addr);
+    if words.iter().fold(0, |any, word| any | word) & TORN == 0 {
+        return;
+    }
+    for (word, value) in (0..).zip(words) {
         if value & TORN != 0 {
             image.store(addr.plus(word * WORD_BYTES), 0);
         }

@@ -6,7 +6,7 @@ use super::{Format, Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN, 
 use crate::torn;
 use graven_base::codecs::slde::{pair_of_flag, redo_of_flag};
 use graven_base::codecs::{Coding, mask_of_bytes};
-use graven_base::memory::{Addr, WORD_BYTES};
+use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::{SurvivingImage, Work};
 
 /// What a log holds.
@@ -81,12 +81,13 @@ impl Log {
             records.extend(record.map(|record| (group, record)));
             return record.is_some();
         }
+        let (at, torn) = (self.metadata(group), self.torn(group));
         let mut count = 1;
         for place in 0..RECORDS_PER_GROUP {
             if place >= count {
                 return true;
             }
-            let Some(metadata) = self.read_metadata(image, group, place) else { return false };
+            let Some(metadata) = self.read_metadata(image, at, torn, place) else { return false };
             if place == 0 {
                 count = metadata.count;
                 if !metadata.continues {
@@ -100,14 +101,14 @@ impl Log {
                 Kind::UndoRedo => {
                     let are_in_line = first % WORDS_PER_BLOCK + 1 < WORDS_PER_BLOCK;
                     let [undo, redo] = match are_in_line {
-                        true => image.load_words(self.data_word(first)),
+                        true => image.load_words(self.data_word_from(group, at, first)),
                         false => [first, first + 1].map(|word| image.load(self.data_word(word))),
                     };
                     let words = (undo, redo);
                     (record.undo, record.redo) = completed(words, metadata.encoding, record.dirty);
                 }
                 Kind::Redo => {
-                    record.redo = image.load(self.data_word(first));
+                    record.redo = image.load(self.data_word_from(group, at, first));
                     let coding = redo_of_flag(metadata.encoding, record.dirty);
                     record.partial = coding.is_some_and(Coding::is_dldc);
                 }
@@ -132,19 +133,29 @@ impl Log {
         self.data(word / WORDS_PER_BLOCK).plus(word % WORDS_PER_BLOCK * WORD_BYTES)
     }
 
+    /// The same, with a group whose metadata block is known.
+    #[inline]
+    fn data_word_from(&self, group: u64, metadata: Addr, word: u64) -> Addr {
+        if word / WORDS_PER_BLOCK == group {
+            return metadata.plus(LINE_BYTES + word % WORDS_PER_BLOCK * WORD_BYTES);
+        }
+        self.data_word(word)
+    }
+
     fn read_metadata(
         &self,
         image: &mut SurvivingImage,
-        group: u64,
+        block: Addr,
+        torn: u64,
         place: usize,
     ) -> Option<Metadata> {
-        let at = self.metadata(group).plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
+        let at = block.plus((place * METADATA_WORDS) as u64 * WORD_BYTES);
         let mut words = image.load_words(at);
         image.work(Work::Record, 1);
         if self.faults.one_torn_bit {
             words = torn::as_the_first(words);
         }
-        Metadata::parse(words, self.torn(group))
+        Metadata::parse(words, torn)
     }
 }
 

@@ -44,7 +44,12 @@ impl OutsideWords {
     /// Whether a word holds what it may not; of one that is none of them, what differs from `committed`.
     #[inline]
     pub fn differs(&self, addr: Addr, found: u64, committed: u64) -> bool {
-        found != committed && !self.get(addr).is_some_and(|outside| outside.allows(found))
+        found != committed && (self.0.is_empty() || !self.allows(addr, found))
+    }
+
+    /// Whether a word is one of them, and may hold a value.
+    fn allows(&self, addr: Addr, found: u64) -> bool {
+        self.get(addr).is_some_and(|outside| outside.allows(found))
     }
 
     /// A store outside transactions. `old`: what the word held.
