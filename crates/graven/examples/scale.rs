@@ -46,7 +46,7 @@ static SPARSE: WorkloadInfo = WorkloadInfo {
 struct Sparse(Request);
 
 impl Workload for Sparse {
-    fn populate(&mut self, _: &mut Image) {}
+    fn populate(&self, _: &mut Image) {}
 
     fn program(&self, thread: u32) -> Box<dyn Program> {
         let request = &self.0;
