@@ -214,7 +214,7 @@ impl Slots {
         let mut at = HEADER_WORDS;
         addr = addr.plus(HEADER_WORDS as u64 * WORD_BYTES);
         while at < length {
-            if addr.word_in_line() == 0 && at % slot_words == 0 {
+            if addr.word_in_line() == 0 && at.is_multiple_of(slot_words) {
                 let slot = number + (at / slot_words) as u64;
                 (addr, bit) = (self.slot(slot), torn(slot));
             }
