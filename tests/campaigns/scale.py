@@ -250,10 +250,10 @@ def row_of(of: Point, found: Mapping[str, float]) -> Row:
 class Store:
     """What has been measured of one build, written after each point."""
 
-    def __init__(self, path: Path, build: str, *, anew: bool = False) -> None:
+    def __init__(self, path: Path, build: str) -> None:
         self._path, self._build = path, build
         self.rows: list[Row] = []
-        if path.exists() and not anew:
+        if path.exists():
             stored = json.loads(path.read_text(encoding="utf-8"))
             self.rows = stored["rows"] if stored["build"] == build else []
 

@@ -10,8 +10,10 @@
 //! | `stats` | declarations of statistics, distributions, energies |
 //! | `cost` | formulas and items of hardware cost |
 //! | `codecs` | log data compression and cell expansion |
+//! | `bits` | sets of small numbers |
 //! | `control` | watching and cancelling what runs |
 
+pub mod bits;
 pub mod codecs;
 pub mod config;
 pub mod control;

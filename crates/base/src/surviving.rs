@@ -707,6 +707,41 @@ mod tests {
     }
 
     #[test]
+    fn words_are_loaded_until_one_is_refused_as_if_one_by_one() {
+        for (addr, words, first_refused) in
+            [(0, 12, 5), (0, 12, 99), (40, 12, 3), (56, 4, 1), (72, 8, 99), (88, 3, 2), (8, 0, 1)]
+        {
+            let found = [true, false].map(|is_watched| {
+                let mut surviving = SurvivingImage::default();
+                surviving.set_end(Addr(64 + 32));
+                (0..12).for_each(|word| surviving.store(Addr(word * 8), word + 1));
+                if is_watched {
+                    surviving.keep_steps();
+                }
+                let mut loaded = Vec::new();
+                let accepted = surviving.load_while(Addr(addr), words, |i, word| {
+                    loaded.push((i, word));
+                    i != first_refused
+                });
+                assert_eq!(accepted, first_refused.min(words));
+                assert_eq!(
+                    surviving.unwatched::<2>(Addr(addr)).is_some(),
+                    !is_watched && addr < 88
+                );
+                (loaded, surviving.words_read(), surviving.out_of_bounds())
+            });
+            let mut one_by_one = SurvivingImage::default();
+            one_by_one.set_end(Addr(64 + 32));
+            (0..12).for_each(|word| one_by_one.store(Addr(word * 8), word + 1));
+            let until = words.min(first_refused.saturating_add(1));
+            let loaded: Vec<(usize, u64)> =
+                (0..until).map(|i| (i, one_by_one.load(word_from(Addr(addr), i)))).collect();
+            let expected = (loaded, one_by_one.words_read(), one_by_one.out_of_bounds());
+            found.iter().for_each(|found| assert_eq!(*found, expected, "{words} from {addr} on"));
+        }
+    }
+
+    #[test]
     fn threads_begin_at_different_shares_of_their_batches_and_at_lines() {
         // The first address of the second part.
         let parts = SurvivingImage::default().image().parts(3);

@@ -115,12 +115,6 @@ impl Image {
         chunks.filter(|(_, chunk)| chunk.is_present()).map(|(base, chunk)| (base, chunk.words()))
     }
 
-    /// So many bytes from an address on, within a chunk, if that has been written.
-    fn words(&self, at: Addr, bytes: u64) -> Option<&[u64]> {
-        let (chunk, first) = self.locate(at);
-        self.chunk(chunk).get(first..first + (bytes / WORD_BYTES) as usize)
-    }
-
     /// The word at a word-aligned address.
     #[inline]
     pub fn load(&self, addr: Addr) -> u64 {
@@ -151,34 +145,28 @@ impl Image {
             self.chunks.resize_with(needed, Chunk::default);
         }
         let (shape, demand) = (Image::of_chunks(self.chunk_bits), self.demand());
+        let place = |word: &(Addr, u64)| shape.locate(word.0);
+        let in_one_chunk = |a: &(Addr, u64), b: &(Addr, u64)| place(a).0 == place(b).0;
         // Each thread gets the chunks that it writes to, and gives them back.
-        let parts: Vec<Vec<Numbered>> = batches
-            .iter()
-            .enumerate()
+        let mut take = |number: usize, part: usize| {
+            assert_eq!(number % batches.len(), part, "a batch has the words of its part");
+            (number, std::mem::take(&mut self.chunks[number]))
+        };
+        let parts: Vec<Vec<Numbered>> = (0..)
+            .zip(batches)
             .map(|(part, batch)| {
                 assert!(batch.is_sorted_by_key(|&(addr, _)| addr), "a batch is in order");
-                let of_a_chunk = batch.chunk_by(|a, b| shape.locate(a.0).0 == shape.locate(b.0).0);
-                let numbers = of_a_chunk.map(|words| shape.locate(words[0].0).0);
-                numbers
-                    .inspect(|number| {
-                        assert_eq!(number % batches.len(), part, "a batch is in its part")
-                    })
-                    .map(|number| (number, std::mem::take(&mut self.chunks[number])))
-                    .collect()
+                let numbers = batch.chunk_by(in_one_chunk).map(|words| place(&words[0]).0);
+                numbers.map(|number| take(number, part)).collect()
             })
             .collect();
         let store = |batch: &[(Addr, u64)], mut part: Vec<Numbered>| {
-            let mut chunks = part.iter_mut();
-            let (mut number, mut words): (usize, &mut [u64]) = (usize::MAX, &mut []);
             let mut old = Vec::with_capacity(batch.len());
-            for &(addr, value) in batch {
-                let (chunk, word) = shape.locate(addr);
-                if chunk != number {
-                    let (next, slot) = chunks.next().expect("a batch has a part for each chunk");
-                    words = slot.words_mut(demand);
-                    number = *next;
-                }
-                old.push(std::mem::replace(&mut words[word], value));
+            for (new, (_, chunk)) in batch.chunk_by(in_one_chunk).zip(&mut part) {
+                let words = chunk.words_mut(demand);
+                old.extend(
+                    new.iter().map(|new| std::mem::replace(&mut words[place(new).1], new.1)),
+                );
             }
             (old, part)
         };
@@ -280,18 +268,8 @@ impl Image {
     /// Digest of the bytes in `[start, end)`: equal for equal content whatever the order of the
     /// writes, and updatable word by word (the sum of [`word_digest`] over all words).
     pub fn digest(&self, start: Addr, end: Addr) -> u64 {
-        let mut sum = 0u64;
-        for (base, words) in self.written() {
-            let range = self.words_of_chunk(base, start, end);
-            let mut at = base + range.start as u64 * WORD_BYTES;
-            for &word in &words[range] {
-                if word != 0 {
-                    sum = sum.wrapping_add(word_digest(Addr(at), word));
-                }
-                at += WORD_BYTES;
-            }
-        }
-        sum
+        let digests = self.nonzero_words_in(start, end).map(|(addr, word)| word_digest(addr, word));
+        digests.fold(0, u64::wrapping_add)
     }
 
     /// First word in `[start, end)` in which two images differ: `(address, ours, theirs)`.
@@ -308,8 +286,9 @@ impl Image {
         while at < last {
             // In steps, so that walking many differences of a chunk does not compare all of it each time.
             let step_end = ((at / COMPARED_BYTES + 1) * COMPARED_BYTES).min(last);
-            let bytes = step_end - at;
-            let equal = match (self.words(Addr(at), bytes), other.words(Addr(at), bytes)) {
+            let words = ((step_end - at) / WORD_BYTES) as usize;
+            let both = [self, other].map(|image| image.written_words(Addr(at), words));
+            let equal = match both.into() {
                 (Some(a), Some(b)) => std::ptr::eq(a, b) || a == b,
                 (Some(one), None) | (None, Some(one)) => one.iter().all(|&w| w == 0),
                 (None, None) => {
@@ -344,10 +323,7 @@ impl Image {
 
     /// Every word that is not zero, in the order of addresses.
     pub fn nonzero_words(&self) -> impl Iterator<Item = (Addr, u64)> + '_ {
-        self.written().flat_map(|(base, words)| {
-            let addresses = (base..).step_by(WORD_BYTES as usize).map(Addr);
-            addresses.zip(words.iter().copied()).filter(|&(_, word)| word != 0)
-        })
+        self.nonzero_words_in(Addr(0), Addr(u64::MAX))
     }
 
     /// The same of those in `[start, end)`.

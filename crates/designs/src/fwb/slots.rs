@@ -237,17 +237,16 @@ impl Slots {
             scan.examined += 1;
             image.work(Work::Record, 1);
             let before = scan.records.len();
-            match self.read(image, number, &mut scan.records) {
-                Some(next) if next <= head + self.count => (number, scan.end) = (next, next),
-                _ if self.mutants.has(Mutant::HolesAreSkipped) => {
-                    scan.records.truncate(before);
-                    number += 1;
-                }
-                _ => {
-                    scan.records.truncate(before);
-                    break;
-                }
+            let next = self.read(image, number, &mut scan.records);
+            if let Some(next) = next.filter(|&next| next <= head + self.count) {
+                (number, scan.end) = (next, next);
+                continue;
             }
+            scan.records.truncate(before);
+            if !self.mutants.has(Mutant::HolesAreSkipped) {
+                break;
+            }
+            number += 1;
         }
         scan
     }

@@ -19,6 +19,7 @@ use super::layout::{
     BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, Slice, is_indexed, tx_of_head,
 };
 use super::{HoopConfig, Mutant};
+use graven_base::bits::ones;
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
 use graven_machine::design::{DesignContext, RecoveryReport};
@@ -104,14 +105,7 @@ impl Piece {
 
     /// The known versions, each with its word's place.
     fn known(&self) -> impl Iterator<Item = (usize, Version)> + '_ {
-        let mut left = self.known;
-        std::iter::from_fn(move || {
-            let at = left.trailing_zeros() as usize;
-            // None is left: no word has this place.
-            let version = *self.versions.get(at)?;
-            left &= left - 1;
-            Some((at, version))
-        })
+        ones(self.known).map(|at| (at as usize, self.versions[at as usize]))
     }
 }
 

@@ -15,7 +15,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::logs::Places;
 use super::{MorlogConfig, Mutant};
-use crate::packed_log::{Kind, Record, bytes_of};
+use crate::packed_log::{Kind, Record};
+use graven_base::codecs::mask_of_bytes;
 use graven_base::ids::ThreadId;
 use graven_base::memory::{Addr, words_in};
 use graven_base::surviving::{SurvivingImage, Work};
@@ -145,7 +146,7 @@ fn undo_value(record: &Record, context: &DesignContext, image: &mut SurvivingIma
     if !context.mutants().has(Mutant::UndoInDirtyBytes) {
         return record.undo;
     }
-    let mask = bytes_of(record.dirty);
+    let mask = mask_of_bytes(record.dirty);
     image.load(record.addr) & !mask | record.undo & mask
 }
 
@@ -237,7 +238,7 @@ fn lay(records: &[Record], redo: &mut FxHashMap<Addr, u64>, image: &mut Survivin
         match record.kind {
             Kind::UndoRedo => _ = redo.insert(record.addr, record.redo),
             Kind::Redo => {
-                let mask = if record.partial { bytes_of(record.dirty) } else { u64::MAX };
+                let mask = if record.partial { mask_of_bytes(record.dirty) } else { u64::MAX };
                 let below = match redo.get(&record.addr) {
                     Some(&value) => value,
                     None if record.partial => image.load(record.addr),

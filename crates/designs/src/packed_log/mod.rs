@@ -62,7 +62,6 @@ mod tests;
 
 pub use cost::{dirty_flags, entry_bits};
 pub use event::{Counters, Event};
-pub use graven_base::codecs::mask_of_bytes as bytes_of;
 pub use record::{Kind, Record, ULOG_BITS, ULOG_MAX, dirty_bytes};
 pub use send::Packer;
 

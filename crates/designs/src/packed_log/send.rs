@@ -1,12 +1,11 @@
 //! Records into blocks, blocks into writes.
 
-use super::bytes_of;
 use super::event::Event;
 use super::record::Metadata;
 use super::slot::{self, SLOT_BYTES, SLOT_WORDS};
 use super::{Format, Kind, Log, METADATA_WORDS, RECORDS_PER_GROUP, Record, TORN};
 use graven_base::codecs::slde::{pair_flag, redo_flag};
-use graven_base::codecs::{Coding, Codings, choose, choose_pair, kept};
+use graven_base::codecs::{Coding, Codings, choose, choose_pair, kept, mask_of_bytes};
 use graven_base::memory::{Addr, LINE_BYTES, LineData, WORDS_PER_LINE};
 use graven_machine::design::{Design, Port};
 use graven_machine::request::{Write, WriteClass, WriteOrder};
@@ -175,7 +174,7 @@ impl Packer {
             for (word, coding) in words.into_iter().skip(2 - Record::data_words(record.kind)) {
                 let mut word = kept(word, coding);
                 if self.log.faults.both_differential && is_differential {
-                    word &= bytes_of(record.dirty);
+                    word &= mask_of_bytes(record.dirty);
                 }
                 block.push(word, coding);
                 if block.is_full() {

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::record::Metadata;
 use super::{
-    Counters, Event, Faults, Format, Kind, Log, Packer, Record, TORN, ULOG_MAX, bytes_of,
-    dirty_bytes,
+    Counters, Event, Faults, Format, Kind, Log, Packer, Record, TORN, ULOG_MAX, dirty_bytes,
 };
+use graven_base::codecs::mask_of_bytes;
 use graven_base::memory::{Addr, Image};
 use graven_base::surviving::SurvivingImage;
 use graven_machine::design::{Design, DesignEvent, NoCover, Observation, Plugged, Unused, plug};
@@ -85,7 +85,7 @@ fn any_record() -> impl Strategy<Value = Record> {
     let word = prop_oneof![any::<u64>(), 0u64..300, Just(0), Just(u64::MAX)];
     (kind, any::<u8>(), any::<u16>(), 0u64..1 << 45, word.clone(), any::<u8>(), word, any::<bool>())
         .prop_map(|(kind, thread, tx, addr, undo, dirty, new, late)| {
-            let redo = undo & !bytes_of(dirty) | new & bytes_of(dirty);
+            let redo = undo & !mask_of_bytes(dirty) | new & mask_of_bytes(dirty);
             let ulog = if kind == Kind::Commit { new as u32 & ULOG_MAX } else { 0 };
             let (undo, redo) = match kind {
                 Kind::UndoRedo => (undo, redo),
@@ -208,7 +208,7 @@ proptest! {
         prop_assert_eq!(scan.end, tail);
         prop_assert_eq!(scan.records.len(), sent.len());
         for ((_, read), (_, sent)) in scan.records.iter().zip(&sent) {
-            let mask = if read.partial { bytes_of(sent.dirty) } else { u64::MAX };
+            let mask = if read.partial { mask_of_bytes(sent.dirty) } else { u64::MAX };
             prop_assert_eq!(*read, Record { redo: sent.redo & mask, partial: read.partial, ..*sent });
             prop_assert!(slde || !read.partial);
         }

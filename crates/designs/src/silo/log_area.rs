@@ -144,32 +144,21 @@ pub fn read_media_line(at: Addr, image: &mut SurvivingImage, records: &mut Vec<R
     // Of each record the first word, and how many of its bytes belong to the record before.
     let starts = (0..RECORDS_PER_BATCH).map(|i| i * RECORD_BYTES);
     let starts = starts.map(|start| ((start / WORD_BYTES) as usize, start % WORD_BYTES));
-    let before = records.len();
-    let mut take = |record: Record| {
-        let is_record = record.addr != 0;
-        if is_record {
-            records.push(record);
-        }
-        is_record
-    };
-    let Some(line) = image.unwatched::<MEDIA_LINE_WORDS>(at) else {
-        for (word, bytes_before) in starts {
-            let load = |i| image.load(at.plus((word + i) as u64 * WORD_BYTES));
-            if !take(Record::parse([0, 1, 2].map(load), bytes_before)) {
-                return;
-            }
-        }
-        return;
-    };
+    let line = image.unwatched::<MEDIA_LINE_WORDS>(at).copied();
     for (word, bytes_before) in starts {
-        let words = line[word..].first_chunk().expect("a record lies in its media line");
-        if !take(Record::parse(*words, bytes_before)) {
-            break;
+        let words = match &line {
+            Some(line) => {
+                image.count_loads(RECORD_WORDS as u64);
+                *line[word..].first_chunk().expect("a record lies in its media line")
+            }
+            None => [0, 1, 2].map(|i| image.load(at.plus((word + i) as u64 * WORD_BYTES))),
+        };
+        let record = Record::parse(words, bytes_before);
+        if record.addr == 0 {
+            return;
         }
+        records.push(record);
     }
-    // The zero record was read, too.
-    let read = RECORDS_PER_BATCH.min((records.len() - before) as u64 + 1);
-    image.count_loads(read * RECORD_WORDS as u64);
 }
 
 #[cfg(test)]
@@ -238,6 +227,13 @@ mod tests {
             let mut read = Vec::new();
             read_media_line(Addr(512), &mut image, &mut read);
             assert_eq!(read, records);
+            // Each record is three words, the one that ends the line included; and so it is where somebody watches.
+            let words_read = RECORD_WORDS as u64 * RECORDS_PER_BATCH.min(count + 1);
+            assert_eq!(image.words_read(), words_read);
+            image.keep_steps();
+            let mut watched = Vec::new();
+            read_media_line(Addr(512), &mut image, &mut watched);
+            assert_eq!((watched, image.words_read()), (records, 2 * words_read));
         }
     }
 

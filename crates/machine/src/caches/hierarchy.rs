@@ -10,6 +10,7 @@
 use crate::caches::tags::{Cache, DESIGN_BITS, DIRTY, WRITABLE};
 use crate::config::{CoreConfig, L1Config, L2Config, LlcConfig};
 use crate::stats::Counters;
+use graven_base::bits::ones;
 use graven_base::config::Config;
 use graven_base::memory::LineAddr;
 use graven_base::time::Cycle;
@@ -185,13 +186,6 @@ impl Hierarchy {
         counters.l1_hits += 1;
     }
 
-    /// A core reads a line that its L1 has.
-    #[inline]
-    pub fn touch_l1(&mut self, core: u32, line: LineAddr) {
-        let slot = self.cores[core as usize].l1.touch(line);
-        slot.expect("the L1 has the line");
-    }
-
     /// One access of a core. A write leaves the line dirty in its L1.
     #[inline]
     pub fn access(
@@ -282,7 +276,7 @@ impl Hierarchy {
         if let Some(victim) = victim {
             let sharers = std::mem::take(&mut self.sharers[slot]);
             let mut dirty = victim.state & DIRTY != 0;
-            for sharer in bits(sharers) {
+            for sharer in ones(sharers) {
                 dirty |= self.drop_private(sharer, victim.line) & DIRTY != 0;
             }
             assert!(victim.line != line, "a line does not displace itself");
@@ -371,7 +365,7 @@ impl Hierarchy {
         if others == 0 {
             return 0;
         }
-        for other in bits(others) {
+        for other in ones(others) {
             counters.snoops += 1;
             let state = self.drop_private(other, line);
             *self.llc.state_mut(slot) |= state & (DIRTY | DESIGN_BITS);
@@ -451,7 +445,7 @@ impl Hierarchy {
     pub fn evict(&mut self, line: LineAddr, level: u8) -> bool {
         let Some(slot) = self.llc.find(line) else { return false };
         let mut state = 0;
-        for core in bits(self.sharers[slot]) {
+        for core in ones(self.sharers[slot]) {
             if level > 1 || self.cores[core as usize].l2.is_none() {
                 let had = self.drop_private(core, line);
                 self.leave_core(core, line, had);
@@ -482,7 +476,7 @@ impl Hierarchy {
             let private = &self.cores[core as usize];
             dirty(&private.l1) || private.l2.as_ref().is_some_and(dirty)
         };
-        dirty(&self.llc) || bits(self.sharers[slot]).any(private)
+        dirty(&self.llc) || ones(self.sharers[slot]).any(private)
     }
 
     /// Marks a line clean in all caches, as a write-back without eviction does (clwb). Returns how long
@@ -495,7 +489,7 @@ impl Hierarchy {
             delay = Some(self.llc_latency);
         }
         *llc &= !(DIRTY | DESIGN_BITS);
-        for core in bits(self.sharers[slot]) {
+        for core in ones(self.sharers[slot]) {
             let private = &mut self.cores[core as usize];
             if let Some(l2) = &mut private.l2
                 && let Some(at) = l2.find(line)
@@ -557,17 +551,6 @@ impl Hierarchy {
         lines.dedup();
         lines
     }
-}
-
-fn bits(mut set: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        if set == 0 {
-            return None;
-        }
-        let bit = set.trailing_zeros();
-        set &= set - 1;
-        Some(bit)
-    })
 }
 
 #[cfg(test)]

@@ -80,8 +80,7 @@ impl Simulation {
                 value
             }
             None => {
-                caches.touch_l1(t.core, line);
-                counters.l1_hits += 1;
+                caches.access(t.core, line, false, counters);
                 self.machine.load(at.addr)
             }
         };

@@ -3,7 +3,7 @@
 use graven_base::time::{Cycle, NEVER};
 
 use crate::controller::adversary::Adversary;
-use crate::controller::read_queue::ReadQueue;
+use crate::controller::read_queue::{QueuedRead, ReadQueue};
 use crate::controller::write_queue::WriteQueue;
 use crate::device::{Bank, PmBuffer};
 use crate::request::Place;
@@ -58,24 +58,26 @@ impl View<'_> {
         }
         let mut best: Option<(Class, usize)> = None;
         for (i, read) in self.reads.reads().iter().enumerate() {
-            if !read.buffered && free & bit(read.place.bank) == 0 {
+            if !read.buffered && free >> read.place.bank & 1 == 0 {
                 continue;
             }
-            let class = self.class_of_read(i);
-            if class == self.best_class() {
-                return Some(i);
+            let class = self.class_of_read(read);
+            if best.is_none_or(|(of_best, _)| class < of_best) {
+                if class == self.best_class() {
+                    return Some(i);
+                }
+                best = Some((class, i));
             }
-            best = Some(best.map_or((class, i), |best| best.min((class, i))));
         }
         best.map(|(_, i)| i)
     }
 
-    /// The same where the hits of a row are not limited.
+    /// The same where the hits of a row are not limited, which a long queue shows in the host's time.
     fn first_hit_or_oldest_read(&self, free: u64) -> Option<usize> {
         let mut oldest = None;
         for (i, read) in self.reads.reads().iter().enumerate() {
             let Place { bank, row, .. } = read.place;
-            let is_ready = free & bit(bank) != 0;
+            let is_ready = free >> bank & 1 != 0;
             if read.buffered || (is_ready && self.banks[bank as usize].open_row == Some(row)) {
                 return Some(i);
             }
@@ -89,10 +91,9 @@ impl View<'_> {
     /// The banks that are free now, a bit for each.
     #[inline]
     fn free_banks(&self) -> u64 {
-        let free = |set, (bank, state): (u32, &Bank)| {
-            set | if state.free_at <= self.now { bit(bank) } else { 0 }
-        };
-        (0..).zip(self.banks).fold(0, free)
+        assert!(self.banks.len() <= u64::BITS as usize, "a channel has 64 banks at most");
+        let bits = (0..).zip(self.banks).map(|(bank, b)| u64::from(b.free_at <= self.now) << bank);
+        bits.fold(0, |set, bit| set | bit)
     }
 
     /// The class of which nothing can be better.
@@ -101,6 +102,7 @@ impl View<'_> {
     }
 
     /// How a row is found by a request for it.
+    #[inline]
     fn class(&self, bank: u32, row: u64) -> Class {
         let bank = &self.banks[bank as usize];
         match bank.open_row {
@@ -112,14 +114,15 @@ impl View<'_> {
         }
     }
 
-    fn class_of_read(&self, index: usize) -> Class {
-        let read = &self.reads.reads()[index];
+    #[inline]
+    fn class_of_read(&self, read: &QueuedRead) -> Class {
         if read.buffered { Class::Hit } else { self.class(read.place.bank, read.place.row) }
     }
 
     /// The rank of a read.
     pub fn rank_of_read(&self, index: usize) -> Rank {
-        (self.class_of_read(index), self.reads.reads()[index].read.arrived)
+        let read = &self.reads.reads()[index];
+        (self.class_of_read(read), read.read.arrived)
     }
 
     /// The rank of a write.
@@ -171,7 +174,7 @@ impl View<'_> {
         let mut best: Option<(Class, usize)> = None;
         let free = self.free_banks();
         for (i, w) in self.writes.places().iter().enumerate() {
-            if w.issued || free & bit(w.bank) == 0 {
+            if w.issued || free >> w.bank & 1 == 0 {
                 continue;
             }
             let class = self.class(w.bank, w.row);
@@ -226,13 +229,6 @@ impl View<'_> {
         let free_at = |(bank, &n): (&Bank, &u32)| if n > 0 { bank.free_at } else { NEVER };
         self.banks.iter().zip(requests).map(free_at).fold(NEVER, Cycle::min)
     }
-}
-
-/// A bank in a set of banks, of which a channel has 64 at most.
-#[inline]
-fn bit(bank: u32) -> u64 {
-    assert!(bank < u64::BITS, "a bank has its bit in a set");
-    1 << bank
 }
 
 /// The first of the candidates, or the adversary's choice.
