@@ -102,7 +102,7 @@ campaigns: install ## What takes hours: mutants, full sizes of all papers, the a
 	$(BIN)/python -m tests.campaigns.real_programs
 	$(BIN)/python -m tests.campaigns.corners
 	$(BIN)/python -m tests.campaigns.scale
-	$(BIN)/graven reproduce all --out graven-results/campaigns/reproduced
+	$(BIN)/python -m tests.campaigns.reproduced
 	$(MAKE) soak
 
 soak: install ## Hours of the adversary on all sound designs; after an interrupt it goes on where it was

@@ -39,6 +39,7 @@ from tests.campaigns.tables import (
     write_page,
     write_rows,
 )
+from tests.counts.callgrind import Count
 from tests.counts.table import Table
 
 from graven import _engine, output
@@ -370,19 +371,30 @@ def block(axis: Axis, rows: Sequence[Row]) -> str:
     return f"{plot}\n\n{table(axis, series)}\n{growth(series)}\n"
 
 
-def instructions(counts: Table) -> str:
-    """What the page shows of the counts of host instructions."""
-    head = ("benchmark", "for each", "host instructions")
+BEFORE = ROOT / "benches/counts-before.toml"
+"""The counts with which the page compares."""
+
+
+def instructions(counts: Table, before: Table) -> str:
+    """What the page shows of the counts of host instructions, beside what they were."""
+    head = ("benchmark", "for each", "before", "now", "now / before")
     cells = [
-        [f"`{name}`", count.unit, exact(round(count.per_unit))]
+        [f"`{name}`", count.unit, *_beside(count, before.counts.get(name))]
         for name, count in sorted(counts.counts.items())
     ]
     return table_of(head, cells, texts=2)
 
 
+def _beside(now: Count, before: Count | None) -> tuple[str, str, str]:
+    count = exact(round(now.per_unit))
+    if before is None:
+        return "", count, ""
+    return exact(round(before.per_unit)), count, f"{now.per_unit / before.per_unit:.2f}"
+
+
 def blocks(rows: Sequence[Row]) -> list[str]:
     """What the page shows, in its order."""
-    return [*(block(axis, rows) for axis in AXES), instructions(Table.read())]
+    return [*(block(axis, rows) for axis in AXES), instructions(Table.read(), Table.read(BEFORE))]
 
 
 def plots(rows: Sequence[Row]) -> dict[Path, bytes]:

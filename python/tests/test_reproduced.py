@@ -1,0 +1,98 @@
+"""The papers at full size beside quick sizes: the tables, and the page that shows them."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from tests.campaigns import reproduced, tables
+
+from graven.papers.answers import Outcome
+from graven.papers.plan import DEFAULT
+from graven.papers.rules import OUTCOMES
+from graven.papers.samples import Sample
+
+ROWS = tables.read_rows(reproduced.TABLE)
+CLAIMS = tables.read_rows(reproduced.CLAIMS)
+PAPERS = list(dict.fromkeys(row["paper"] for row in ROWS))
+
+
+def row(quick: str, full: str, least: str = "", greatest: str = "") -> dict[str, str]:
+    place = dict.fromkeys(reproduced.PLACE, "x")
+    return place | {
+        "quick": quick,
+        "full": full,
+        "least": least or full,
+        "greatest": greatest or full,
+    }
+
+
+def test_the_page_shows_what_the_tables_have():
+    page = reproduced.PAGE.read_text()
+    hint = "python -m tests.campaigns.reproduced --stored"
+    assert page == tables.page_with(page, *reproduced.blocks(ROWS, CLAIMS)), hint
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_figure_and_every_measured_claim_of_a_paper_is_there(name):
+    paper = tables.ROOT / "papers" / name
+    drawn = tomllib.loads((paper / "experiments.toml").read_text())["figure"]
+    figures = {row["figure"] for row in ROWS if row["paper"] == name}
+    assert figures == {figure["id"] for figure in drawn}
+    claims = {row["claim"]: row for row in CLAIMS if row["paper"] == name}
+    printed = tomllib.loads((paper / "claims.toml").read_text())["claim"]
+    others = {"about", "test", "cost", "machine", "none"}
+    assert set(claims) == {claim["id"] for claim in printed if not others & set(claim["answer"])}
+    assert all(row["full_outcome"] in OUTCOMES for row in claims.values())
+
+
+def test_every_number_at_full_size_lies_between_those_of_its_seeds():
+    numbers = [row for row in ROWS if row["full"]]
+    assert len(numbers) > 0.9 * len(ROWS)
+    for each in numbers:
+        least, full, greatest = (float(each[name]) for name in ("least", "full", "greatest"))
+        assert least <= full * (1 + 1e-5), each
+        assert full <= greatest * (1 + 1e-5), each
+
+
+@pytest.mark.parametrize(
+    ("of", "is_apart"),
+    [
+        (row("1.09", "1"), False),
+        (row("1.11", "1"), True),
+        (row("0.89", "1"), True),
+        (row("1.2", "1", "0.7", "1.3"), False),
+        (row("", "1"), False),
+        (row("1", "0"), False),
+    ],
+)
+def test_a_quick_size_says_otherwise_beyond_a_tenth_and_beyond_the_seeds(of, is_apart):
+    assert reproduced.is_apart(of) is is_apart
+
+
+def test_claims_are_as_far_apart_as_their_farthest_number():
+    quick = Outcome("met", "", {"a": Sample((1.1,)), "b": Sample((2.0,)), "c": Sample((9.0,))})
+    full = Outcome("met", "", {"a": Sample((1.0, 1.0)), "b": Sample((3.0, 5.0))})
+    assert reproduced.farthest(quick, full) == pytest.approx(0.5)
+    assert reproduced.farthest(quick, Outcome("met")) is None
+
+
+def test_a_paper_that_is_reproduced_again_replaces_its_rows_alone():
+    before = [{"paper": "hoop", "figure": "a"}, {"paper": "silo", "figure": "b"}]
+    after = reproduced.with_paper(before, "hoop", [{"paper": "hoop", "figure": "c"}])
+    assert after == [before[1], {"paper": "hoop", "figure": "c"}]
+
+
+def test_outcomes_are_counted_by_paper_and_in_all():
+    claims = [
+        {"paper": "silo", "alternative": DEFAULT, "quick_outcome": "met", "full_outcome": "met"},
+        {"paper": "hoop", "alternative": DEFAULT, "quick_outcome": "contradicted",
+         "full_outcome": "direction only"},
+    ]  # fmt: skip
+    lines = reproduced.blocks(
+        [],
+        [{"claim": "c", "printed": "1", "quick": "", "full": "", "apart": ""} | c for c in claims],
+    )[0]
+    assert "| silo | 1 | 1 | 1 | 1 | 1 | 0 |" in lines
+    assert "| hoop | 1 | 0 | 0 | 0 | 1 | 1 |" in lines
+    assert "| all | 2 | 1 | 1 | 1 | 2 | 1 |" in lines
