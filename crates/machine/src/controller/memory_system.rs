@@ -246,15 +246,14 @@ impl MemorySystem {
         let earlier = self.writes_in_transit.last_of_line(write.line);
         let arrives = (now + delay).max(earlier.unwrap_or(0));
         if arrives == now && earlier.is_none() {
-            let mut write = *write;
-            self.write_arrives(&mut write);
+            self.write_arrives(write);
         } else {
             let slot = self.writes_in_transit.send(write, arrives);
             self.shared.events.push(arrives, Event::WriteArrive(slot));
         }
     }
 
-    fn write_arrives(&mut self, write: &mut Write) {
+    fn write_arrives(&mut self, write: &Write) {
         if self.recorder.is_some() && self.is_pm(write.line.addr()) {
             let old = self.content(write.line);
             let mut data = old;
@@ -319,8 +318,8 @@ impl MemorySystem {
                 self.read_arrives(read);
             }
             Event::WriteArrive(slot) => {
-                let mut write = self.writes_in_transit.take(slot);
-                self.write_arrives(&mut write);
+                let write = self.writes_in_transit.take(slot);
+                self.write_arrives(&write);
             }
             Event::StoreDrain(_) | Event::BufferedFill(_) | Event::Release(_) | Event::Timer(_) => {
                 unreachable!("not the memory's event")

@@ -15,8 +15,9 @@
 //! A row that closes programs all of its changed lines at once, as long as the slowest takes. What a row buffer holds
 //! survives a power failure, as the on-PM buffer does: the device writes it to the cells on its own energy.
 
+use graven_base::bits::ones;
 use graven_base::memory::{LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WordMask};
-use graven_base::time::Cycle;
+use graven_base::time::{Cycle, NEVER};
 
 use super::bank::{Bank, Found};
 use super::programming::{Block, Media, programmed};
@@ -58,6 +59,10 @@ pub struct BegunWrite {
 pub struct Banks {
     spec: BankSpec,
     banks: Vec<Bank>,
+    /// Banks that were not free yet when it was last looked, a bit for each.
+    busy: u64,
+    /// None of those is free before.
+    busy_until: Cycle,
     /// What is in the row buffers and not in the cells; nothing where each write programs the cells.
     rows: Vec<RowContent>,
 }
@@ -65,10 +70,13 @@ pub struct Banks {
 impl Banks {
     /// Idle banks without an open row.
     pub fn new(spec: BankSpec) -> Banks {
+        assert!(spec.banks <= u64::BITS as usize, "a channel has 64 banks at most");
         let rows = if spec.row_writes.stay_in_row() { spec.banks } else { 0 };
         Banks {
             spec,
             banks: vec![Bank::default(); spec.banks],
+            busy: 0,
+            busy_until: NEVER,
             rows: vec![RowContent::default(); rows],
         }
     }
@@ -77,6 +85,49 @@ impl Banks {
     #[inline]
     pub fn all(&self) -> &[Bank] {
         &self.banks
+    }
+
+    /// Time has gone on: looks which banks are free now.
+    #[inline]
+    pub fn advance(&mut self, now: Cycle) {
+        if self.busy_until <= now {
+            self.look(now);
+        }
+    }
+
+    fn look(&mut self, now: Cycle) {
+        self.busy_until = NEVER;
+        for bank in ones(self.busy) {
+            let free_at = self.banks[bank as usize].free_at;
+            if free_at <= now {
+                self.busy &= !(1 << bank);
+            } else {
+                self.busy_until = self.busy_until.min(free_at);
+            }
+        }
+    }
+
+    /// A bank has got work, or more of it.
+    #[inline]
+    fn occupied(&mut self, bank: u32) {
+        self.busy |= 1 << bank;
+        self.busy_until = self.busy_until.min(self.banks[bank as usize].free_at);
+    }
+
+    /// The banks that were free when it was last looked ([`Banks::advance`]) and have got no work since, a bit for each.
+    /// (There may be bits behind that of the last bank.)
+    #[inline]
+    pub fn free(&self) -> u64 {
+        !self.busy
+    }
+
+    /// When the first of some banks is free; of those that are already, at the beginning of time. [`NEVER`] if there is none.
+    #[inline]
+    pub fn earliest(&self, banks: u64) -> Cycle {
+        if banks & self.free() != 0 {
+            return 0;
+        }
+        ones(banks).map(|bank| self.banks[bank as usize].free_at).fold(NEVER, Cycle::min)
     }
 
     /// Their energies.
@@ -88,11 +139,13 @@ impl Banks {
     #[inline]
     pub fn wait(&mut self, bank: u32, cycles: Cycle) {
         self.banks[bank as usize].free_at += cycles;
+        self.occupied(bank);
     }
 
     /// A bank that has begun a write of DRAM waits for the bus, its row open.
     pub fn wait_to_write_volatile(&mut self, bank: u32, cycles: Cycle) {
         self.banks[bank as usize].write_later(cycles);
+        self.occupied(bank);
     }
 
     /// Starts a read of a line of PM; returns when the array has delivered it.
@@ -103,7 +156,9 @@ impl Banks {
         c.media_reads += 1;
         media.stats.read_energy.add_bits(self.spec.energy.row_read, LINE_BYTES * 8);
         let closing = self.open(place, found, media);
-        self.banks[place.bank as usize].read(place.row, now, closing, &self.spec.timing)
+        let at = self.banks[place.bank as usize].read(place.row, now, closing, &self.spec.timing);
+        self.occupied(place.bank);
+        at
     }
 
     /// Starts a write of PM. `fetch`: it is part of a media line, whose rest is read first if the cells are programmed.
@@ -138,6 +193,7 @@ impl Banks {
             RowWrites::WriteBack => (closing + timing.until_open(found), timing.column, None),
         };
         let done = self.banks[place.bank as usize].work(place.row, now, before + work);
+        self.occupied(place.bank);
         BegunWrite { row_open_at: now + before, done, effort }
     }
 
@@ -184,12 +240,16 @@ impl Banks {
 
     /// Starts a read of DRAM; returns when the array has delivered it.
     pub fn read_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
-        self.banks[place.bank as usize].read_volatile(place.row, now, &self.spec.timing)
+        let at = self.banks[place.bank as usize].read_volatile(place.row, now, &self.spec.timing);
+        self.occupied(place.bank);
+        at
     }
 
     /// Starts a write of DRAM; returns when the bank is free.
     pub fn write_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
-        self.banks[place.bank as usize].write_volatile(place.row, now, &self.spec.timing)
+        let at = self.banks[place.bank as usize].write_volatile(place.row, now, &self.spec.timing);
+        self.occupied(place.bank);
+        at
     }
 
     /// Whether row buffers hold what the cells do not have.
@@ -216,5 +276,53 @@ fn row_counter(counters: &mut Counters, found: Found) -> &mut u64 {
         Found::Open => &mut counters.row_hits,
         Found::Closed => &mut counters.row_closed,
         Found::Conflict => &mut counters.row_conflicts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{CoreConfig, PmConfig};
+    use graven_base::bits::ones;
+    use proptest::prelude::*;
+
+    const BANKS: u32 = 4;
+
+    proptest! {
+        #[test]
+        fn banks_are_free_when_their_work_is_done(
+            steps in prop::collection::vec((0..BANKS, 0..200u64, 0..3u64, any::<bool>()), 0..60),
+        ) {
+            let config = crate::registry::Registry::new().defaults();
+            let (pm, core) = (config.get::<PmConfig>(), config.get::<CoreConfig>());
+            let spec = BankSpec {
+                banks: BANKS as usize,
+                timing: Timing::pm(pm, core),
+                energy: EnergyModel::new(pm),
+                row_writes: RowWrites::Program,
+                buffered: false,
+            };
+            let (mut banks, mut now) = (Banks::new(spec), 0);
+            for (bank, cycles, row, reads) in steps {
+                now += cycles;
+                banks.advance(now);
+                if banks.free() >> bank & 1 != 0 {
+                    let place = Place { channel: 0, bank, row };
+                    _ = if reads { banks.read_volatile(place, now) } else { banks.write_volatile(place, now) };
+                    banks.wait(bank, cycles % 7);
+                }
+                for then in [now, now + 20] {
+                    let mut banks = banks.clone();
+                    banks.advance(then);
+                    let free_at = |bank: u32| banks.all()[bank as usize].free_at;
+                    for set in 0..1 << BANKS {
+                        let free = (0..BANKS).filter(|&bank| set >> bank & 1 != 0 && free_at(bank) <= then);
+                        prop_assert!(ones(banks.free() & set).eq(free));
+                        let earliest = ones(set).map(free_at).min().unwrap_or(NEVER);
+                        prop_assert_eq!(banks.earliest(set).max(then), earliest.max(then));
+                    }
+                }
+            }
+        }
     }
 }

@@ -8,6 +8,8 @@ const NONE: u32 = u32::MAX;
 pub struct WaitingLines {
     slots: Vec<Slot>,
     banks: Vec<Ends>,
+    /// Banks for which lines wait, a bit for each.
+    waited_for: u64,
 }
 
 /// A slot, and its neighbours in the list of its bank.
@@ -31,6 +33,7 @@ impl WaitingLines {
         WaitingLines {
             slots: vec![Slot { bank: 0, older: NONE, newer: NONE, last_write: 0 }; slots],
             banks: vec![Ends { oldest: NONE, newest: NONE }; banks],
+            waited_for: 0,
         }
     }
 
@@ -41,10 +44,10 @@ impl WaitingLines {
         (slot != NONE).then(|| (self.slots[slot as usize].last_write, slot))
     }
 
-    /// Whether a line waits for a bank, by bank.
+    /// Banks for which lines wait, a bit for each.
     #[inline]
-    pub fn by_bank(&self) -> impl Iterator<Item = bool> {
-        self.banks.iter().map(|ends| ends.oldest != NONE)
+    pub fn waited_for(&self) -> u64 {
+        self.waited_for
     }
 
     /// A line waits from now on for its bank.
@@ -56,6 +59,7 @@ impl WaitingLines {
         self.slots[slot as usize] = Slot { bank, older, newer, last_write };
         *self.newer_of(bank, older) = slot;
         *self.older_of(bank, newer) = slot;
+        self.waited_for |= 1 << bank;
     }
 
     /// A line waits no longer.
@@ -63,6 +67,7 @@ impl WaitingLines {
         let Slot { bank, older, newer, .. } = self.slots[slot as usize];
         *self.newer_of(bank, older) = newer;
         *self.older_of(bank, newer) = older;
+        self.waited_for &= !(u64::from(self.banks[bank as usize].oldest == NONE) << bank);
     }
 
     /// A line that waits has been written last of all.
@@ -132,7 +137,7 @@ mod tests {
                     let all = (0..).zip(plain).filter(|&(_, (of, _, waits))| waits && of == bank);
                     let oldest = all.map(|(slot, (_, last_write, _))| (last_write, slot)).min();
                     prop_assert_eq!(waiting.oldest(bank as usize), oldest);
-                    prop_assert_eq!(waiting.by_bank().nth(bank as usize), Some(oldest.is_some()));
+                    prop_assert_eq!(waiting.waited_for() >> bank & 1 == 1, oldest.is_some());
                 }
             }
         }

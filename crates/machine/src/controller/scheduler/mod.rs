@@ -17,23 +17,34 @@ use graven_base::time::Cycle;
 
 use crate::config::SchedulerKind;
 use crate::controller::adversary::Adversary;
+use crate::controller::lists::Candidate;
 use one_queue::OneQueue;
 use reads_first::ReadsFirst;
 use write_drains::WriteDrains;
 
-/// A request, by its place in its queue.
+/// A request, by its slot in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// A read.
-    Read(usize),
+    Read(u32),
     /// A write.
-    Write(usize),
+    Write(u32),
+}
+
+impl Choice {
+    fn read(read: Candidate) -> Choice {
+        Choice::Read(read.slot)
+    }
+
+    fn write(write: Candidate) -> Choice {
+        Choice::Write(write.slot)
+    }
 }
 
 /// A rule of scheduling.
 pub trait Policy {
     /// The request that is issued now, if any can be. Called once per burst time at most.
-    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice>;
+    fn choose(&mut self, view: &mut View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice>;
 
     /// The next cycle at which the policy could choose something, as far as banks and queues determine it;
     /// [`NEVER`](graven_base::time::NEVER) if something must arrive or finish first.
@@ -93,7 +104,11 @@ impl Scheduler {
 
     /// See [`Policy::choose`].
     #[inline]
-    pub fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
+    pub fn choose(
+        &mut self,
+        view: &mut View<'_>,
+        adversary: &mut Option<Adversary>,
+    ) -> Option<Choice> {
         of_policy!(self, policy => policy.choose(view, adversary))
     }
 

@@ -14,16 +14,16 @@ use crate::controller::adversary::Adversary;
 pub struct OneQueue;
 
 impl Policy for OneQueue {
-    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
+    fn choose(&mut self, view: &mut View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
         let read = view.first_ready_read();
         let write = view.first_ready_write(adversary);
         let (read, write) = match (read, write) {
             (Some(read), Some(write)) => (read, write),
-            (read, write) => return read.map(Choice::Read).or(write.map(Choice::Write)),
+            (read, write) => return read.map(Choice::read).or(write.map(Choice::write)),
         };
         // Of equal age, the read.
         let read_first = view.rank_of_read(read) <= view.rank_of_write(write);
-        Some(if read_first { Choice::Read(read) } else { Choice::Write(write) })
+        Some(if read_first { Choice::read(read) } else { Choice::write(write) })
     }
 
     fn next_at(&self, view: &View<'_>) -> Cycle {

@@ -24,15 +24,15 @@ impl ReadsFirst {
 }
 
 impl Policy for ReadsFirst {
-    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
+    fn choose(&mut self, view: &mut View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
         self.drain.update(view.writes.len());
-        let read = |view: &View<'_>| view.first_ready_read().map(Choice::Read);
+        let read = |view: &mut View<'_>| view.first_ready_read().map(Choice::read);
         if self.drain.is_active() {
-            let write = view.first_ready_write(adversary).map(Choice::Write);
+            let write = view.first_ready_write(adversary).map(Choice::write);
             return write.or_else(|| read(view));
         }
         if view.reads.is_empty() {
-            return view.first_ready_write(adversary).map(Choice::Write);
+            return view.first_ready_write(adversary).map(Choice::write);
         }
         read(view)
     }

@@ -31,12 +31,12 @@ impl WriteDrains {
 }
 
 impl Policy for WriteDrains {
-    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
+    fn choose(&mut self, view: &mut View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
         self.drain.update(view.writes.len());
         if self.writes_may_go(view) {
-            view.first_ready_write(adversary).map(Choice::Write)
+            view.first_ready_write(adversary).map(Choice::write)
         } else {
-            view.first_ready_read().map(Choice::Read)
+            view.first_ready_read().map(Choice::read)
         }
     }
 
