@@ -81,7 +81,7 @@ impl Channel {
         Self {
             accounts: Accounts::new(spec.persistent, spec.number as usize * banks),
             reads: ReadQueue::new(spec.read_queue, banks),
-            writes: WriteQueue::new(spec.write_queue, banks),
+            writes: WriteQueue::new(spec.write_queue, banks, buffer.is_some()),
             scheduler: Scheduler::new(spec.scheduler, Drain::new(spec.drain_high, spec.drain_low)),
             load_of_bank: vec![0; banks],
             in_service: slab::Slab::new(),
@@ -289,7 +289,14 @@ impl Channel {
     }
 
     /// A write has left the queue: takes in what waits for its place.
+    #[inline]
     fn refill(&mut self, shared: &mut Shared) {
+        if self.reads.has_waiting() || self.writes.waiting().len() > 0 {
+            self.take_in(shared);
+        }
+    }
+
+    fn take_in(&mut self, shared: &mut Shared) {
         if self.scheduler.has_one_queue() {
             let read = self.reads.waiting().next().map(|queued| queued.read.arrived);
             let write = self.writes.waiting().iter().next().map(|queued| queued.write.arrived);
@@ -358,12 +365,17 @@ impl Channel {
 
     // ---- scheduling ----------------------------------------------------------------------------
 
+    #[inline]
     fn wake_at(&mut self, at: Cycle, shared: &mut Shared) {
         let at = at.max(self.bus.free_at()).max(shared.now);
         if at < self.next_wake {
-            self.next_wake = at;
-            shared.events.push(at, Event::Channel(self.spec.number));
+            self.set_wake(at, shared);
         }
+    }
+
+    fn set_wake(&mut self, at: Cycle, shared: &mut Shared) {
+        self.next_wake = at;
+        shared.events.push(at, Event::Channel(self.spec.number));
     }
 
     /// Something outside has changed: look again.
@@ -374,13 +386,20 @@ impl Channel {
     }
 
     /// Tries to issue; called at the time set by an earlier wake-up.
+    #[inline]
     pub fn wake(&mut self, shared: &mut Shared) {
-        if self.next_wake != shared.now {
-            return;
+        if self.next_wake == shared.now {
+            self.next_wake = NEVER;
+            self.issue_one(shared);
         }
-        self.next_wake = NEVER;
+    }
+
+    fn issue_one(&mut self, shared: &mut Shared) {
         let (drains, accepted) = (self.scheduler.drains(), self.scheduler.accepts_writes());
         self.banks.advance(shared.now);
+        let worked = self.banks.take_worked();
+        self.reads.banks_changed(worked);
+        self.writes.banks_changed(worked);
         let (scheduler, mut view) = self.view(shared);
         let choice = scheduler.choose(&mut view, &mut shared.adversary);
         self.accounts.drains(self.scheduler.drains() - drains, &mut shared.stats);
@@ -436,8 +455,10 @@ impl Channel {
         let (scheduler, view) = self.view(shared);
         let mut at = scheduler.next_at(&view);
         let next = shared.now + 1;
-        if let Some(spill) = self.buffer.as_ref().and_then(|b| b.spill_wake(&self.banks)) {
-            at = at.min(spill.max(next));
+        if at > next
+            && let Some(buffer) = &self.buffer
+        {
+            at = at.min(buffer.spill_wake(&self.banks));
         }
         if at != NEVER {
             self.wake_at(at.max(next), shared);
@@ -539,10 +560,13 @@ impl Channel {
     fn start_spills(&mut self, shared: &mut Shared) {
         let Some(buffer) = &mut self.buffer else { return };
         let avoid = self.reads.banks();
-        let now = shared.now;
-        while let Some((slot, done)) =
-            buffer.spill(now, &mut self.banks, avoid, &mut shared.media())
-        {
+        loop {
+            self.banks.advance(shared.now);
+            let may = buffer.may_spill(&self.banks, avoid);
+            if may == 0 {
+                break;
+            }
+            let (slot, done) = buffer.spill(may, shared.now, &mut self.banks, &mut shared.media());
             shared.events.push(done, Event::SpillDone(self.spec.number, slot));
         }
     }

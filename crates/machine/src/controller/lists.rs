@@ -25,22 +25,63 @@ pub enum Class {
     Miss,
 }
 
-/// A request that may go: the smallest goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A request that may go.
+#[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Why it goes before others.
-    pub class: Class,
-    /// How many came to its queue before it.
-    pub number: u64,
+    /// Its class, and behind it how many came to its queue before it: one number, so that it is compared at once.
+    rank: u64,
     /// Where it is.
     pub slot: u32,
+}
+
+/// The bits of a rank that have no class.
+const NUMBER_BITS: u32 = 62;
+
+impl Candidate {
+    /// Nothing may go: whatever may goes before it.
+    pub const NOTHING: Candidate = Candidate { rank: u64::MAX, slot: NONE };
+
+    /// Which of two of a queue goes first.
+    #[inline]
+    pub fn or_before(self, other: Candidate) -> Candidate {
+        if other.rank < self.rank { other } else { self }
+    }
+
+    /// It, if it is something.
+    #[inline]
+    pub fn something(self) -> Option<Candidate> {
+        (self.slot != NONE).then_some(self)
+    }
+
+    #[inline]
+    fn new(class: Class, number: u64, slot: u32) -> Candidate {
+        Candidate { rank: (class as u64) << NUMBER_BITS | number, slot }
+    }
+
+    /// Why it goes before others, by its number among the classes.
+    #[inline]
+    pub fn class(self) -> u64 {
+        self.rank >> NUMBER_BITS
+    }
 }
 
 /// Stands for no slot.
 const NONE: u32 = u32::MAX;
 
-/// The group of those that were given to their banks.
-const ISSUED: u32 = u32::MAX;
+/// What the requests of a queue wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// For one of so many banks, unless the on-PM buffer serves them.
+    ForBanks(usize),
+    /// For one of so many banks, those of a line one after the other.
+    ForBanksInOrder(usize),
+    /// For the on-PM buffer, all of them: those of which it has the media line are listed, and no others.
+    ForBuffer,
+}
+
+/// Stands for none of the lists of banks and of the on-PM buffer: of those that were given to their banks, and of those that
+/// wait for a place in the on-PM buffer.
+const NO_GROUP: u32 = u32::MAX;
 
 /// The group of free slots.
 const FREE: u32 = u32::MAX - 1;
@@ -81,16 +122,40 @@ const EMPTY: Ends = Ends { oldest: NONE, newest: NONE };
 
 const ALONE: Neighbours = Neighbours { older: NONE, newer: NONE };
 
-/// The requests that wait for a bank, or those of the on-PM buffer.
+/// The group of those of the on-PM buffer.
+const BUFFER: u32 = u32::MAX - 2;
+
+/// The requests that wait for a bank.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct OfBank {
     ends: Ends,
-    /// What goes first, found out for this state of the bank; `None`: it has to be found out.
-    first: Option<(BankState, Option<Candidate>)>,
+    /// What goes first, if it is known.
+    first: Candidate,
+    /// How the bank was when that was found out.
+    state: BankState,
+    /// How many want a row of each residue. Mostly none wants the open row, and a count of zero says so without a search.
+    rows: [u16; ROWS],
+}
+
+/// Residues of rows that are counted apart: a power of two, and several times the requests that mostly wait for a bank.
+const ROWS: usize = 64;
+
+/// Nothing waits for a bank.
+const NO_REQUESTS: OfBank = OfBank {
+    ends: EMPTY,
+    first: Candidate::NOTHING,
+    state: BankState { open_row: None, is_worn: false },
+    rows: [0; ROWS],
+};
+
+/// The residue of a row.
+#[inline]
+fn residue(row: u64) -> usize {
+    row as usize % ROWS
 }
 
 /// What decides between the requests of a bank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct BankState {
     open_row: Option<u64>,
     /// The row has been hit as often as it may be.
@@ -113,12 +178,6 @@ impl BankState {
             _ => Class::Miss,
         }
     }
-
-    /// The class of which nothing can be better.
-    #[inline]
-    fn best_class(self) -> Class {
-        if self.is_worn { Class::Starved } else { Class::Hit }
-    }
 }
 
 /// The requests of a queue.
@@ -131,19 +190,26 @@ pub struct Lists {
     /// How many have come.
     came: u64,
     all: Ends,
-    /// By bank, and last those of the on-PM buffer.
-    groups: Vec<Group>,
+    /// Those of the on-PM buffer.
+    of_buffer: Ends,
+    /// Those that wait for banks, by bank.
+    of_banks: Vec<OfBank>,
     /// Banks that some wait for, a bit for each.
     banks: u64,
+    /// Banks of which it is known what goes first, a bit for each.
+    known: u64,
     /// Their media lines.
     media_lines: LineIndex,
-    /// Whether a request waits for older ones of its line.
-    in_order: bool,
+    wait: Wait,
 }
 
 impl Lists {
-    /// No requests, of so many at most, before so many banks. `in_order`: those of a line go to their bank one after the other.
-    pub fn new(entries: usize, banks: usize, in_order: bool) -> Lists {
+    /// No requests, of so many at most.
+    pub fn new(entries: usize, wait: Wait) -> Lists {
+        let banks = match wait {
+            Wait::ForBanks(banks) | Wait::ForBanksInOrder(banks) => banks,
+            Wait::ForBuffer => 0,
+        };
         assert!(banks <= u64::BITS as usize, "a channel has 64 banks at most");
         let none = |newer| Request {
             line: LineAddr(0),
@@ -161,10 +227,12 @@ impl Lists {
             len: 0,
             came: 0,
             all: EMPTY,
-            groups: vec![Group { ends: EMPTY, first: None }; banks + 1],
+            of_buffer: EMPTY,
+            of_banks: vec![NO_REQUESTS; banks],
             banks: 0,
+            known: 0,
             media_lines: LineIndex::new(entries),
-            in_order,
+            wait,
         }
     }
 
@@ -188,15 +256,17 @@ impl Lists {
 
     /// The oldest, for the on-PM buffer.
     #[inline]
-    pub fn oldest(&self) -> Option<Candidate> {
-        let oldest = self.all.oldest;
-        (oldest != NONE).then(|| self.candidate(oldest, Class::Hit))
+    pub fn oldest(&self) -> Candidate {
+        match self.all.oldest {
+            NONE => Candidate::NOTHING,
+            oldest => self.candidate(oldest, Class::Hit),
+        }
     }
 
     /// The one in a slot, of a class.
     #[inline]
     pub fn candidate(&self, slot: u32, class: Class) -> Candidate {
-        Candidate { class, number: self.get(slot).number, slot }
+        Candidate::new(class, self.get(slot).number, slot)
     }
 
     /// How the one in a slot finds the row of its bank.
@@ -239,34 +309,45 @@ impl Lists {
 
     /// The oldest of those of the on-PM buffer.
     #[inline]
-    pub fn oldest_buffered(&self) -> Option<Candidate> {
-        let slot = self.groups[self.buffer()].ends.oldest;
-        (slot != NONE).then(|| self.candidate(slot, Class::Hit))
+    pub fn oldest_buffered(&self) -> Candidate {
+        match self.of_buffer.oldest {
+            NONE => Candidate::NOTHING,
+            oldest => self.candidate(oldest, Class::Hit),
+        }
+    }
+
+    /// Whether there are any of the on-PM buffer.
+    #[inline]
+    pub fn has_buffered(&self) -> bool {
+        self.of_buffer.oldest != NONE
     }
 
     /// Those of the on-PM buffer, oldest first.
     #[inline]
     pub fn buffered(&self) -> impl Iterator<Item = &Request> {
         let of = |slot: u32| (slot != NONE).then(|| self.get(slot));
-        let first = of(self.groups[self.buffer()].ends.oldest);
+        let first = of(self.of_buffer.oldest);
         std::iter::successors(first, move |request| of(request.of_group.newer))
     }
 
     /// Whether the one in a slot is of the on-PM buffer.
     pub fn is_buffered(&self, slot: u32) -> bool {
-        self.get(slot).group == self.buffer() as u32
+        self.get(slot).group == BUFFER
     }
 
     /// Whether the one in a slot was given to its bank.
     #[inline]
     pub fn is_issued(&self, slot: u32) -> bool {
-        self.get(slot).group == ISSUED
+        self.get(slot).group == NO_GROUP && self.wait != Wait::ForBuffer
     }
 
-    /// Number of the on-PM buffer's group.
+    /// The ends of a group.
     #[inline]
-    fn buffer(&self) -> usize {
-        self.groups.len() - 1
+    fn ends(&mut self, group: u32) -> &mut Ends {
+        match group {
+            BUFFER => &mut self.of_buffer,
+            bank => &mut self.of_banks[bank as usize].ends,
+        }
     }
 
     /// One comes, and waits for its bank, or for the on-PM buffer.
@@ -277,7 +358,7 @@ impl Lists {
     pub fn insert(&mut self, line: LineAddr, place: &Place, buffered: bool) -> u32 {
         let slot = self.free;
         let older = self.all.newest;
-        let group = if buffered { self.buffer() } else { place.bank as usize };
+        let group = self.group(place.bank, buffered);
         let request =
             self.requests.get_mut(slot as usize).expect("a request enters where there is a place");
         self.free = request.of_all.newer;
@@ -285,7 +366,7 @@ impl Lists {
             line,
             row: place.row,
             bank: place.bank,
-            group: group as u32,
+            group,
             number: self.came,
             of_all: Neighbours { older, newer: NONE },
             of_group: ALONE,
@@ -298,8 +379,21 @@ impl Lists {
             older => self.requests[older as usize].of_all.newer = slot,
         }
         self.media_lines.insert(slot, media_line(line));
-        self.link(slot, group, self.groups[group].ends.newest);
+        if group != NO_GROUP {
+            let newest = self.ends(group).newest;
+            self.link(slot, group, newest);
+        }
         slot
+    }
+
+    /// The group of a request for a bank, or for the on-PM buffer.
+    #[inline]
+    fn group(&self, bank: u32, buffered: bool) -> u32 {
+        match self.wait {
+            _ if buffered => BUFFER,
+            Wait::ForBuffer => NO_GROUP,
+            Wait::ForBanks(_) | Wait::ForBanksInOrder(_) => bank,
+        }
     }
 
     /// The one in a slot leaves.
@@ -307,7 +401,7 @@ impl Lists {
     pub fn remove(&mut self, slot: u32) -> Request {
         let request = *self.get(slot);
         assert!(request.group != FREE, "a request leaves once");
-        if request.group != ISSUED {
+        if request.group != NO_GROUP {
             self.unlink(slot);
         }
         let Neighbours { older, newer } = request.of_all;
@@ -320,9 +414,9 @@ impl Lists {
             newer => self.requests[newer as usize].of_all.older = older,
         }
         self.media_lines.remove(slot);
-        if self.in_order && self.of_line(request.line).next().is_some() {
+        if self.is_in_order() && self.of_line(request.line).next().is_some() {
             // The next of its line may go now.
-            self.groups[request.bank as usize].first = None;
+            self.known &= !(1 << request.bank);
         }
         let left = &mut self.requests[slot as usize];
         left.group = FREE;
@@ -334,9 +428,9 @@ impl Lists {
     /// The one in a slot is given to its bank, and stays.
     #[inline]
     pub fn issue(&mut self, slot: u32) {
-        assert!(self.get(slot).group < FREE, "a request is given to its bank once");
+        assert!(self.get(slot).group < BUFFER, "a request is given to its bank once");
         self.unlink(slot);
-        self.requests[slot as usize].group = ISSUED;
+        self.requests[slot as usize].group = NO_GROUP;
     }
 
     /// The on-PM buffer has taken, spilled or dropped parts of a media line. `buffered` says of a line whether requests for it
@@ -346,107 +440,140 @@ impl Lists {
         let mut next = self.media_lines.oldest_first(media_line).next();
         while let Some(slot) = next {
             let Request { line, bank, group, .. } = *self.get(slot);
-            let wanted = if buffered(line) { self.buffer() } else { bank as usize };
-            if group != ISSUED && group as usize != wanted {
-                self.unlink(slot);
-                let number = self.get(slot).number;
-                let mut older = self.groups[wanted].ends.newest;
-                while older != NONE && self.get(older).number > number {
-                    older = self.get(older).of_group.older;
-                }
-                self.requests[slot as usize].group = wanted as u32;
-                self.link(slot, wanted, older);
+            let wanted = self.group(bank, buffered(line));
+            if group != wanted && !self.is_issued(slot) {
+                self.regroup(slot, wanted);
             }
             next = self.media_lines.after(slot).next();
         }
     }
 
-    /// The request for a bank that goes first; `None` if none waits for it, or all wait for older ones of their lines.
-    #[inline]
-    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Option<Candidate> {
-        let state = BankState::of(state, row_hit_limit);
-        match self.groups[bank as usize].first {
-            Some((of_state, first)) if of_state == state => first,
-            _ => {
-                let first = self.find_first(bank, state);
-                self.groups[bank as usize].first = Some((state, first));
-                first
+    /// The one in a slot waits for something else from now on.
+    fn regroup(&mut self, slot: u32, wanted: u32) {
+        let Request { group, number, .. } = *self.get(slot);
+        if group != NO_GROUP {
+            self.unlink(slot);
+        }
+        self.requests[slot as usize].group = wanted;
+        if wanted != NO_GROUP {
+            let mut older = self.ends(wanted).newest;
+            while older != NONE && self.get(older).number > number {
+                older = self.get(older).of_group.older;
             }
+            self.link(slot, wanted, older);
         }
     }
 
-    fn find_first(&self, bank: u32, state: BankState) -> Option<Candidate> {
-        let mut first: Option<Candidate> = None;
-        let mut slot = self.groups[bank as usize].ends.oldest;
-        while slot != NONE {
-            let request = self.get(slot);
-            let class = state.class(request.row);
-            if first.is_none_or(|first| class < first.class) && self.may_go(slot) {
-                first = Some(Candidate { class, number: request.number, slot });
-                if class == state.best_class() {
+    /// These banks, a bit for each, have another row open, or have hit it once more.
+    #[inline]
+    pub fn banks_changed(&mut self, banks: u64) {
+        self.known &= !banks;
+    }
+
+    /// The request for a bank that goes first; nothing if none waits for it, or all wait for older ones of their lines. Each
+    /// change of the bank has been told ([`Lists::banks_changed`]).
+    #[inline]
+    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
+        if self.known >> bank & 1 == 0 {
+            self.learn_first(bank, BankState::of(state, row_hit_limit));
+        }
+        self.of_banks[bank as usize].first
+    }
+
+    fn learn_first(&mut self, bank: u32, state: BankState) {
+        let first = self.find_first(bank, state);
+        let of_bank = &mut self.of_banks[bank as usize];
+        (of_bank.first, of_bank.state) = (first, state);
+        self.known |= 1 << bank;
+    }
+
+    fn find_first(&self, bank: u32, state: BankState) -> Candidate {
+        let of_bank = &self.of_banks[bank as usize];
+        let mut slot = of_bank.ends.oldest;
+        while slot != NONE && !self.may_go(slot) {
+            slot = self.get(slot).of_group.newer;
+        }
+        let oldest = slot;
+        if let Some(open) = state.open_row
+            && (state.is_worn || of_bank.rows[residue(open)] > 0)
+        {
+            // What goes before the oldest: what finds its row open or, if that is worn, what does not.
+            while slot != NONE {
+                let request = self.get(slot);
+                if (request.row == open) != state.is_worn && self.may_go(slot) {
                     break;
                 }
+                slot = request.of_group.newer;
             }
-            slot = request.of_group.newer;
         }
-        first
+        let first = if slot == NONE { oldest } else { slot };
+        match first {
+            NONE => Candidate::NOTHING,
+            first => self.candidate(first, state.class(self.get(first).row)),
+        }
+    }
+
+    /// Whether a request for a bank waits for older ones of its line.
+    #[inline]
+    fn is_in_order(&self) -> bool {
+        matches!(self.wait, Wait::ForBanksInOrder(_))
     }
 
     #[inline]
     fn may_go(&self, slot: u32) -> bool {
-        !self.in_order || !self.has_older(slot)
+        !self.is_in_order() || !self.has_older(slot)
     }
 
     /// Puts one into its group, behind another or first.
     #[inline]
-    fn link(&mut self, slot: u32, group: usize, older: u32) {
+    fn link(&mut self, slot: u32, group: u32, older: u32) {
         let newer = match older {
-            NONE => std::mem::replace(&mut self.groups[group].ends.oldest, slot),
+            NONE => std::mem::replace(&mut self.ends(group).oldest, slot),
             older => std::mem::replace(&mut self.requests[older as usize].of_group.newer, slot),
         };
         match newer {
-            NONE => self.groups[group].ends.newest = slot,
+            NONE => self.ends(group).newest = slot,
             newer => self.requests[newer as usize].of_group.older = slot,
         }
         self.requests[slot as usize].of_group = Neighbours { older, newer };
-        if group < self.buffer() {
+        if group != BUFFER {
             self.banks |= 1 << group;
+            let row = self.get(slot).row;
+            self.of_banks[group as usize].rows[residue(row)] += 1;
             self.joins(slot, group);
         }
     }
 
     /// One has come to its bank: it may go first from now on.
     #[inline]
-    fn joins(&mut self, slot: u32, bank: usize) {
-        let Some((state, first)) = self.groups[bank].first else { return };
-        let Request { row, number, .. } = *self.get(slot);
-        let candidate = Candidate { class: state.class(row), number, slot };
-        if first.is_none_or(|first| candidate < first) && self.may_go(slot) {
-            self.groups[bank].first = Some((state, Some(candidate)));
+    fn joins(&mut self, slot: u32, bank: u32) {
+        if self.known >> bank & 1 == 0 {
+            return;
+        }
+        let OfBank { first, state, .. } = &self.of_banks[bank as usize];
+        let candidate = self.candidate(slot, state.class(self.get(slot).row));
+        if candidate.rank < first.rank && self.may_go(slot) {
+            self.of_banks[bank as usize].first = candidate;
         }
     }
 
     /// Takes one out of its group.
     #[inline]
     fn unlink(&mut self, slot: u32) {
-        let Request { group, of_group: Neighbours { older, newer }, .. } = *self.get(slot);
-        let group = group as usize;
+        let Request { group, row, of_group: Neighbours { older, newer }, .. } = *self.get(slot);
         match older {
-            NONE => self.groups[group].ends.oldest = newer,
+            NONE => self.ends(group).oldest = newer,
             older => self.requests[older as usize].of_group.newer = newer,
         }
         match newer {
-            NONE => self.groups[group].ends.newest = older,
+            NONE => self.ends(group).newest = older,
             newer => self.requests[newer as usize].of_group.older = older,
         }
-        let of_group = &mut self.groups[group];
-        if let Some((_, Some(first))) = of_group.first
-            && first.slot == slot
-        {
-            of_group.first = None;
-        }
-        if of_group.ends.oldest == NONE && group < self.buffer() {
-            self.banks &= !(1 << group);
+        if group != BUFFER {
+            let of_bank = &mut self.of_banks[group as usize];
+            of_bank.rows[residue(row)] -= 1;
+            self.banks &= !(u64::from(of_bank.ends.oldest == NONE) << group);
+            self.known &= !(u64::from(of_bank.first.slot == slot) << group);
         }
     }
 }
@@ -529,10 +656,14 @@ mod tests {
         #[test]
         fn requests_go_as_from_a_list_that_is_searched(
             steps in prop::collection::vec(step(), 0..100),
-            in_order in any::<bool>(),
+            wait in prop_oneof![
+                Just(Wait::ForBanks(BANKS as usize)),
+                Just(Wait::ForBanksInOrder(BANKS as usize)),
+                Just(Wait::ForBuffer),
+            ],
             limit in prop_oneof![Just(0), Just(2u32)],
         ) {
-            let mut lists = Lists::new(ENTRIES, BANKS as usize, in_order);
+            let mut lists = Lists::new(ENTRIES, wait);
             let mut list: Vec<Plain> = Vec::new();
             let mut banks = [Bank::default(); BANKS as usize];
             for step in steps {
@@ -548,7 +679,7 @@ mod tests {
                     }
                     Step::Issue(at) if !list.is_empty() => {
                         let at = at.index(list.len());
-                        if !list[at].issued && !list[at].buffered {
+                        if !list[at].issued && !list[at].buffered && wait != Wait::ForBuffer {
                             list[at].issued = true;
                             lists.issue(list[at].slot);
                         }
@@ -562,14 +693,17 @@ mod tests {
                     Step::Open { bank, row, hits } => {
                         banks[bank as usize].open_row = row;
                         banks[bank as usize].row_hits = hits;
+                        lists.banks_changed(1 << bank);
                     }
                     Step::Insert { .. } | Step::Remove(_) | Step::Issue(_) => {}
                 }
                 prop_assert_eq!((lists.len(), lists.has_room()), (list.len(), list.len() < ENTRIES));
                 prop_assert!(lists.oldest_first().eq(list.iter().map(|p| p.slot)));
-                prop_assert_eq!(lists.oldest().map(|c| c.slot), list.first().map(|p| p.slot));
+                let slot = |candidate: Candidate| candidate.something().map(|c| c.slot);
+                prop_assert_eq!(slot(lists.oldest()), list.first().map(|p| p.slot));
                 let oldest_buffered = list.iter().find(|p| p.buffered).map(|p| p.slot);
-                prop_assert_eq!(lists.oldest_buffered().map(|c| c.slot), oldest_buffered);
+                prop_assert_eq!(slot(lists.oldest_buffered()), oldest_buffered);
+                prop_assert_eq!(lists.has_buffered(), oldest_buffered.is_some());
                 prop_assert_eq!(lists.buffered().count(), list.iter().filter(|p| p.buffered).count());
                 for (at, plain) in list.iter().enumerate() {
                     let of_line = list.iter().filter(|p| p.line == plain.line).map(|p| p.slot);
@@ -581,17 +715,19 @@ mod tests {
                     prop_assert_eq!(lists.is_issued(plain.slot), plain.issued);
                     prop_assert_eq!(lists.is_buffered(plain.slot), plain.buffered);
                 }
-                for bank in 0..BANKS {
+                let banks_asked = if wait == Wait::ForBuffer { 0 } else { BANKS };
+                for bank in 0..banks_asked {
                     let waits = |p: &Plain| !p.issued && !p.buffered && place(p.line).bank == bank;
                     prop_assert_eq!(ones(lists.banks()).any(|b| b == bank), list.iter().any(waits));
+                    let is_in_order = matches!(wait, Wait::ForBanksInOrder(_));
                     let older = |at: usize| list[..at].iter().any(|p| p.line == list[at].line);
-                    let may_go = (0..list.len()).filter(|&at| waits(&list[at]) && !(in_order && older(at)));
+                    let may_go = (0..list.len()).filter(|&at| waits(&list[at]) && !(is_in_order && older(at)));
                     let state = &banks[bank as usize];
                     let first = may_go.min_by_key(|&at| (class(list[at].line, state, limit), at));
                     let found = lists.first(bank, state, limit);
-                    prop_assert_eq!(found.map(|c| c.slot), first.map(|at| list[at].slot));
-                    let of_first = first.map(|at| class(list[at].line, state, limit));
-                    prop_assert_eq!(found.map(|c| c.class), of_first);
+                    prop_assert_eq!(slot(found), first.map(|at| list[at].slot));
+                    let of_first = first.map(|at| class(list[at].line, state, limit) as u64);
+                    prop_assert_eq!(found.something().map(Candidate::class), of_first);
                 }
             }
         }

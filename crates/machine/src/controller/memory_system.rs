@@ -178,10 +178,10 @@ impl MemorySystem {
 
     #[inline]
     fn channel_of(&self, line: LineAddr) -> usize {
-        if self.is_pm(line.addr()) {
-            (line.addr().0 / self.mapping.unit_bytes % self.mapping.channels) as usize
-        } else {
-            self.pm_channels
+        match self.mapping.channels {
+            _ if !self.is_pm(line.addr()) => self.pm_channels,
+            1 => 0,
+            channels => (line.addr().0 / self.mapping.unit_bytes % channels) as usize,
         }
     }
 
@@ -191,6 +191,7 @@ impl MemorySystem {
     }
 
     /// Channel of a PM line.
+    #[inline]
     pub fn channel(&self, line: LineAddr) -> &Channel {
         &self.channels[self.channel_of(line)]
     }
@@ -302,6 +303,7 @@ impl MemorySystem {
     ///
     /// # Panics
     /// On an event that is not the memory's: the caller sorts them.
+    #[inline]
     pub fn handle(&mut self, event: Event) {
         let shared = &mut self.shared;
         match event {

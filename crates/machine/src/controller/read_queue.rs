@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use graven_base::memory::{LineAddr, WordMask};
 
-use super::lists::{Candidate, Lists};
+use super::lists::{Candidate, Lists, Wait};
 use crate::device::{Bank, PmBuffer};
 use crate::request::{Place, Read};
 
@@ -33,7 +33,7 @@ impl ReadQueue {
     /// An empty queue of so many places, before so many banks.
     pub fn new(entries: usize, banks: usize) -> ReadQueue {
         ReadQueue {
-            lists: Lists::new(entries, banks, false),
+            lists: Lists::new(entries, Wait::ForBanks(banks)),
             reads: Vec::with_capacity(entries),
             waiting: VecDeque::new(),
         }
@@ -83,14 +83,32 @@ impl ReadQueue {
 
     /// The oldest that the on-PM buffer serves.
     #[inline]
-    pub fn oldest_buffered(&self) -> Option<Candidate> {
+    pub fn oldest_buffered(&self) -> Candidate {
         self.lists.oldest_buffered()
     }
 
-    /// The one that goes first to a bank.
+    /// Whether the on-PM buffer serves any.
     #[inline]
-    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Option<Candidate> {
+    pub fn has_buffered(&self) -> bool {
+        self.lists.has_buffered()
+    }
+
+    /// The one that goes first to a bank, of which each change has been told.
+    #[inline]
+    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
         self.lists.first(bank, state, row_hit_limit)
+    }
+
+    /// These banks, a bit for each, have another row open, or have hit it once more.
+    #[inline]
+    pub fn banks_changed(&mut self, banks: u64) {
+        self.lists.banks_changed(banks);
+    }
+
+    /// Whether there are any outside the queue.
+    #[inline]
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Those outside the queue, oldest first.

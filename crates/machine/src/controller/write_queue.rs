@@ -7,7 +7,7 @@
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::time::Cycle;
 
-use super::lists::{Candidate, Lists, Request};
+use super::lists::{Candidate, Lists, Request, Wait};
 use super::waiting_writes::WaitingWrites;
 use crate::device::{Bank, PmBuffer};
 use crate::media::overlay;
@@ -26,10 +26,11 @@ pub struct WriteQueue {
 }
 
 impl WriteQueue {
-    /// An empty queue of so many places, before so many banks.
-    pub fn new(entries: usize, banks: usize) -> WriteQueue {
+    /// An empty queue of so many places, before so many banks, or before an on-PM buffer that lies before these.
+    pub fn new(entries: usize, banks: usize, buffered: bool) -> WriteQueue {
+        let wait = if buffered { Wait::ForBuffer } else { Wait::ForBanksInOrder(banks) };
         WriteQueue {
-            lists: Lists::new(entries, banks, true),
+            lists: Lists::new(entries, wait),
             writes: Vec::with_capacity(entries),
             waiting: WaitingWrites::new(banks),
         }
@@ -86,10 +87,16 @@ impl WriteQueue {
         Some(&mut self.writes[newest as usize])
     }
 
-    /// The one that goes first to a bank.
+    /// The one that goes first to a bank, of which each change has been told.
     #[inline]
-    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Option<Candidate> {
+    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
         self.lists.first(bank, state, row_hit_limit)
+    }
+
+    /// These banks, a bit for each, have another row open, or have hit it once more.
+    #[inline]
+    pub fn banks_changed(&mut self, banks: u64) {
+        self.lists.banks_changed(banks);
     }
 
     /// Puts a write last. `buffered`: the on-PM buffer has its media line.

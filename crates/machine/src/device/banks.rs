@@ -28,6 +28,9 @@ use crate::media::Effort;
 use crate::request::Place;
 use crate::stats::{Counters, Stats};
 
+/// The most banks that a channel may have: sets of banks are bits of a word.
+const BANKS_MAX: usize = u64::BITS as usize;
+
 /// What the banks of a channel are like.
 #[derive(Clone, Copy, Debug)]
 pub struct BankSpec {
@@ -58,10 +61,13 @@ pub struct BegunWrite {
 #[derive(Clone, Debug)]
 pub struct Banks {
     spec: BankSpec,
-    banks: Vec<Bank>,
+    /// As many as a channel may have: those behind the last are idle.
+    banks: Box<[Bank; BANKS_MAX]>,
     /// Banks that were not free yet when it was last looked, a bit for each.
     busy: u64,
-    /// None of those is free before.
+    /// Banks that have got work since it was last asked, a bit for each.
+    worked: u64,
+    /// The first of those that are busy is free then.
     busy_until: Cycle,
     /// What is in the row buffers and not in the cells; nothing where each write programs the cells.
     rows: Vec<RowContent>,
@@ -70,21 +76,27 @@ pub struct Banks {
 impl Banks {
     /// Idle banks without an open row.
     pub fn new(spec: BankSpec) -> Banks {
-        assert!(spec.banks <= u64::BITS as usize, "a channel has 64 banks at most");
+        assert!(spec.banks <= BANKS_MAX, "a channel has 64 banks at most");
         let rows = if spec.row_writes.stay_in_row() { spec.banks } else { 0 };
         Banks {
             spec,
-            banks: vec![Bank::default(); spec.banks],
+            banks: Box::new([Bank::default(); BANKS_MAX]),
             busy: 0,
+            worked: 0,
             busy_until: NEVER,
             rows: vec![RowContent::default(); rows],
         }
     }
 
-    /// The banks by number.
+    /// The bank with a number.
     #[inline]
-    pub fn all(&self) -> &[Bank] {
-        &self.banks
+    pub fn get(&self, bank: u32) -> &Bank {
+        &self.banks[bank as usize % BANKS_MAX]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, bank: u32) -> &mut Bank {
+        &mut self.banks[bank as usize % BANKS_MAX]
     }
 
     /// Time has gone on: looks which banks are free now.
@@ -98,7 +110,7 @@ impl Banks {
     fn look(&mut self, now: Cycle) {
         self.busy_until = NEVER;
         for bank in ones(self.busy) {
-            let free_at = self.banks[bank as usize].free_at;
+            let free_at = self.get(bank).free_at;
             if free_at <= now {
                 self.busy &= !(1 << bank);
             } else {
@@ -107,11 +119,28 @@ impl Banks {
         }
     }
 
-    /// A bank has got work, or more of it.
+    /// A bank has got work.
     #[inline]
     fn occupied(&mut self, bank: u32) {
         self.busy |= 1 << bank;
-        self.busy_until = self.busy_until.min(self.banks[bank as usize].free_at);
+        self.worked |= 1 << bank;
+        self.busy_until = self.busy_until.min(self.get(bank).free_at);
+    }
+
+    /// Banks that have got work since the last call, a bit for each: another row is open, or was hit once more.
+    #[inline]
+    pub fn take_worked(&mut self) -> u64 {
+        std::mem::take(&mut self.worked)
+    }
+
+    /// A bank that works is free later than it was.
+    #[cold]
+    fn delayed(&mut self) {
+        self.busy_until = self.first_free(self.busy);
+    }
+
+    fn first_free(&self, banks: u64) -> Cycle {
+        ones(banks).map(|bank| self.get(bank).free_at).fold(NEVER, Cycle::min)
     }
 
     /// The banks that were free when it was last looked ([`Banks::advance`]) and have got no work since, a bit for each.
@@ -124,10 +153,13 @@ impl Banks {
     /// When the first of some banks is free; of those that are already, at the beginning of time. [`NEVER`] if there is none.
     #[inline]
     pub fn earliest(&self, banks: u64) -> Cycle {
-        if banks & self.free() != 0 {
-            return 0;
+        if banks & !self.busy != 0 {
+            0
+        } else if banks == self.busy {
+            self.busy_until
+        } else {
+            self.first_free(banks)
         }
-        ones(banks).map(|bank| self.banks[bank as usize].free_at).fold(NEVER, Cycle::min)
     }
 
     /// Their energies.
@@ -138,25 +170,34 @@ impl Banks {
     /// A bank that has begun an access waits for the bus, its row open.
     #[inline]
     pub fn wait(&mut self, bank: u32, cycles: Cycle) {
-        self.banks[bank as usize].free_at += cycles;
-        self.occupied(bank);
+        if cycles > 0 {
+            self.get_mut(bank).free_at += cycles;
+            self.delayed();
+        }
     }
 
     /// A bank that has begun a write of DRAM waits for the bus, its row open.
     pub fn wait_to_write_volatile(&mut self, bank: u32, cycles: Cycle) {
-        self.banks[bank as usize].write_later(cycles);
-        self.occupied(bank);
+        if cycles > 0 {
+            self.get_mut(bank).write_later(cycles);
+            self.delayed();
+        }
     }
 
     /// Starts a read of a line of PM; returns when the array has delivered it.
     pub fn read(&mut self, place: Place, now: Cycle, media: &mut Media<'_>) -> Cycle {
-        let found = self.banks[place.bank as usize].find(place.row);
+        let found = self.get(place.bank).find(place.row);
         let c = &mut media.stats.counters;
         *row_counter(c, found) += 1;
         c.media_reads += 1;
         media.stats.read_energy.add_bits(self.spec.energy.row_read, LINE_BYTES * 8);
         let closing = self.open(place, found, media);
-        let at = self.banks[place.bank as usize].read(place.row, now, closing, &self.spec.timing);
+        let at = self.banks[place.bank as usize % BANKS_MAX].read(
+            place.row,
+            now,
+            closing,
+            &self.spec.timing,
+        );
         self.occupied(place.bank);
         at
     }
@@ -170,7 +211,7 @@ impl Banks {
         fetch: bool,
         media: &mut Media<'_>,
     ) -> BegunWrite {
-        let found = self.banks[place.bank as usize].find(place.row);
+        let found = self.get(place.bank).find(place.row);
         media.stats.counters.write_row_hits += u64::from(found == Found::Open);
         let closing = self.open(place, found, media);
         let timing = &self.spec.timing;
@@ -192,7 +233,7 @@ impl Banks {
             RowWrites::HitOrConflict => (0, timing.write, None),
             RowWrites::WriteBack => (closing + timing.until_open(found), timing.column, None),
         };
-        let done = self.banks[place.bank as usize].work(place.row, now, before + work);
+        let done = self.get_mut(place.bank).work(place.row, now, before + work);
         self.occupied(place.bank);
         BegunWrite { row_open_at: now + before, done, effort }
     }
@@ -240,14 +281,22 @@ impl Banks {
 
     /// Starts a read of DRAM; returns when the array has delivered it.
     pub fn read_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
-        let at = self.banks[place.bank as usize].read_volatile(place.row, now, &self.spec.timing);
+        let at = self.banks[place.bank as usize % BANKS_MAX].read_volatile(
+            place.row,
+            now,
+            &self.spec.timing,
+        );
         self.occupied(place.bank);
         at
     }
 
     /// Starts a write of DRAM; returns when the bank is free.
     pub fn write_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
-        let at = self.banks[place.bank as usize].write_volatile(place.row, now, &self.spec.timing);
+        let at = self.banks[place.bank as usize % BANKS_MAX].write_volatile(
+            place.row,
+            now,
+            &self.spec.timing,
+        );
         self.occupied(place.bank);
         at
     }
@@ -314,7 +363,7 @@ mod tests {
                 for then in [now, now + 20] {
                     let mut banks = banks.clone();
                     banks.advance(then);
-                    let free_at = |bank: u32| banks.all()[bank as usize].free_at;
+                    let free_at = |bank: u32| banks.get(bank).free_at;
                     for set in 0..1 << BANKS {
                         let free = (0..BANKS).filter(|&bank| set >> bank & 1 != 0 && free_at(bank) <= then);
                         prop_assert!(ones(banks.free() & set).eq(free));

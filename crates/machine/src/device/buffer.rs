@@ -1,9 +1,8 @@
 //! The on-PM write-combining buffer of a channel.
 
-use graven_base::bits::ones;
 use graven_base::codecs::Codings;
 use graven_base::memory::{LineAddr, LineData, WORDS_PER_LINE, WordMask};
-use graven_base::time::Cycle;
+use graven_base::time::{Cycle, NEVER};
 
 use super::LINES_PER_MEDIA_LINE;
 use super::banks::Banks;
@@ -148,8 +147,13 @@ impl PmBuffer {
             None => self.waiting.written(slot as u32, self.clock),
         }
         content.class = content.class.min(class);
-        overlay(&mut content.data[part], &write.data, mask);
-        content.codings[part].overlay(&write.codings, mask);
+        if mask == WordMask::MAX {
+            content.data[part] = write.data;
+            content.codings[part] = write.codings;
+        } else {
+            overlay(&mut content.data[part], &write.data, mask);
+            content.codings[part].overlay(&write.codings, mask);
+        }
         content.masks[part] |= mask;
         entry.last_write = self.clock;
     }
@@ -188,22 +192,25 @@ impl PmBuffer {
         self.find(line).map_or(0, |slot| self.lines[slot].content.masks[part])
     }
 
-    /// Starts to spill the least recently written line whose bank is free, if the buffer holds more
-    /// than it should. `avoid`: banks that reads wait for, a bit for each. Returns the slot and when it is done.
+    /// The free banks of which a line may be spilled now, a bit for each: none while the buffer holds no more than it should.
+    /// `avoid`: banks that reads wait for, in which no line is spilled before the buffer is full.
+    #[inline]
+    pub fn may_spill(&self, banks: &Banks, avoid: u64) -> u64 {
+        let may = if self.has_too_much() { self.waiting.waited_for() & banks.free() } else { 0 };
+        if self.is_full() { may } else { may & !avoid }
+    }
+
+    /// Starts to spill the least recently written line of some banks, of which each has one. Returns the slot and when it is
+    /// done.
     pub fn spill(
         &mut self,
+        of_banks: u64,
         now: Cycle,
         banks: &mut Banks,
-        avoid: u64,
         media: &mut Media<'_>,
-    ) -> Option<(u32, Cycle)> {
-        if !self.has_too_much() {
-            return None;
-        }
-        banks.advance(now);
-        let avoid = if self.is_full() { 0 } else { avoid };
-        let may = self.waiting.waited_for() & banks.free() & !avoid;
-        let (_, slot) = ones(may).filter_map(|bank| self.waiting.oldest(bank as usize)).min()?;
+    ) -> (u32, Cycle) {
+        assert!(self.has_too_much(), "lines stay in the buffer as long as they may");
+        let slot = self.waiting.oldest(of_banks).expect("a line waits for each of these banks");
         self.waiting.remove(slot);
         self.spilling += 1;
         let entry = &mut self.lines[slot as usize];
@@ -214,14 +221,13 @@ impl PmBuffer {
         let block = entry.content.block();
         let begun = banks.begin_write(entry.place, now, &block, partial, media);
         entry.spilling = Some(Spill { effort: begun.effort, content: None });
-        Some((slot, begun.done))
+        (slot, begun.done)
     }
 
-    /// When a bank that a spill waits for becomes free: the earliest, if the buffer has too much.
+    /// When a bank that a spill waits for becomes free: the earliest, if the buffer has too much; [`NEVER`] otherwise.
     #[inline]
-    pub fn spill_wake(&self, banks: &Banks) -> Option<Cycle> {
-        let waited_for = self.waiting.waited_for();
-        (waited_for != 0 && self.has_too_much()).then(|| banks.earliest(waited_for))
+    pub fn spill_wake(&self, banks: &Banks) -> Cycle {
+        if self.has_too_much() { banks.earliest(self.waiting.waited_for()) } else { NEVER }
     }
 
     /// Whether more lines wait than may stay.

@@ -1,5 +1,7 @@
 //! The lines of the on-PM buffer that wait to be spilled: per bank, from the least to the most recently written one.
 
+use graven_base::bits::ones;
+
 /// Stands for no slot.
 const NONE: u32 = u32::MAX;
 
@@ -37,11 +39,18 @@ impl WaitingLines {
         }
     }
 
-    /// The least recently written line of a bank: when it was written, and its slot.
+    /// The least recently written line of some banks, of which each has one; `None` if there is no bank.
     #[inline]
-    pub fn oldest(&self, bank: usize) -> Option<(u64, u32)> {
-        let slot = self.banks[bank].oldest;
-        (slot != NONE).then(|| (self.slots[slot as usize].last_write, slot))
+    pub fn oldest(&self, banks: u64) -> Option<u32> {
+        let mut oldest = (u64::MAX, NONE);
+        for bank in ones(banks) {
+            let slot = self.banks[bank as usize].oldest;
+            let last_write = self.slots[slot as usize].last_write;
+            if last_write < oldest.0 {
+                oldest = (last_write, slot);
+            }
+        }
+        (oldest.1 != NONE).then_some(oldest.1)
     }
 
     /// Banks for which lines wait, a bit for each.
@@ -133,11 +142,13 @@ mod tests {
                     }
                 }
                 *waits = !(*waits && what == 1);
-                for bank in 0..BANKS as u32 {
-                    let all = (0..).zip(plain).filter(|&(_, (of, _, waits))| waits && of == bank);
-                    let oldest = all.map(|(slot, (_, last_write, _))| (last_write, slot)).min();
-                    prop_assert_eq!(waiting.oldest(bank as usize), oldest);
-                    prop_assert_eq!(waiting.waited_for() >> bank & 1 == 1, oldest.is_some());
+                let waits = |bank: u32| plain.iter().any(|&(of, _, waits)| waits && of == bank);
+                let waited_for = (0..BANKS as u32).fold(0, |set, bank| set | u64::from(waits(bank)) << bank);
+                prop_assert_eq!(waiting.waited_for(), waited_for);
+                for banks in (0..1 << BANKS).filter(|banks| banks & !waited_for == 0) {
+                    let all = (0..).zip(plain).filter(|&(_, (of, _, waits))| waits && banks >> of & 1 == 1);
+                    let oldest = all.min_by_key(|&(_, (_, last_write, _))| last_write);
+                    prop_assert_eq!(waiting.oldest(banks), oldest.map(|(slot, _)| slot));
                 }
             }
         }

@@ -28,74 +28,76 @@ pub struct View<'a> {
     pub row_hit_limit: u32,
 }
 
-/// What decides between requests whose banks are free, the smallest first: the class, and the cycle of arrival.
-pub type Rank = (Class, Cycle);
+/// What decides between requests whose banks are free, the smallest first: the class, by its number, and the cycle of arrival.
+pub type Rank = (u64, Cycle);
 
 impl View<'_> {
     /// Among the reads whose bank is free, the oldest that finds its row open, or is served by the on-PM buffer;
     /// otherwise the oldest.
-    #[inline]
+    #[inline(always)]
     pub fn first_ready_read(&mut self) -> Option<Candidate> {
         let mut first = self.reads.oldest_buffered();
         for bank in ones(self.reads.waited_for() & self.banks.free()) {
-            let state = &self.banks.all()[bank as usize];
-            first = earlier(first, self.reads.first(bank, state, self.row_hit_limit));
+            let state = self.banks.get(bank);
+            first = first.or_before(self.reads.first(bank, state, self.row_hit_limit));
         }
-        first
+        first.something()
     }
 
     /// The rank of a read.
     #[inline]
     pub fn rank_of_read(&self, read: Candidate) -> Rank {
-        (read.class, self.reads.get(read.slot).read.arrived)
+        (read.class(), self.reads.get(read.slot).read.arrived)
     }
 
     /// The rank of a write.
     #[inline]
     pub fn rank_of_write(&self, write: Candidate) -> Rank {
-        (write.class, self.writes.get(write.slot).arrived)
+        (write.class(), self.writes.get(write.slot).arrived)
     }
 
     /// The write that goes next: to the on-PM buffer, the oldest that finds a place there; to a bank, among those
     /// whose bank is free the oldest that finds its row open, or the oldest. An adversary chooses among all that may go.
-    #[inline]
+    #[inline(always)]
     pub fn first_ready_write(&mut self, adversary: &mut Option<Adversary>) -> Option<Candidate> {
-        if self.writes.is_empty() {
-            return None;
+        if let Some(adversary) = adversary {
+            return self.any_ready_write(adversary);
         }
-        match (self.buffer, adversary) {
-            (Some(buffer), None) => self.first_for_buffer(buffer),
-            (None, None) => self.first_for_bank(),
-            (Some(buffer), Some(adversary)) => {
-                let full = buffer.is_full();
-                if full && self.writes.lists().oldest_buffered().is_none() {
-                    return None;
-                }
-                self.any_write(adversary, |lists, slot| {
-                    (!full || lists.is_buffered(slot)) && (self.adr || !lists.has_older(slot))
-                })
-            }
-            (None, Some(adversary)) => self.any_write(adversary, |lists, slot| {
+        let first = match self.buffer {
+            Some(buffer) => self.first_for_buffer(buffer),
+            None => self.first_for_bank(),
+        };
+        first.something()
+    }
+
+    #[cold]
+    fn any_ready_write(&self, adversary: &mut Adversary) -> Option<Candidate> {
+        let Some(buffer) = self.buffer else {
+            return self.any_write(adversary, |lists, slot| {
                 let free = self.banks.free() >> lists.get(slot).bank & 1 != 0;
                 !lists.is_issued(slot) && free && !lists.has_older(slot)
-            }),
-        }
+            });
+        };
+        let full = buffer.is_full();
+        self.any_write(adversary, |lists, slot| {
+            (!full || lists.is_buffered(slot)) && (self.adr || !lists.has_older(slot))
+        })
     }
 
     /// Of those that may go, an older one of their line goes before each: the oldest of all may, and the oldest of those of
     /// which the buffer has the media line.
-    #[inline]
-    fn first_for_buffer(&self, buffer: &PmBuffer) -> Option<Candidate> {
+    #[inline(always)]
+    fn first_for_buffer(&self, buffer: &PmBuffer) -> Candidate {
         let lists = self.writes.lists();
         if buffer.is_full() { lists.oldest_buffered() } else { lists.oldest() }
     }
 
-    #[inline]
-    fn first_for_bank(&mut self) -> Option<Candidate> {
-        let mut first = None;
+    #[inline(always)]
+    fn first_for_bank(&mut self) -> Candidate {
+        let mut first = Candidate::NOTHING;
         for bank in ones(self.writes.lists().banks() & self.banks.free()) {
-            let state = &self.banks.all()[bank as usize];
-            first = earlier(first, self.writes.first(bank, state, self.row_hit_limit));
+            let state = self.banks.get(bank);
+            first = first.or_before(self.writes.first(bank, state, self.row_hit_limit));
         }
         first
     }
@@ -114,7 +116,7 @@ impl View<'_> {
             let class = match self.buffer {
                 Some(_) => Class::Hit,
                 None => {
-                    let bank = &self.banks.all()[lists.get(slot).bank as usize];
+                    let bank = self.banks.get(lists.get(slot).bank);
                     lists.class(slot, bank, self.row_hit_limit)
                 }
             };
@@ -125,7 +127,7 @@ impl View<'_> {
     /// When a read could be issued: at once if the on-PM buffer serves one, else when a bank that one waits for is free.
     #[inline]
     pub fn next_read_at(&self) -> Cycle {
-        if self.reads.oldest_buffered().is_some() {
+        if self.reads.has_buffered() {
             self.now
         } else {
             self.banks.earliest(self.reads.waited_for())
@@ -137,18 +139,9 @@ impl View<'_> {
     pub fn next_write_at(&self) -> Cycle {
         let lists = self.writes.lists();
         match self.buffer {
-            Some(buffer) if buffer.is_full() && lists.oldest_buffered().is_none() => NEVER,
+            Some(buffer) if buffer.is_full() && !lists.has_buffered() => NEVER,
             Some(_) => self.now,
             None => self.banks.earliest(lists.banks()),
         }
-    }
-}
-
-/// The one of two that goes first.
-#[inline]
-fn earlier(one: Option<Candidate>, other: Option<Candidate>) -> Option<Candidate> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
     }
 }
