@@ -71,7 +71,7 @@ impl BankLoads {
         if load > self.largest.load {
             self.largest.until(now);
             self.largest.load = load;
-        } else if self.with_load[self.largest.load as usize] == 0 {
+        } else if before == self.largest.load && self.with_load[before as usize] == 0 {
             self.largest.until(now);
             while self.with_load[self.largest.load as usize] == 0 {
                 self.largest.load -= 1;
