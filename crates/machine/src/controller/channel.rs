@@ -451,7 +451,6 @@ impl Channel {
 
     /// The next time at which anything could be issued, or the on-PM buffer can spill.
     fn schedule_next(&mut self, shared: &mut Shared) {
-        self.banks.advance(shared.now);
         let (scheduler, view) = self.view(shared);
         let mut at = scheduler.next_at(&view);
         let next = shared.now + 1;
@@ -561,7 +560,6 @@ impl Channel {
         let Some(buffer) = &mut self.buffer else { return };
         let avoid = self.reads.banks();
         loop {
-            self.banks.advance(shared.now);
             let may = buffer.may_spill(&self.banks, avoid);
             if may == 0 {
                 break;

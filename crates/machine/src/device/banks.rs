@@ -108,23 +108,26 @@ impl Banks {
     }
 
     fn look(&mut self, now: Cycle) {
-        self.busy_until = NEVER;
+        let (mut busy, mut busy_until) = (0, NEVER);
         for bank in ones(self.busy) {
             let free_at = self.get(bank).free_at;
-            if free_at <= now {
-                self.busy &= !(1 << bank);
-            } else {
-                self.busy_until = self.busy_until.min(free_at);
+            if free_at > now {
+                busy |= 1 << bank;
+                busy_until = busy_until.min(free_at);
             }
         }
+        (self.busy, self.busy_until) = (busy, busy_until);
     }
 
-    /// A bank has got work.
+    /// A bank has got work, which may take no time.
     #[inline]
-    fn occupied(&mut self, bank: u32) {
-        self.busy |= 1 << bank;
+    fn occupied(&mut self, bank: u32, now: Cycle) {
+        let free_at = self.get(bank).free_at;
         self.worked |= 1 << bank;
-        self.busy_until = self.busy_until.min(self.get(bank).free_at);
+        if free_at > now {
+            self.busy |= 1 << bank;
+            self.busy_until = self.busy_until.min(free_at);
+        }
     }
 
     /// Banks that have got work since the last call, a bit for each: another row is open, or was hit once more.
@@ -133,9 +136,10 @@ impl Banks {
         std::mem::take(&mut self.worked)
     }
 
-    /// A bank that works is free later than it was.
+    /// A bank that has got work is free later than it was.
     #[cold]
-    fn delayed(&mut self) {
+    fn delayed(&mut self, bank: u32) {
+        self.busy |= 1 << bank;
         self.busy_until = self.first_free(self.busy);
     }
 
@@ -172,7 +176,7 @@ impl Banks {
     pub fn wait(&mut self, bank: u32, cycles: Cycle) {
         if cycles > 0 {
             self.get_mut(bank).free_at += cycles;
-            self.delayed();
+            self.delayed(bank);
         }
     }
 
@@ -180,7 +184,7 @@ impl Banks {
     pub fn wait_to_write_volatile(&mut self, bank: u32, cycles: Cycle) {
         if cycles > 0 {
             self.get_mut(bank).write_later(cycles);
-            self.delayed();
+            self.delayed(bank);
         }
     }
 
@@ -198,7 +202,7 @@ impl Banks {
             closing,
             &self.spec.timing,
         );
-        self.occupied(place.bank);
+        self.occupied(place.bank, now);
         at
     }
 
@@ -234,7 +238,7 @@ impl Banks {
             RowWrites::WriteBack => (closing + timing.until_open(found), timing.column, None),
         };
         let done = self.get_mut(place.bank).work(place.row, now, before + work);
-        self.occupied(place.bank);
+        self.occupied(place.bank, now);
         BegunWrite { row_open_at: now + before, done, effort }
     }
 
@@ -286,7 +290,7 @@ impl Banks {
             now,
             &self.spec.timing,
         );
-        self.occupied(place.bank);
+        self.occupied(place.bank, now);
         at
     }
 
@@ -297,7 +301,7 @@ impl Banks {
             now,
             &self.spec.timing,
         );
-        self.occupied(place.bank);
+        self.occupied(place.bank, now);
         at
     }
 

@@ -15,7 +15,7 @@ pub struct OneQueue;
 impl Policy for OneQueue {
     const HAS_ONE_QUEUE: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn choose(
         _: &mut Kept,
         view: &mut View<'_>,

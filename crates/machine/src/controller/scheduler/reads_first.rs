@@ -13,7 +13,7 @@ use crate::controller::adversary::Adversary;
 pub struct ReadsFirst;
 
 impl Policy for ReadsFirst {
-    #[inline]
+    #[inline(always)]
     fn choose(
         kept: &mut Kept,
         view: &mut View<'_>,

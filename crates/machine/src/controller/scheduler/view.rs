@@ -61,7 +61,11 @@ impl View<'_> {
     #[inline(always)]
     pub fn first_ready_write(&mut self, adversary: &mut Option<Adversary>) -> Option<Candidate> {
         if let Some(adversary) = adversary {
-            return self.any_ready_write(adversary);
+            // A view of its own, so that this one can stay in registers.
+            let View { now, banks, buffer, adr, row_hit_limit, .. } = *self;
+            let (reads, writes) = (&mut *self.reads, &mut *self.writes);
+            let view = View { now, reads, writes, banks, buffer, adr, row_hit_limit };
+            return view.any_ready_write(adversary);
         }
         let first = match self.buffer {
             Some(buffer) => self.first_for_buffer(buffer),

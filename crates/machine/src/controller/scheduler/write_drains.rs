@@ -13,6 +13,7 @@ use crate::controller::adversary::Adversary;
 /// The policy.
 pub struct WriteDrains;
 
+#[inline]
 fn writes_may_go(kept: &Kept, view: &View<'_>) -> bool {
     kept.drain.is_active() || (view.reads.is_empty() && (kept.ends || !view.adr))
 }
@@ -20,6 +21,7 @@ fn writes_may_go(kept: &Kept, view: &View<'_>) -> bool {
 impl Policy for WriteDrains {
     const REFUSES_WHILE_DRAINING: bool = true;
 
+    #[inline(always)]
     fn choose(
         kept: &mut Kept,
         view: &mut View<'_>,
@@ -33,6 +35,7 @@ impl Policy for WriteDrains {
         }
     }
 
+    #[inline]
     fn next_at(kept: &Kept, view: &View<'_>) -> Cycle {
         if !writes_may_go(kept, view) {
             view.next_read_at()
