@@ -255,15 +255,21 @@ impl MemorySystem {
     }
 
     fn write_arrives(&mut self, write: &Write) {
-        if self.recorder.is_some() && self.is_pm(write.line.addr()) {
+        if self.recorder.is_some() {
+            self.record_write(write);
+        }
+        let channel = self.channel_of(write.line);
+        self.channels[channel].write(write, &mut self.shared);
+        self.admit_ordered();
+    }
+
+    fn record_write(&mut self, write: &Write) {
+        if self.is_pm(write.line.addr()) {
             let old = self.content(write.line);
             let mut data = old;
             overlay(&mut data, &write.data, write.mask);
             self.record(true, write.line, data, old);
         }
-        let channel = self.channel_of(write.line);
-        self.channels[channel].write(write, &mut self.shared);
-        self.admit_ordered();
     }
 
     fn record(&mut self, write: bool, line: LineAddr, data: LineData, old: LineData) {
@@ -320,8 +326,14 @@ impl MemorySystem {
                 self.read_arrives(read);
             }
             Event::WriteArrive(slot) => {
-                let write = self.writes_in_transit.take(slot);
-                self.write_arrives(&write);
+                self.writes_in_transit.arrive(slot);
+                if self.recorder.is_some() {
+                    let write = *self.writes_in_transit.get(slot);
+                    self.record_write(&write);
+                }
+                let write = self.writes_in_transit.get(slot);
+                let channel = self.channel_of(write.line);
+                self.channels[channel].write(write, &mut self.shared);
             }
             Event::StoreDrain(_) | Event::BufferedFill(_) | Event::Release(_) | Event::Timer(_) => {
                 unreachable!("not the memory's event")

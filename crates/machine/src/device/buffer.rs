@@ -313,6 +313,11 @@ impl FreeSlots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{CoreConfig, PmConfig, RowWrites, TlcConfig};
+    use crate::device::{BankSpec, Timing};
+    use crate::media::PmCells;
+    use crate::registry::Registry;
+    use graven_base::memory::Image;
     use proptest::prelude::*;
 
     proptest! {
@@ -333,6 +338,79 @@ mod tests {
                     plain[slot] = true;
                 }
                 prop_assert!((0..slots).all(|slot| free.has(slot) == plain[slot]));
+            }
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Write {
+            line: u64,
+            mask: WordMask,
+        },
+        /// A line begins to be spilled, if one may.
+        Spill,
+        /// The spill of one of those is done.
+        Done(prop::sample::Index),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..28u64, 1..=WordMask::MAX).prop_map(|(line, mask)| Step::Write { line, mask }),
+            1 => (0..28u64).prop_map(|line| Step::Write { line, mask: WordMask::MAX }),
+            2 => Just(Step::Spill),
+            2 => any::<prop::sample::Index>().prop_map(Step::Done),
+        ]
+    }
+
+    proptest! {
+        /// Writes that come while a line is spilled are not part of the spill, and not lost.
+        #[test]
+        fn cells_get_what_a_line_had_when_its_spill_began(steps in prop::collection::vec(step(), 0..150)) {
+            let config = Registry::new().defaults();
+            let (pm, core) = (config.get::<PmConfig>(), config.get::<CoreConfig>());
+            let (banks, energy) = (4, EnergyModel::new(pm));
+            let (timing, row_writes) = (Timing::pm(pm, core), RowWrites::Program);
+            let mut banks = Banks::new(BankSpec { banks, timing, energy, row_writes, buffered: true });
+            let mut cells = PmCells::new(pm, config.get::<TlcConfig>(), core);
+            let (mut image, mut stats) = (Image::new(), Stats::default());
+            let mut buffer = PmBuffer::new(5, 40, 4);
+            // What was written last to each line, and for each spill under way what its lines had.
+            let mut newest = [[0; WORDS_PER_LINE]; 28];
+            let mut spills: Vec<(u32, Cycle, u64, [LineData; LINES_PER_MEDIA_LINE])> = Vec::new();
+            let mut now = 0;
+            for (number, step) in (1..).zip(steps) {
+                banks.advance(now);
+                let mut media = Media { image: &mut image, cells: &mut cells, stats: &mut stats };
+                match step {
+                    Step::Write { line, mask } if !buffer.is_full() || buffer.holds(LineAddr(line)) => {
+                        let write = Write::line(WriteClass::Data, LineAddr(line), [number; 8]).masked(mask);
+                        let place = Place { channel: 0, bank: (line / 4 % 4) as u32, row: 0 };
+                        buffer.write(&write, place, &energy, media.stats);
+                        overlay(&mut newest[line as usize], &write.data, mask);
+                    }
+                    Step::Spill if buffer.may_spill(&banks, 0) != 0 => {
+                        let may = buffer.may_spill(&banks, 0);
+                        let (slot, done) = buffer.spill(may, now, &mut banks, &mut media);
+                        let media_line = buffer.lines[slot as usize].content.media_line;
+                        let lines = std::array::from_fn(|i| newest[media_line as usize * 4 + i]);
+                        spills.push((slot, done, media_line, lines));
+                    }
+                    Step::Done(at) if !spills.is_empty() => {
+                        let (slot, done, media_line, lines) = spills.remove(at.index(spills.len()));
+                        now = now.max(done);
+                        prop_assert_eq!(buffer.spill_done(slot, &mut banks, &mut media), media_line);
+                        for (line, held) in (media_line * 4..).map(LineAddr).zip(lines) {
+                            prop_assert_eq!(image.load_line(line), held);
+                        }
+                    }
+                    Step::Write { .. } | Step::Spill | Step::Done(_) => {}
+                }
+                for (line, newest) in (0..).map(LineAddr).zip(&newest) {
+                    let mut content = image.load_line(line);
+                    buffer.overlay(line, &mut content);
+                    prop_assert_eq!(&content, newest);
+                }
             }
         }
     }
