@@ -71,12 +71,12 @@ const NONE: u32 = u32::MAX;
 /// What the requests of a queue wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// For one of so many banks, unless the on-PM buffer serves them.
-    ForBanks(usize),
-    /// For one of so many banks, those of a line one after the other.
-    ForBanksInOrder(usize),
-    /// For the on-PM buffer, all of them: those of which it has the media line are listed, and no others.
-    ForBuffer,
+    /// One of so many banks, unless the on-PM buffer serves them.
+    Banks(usize),
+    /// One of so many banks, those of a line one after the other.
+    BanksInOrder(usize),
+    /// The on-PM buffer, all of them: those of which it has the media line are listed, and no others.
+    Buffer,
 }
 
 /// Stands for none of the lists of banks and of the on-PM buffer: of those that were given to their banks, and of those that
@@ -207,8 +207,8 @@ impl Lists {
     /// No requests, of so many at most.
     pub fn new(entries: usize, wait: Wait) -> Lists {
         let banks = match wait {
-            Wait::ForBanks(banks) | Wait::ForBanksInOrder(banks) => banks,
-            Wait::ForBuffer => 0,
+            Wait::Banks(banks) | Wait::BanksInOrder(banks) => banks,
+            Wait::Buffer => 0,
         };
         assert!(banks <= u64::BITS as usize, "a channel has 64 banks at most");
         let none = |newer| Request {
@@ -338,7 +338,7 @@ impl Lists {
     /// Whether the one in a slot was given to its bank.
     #[inline]
     pub fn is_issued(&self, slot: u32) -> bool {
-        self.get(slot).group == NO_GROUP && self.wait != Wait::ForBuffer
+        self.get(slot).group == NO_GROUP && self.wait != Wait::Buffer
     }
 
     /// The ends of a group.
@@ -391,8 +391,8 @@ impl Lists {
     fn group(&self, bank: u32, buffered: bool) -> u32 {
         match self.wait {
             _ if buffered => BUFFER,
-            Wait::ForBuffer => NO_GROUP,
-            Wait::ForBanks(_) | Wait::ForBanksInOrder(_) => bank,
+            Wait::Buffer => NO_GROUP,
+            Wait::Banks(_) | Wait::BanksInOrder(_) => bank,
         }
     }
 
@@ -516,7 +516,7 @@ impl Lists {
     /// Whether a request for a bank waits for older ones of its line.
     #[inline]
     fn is_in_order(&self) -> bool {
-        matches!(self.wait, Wait::ForBanksInOrder(_))
+        matches!(self.wait, Wait::BanksInOrder(_))
     }
 
     #[inline]
@@ -657,9 +657,9 @@ mod tests {
         fn requests_go_as_from_a_list_that_is_searched(
             steps in prop::collection::vec(step(), 0..100),
             wait in prop_oneof![
-                Just(Wait::ForBanks(BANKS as usize)),
-                Just(Wait::ForBanksInOrder(BANKS as usize)),
-                Just(Wait::ForBuffer),
+                Just(Wait::Banks(BANKS as usize)),
+                Just(Wait::BanksInOrder(BANKS as usize)),
+                Just(Wait::Buffer),
             ],
             limit in prop_oneof![Just(0), Just(2u32)],
         ) {
@@ -679,7 +679,7 @@ mod tests {
                     }
                     Step::Issue(at) if !list.is_empty() => {
                         let at = at.index(list.len());
-                        if !list[at].issued && !list[at].buffered && wait != Wait::ForBuffer {
+                        if !list[at].issued && !list[at].buffered && wait != Wait::Buffer {
                             list[at].issued = true;
                             lists.issue(list[at].slot);
                         }
@@ -715,11 +715,11 @@ mod tests {
                     prop_assert_eq!(lists.is_issued(plain.slot), plain.issued);
                     prop_assert_eq!(lists.is_buffered(plain.slot), plain.buffered);
                 }
-                let banks_asked = if wait == Wait::ForBuffer { 0 } else { BANKS };
+                let banks_asked = if wait == Wait::Buffer { 0 } else { BANKS };
                 for bank in 0..banks_asked {
                     let waits = |p: &Plain| !p.issued && !p.buffered && place(p.line).bank == bank;
                     prop_assert_eq!(ones(lists.banks()).any(|b| b == bank), list.iter().any(waits));
-                    let is_in_order = matches!(wait, Wait::ForBanksInOrder(_));
+                    let is_in_order = matches!(wait, Wait::BanksInOrder(_));
                     let older = |at: usize| list[..at].iter().any(|p| p.line == list[at].line);
                     let may_go = (0..list.len()).filter(|&at| waits(&list[at]) && !(is_in_order && older(at)));
                     let state = &banks[bank as usize];

@@ -33,7 +33,7 @@ impl ReadQueue {
     /// An empty queue of so many places, before so many banks.
     pub fn new(entries: usize, banks: usize) -> ReadQueue {
         ReadQueue {
-            lists: Lists::new(entries, Wait::ForBanks(banks)),
+            lists: Lists::new(entries, Wait::Banks(banks)),
             reads: Vec::with_capacity(entries),
             waiting: VecDeque::new(),
         }

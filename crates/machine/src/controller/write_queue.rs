@@ -28,7 +28,7 @@ pub struct WriteQueue {
 impl WriteQueue {
     /// An empty queue of so many places, before so many banks, or before an on-PM buffer that lies before these.
     pub fn new(entries: usize, banks: usize, buffered: bool) -> WriteQueue {
-        let wait = if buffered { Wait::ForBuffer } else { Wait::ForBanksInOrder(banks) };
+        let wait = if buffered { Wait::Buffer } else { Wait::BanksInOrder(banks) };
         WriteQueue {
             lists: Lists::new(entries, wait),
             writes: Vec::with_capacity(entries),
