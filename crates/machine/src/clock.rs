@@ -163,8 +163,15 @@ impl EventQueue {
             bucket.last = NONE;
             let word = &mut self.occupied[number / 64];
             *word &= !(1 << (number % 64));
-            self.summary &= !(u16::from(*word == 0) << (number / 64));
-            self.next_at = self.first_at();
+            let later_in_word = *word >> (number % 64);
+            self.next_at = if later_in_word != 0 {
+                at + Cycle::from(later_in_word.trailing_zeros())
+            } else {
+                if *word == 0 {
+                    self.summary &= !(1 << (number / 64));
+                }
+                self.first_behind(number)
+            };
         }
         Some((at, event))
     }
@@ -215,15 +222,11 @@ impl EventQueue {
         }
     }
 
-    /// Time of the first event, of which none is left in the bucket of the present.
+    /// Time of the first event, of which none is left in the present's bucket, which has this number, and none in those behind
+    /// it in its word.
     #[inline]
-    fn first_at(&self) -> Cycle {
-        let number = self.start as usize % BUCKETS;
+    fn first_behind(&self, number: usize) -> Cycle {
         let (word, bit) = (number / 64, number % 64);
-        let later_in_word = self.occupied[word] >> bit;
-        if later_in_word != 0 {
-            return self.start + Cycle::from(later_in_word.trailing_zeros());
-        }
         if self.summary == 0 {
             return self.later_at;
         }

@@ -213,8 +213,24 @@ impl Image {
     /// Replaces the eight words of a line.
     #[inline]
     pub fn store_line(&mut self, line: LineAddr, data: &LineData) {
+        *self.line_mut(line) = *data;
+    }
+
+    /// The eight words of a line, to be changed; it takes host memory even if none is.
+    #[inline]
+    pub fn line_mut(&mut self, line: LineAddr) -> &mut LineData {
         let (chunk, word) = self.locate(line.addr());
-        self.chunk_mut(chunk)[word..word + WORDS_PER_LINE].copy_from_slice(data);
+        let words = self.chunk_mut(chunk)[word..].first_chunk_mut();
+        words.expect("a chunk has whole lines")
+    }
+
+    /// The same where host memory was taken for the line.
+    #[inline]
+    pub fn written_line_mut(&mut self, line: LineAddr) -> Option<&mut LineData> {
+        let (chunk, word) = self.locate(line.addr());
+        let demand = self.demand();
+        let chunk = self.chunks.get_mut(chunk).filter(|chunk| chunk.is_present())?;
+        chunk.words_mut(demand)[word..].first_chunk_mut()
     }
 
     /// Asks the host to bring a line near, ahead of its use.
@@ -447,6 +463,9 @@ mod tests {
                         prop_assert_eq!(image.store(addr, value), old);
                     }
                     Step::StoreLine(line, data) => {
+                        let held = image.load_line(line);
+                        let written = image.written_line_mut(line).copied();
+                        prop_assert_eq!(written.unwrap_or_default(), held);
                         image.store_line(line, &data);
                         model.extend((0..).zip(data).map(|(i, word)| (line.addr().plus(i * 8), word)));
                     }

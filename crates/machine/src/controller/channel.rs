@@ -8,11 +8,12 @@ use graven_base::time::{Cycle, NEVER};
 
 use super::accounts::Accounts;
 use super::data_bus::DataBus;
+use super::lists::Request;
 use super::read_queue::{QueuedRead, ReadQueue, serves};
 use super::scheduler::{Choice, Drain, Scheduler, View};
 use super::shared::{Notice, Shared};
 use super::waiting_writes::{Arrival, WaitingWrite};
-use super::write_queue::{QueuedWrite, WriteQueue};
+use super::write_queue::WriteQueue;
 use crate::clock::Event;
 use crate::config::{DataBusHeld, SchedulerKind};
 use crate::device::{BankSpec, Banks, Block, LINES_PER_MEDIA_LINE, PmBuffer};
@@ -66,8 +67,8 @@ pub struct Channel {
     bus: DataBus,
     next_wake: Cycle,
     banks: Banks,
-    /// What the unbuffered writes under way program, by their slots: at most one for each bank.
-    efforts: Vec<(u32, Option<Effort>)>,
+    /// What the unbuffered writes under way program, by their slots.
+    efforts: Vec<Option<Effort>>,
     buffer: Option<PmBuffer>,
 }
 
@@ -80,14 +81,14 @@ impl Channel {
         Self {
             accounts: Accounts::new(spec.persistent, spec.number as usize * banks),
             reads: ReadQueue::new(spec.read_queue, banks),
-            writes: WriteQueue::new(spec.write_queue, banks),
+            writes: WriteQueue::new(spec.write_queue, banks, buffer.is_some()),
             scheduler: Scheduler::new(spec.scheduler, Drain::new(spec.drain_high, spec.drain_low)),
             load_of_bank: vec![0; banks],
             in_service: slab::Slab::new(),
             bus: DataBus::new(spec.data_bus),
             next_wake: NEVER,
             banks: Banks::new(spec.banks),
-            efforts: Vec::with_capacity(banks),
+            efforts: vec![None; spec.write_queue],
             buffer,
             spec,
         }
@@ -174,7 +175,8 @@ impl Channel {
 
     /// Banks, and arrivals, of the accepted writes in the queue, by their places in it.
     pub fn accepted(&self) -> impl Iterator<Item = (u32, Cycle)> + '_ {
-        self.writes.places().iter().map(|place| (place.bank, self.writes.write(place).arrived))
+        let lists = self.writes.lists();
+        lists.oldest_first().map(|slot| (lists.get(slot).bank, self.writes.get(slot).arrived))
     }
 
     /// What the lines of these accepted writes hold below the caches if the writes are lost, by their places in the queue.
@@ -209,7 +211,7 @@ impl Channel {
     /// A read arrives.
     pub fn read(&mut self, read: Read, shared: &mut Shared) {
         let place = self.spec.mapping.place(read.line);
-        let mut queued = QueuedRead { read, place, buffered: false, forwarded: false };
+        let mut queued = QueuedRead { read, place, forwarded: false };
         self.accounts.read_arrives(&mut shared.stats);
         if self.writes.words_of(read.line) == WordMask::MAX {
             self.accounts.read_forwarded(&mut shared.stats);
@@ -231,10 +233,10 @@ impl Channel {
         }
     }
 
-    fn enqueue_read(&mut self, mut queued: QueuedRead, shared: &mut Shared) {
-        queued.buffered = self.buffer.as_ref().is_some_and(|b| serves(b, queued.read.line));
+    fn enqueue_read(&mut self, queued: QueuedRead, shared: &mut Shared) {
+        let buffered = self.buffer.as_ref().is_some_and(|b| serves(b, queued.read.line));
         self.load_changes(queued.place.bank, 1, shared);
-        self.reads.push(queued);
+        self.reads.push(queued, buffered);
         self.accounts.reads_queued(self.reads.len(), &mut shared.stats);
         self.wake_at(shared.now, shared);
     }
@@ -254,15 +256,15 @@ impl Channel {
     // ---- writes arrive -------------------------------------------------------------------------
 
     /// A write arrives.
-    pub fn write(&mut self, write: &mut Write, shared: &mut Shared) {
-        write.arrived = shared.now;
+    pub fn write(&mut self, write: &Write, shared: &mut Shared) {
         let place = self.spec.mapping.place(write.line);
         if self.may_accept(write, shared) && !self.writes.waiting().has(write.line) {
-            self.accept(write, place, shared);
+            self.accept(write, shared.now, &place, shared);
         } else {
             let held = self.has_place_for(write.line, shared);
             self.accounts.write_waits(held, &mut shared.stats);
-            self.writes.waiting_mut().push(WaitingWrite { write: *write, place, held });
+            let write = Write { arrived: shared.now, ..*write };
+            self.writes.waiting_mut().push(WaitingWrite { write, place, held });
         }
     }
 
@@ -279,7 +281,7 @@ impl Channel {
 
     /// An accepted write of the same line that has not been given to a bank. (In PM without ADR each
     /// write keeps its own place, since each becomes durable by itself.)
-    fn mergeable(&self, line: LineAddr, shared: &Shared) -> Option<usize> {
+    fn mergeable(&self, line: LineAddr, shared: &Shared) -> Option<u32> {
         if self.spec.persistent && !shared.durability.adr {
             return None;
         }
@@ -287,7 +289,14 @@ impl Channel {
     }
 
     /// A write has left the queue: takes in what waits for its place.
+    #[inline]
     fn refill(&mut self, shared: &mut Shared) {
+        if self.reads.has_waiting() || self.writes.waiting().len() > 0 {
+            self.take_in(shared);
+        }
+    }
+
+    fn take_in(&mut self, shared: &mut Shared) {
         if self.scheduler.has_one_queue() {
             let read = self.reads.waiting().next().map(|queued| queued.read.arrived);
             let write = self.writes.waiting().iter().next().map(|queued| queued.write.arrived);
@@ -304,6 +313,9 @@ impl Channel {
     /// Takes in waiting writes as far as there is room, oldest first. While there is room, those that stay wait for
     /// ordered writes (of which a later one may be one), and only older ones of the same line must go first.
     pub fn admit(&mut self, shared: &mut Shared) {
+        if self.writes.waiting().len() == 0 {
+            return;
+        }
         let mut from = 0;
         while let Some(next) = self.writes.waiting_mut().next_ready(from, &shared.durability.order)
         {
@@ -314,7 +326,7 @@ impl Channel {
             let WaitingWrite { write, place, held } = self.writes.waiting_mut().take(next);
             let waited = shared.now - write.arrived;
             self.accounts.write_has_waited(held, waited, &mut shared.stats);
-            self.accept(&write, place, shared);
+            self.accept(&write, write.arrived, &place, shared);
         }
     }
 
@@ -325,39 +337,45 @@ impl Channel {
             || between.all(|queued| self.has_place_for(queued.write.line, shared))
     }
 
-    fn accept(&mut self, write: &Write, place: Place, shared: &mut Shared) {
+    /// A write is accepted that arrived at its controller then.
+    fn accept(&mut self, write: &Write, arrived: Cycle, place: &Place, shared: &mut Shared) {
         assert!(
             shared.durability.order.reached(write.after),
             "a write is accepted after the ordered writes that it waits for"
         );
-        assert!(write.arrived <= shared.now, "a write is accepted after its arrival");
+        assert!(arrived <= shared.now, "a write is accepted after its arrival");
         self.accounts.write_accepted(write, &mut shared.stats);
         match self.mergeable(write.line, shared) {
-            Some(index) => {
+            Some(slot) => {
                 self.accounts.write_merged(&mut shared.stats);
-                self.writes.merge(index, write);
+                self.writes.merge(slot, write);
             }
             None => {
                 let buffered = self.buffer.as_ref().is_some_and(|b| b.holds(write.line));
-                self.writes.push(write, place, buffered);
+                self.writes.push(write, arrived, place, buffered);
                 self.load_changes(place.bank, 1, shared);
                 self.accounts.writes_queued(self.writes.len(), &mut shared.stats);
             }
         }
         if self.spec.persistent && shared.durability.adr {
-            shared.durable(write);
+            shared.durable(write, arrived);
         }
         self.wake_at(shared.now, shared);
     }
 
     // ---- scheduling ----------------------------------------------------------------------------
 
+    #[inline]
     fn wake_at(&mut self, at: Cycle, shared: &mut Shared) {
         let at = at.max(self.bus.free_at()).max(shared.now);
         if at < self.next_wake {
-            self.next_wake = at;
-            shared.events.push(at, Event::Channel(self.spec.number));
+            self.set_wake(at, shared);
         }
+    }
+
+    fn set_wake(&mut self, at: Cycle, shared: &mut Shared) {
+        self.next_wake = at;
+        shared.events.push(at, Event::Channel(self.spec.number));
     }
 
     /// Something outside has changed: look again.
@@ -368,21 +386,28 @@ impl Channel {
     }
 
     /// Tries to issue; called at the time set by an earlier wake-up.
+    #[inline]
     pub fn wake(&mut self, shared: &mut Shared) {
-        if self.next_wake != shared.now {
-            return;
+        if self.next_wake == shared.now {
+            self.next_wake = NEVER;
+            self.issue_one(shared);
         }
-        self.next_wake = NEVER;
+    }
+
+    fn issue_one(&mut self, shared: &mut Shared) {
         let (drains, accepted) = (self.scheduler.drains(), self.scheduler.accepts_writes());
-        let Channel { spec, reads, writes, banks, buffer, scheduler, .. } = self;
-        let view = view(spec, reads, writes, banks, buffer.as_ref(), shared);
-        let choice = scheduler.choose(&view, &mut shared.adversary);
+        self.banks.advance(shared.now);
+        let worked = self.banks.take_worked();
+        self.reads.banks_changed(worked);
+        self.writes.banks_changed(worked);
+        let (scheduler, mut view) = self.view(shared);
+        let choice = scheduler.choose(&mut view, &mut shared.adversary);
         self.accounts.drains(self.scheduler.drains() - drains, &mut shared.stats);
         if let Some(choice) = choice {
             match choice {
-                Choice::Read(index) => self.issue_read(index, shared),
-                Choice::Write(index) if self.buffer.is_some() => self.move_to_buffer(index, shared),
-                Choice::Write(index) => self.start_write(index, shared),
+                Choice::Read(slot) => self.issue_read(slot, shared),
+                Choice::Write(slot) if self.buffer.is_some() => self.move_to_buffer(slot, shared),
+                Choice::Write(slot) => self.start_write(slot, shared),
             }
         }
         self.scheduler.issued(self.writes.len());
@@ -400,22 +425,39 @@ impl Channel {
     }
 
     /// Cycles for which a queued write occupies the data bus.
-    fn burst_of_write(&self, index: usize) -> Cycle {
+    fn burst_of_write(&self, slot: u32) -> Cycle {
         let burst = self.spec.banks.timing.burst;
         if !self.spec.short_bursts {
             return burst;
         }
-        let mask = self.writes.write(&self.writes.places()[index]).mask;
+        let mask = self.writes.get(slot).mask;
         (burst * Cycle::from(mask.count_ones())).div_ceil(WORDS_PER_LINE as Cycle)
+    }
+
+    /// The policy, and what it is shown.
+    #[inline]
+    fn view(&mut self, shared: &Shared) -> (&mut Scheduler, View<'_>) {
+        let view = View {
+            now: shared.now,
+            reads: &mut self.reads,
+            writes: &mut self.writes,
+            banks: &self.banks,
+            buffer: self.buffer.as_ref(),
+            adr: shared.durability.adr,
+            row_hit_limit: self.spec.row_hit_limit,
+        };
+        (&mut self.scheduler, view)
     }
 
     /// The next time at which anything could be issued, or the on-PM buffer can spill.
     fn schedule_next(&mut self, shared: &mut Shared) {
-        let Channel { spec, reads, writes, banks, buffer, scheduler, .. } = &*self;
-        let mut at = scheduler.next_at(&view(spec, reads, writes, banks, buffer.as_ref(), shared));
+        let (scheduler, view) = self.view(shared);
+        let mut at = scheduler.next_at(&view);
         let next = shared.now + 1;
-        if let Some(spill) = self.buffer.as_ref().and_then(|b| b.spill_wake(&self.banks)) {
-            at = at.min(spill.max(next));
+        if at > next
+            && let Some(buffer) = &self.buffer
+        {
+            at = at.min(buffer.spill_wake(&self.banks));
         }
         if at != NEVER {
             self.wake_at(at.max(next), shared);
@@ -424,25 +466,25 @@ impl Channel {
 
     // ---- the device works ----------------------------------------------------------------------
 
-    fn issue_read(&mut self, index: usize, shared: &mut Shared) {
-        let queued = self.reads.take(index);
-        let timing = self.spec.banks.timing;
-        let data_at = if queued.buffered {
+    fn issue_read(&mut self, slot: u32, shared: &mut Shared) {
+        let (&queued, buffered) = self.reads.take(slot);
+        let timing = &self.spec.banks.timing;
+        let (burst, row_hit) = (timing.burst, timing.row_hit);
+        let data_at = if buffered {
             shared.stats.counters.pm_buffer_read_hits += 1;
-            shared.now + self.bus.issue_to_buffer(shared.now, timing.burst) + timing.buffer
+            shared.now + self.bus.issue_to_buffer(shared.now, burst) + timing.buffer
         } else {
             let data_at = if self.spec.persistent {
                 self.banks.read(queued.place, shared.now, &mut shared.media())
             } else {
                 self.banks.read_volatile(queued.place, shared.now)
             };
-            let open_at = data_at - timing.row_hit;
-            let wait = self.bus.issue(shared.now, open_at, timing.burst);
+            let wait = self.bus.issue(shared.now, data_at - row_hit, burst);
             self.banks.wait(queued.place.bank, wait);
             data_at + wait
         };
         let slot = self.in_service.insert(queued) as u32;
-        shared.events.push(data_at + timing.burst, Event::ReadDone(self.tag(slot)));
+        shared.events.push(data_at + burst, Event::ReadDone(self.tag(slot)));
         if self.scheduler.has_one_queue() {
             self.refill(shared);
         } else {
@@ -450,27 +492,29 @@ impl Channel {
         }
     }
 
-    fn move_to_buffer(&mut self, index: usize, shared: &mut Shared) {
-        self.bus.issue_to_buffer(shared.now, self.burst_of_write(index));
-        let (write, place) = self.take_write(index, shared);
+    fn move_to_buffer(&mut self, slot: u32, shared: &mut Shared) {
+        self.bus.issue_to_buffer(shared.now, self.burst_of_write(slot));
+        let place = self.remove_write(slot, shared);
+        let write = self.writes.get(slot);
+        let line = write.line;
         let buffer = self.buffer.as_mut().expect("the caller saw a buffer");
-        buffer.write(&write, place, self.banks.energy(), &mut shared.stats);
-        self.buffer_changed(write.line.0 / LINES_PER_MEDIA_LINE as u64);
+        buffer.write(write, place, self.banks.energy(), &mut shared.stats);
         if !shared.durability.adr {
-            shared.durable(&write);
+            shared.durable(write, write.arrived);
         }
+        self.buffer_changed(line.0 / LINES_PER_MEDIA_LINE as u64);
         self.refill(shared);
     }
 
-    fn start_write(&mut self, index: usize, shared: &mut Shared) {
-        let burst = self.burst_of_write(index);
-        let issued = self.writes.issue(index);
-        let (bank, place) = (issued.bank, self.place_of(&issued));
+    fn start_write(&mut self, slot: u32, shared: &mut Shared) {
+        let burst = self.burst_of_write(slot);
+        self.writes.issue(slot);
+        let place = self.place_of(self.writes.lists().get(slot));
         let (open_at, done) = if self.spec.persistent {
-            let block = Block::of(self.writes.write(&issued));
+            let block = Block::of(self.writes.get(slot));
             let now = shared.now;
             let begun = self.banks.begin_write(place, now, &block, false, &mut shared.media());
-            self.efforts.push((issued.slot, begun.effort));
+            self.efforts[slot as usize] = begun.effort;
             (begun.row_open_at, begun.done)
         } else {
             let done = self.banks.write_volatile(place, shared.now);
@@ -478,52 +522,49 @@ impl Channel {
         };
         let wait = self.bus.issue(shared.now, open_at, burst);
         if self.spec.persistent {
-            self.banks.wait(bank, wait);
+            self.banks.wait(place.bank, wait);
         } else {
-            self.banks.wait_to_write_volatile(bank, wait);
+            self.banks.wait_to_write_volatile(place.bank, wait);
         }
-        let done = done + wait;
-        shared.events.push(done, Event::WriteDone(self.tag(issued.slot)));
+        shared.events.push(done + wait, Event::WriteDone(self.tag(slot)));
     }
 
     /// A bank has finished a write.
     pub fn write_done(&mut self, slot: u32, shared: &mut Shared) {
-        let index =
-            self.writes.index_of(slot).expect("an issued write stays queued until it is done");
-        assert!(self.writes.places()[index].issued, "only an issued write is finished");
-        let (write, place) = self.take_write(index, shared);
+        assert!(self.writes.lists().is_issued(slot), "only an issued write is finished");
+        let place = self.remove_write(slot, shared);
         if self.spec.persistent {
-            let of_slot = |&(of, _): &(u32, Option<Effort>)| of == slot;
-            let at = self.efforts.iter().position(of_slot).expect("it was started");
-            let (_, effort) = self.efforts.swap_remove(at);
-            self.banks.finish_write(place.bank, &Block::of(&write), effort, &mut shared.media());
+            let write = self.writes.get(slot);
+            let effort = self.efforts[slot as usize].take();
+            self.banks.finish_write(place.bank, &Block::of(write), effort, &mut shared.media());
             if !shared.durability.adr {
-                shared.durable(&write);
+                shared.durable(write, write.arrived);
             }
         }
         self.refill(shared);
         self.wake_at(shared.now, shared);
     }
 
-    /// Takes a write out of the queue, with its place in the device.
-    fn take_write(&mut self, index: usize, shared: &mut Shared) -> (Write, Place) {
-        let (write, queued) = self.writes.take(index);
-        self.load_changes(queued.bank, -1, shared);
-        (write, self.place_of(&queued))
+    /// A write leaves the queue; it is in its slot until another comes. Returns its place in the device.
+    fn remove_write(&mut self, slot: u32, shared: &mut Shared) -> Place {
+        let request = self.writes.remove(slot);
+        self.load_changes(request.bank, -1, shared);
+        self.place_of(&request)
     }
 
-    fn place_of(&self, queued: &QueuedWrite) -> Place {
+    fn place_of(&self, queued: &Request) -> Place {
         Place { channel: self.spec.number, bank: queued.bank, row: queued.row }
     }
 
     fn start_spills(&mut self, shared: &mut Shared) {
         let Some(buffer) = &mut self.buffer else { return };
-        let reads = self.reads.of_bank();
-        let avoid = |bank: u32| reads[bank as usize] > 0;
-        let now = shared.now;
-        while let Some((slot, done)) =
-            buffer.spill(now, &mut self.banks, avoid, &mut shared.media())
-        {
+        let avoid = self.reads.banks();
+        loop {
+            let may = buffer.may_spill(&self.banks, avoid);
+            if may == 0 {
+                break;
+            }
+            let (slot, done) = buffer.spill(may, shared.now, &mut self.banks, &mut shared.media());
             shared.events.push(done, Event::SpillDone(self.spec.number, slot));
         }
     }
@@ -539,10 +580,8 @@ impl Channel {
     /// The on-PM buffer has taken, spilled or dropped parts of a media line.
     fn buffer_changed(&mut self, media_line: u64) {
         let buffer = self.buffer.as_ref().expect("it has changed");
-        let first = media_line * LINES_PER_MEDIA_LINE as u64;
-        let lines = first..first + LINES_PER_MEDIA_LINE as u64;
-        self.reads.buffer_changed(buffer, lines.clone());
-        self.writes.buffer_changed(buffer, lines);
+        self.reads.buffer_changed(buffer, media_line);
+        self.writes.buffer_changed(buffer, media_line);
     }
 
     /// A read's data has arrived.
@@ -555,26 +594,5 @@ impl Channel {
         if queued.read.purpose != ReadPurpose::Trace {
             shared.notices.push_back(Notice::ReadDone(queued.read, queued.place));
         }
-    }
-}
-
-/// What the policy is shown.
-#[inline]
-fn view<'a>(
-    spec: &ChannelSpec,
-    reads: &'a ReadQueue,
-    writes: &'a WriteQueue,
-    banks: &'a Banks,
-    buffer: Option<&'a PmBuffer>,
-    shared: &Shared,
-) -> View<'a> {
-    View {
-        now: shared.now,
-        reads,
-        writes,
-        banks: banks.all(),
-        buffer,
-        adr: shared.durability.adr,
-        row_hit_limit: spec.row_hit_limit,
     }
 }

@@ -178,10 +178,10 @@ impl MemorySystem {
 
     #[inline]
     fn channel_of(&self, line: LineAddr) -> usize {
-        if self.is_pm(line.addr()) {
-            (line.addr().0 / self.mapping.unit_bytes % self.mapping.channels) as usize
-        } else {
-            self.pm_channels
+        match self.mapping.channels {
+            _ if !self.is_pm(line.addr()) => self.pm_channels,
+            1 => 0,
+            channels => (line.addr().0 / self.mapping.unit_bytes % channels) as usize,
         }
     }
 
@@ -191,6 +191,7 @@ impl MemorySystem {
     }
 
     /// Channel of a PM line.
+    #[inline]
     pub fn channel(&self, line: LineAddr) -> &Channel {
         &self.channels[self.channel_of(line)]
     }
@@ -246,24 +247,29 @@ impl MemorySystem {
         let earlier = self.writes_in_transit.last_of_line(write.line);
         let arrives = (now + delay).max(earlier.unwrap_or(0));
         if arrives == now && earlier.is_none() {
-            let mut write = *write;
-            self.write_arrives(&mut write);
+            self.write_arrives(write);
         } else {
             let slot = self.writes_in_transit.send(write, arrives);
             self.shared.events.push(arrives, Event::WriteArrive(slot));
         }
     }
 
-    fn write_arrives(&mut self, write: &mut Write) {
-        if self.recorder.is_some() && self.is_pm(write.line.addr()) {
+    fn write_arrives(&mut self, write: &Write) {
+        if self.recorder.is_some() {
+            self.record_write(write);
+        }
+        let channel = self.channel_of(write.line);
+        self.channels[channel].write(write, &mut self.shared);
+        self.admit_ordered();
+    }
+
+    fn record_write(&mut self, write: &Write) {
+        if self.is_pm(write.line.addr()) {
             let old = self.content(write.line);
             let mut data = old;
             overlay(&mut data, &write.data, write.mask);
             self.record(true, write.line, data, old);
         }
-        let channel = self.channel_of(write.line);
-        self.channels[channel].write(write, &mut self.shared);
-        self.admit_ordered();
     }
 
     fn record(&mut self, write: bool, line: LineAddr, data: LineData, old: LineData) {
@@ -303,6 +309,7 @@ impl MemorySystem {
     ///
     /// # Panics
     /// On an event that is not the memory's: the caller sorts them.
+    #[inline]
     pub fn handle(&mut self, event: Event) {
         let shared = &mut self.shared;
         match event {
@@ -319,8 +326,14 @@ impl MemorySystem {
                 self.read_arrives(read);
             }
             Event::WriteArrive(slot) => {
-                let mut write = self.writes_in_transit.take(slot);
-                self.write_arrives(&mut write);
+                self.writes_in_transit.arrive(slot);
+                if self.recorder.is_some() {
+                    let write = *self.writes_in_transit.get(slot);
+                    self.record_write(&write);
+                }
+                let write = self.writes_in_transit.get(slot);
+                let channel = self.channel_of(write.line);
+                self.channels[channel].write(write, &mut self.shared);
             }
             Event::StoreDrain(_) | Event::BufferedFill(_) | Event::Release(_) | Event::Timer(_) => {
                 unreachable!("not the memory's event")

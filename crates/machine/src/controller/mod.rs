@@ -6,6 +6,7 @@
 //! | `in_transit` | writes between their senders and their controllers |
 //! | `channel` | one channel: requests arrive, are scheduled, keep banks busy, and finish |
 //! | `read_queue`, `write_queue` | requests that wait, and what a scheduler asks about them |
+//! | `lists` | where the requests of a queue want to go, linked by what asks for them |
 //! | `waiting_writes` | writes outside a write queue, for a place in it or for ordered writes |
 //! | `scheduler` | which request is issued next: a file for each policy |
 //! | `data_bus` | when lines move |
@@ -23,6 +24,7 @@ mod data_bus;
 pub mod domain;
 pub mod durability;
 mod in_transit;
+mod lists;
 mod memory_system;
 pub mod outside;
 mod read_queue;

@@ -1,11 +1,11 @@
 //! The read queue of a channel, and the reads that wait for a place in it.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use graven_base::memory::{LineAddr, WordMask};
 
-use crate::device::{LineIndex, PmBuffer};
+use super::lists::{Candidate, Lists, Wait};
+use crate::device::{Bank, PmBuffer};
 use crate::request::{Place, Read};
 
 /// A read in the queue, or waiting for it.
@@ -15,8 +15,6 @@ pub struct QueuedRead {
     pub read: Read,
     /// Where its line lies.
     pub place: Place,
-    /// The on-PM buffer has the whole line.
-    pub buffered: bool,
     /// The write queue has it.
     pub forwarded: bool,
 }
@@ -24,14 +22,10 @@ pub struct QueuedRead {
 /// The queue. What the scheduler asks of it is kept up to date at every change.
 #[derive(Debug)]
 pub struct ReadQueue {
-    entries: usize,
+    /// Where each wants to go. Those of the on-PM buffer are those of which it has the whole line.
+    lists: Lists,
+    /// The reads themselves, by slot; a slot that was never taken has none.
     reads: Vec<QueuedRead>,
-    /// Their line numbers.
-    lines: LineIndex,
-    /// Per bank, the queued reads.
-    of_bank: Vec<u32>,
-    /// How many of them the on-PM buffer serves.
-    buffered: usize,
     waiting: VecDeque<QueuedRead>,
 }
 
@@ -39,53 +33,82 @@ impl ReadQueue {
     /// An empty queue of so many places, before so many banks.
     pub fn new(entries: usize, banks: usize) -> ReadQueue {
         ReadQueue {
-            entries,
+            lists: Lists::new(entries, Wait::Banks(banks)),
             reads: Vec::with_capacity(entries),
-            lines: LineIndex::with_capacity(entries),
-            of_bank: vec![0; banks],
-            buffered: 0,
             waiting: VecDeque::new(),
         }
     }
 
     /// Whether a read that arrives now would find a place.
+    #[inline]
     pub fn has_room(&self) -> bool {
         self.waiting.is_empty() && self.has_place()
     }
 
     /// Whether there is a place, for the oldest that waits.
+    #[inline]
     pub fn has_place(&self) -> bool {
-        self.reads.len() < self.entries
+        self.lists.has_room()
     }
 
     /// Whether the queue is empty; reads may wait outside only while it is full.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.reads.is_empty()
+        self.len() == 0
     }
 
     /// Queued reads.
     #[inline]
     pub fn len(&self) -> usize {
-        self.reads.len()
+        self.lists.len()
     }
 
-    /// Those that are queued, oldest first.
+    /// The one in a slot.
     #[inline]
-    pub fn reads(&self) -> &[QueuedRead] {
-        &self.reads
+    pub fn get(&self, slot: u32) -> &QueuedRead {
+        &self.reads[slot as usize]
     }
 
-    /// Per bank, the queued reads.
+    /// Banks that reads wait for, a bit for each. (Those that the on-PM buffer serves wait for none.)
     #[inline]
-    pub fn of_bank(&self) -> &[u32] {
-        &self.of_bank
+    pub fn waited_for(&self) -> u64 {
+        self.lists.banks()
     }
 
-    /// How many queued reads the on-PM buffer serves.
+    /// Banks whose lines are read, a bit for each.
     #[inline]
-    pub fn buffered(&self) -> usize {
-        self.buffered
+    pub fn banks(&self) -> u64 {
+        self.lists.buffered().fold(self.lists.banks(), |banks, read| banks | 1 << read.bank)
+    }
+
+    /// The oldest that the on-PM buffer serves.
+    #[inline]
+    pub fn oldest_buffered(&self) -> Candidate {
+        self.lists.oldest_buffered()
+    }
+
+    /// Whether the on-PM buffer serves any.
+    #[inline]
+    pub fn has_buffered(&self) -> bool {
+        self.lists.has_buffered()
+    }
+
+    /// The one that goes first to a bank, of which each change has been told.
+    #[inline]
+    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
+        self.lists.first(bank, state, row_hit_limit)
+    }
+
+    /// These banks, a bit for each, have another row open, or have hit it once more.
+    #[inline]
+    pub fn banks_changed(&mut self, banks: u64) {
+        self.lists.banks_changed(banks);
+    }
+
+    /// Whether there are any outside the queue.
+    #[inline]
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Those outside the queue, oldest first.
@@ -93,13 +116,16 @@ impl ReadQueue {
         self.waiting.iter()
     }
 
-    /// Puts a read last.
-    pub fn push(&mut self, read: QueuedRead) {
-        assert!(self.reads.len() < self.entries, "a read enters only where there is a place");
-        self.of_bank[read.place.bank as usize] += 1;
-        self.buffered += usize::from(read.buffered);
-        self.lines.push(read.read.line.0);
-        self.reads.push(read);
+    /// Puts a read last. `buffered`: the on-PM buffer has the whole line.
+    pub fn push(&mut self, read: QueuedRead, buffered: bool) {
+        let slot = self.lists.insert(read.read.line, &read.place, buffered) as usize;
+        match self.reads.get_mut(slot) {
+            Some(place) => *place = read,
+            None => {
+                assert_eq!(slot, self.reads.len(), "slots are taken in their order at first");
+                self.reads.push(read);
+            }
+        }
     }
 
     /// Lets a read wait outside.
@@ -112,35 +138,22 @@ impl ReadQueue {
         self.waiting.pop_front()
     }
 
-    /// Takes a read out.
-    pub fn take(&mut self, index: usize) -> QueuedRead {
-        let read = self.reads.remove(index);
-        self.lines.remove(index);
-        self.of_bank[read.place.bank as usize] -= 1;
-        self.buffered -= usize::from(read.buffered);
-        assert_eq!(
-            self.reads.len(),
-            self.lines.numbers().len(),
-            "each read has its line among the lines"
-        );
-        read
+    /// Takes a read out. Returns it, and whether the on-PM buffer serves it.
+    pub fn take(&mut self, slot: u32) -> (&QueuedRead, bool) {
+        let buffered = self.lists.is_buffered(slot);
+        self.lists.remove(slot);
+        (&self.reads[slot as usize], buffered)
     }
 
-    /// The on-PM buffer has taken, spilled or dropped parts of a media line, which has these lines.
+    /// The on-PM buffer has taken, spilled or dropped parts of a media line.
     #[inline]
-    pub fn buffer_changed(&mut self, buffer: &PmBuffer, lines: Range<u64>) {
-        if !self.lines.may_have_any(lines.clone()) {
-            return;
-        }
-        for read in self.reads.iter_mut().filter(|r| lines.contains(&r.read.line.0)) {
-            self.buffered -= usize::from(read.buffered);
-            read.buffered = serves(buffer, read.read.line);
-            self.buffered += usize::from(read.buffered);
-        }
+    pub fn buffer_changed(&mut self, buffer: &PmBuffer, media_line: u64) {
+        self.lists.buffer_changed(media_line, |line| serves(buffer, line));
     }
 }
 
 /// Whether the on-PM buffer has all words of a line.
+#[inline]
 pub fn serves(buffer: &PmBuffer, line: LineAddr) -> bool {
     buffer.mask(line) == WordMask::MAX
 }

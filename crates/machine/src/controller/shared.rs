@@ -51,10 +51,10 @@ impl Shared {
         Media { image: &mut self.media, cells: &mut self.cells, stats: &mut self.stats }
     }
 
-    /// A write has become durable.
-    pub(super) fn durable(&mut self, write: &Write) {
+    /// A write has become durable that arrived at its controller then.
+    pub(super) fn durable(&mut self, write: &Write, arrived: Cycle) {
         if write.class == WriteClass::Log {
-            self.stats.log_persist_latency.record(self.now - write.arrived);
+            self.stats.log_persist_latency.record(self.now - arrived);
         }
         if write.token != 0 {
             self.notices.push_back(Notice::Persisted(write.token));

@@ -98,6 +98,7 @@ impl WaitingWrites {
     }
 
     /// How many there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.writes.len()
     }

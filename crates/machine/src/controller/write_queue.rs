@@ -4,59 +4,34 @@
 //! Writes of one line are accepted in the order of their arrival; those of other lines may go past one that is
 //! held back.
 
-use std::ops::Range;
-
 use graven_base::memory::{LineAddr, WordMask};
+use graven_base::time::Cycle;
 
+use super::lists::{Candidate, Lists, Request, Wait};
 use super::waiting_writes::WaitingWrites;
-use crate::device::{LineIndex, PmBuffer};
+use crate::device::{Bank, PmBuffer};
 use crate::media::overlay;
 use crate::request::{Place, Write};
-
-/// A place in the queue: what the scheduler looks at. The write itself lies elsewhere, so that
-/// the whole queue fits into few lines of the host's cache.
-#[derive(Clone, Copy, Debug)]
-pub struct QueuedWrite {
-    /// Its line.
-    pub line: LineAddr,
-    /// Its row of the bank.
-    pub row: u64,
-    /// Its bank.
-    pub bank: u32,
-    /// Where the write itself is.
-    pub slot: u32,
-    /// Given to a bank; it leaves when the cells have it.
-    pub issued: bool,
-    /// The on-PM buffer has its media line and takes it even when it is full.
-    pub buffered: bool,
-}
 
 /// The queue. What the scheduler asks of it is kept up to date at every change.
 #[derive(Debug)]
 pub struct WriteQueue {
-    entries: usize,
-    /// Places in order of acceptance.
-    places: Vec<QueuedWrite>,
-    /// Their line numbers.
-    lines: LineIndex,
-    writes: slab::Slab<Write>,
-    /// Per bank, the queued writes that have not been given to it.
-    of_bank: Vec<u32>,
-    /// How many writes find their media line in the on-PM buffer.
-    buffered: usize,
+    /// Where each wants to go: what the scheduler looks at. The writes themselves lie elsewhere, so that all of this fits into
+    /// few lines of the host's cache. Those of the on-PM buffer are those of which it has the media line: it takes them even
+    /// when it is full.
+    lists: Lists,
+    /// The writes themselves, by slot; a slot that was never taken has none.
+    writes: Vec<Write>,
     waiting: WaitingWrites,
 }
 
 impl WriteQueue {
-    /// An empty queue of so many places, before so many banks.
-    pub fn new(entries: usize, banks: usize) -> WriteQueue {
+    /// An empty queue of so many places, before so many banks, or before an on-PM buffer that lies before these.
+    pub fn new(entries: usize, banks: usize, buffered: bool) -> WriteQueue {
+        let wait = if buffered { Wait::Buffer } else { Wait::BanksInOrder(banks) };
         WriteQueue {
-            entries,
-            places: Vec::with_capacity(entries),
-            lines: LineIndex::with_capacity(entries),
-            writes: slab::Slab::with_capacity(entries),
-            of_bank: vec![0; banks],
-            buffered: 0,
+            lists: Lists::new(entries, wait),
+            writes: Vec::with_capacity(entries),
             waiting: WaitingWrites::new(banks),
         }
     }
@@ -64,97 +39,85 @@ impl WriteQueue {
     /// Whether there is a place.
     #[inline]
     pub fn has_room(&self) -> bool {
-        self.places.len() < self.entries
+        self.lists.has_room()
     }
 
     /// Whether the queue is empty; writes may wait outside.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.len() == 0
     }
 
     /// Queued writes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.lists.len()
     }
 
-    /// Places in order of acceptance.
+    /// Where each wants to go, and which were given to their banks.
     #[inline]
-    pub fn places(&self) -> &[QueuedWrite] {
-        &self.places
+    pub fn lists(&self) -> &Lists {
+        &self.lists
     }
 
-    /// The write in a place.
+    /// The write in a slot. A write that was removed stays there until the slot is taken again.
     #[inline]
-    pub fn write(&self, place: &QueuedWrite) -> &Write {
-        &self.writes[place.slot as usize]
+    pub fn get(&self, slot: u32) -> &Write {
+        &self.writes[slot as usize]
     }
 
     /// All that are queued, in order of acceptance.
     pub fn writes(&self) -> impl Iterator<Item = &Write> {
-        self.places.iter().map(|place| self.write(place))
-    }
-
-    /// Per bank, the queued writes that have not been given to it.
-    #[inline]
-    pub fn of_bank(&self) -> &[u32] {
-        &self.of_bank
-    }
-
-    /// How many queued writes find their media line in the on-PM buffer.
-    #[inline]
-    pub fn buffered(&self) -> usize {
-        self.buffered
-    }
-
-    /// Whether an older write of the line of a place is queued.
-    #[inline]
-    pub fn has_older(&self, index: usize) -> bool {
-        self.lines.has_before(index)
+        self.lists.oldest_first().map(|slot| self.get(slot))
     }
 
     /// Queued writes of a line, oldest first.
     pub fn of_line(&self, line: LineAddr) -> impl Iterator<Item = &Write> {
-        let first = self.lines.position(line.0).unwrap_or(self.places.len());
-        self.places[first..].iter().filter(move |w| w.line == line).map(|w| self.write(w))
+        self.lists.of_line(line).map(|slot| self.get(slot))
     }
 
     /// The newest queued write of a line that has not been given to a bank.
-    pub fn newest_unissued(&self, line: LineAddr) -> Option<usize> {
-        let first = self.lines.position(line.0)?;
-        let newest = self.places[first..].iter().rposition(|w| w.line == line && !w.issued)?;
-        Some(first + newest)
+    pub fn newest_unissued(&self, line: LineAddr) -> Option<u32> {
+        self.lists.of_line_newest_first(line).find(|&slot| !self.lists.is_issued(slot))
     }
 
     /// The newest queued write of a line.
     pub fn newest_mut(&mut self, line: LineAddr) -> Option<&mut Write> {
-        let newest = self.lines.last_position(line.0)?;
-        Some(&mut self.writes[self.places[newest].slot as usize])
+        let newest = self.lists.of_line_newest_first(line).next()?;
+        Some(&mut self.writes[newest as usize])
     }
 
-    /// Puts a write last.
-    pub fn push(&mut self, write: &Write, place: Place, buffered: bool) {
-        assert!(self.has_room(), "a write is accepted only where there is a place");
+    /// The one that goes first to a bank, of which each change has been told.
+    #[inline]
+    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
+        self.lists.first(bank, state, row_hit_limit)
+    }
+
+    /// These banks, a bit for each, have another row open, or have hit it once more.
+    #[inline]
+    pub fn banks_changed(&mut self, banks: u64) {
+        self.lists.banks_changed(banks);
+    }
+
+    /// Puts a write last. `buffered`: the on-PM buffer has its media line.
+    pub fn push(&mut self, write: &Write, arrived: Cycle, place: &Place, buffered: bool) {
         assert!(write.mask != 0, "a write writes something");
-        self.buffered += usize::from(buffered);
-        self.of_bank[place.bank as usize] += 1;
-        self.lines.push(write.line.0);
-        self.places.push(QueuedWrite {
-            line: write.line,
-            row: place.row,
-            bank: place.bank,
-            slot: self.writes.insert(*write) as u32,
-            issued: false,
-            buffered,
-        });
+        let slot = self.lists.insert(write.line, place, buffered) as usize;
+        match self.writes.get_mut(slot) {
+            Some(place) => *place = *write,
+            None => {
+                assert_eq!(slot, self.writes.len(), "slots are taken in their order at first");
+                self.writes.push(*write);
+            }
+        }
+        self.writes[slot].arrived = arrived;
     }
 
     /// Lays a write over one of the same line that is queued.
-    pub fn merge(&mut self, index: usize, newer: &Write) {
-        let older = &mut self.writes[self.places[index].slot as usize];
+    pub fn merge(&mut self, slot: u32, newer: &Write) {
+        let older = &mut self.writes[slot as usize];
         assert_eq!(older.line, newer.line, "only writes of one line are merged");
-        assert!(!self.places[index].issued, "what a bank has got does not change any more");
+        assert!(!self.lists.is_issued(slot), "what a bank has got does not change any more");
         overlay(&mut older.data, &newer.data, newer.mask);
         older.codings.overlay(&newer.codings, newer.mask);
         older.mask |= newer.mask;
@@ -162,44 +125,19 @@ impl WriteQueue {
     }
 
     /// Gives a write to its bank; it stays queued until the cells have it.
-    pub fn issue(&mut self, index: usize) -> QueuedWrite {
-        let place = &mut self.places[index];
-        assert!(!place.issued, "a write is given to its bank once");
-        place.issued = true;
-        self.of_bank[place.bank as usize] -= 1;
-        *place
+    pub fn issue(&mut self, slot: u32) {
+        self.lists.issue(slot);
     }
 
-    /// The place of the write in a slot.
-    pub fn index_of(&self, slot: u32) -> Option<usize> {
-        self.places.iter().position(|w| w.slot == slot)
+    /// Takes a write out, which is in its slot until another comes. Returns where it wanted to go.
+    pub fn remove(&mut self, slot: u32) -> Request {
+        self.lists.remove(slot)
     }
 
-    /// Takes a write out.
-    pub fn take(&mut self, index: usize) -> (Write, QueuedWrite) {
-        let place = self.places.remove(index);
-        self.lines.remove(index);
-        self.buffered -= usize::from(place.buffered);
-        self.of_bank[place.bank as usize] -= u32::from(!place.issued);
-        assert_eq!(
-            self.places.len(),
-            self.lines.numbers().len(),
-            "each write has its line among the lines"
-        );
-        (self.writes.remove(place.slot as usize), place)
-    }
-
-    /// The on-PM buffer has taken, spilled or dropped parts of a media line, which has these lines.
+    /// The on-PM buffer has taken, spilled or dropped parts of a media line.
     #[inline]
-    pub fn buffer_changed(&mut self, buffer: &PmBuffer, lines: Range<u64>) {
-        if !self.lines.may_have_any(lines.clone()) {
-            return;
-        }
-        for place in self.places.iter_mut().filter(|w| lines.contains(&w.line.0)) {
-            self.buffered -= usize::from(place.buffered);
-            place.buffered = buffer.holds(place.line);
-            self.buffered += usize::from(place.buffered);
-        }
+    pub fn buffer_changed(&mut self, buffer: &PmBuffer, media_line: u64) {
+        self.lists.buffer_changed(media_line, |line| buffer.holds(line));
     }
 
     // ---- outside the queue ---------------------------------------------------------------------

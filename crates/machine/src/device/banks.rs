@@ -15,8 +15,9 @@
 //! A row that closes programs all of its changed lines at once, as long as the slowest takes. What a row buffer holds
 //! survives a power failure, as the on-PM buffer does: the device writes it to the cells on its own energy.
 
+use graven_base::bits::ones;
 use graven_base::memory::{LINE_BYTES, LineAddr, LineData, MEDIA_LINE_BYTES, WordMask};
-use graven_base::time::Cycle;
+use graven_base::time::{Cycle, NEVER};
 
 use super::bank::{Bank, Found};
 use super::programming::{Block, Media, programmed};
@@ -26,6 +27,9 @@ use crate::config::RowWrites;
 use crate::media::Effort;
 use crate::request::Place;
 use crate::stats::{Counters, Stats};
+
+/// The most banks that a channel may have: sets of banks are bits of a word.
+const BANKS_MAX: usize = u64::BITS as usize;
 
 /// What the banks of a channel are like.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +61,14 @@ pub struct BegunWrite {
 #[derive(Clone, Debug)]
 pub struct Banks {
     spec: BankSpec,
-    banks: Vec<Bank>,
+    /// As many as a channel may have: those behind the last are idle.
+    banks: Box<[Bank; BANKS_MAX]>,
+    /// Banks that were not free yet when it was last looked, a bit for each.
+    busy: u64,
+    /// Banks that have got work since it was last asked, a bit for each.
+    worked: u64,
+    /// The first of those that are busy is free then.
+    busy_until: Cycle,
     /// What is in the row buffers and not in the cells; nothing where each write programs the cells.
     rows: Vec<RowContent>,
 }
@@ -65,18 +76,94 @@ pub struct Banks {
 impl Banks {
     /// Idle banks without an open row.
     pub fn new(spec: BankSpec) -> Banks {
+        assert!(spec.banks <= BANKS_MAX, "a channel has 64 banks at most");
         let rows = if spec.row_writes.stay_in_row() { spec.banks } else { 0 };
         Banks {
             spec,
-            banks: vec![Bank::default(); spec.banks],
+            banks: Box::new([Bank::default(); BANKS_MAX]),
+            busy: 0,
+            worked: 0,
+            busy_until: NEVER,
             rows: vec![RowContent::default(); rows],
         }
     }
 
-    /// The banks by number.
+    /// The bank with a number.
     #[inline]
-    pub fn all(&self) -> &[Bank] {
-        &self.banks
+    pub fn get(&self, bank: u32) -> &Bank {
+        &self.banks[bank as usize % BANKS_MAX]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, bank: u32) -> &mut Bank {
+        &mut self.banks[bank as usize % BANKS_MAX]
+    }
+
+    /// Time has gone on: looks which banks are free now.
+    #[inline]
+    pub fn advance(&mut self, now: Cycle) {
+        if self.busy_until <= now {
+            self.look(now);
+        }
+    }
+
+    fn look(&mut self, now: Cycle) {
+        let (mut busy, mut busy_until) = (0, NEVER);
+        for bank in ones(self.busy) {
+            let free_at = self.get(bank).free_at;
+            if free_at > now {
+                busy |= 1 << bank;
+                busy_until = busy_until.min(free_at);
+            }
+        }
+        (self.busy, self.busy_until) = (busy, busy_until);
+    }
+
+    /// A bank has got work, which may take no time.
+    #[inline]
+    fn occupied(&mut self, bank: u32, now: Cycle) {
+        let free_at = self.get(bank).free_at;
+        self.worked |= 1 << bank;
+        if free_at > now {
+            self.busy |= 1 << bank;
+            self.busy_until = self.busy_until.min(free_at);
+        }
+    }
+
+    /// Banks that have got work since the last call, a bit for each: another row is open, or was hit once more.
+    #[inline]
+    pub fn take_worked(&mut self) -> u64 {
+        std::mem::take(&mut self.worked)
+    }
+
+    /// A bank that has got work is free later than it was.
+    #[cold]
+    fn delayed(&mut self, bank: u32) {
+        self.busy |= 1 << bank;
+        self.busy_until = self.first_free(self.busy);
+    }
+
+    fn first_free(&self, banks: u64) -> Cycle {
+        ones(banks).map(|bank| self.get(bank).free_at).fold(NEVER, Cycle::min)
+    }
+
+    /// The banks that were free when it was last looked ([`Banks::advance`]) and have got no work since, a bit for each.
+    /// (There may be bits behind that of the last bank.)
+    #[inline]
+    pub fn free(&self) -> u64 {
+        !self.busy
+    }
+
+    /// When the first of some banks is free; of those that are already, at the beginning of time. [`NEVER`] if there is none.
+    #[inline]
+    pub fn earliest(&self, banks: u64) -> Cycle {
+        if banks & !self.busy != 0 {
+            0
+        } else if banks == self.busy {
+            self.busy_until
+        } else {
+            self.first_free(banks)
+        }
     }
 
     /// Their energies.
@@ -87,23 +174,36 @@ impl Banks {
     /// A bank that has begun an access waits for the bus, its row open.
     #[inline]
     pub fn wait(&mut self, bank: u32, cycles: Cycle) {
-        self.banks[bank as usize].free_at += cycles;
+        if cycles > 0 {
+            self.get_mut(bank).free_at += cycles;
+            self.delayed(bank);
+        }
     }
 
     /// A bank that has begun a write of DRAM waits for the bus, its row open.
     pub fn wait_to_write_volatile(&mut self, bank: u32, cycles: Cycle) {
-        self.banks[bank as usize].write_later(cycles);
+        if cycles > 0 {
+            self.get_mut(bank).write_later(cycles);
+            self.delayed(bank);
+        }
     }
 
     /// Starts a read of a line of PM; returns when the array has delivered it.
     pub fn read(&mut self, place: Place, now: Cycle, media: &mut Media<'_>) -> Cycle {
-        let found = self.banks[place.bank as usize].find(place.row);
+        let found = self.get(place.bank).find(place.row);
         let c = &mut media.stats.counters;
         *row_counter(c, found) += 1;
         c.media_reads += 1;
         media.stats.read_energy.add_bits(self.spec.energy.row_read, LINE_BYTES * 8);
         let closing = self.open(place, found, media);
-        self.banks[place.bank as usize].read(place.row, now, closing, &self.spec.timing)
+        let at = self.banks[place.bank as usize % BANKS_MAX].read(
+            place.row,
+            now,
+            closing,
+            &self.spec.timing,
+        );
+        self.occupied(place.bank, now);
+        at
     }
 
     /// Starts a write of PM. `fetch`: it is part of a media line, whose rest is read first if the cells are programmed.
@@ -115,7 +215,7 @@ impl Banks {
         fetch: bool,
         media: &mut Media<'_>,
     ) -> BegunWrite {
-        let found = self.banks[place.bank as usize].find(place.row);
+        let found = self.get(place.bank).find(place.row);
         media.stats.counters.write_row_hits += u64::from(found == Found::Open);
         let closing = self.open(place, found, media);
         let timing = &self.spec.timing;
@@ -137,7 +237,8 @@ impl Banks {
             RowWrites::HitOrConflict => (0, timing.write, None),
             RowWrites::WriteBack => (closing + timing.until_open(found), timing.column, None),
         };
-        let done = self.banks[place.bank as usize].work(place.row, now, before + work);
+        let done = self.get_mut(place.bank).work(place.row, now, before + work);
+        self.occupied(place.bank, now);
         BegunWrite { row_open_at: now + before, done, effort }
     }
 
@@ -184,12 +285,24 @@ impl Banks {
 
     /// Starts a read of DRAM; returns when the array has delivered it.
     pub fn read_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
-        self.banks[place.bank as usize].read_volatile(place.row, now, &self.spec.timing)
+        let at = self.banks[place.bank as usize % BANKS_MAX].read_volatile(
+            place.row,
+            now,
+            &self.spec.timing,
+        );
+        self.occupied(place.bank, now);
+        at
     }
 
     /// Starts a write of DRAM; returns when the bank is free.
     pub fn write_volatile(&mut self, place: Place, now: Cycle) -> Cycle {
-        self.banks[place.bank as usize].write_volatile(place.row, now, &self.spec.timing)
+        let at = self.banks[place.bank as usize % BANKS_MAX].write_volatile(
+            place.row,
+            now,
+            &self.spec.timing,
+        );
+        self.occupied(place.bank, now);
+        at
     }
 
     /// Whether row buffers hold what the cells do not have.
@@ -216,5 +329,53 @@ fn row_counter(counters: &mut Counters, found: Found) -> &mut u64 {
         Found::Open => &mut counters.row_hits,
         Found::Closed => &mut counters.row_closed,
         Found::Conflict => &mut counters.row_conflicts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{CoreConfig, PmConfig};
+    use graven_base::bits::ones;
+    use proptest::prelude::*;
+
+    const BANKS: u32 = 4;
+
+    proptest! {
+        #[test]
+        fn banks_are_free_when_their_work_is_done(
+            steps in prop::collection::vec((0..BANKS, 0..200u64, 0..3u64, any::<bool>()), 0..60),
+        ) {
+            let config = crate::registry::Registry::new().defaults();
+            let (pm, core) = (config.get::<PmConfig>(), config.get::<CoreConfig>());
+            let spec = BankSpec {
+                banks: BANKS as usize,
+                timing: Timing::pm(pm, core),
+                energy: EnergyModel::new(pm),
+                row_writes: RowWrites::Program,
+                buffered: false,
+            };
+            let (mut banks, mut now) = (Banks::new(spec), 0);
+            for (bank, cycles, row, reads) in steps {
+                now += cycles;
+                banks.advance(now);
+                if banks.free() >> bank & 1 != 0 {
+                    let place = Place { channel: 0, bank, row };
+                    _ = if reads { banks.read_volatile(place, now) } else { banks.write_volatile(place, now) };
+                    banks.wait(bank, cycles % 7);
+                }
+                for then in [now, now + 20] {
+                    let mut banks = banks.clone();
+                    banks.advance(then);
+                    let free_at = |bank: u32| banks.get(bank).free_at;
+                    for set in 0..1 << BANKS {
+                        let free = (0..BANKS).filter(|&bank| set >> bank & 1 != 0 && free_at(bank) <= then);
+                        prop_assert!(ones(banks.free() & set).eq(free));
+                        let earliest = ones(set).map(free_at).min().unwrap_or(NEVER);
+                        prop_assert_eq!(banks.earliest(set).max(then), earliest.max(then));
+                    }
+                }
+            }
+        }
     }
 }

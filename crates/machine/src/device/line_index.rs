@@ -1,5 +1,4 @@
-//! A short list of line numbers that is searched at every access: the queues of the controller, the lines of the
-//! on-PM buffer.
+//! Which slots have a line, asked at every access: of the queues of the controller, and of the on-PM buffer.
 
 /// Counters of the summary: a power of two, and several times the places of most lists, so that most counters are zero.
 const COUNTERS: usize = 512;
@@ -39,133 +38,144 @@ impl LineSummary {
     pub fn may_have(&self, number: u64) -> bool {
         self.counters[residue(number)] != 0
     }
-
-    /// Whether a number is there more than once, with the same reservation.
-    #[inline]
-    fn may_have_two(&self, number: u64) -> bool {
-        self.counters[residue(number)] > 1
-    }
-
-    /// Whether any of these numbers is there, with the same reservation.
-    #[inline]
-    pub fn may_have_any(&self, numbers: std::ops::Range<u64>) -> bool {
-        numbers.fold(0, |sum, number| sum | self.counters[residue(number)]) != 0
-    }
 }
 
-/// Line numbers by place; several may be equal.
+/// Stands for no slot.
+const NONE: u32 = u32::MAX;
+
+/// Numbers of lines, or of media lines, by slot; several may be equal. Slots whose numbers fall together are chained in the
+/// order in which they got them.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
-    numbers: Vec<u64>,
-    summary: LineSummary,
+    slots: Vec<Chained>,
+    chains: Box<[Ends]>,
+    /// A number's highest bits, once it is spread, are the number of its chain: it is shifted by so many.
+    shift: u32,
+}
+
+/// A slot, and its neighbours in its chain.
+#[derive(Clone, Copy, Debug)]
+struct Chained {
+    number: u64,
+    older: u32,
+    newer: u32,
+}
+
+/// The ends of a chain.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    oldest: u32,
+    newest: u32,
 }
 
 impl LineIndex {
-    /// Stands in places without a line.
-    pub const EMPTY: u64 = u64::MAX;
-
-    /// A list without places, and with room for so many.
-    pub fn with_capacity(places: usize) -> LineIndex {
-        LineIndex { numbers: Vec::with_capacity(places), summary: LineSummary::default() }
-    }
-
-    /// A list of so many places without lines.
-    pub fn of_empty_places(places: usize) -> LineIndex {
-        LineIndex { numbers: vec![Self::EMPTY; places], ..LineIndex::with_capacity(0) }
-    }
-
-    /// The numbers by place.
-    #[inline]
-    pub fn numbers(&self) -> &[u64] {
-        &self.numbers
-    }
-
-    /// Adds a place at the end.
-    #[inline]
-    pub fn push(&mut self, number: u64) {
-        self.count_in(number);
-        self.numbers.push(number);
-    }
-
-    /// Takes a place out; those behind it move up.
-    #[inline]
-    pub fn remove(&mut self, place: usize) {
-        let number = self.numbers.remove(place);
-        self.count_out(number);
-    }
-
-    /// Puts a number, or [`LineIndex::EMPTY`], into a place.
-    #[inline]
-    pub fn set(&mut self, place: usize, number: u64) {
-        let before = std::mem::replace(&mut self.numbers[place], number);
-        self.count_out(before);
-        self.count_in(number);
-    }
-
-    /// The first place of a number.
-    #[inline]
-    pub fn position(&self, number: u64) -> Option<usize> {
-        if self.summary.may_have(number) { position(&self.numbers, number) } else { None }
-    }
-
-    /// The last place of a number.
-    #[inline]
-    pub fn last_position(&self, number: u64) -> Option<usize> {
-        if !self.summary.may_have(number) {
-            return None;
-        }
-        self.numbers.iter().rposition(|&n| n == number)
-    }
-
-    /// The first place without a line.
-    pub fn empty_position(&self) -> Option<usize> {
-        position(&self.numbers, Self::EMPTY)
-    }
-
-    /// Whether a place before this one has the same number.
-    #[inline]
-    pub fn has_before(&self, place: usize) -> bool {
-        let (before, from) = self.numbers.split_at(place);
-        self.summary.may_have_two(from[0]) && position(before, from[0]).is_some()
-    }
-
-    /// Whether any of these numbers is here. `false` is always right, and `true` mostly.
-    #[inline]
-    pub fn may_have_any(&self, numbers: std::ops::Range<u64>) -> bool {
-        self.summary.may_have_any(numbers)
-    }
-
-    #[inline]
-    fn count_in(&mut self, number: u64) {
-        if number != Self::EMPTY {
-            self.summary.add(number);
+    /// Of so many slots, which have no numbers.
+    pub fn new(slots: usize) -> LineIndex {
+        // Twice as many chains as slots, so that most are empty.
+        let bits = (2 * slots.max(1)).next_power_of_two().trailing_zeros();
+        LineIndex {
+            slots: vec![Chained { number: 0, older: NONE, newer: NONE }; slots],
+            chains: vec![Ends { oldest: NONE, newest: NONE }; 1 << bits].into(),
+            shift: u64::BITS - bits,
         }
     }
 
+    /// The chain of a number.
     #[inline]
-    fn count_out(&mut self, number: u64) {
-        if number != Self::EMPTY {
-            self.summary.remove(number);
+    fn chain(&self, number: u64) -> usize {
+        // Multiples of any power of two are spread by 2^64 over the golden ratio.
+        (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    /// A slot without a number gets one.
+    #[inline]
+    pub fn insert(&mut self, slot: u32, number: u64) {
+        let chain = self.chain(number);
+        let newest = std::mem::replace(&mut self.chains[chain].newest, slot);
+        self.slots[slot as usize] = Chained { number, older: newest, newer: NONE };
+        match newest {
+            NONE => self.chains[chain].oldest = slot,
+            newest => self.slots[newest as usize].newer = slot,
         }
+    }
+
+    /// A slot has its number no longer.
+    #[inline]
+    pub fn remove(&mut self, slot: u32) {
+        let Chained { number, older, newer } = self.slots[slot as usize];
+        let chain = self.chain(number);
+        match older {
+            NONE => self.chains[chain].oldest = newer,
+            older => self.slots[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.chains[chain].newest = older,
+            newer => self.slots[newer as usize].older = older,
+        }
+    }
+
+    /// The slots with a number, beginning with the one that got it first.
+    #[inline]
+    pub fn oldest_first(&self, number: u64) -> impl Iterator<Item = u32> {
+        self.chain_on(self.chains[self.chain(number)].oldest, number)
+    }
+
+    /// The slots that got the same number after this one, the first of them first.
+    #[inline]
+    pub fn after(&self, slot: u32) -> impl Iterator<Item = u32> {
+        let Chained { number, newer, .. } = self.slots[slot as usize];
+        self.chain_on(newer, number)
+    }
+
+    #[inline]
+    fn chain_on(&self, from: u32, number: u64) -> impl Iterator<Item = u32> {
+        let mut next = from;
+        std::iter::from_fn(move || {
+            while next != NONE {
+                let slot = next;
+                let chained = &self.slots[slot as usize];
+                next = chained.newer;
+                if chained.number == number {
+                    return Some(slot);
+                }
+            }
+            None
+        })
+    }
+
+    /// The slots with a number, beginning with the one that got it last.
+    #[inline]
+    pub fn newest_first(&self, number: u64) -> impl Iterator<Item = u32> {
+        self.chain_back(self.chains[self.chain(number)].newest, number)
+    }
+
+    /// The slots that got the same number before this one, the last of them first.
+    #[inline]
+    pub fn before(&self, slot: u32) -> impl Iterator<Item = u32> {
+        let Chained { number, older, .. } = self.slots[slot as usize];
+        self.chain_back(older, number)
+    }
+
+    #[inline]
+    fn chain_back(&self, from: u32, number: u64) -> impl Iterator<Item = u32> {
+        let mut next = from;
+        std::iter::from_fn(move || {
+            while next != NONE {
+                let slot = next;
+                let chained = &self.slots[slot as usize];
+                next = chained.older;
+                if chained.number == number {
+                    return Some(slot);
+                }
+            }
+            None
+        })
     }
 }
 
 #[inline]
 fn residue(number: u64) -> usize {
     number as usize % COUNTERS
-}
-
-/// The first place of a number, without a branch per element.
-#[inline]
-fn position(numbers: &[u64], wanted: u64) -> Option<usize> {
-    const STEP: usize = 16;
-    for (step, chunk) in numbers.chunks(STEP).enumerate() {
-        if chunk.iter().fold(false, |found, &n| found | (n == wanted)) {
-            let within = chunk.iter().position(|&n| n == wanted).expect("just seen");
-            return Some(step * STEP + within);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -181,41 +191,43 @@ mod tests {
     proptest! {
         #[test]
         fn it_answers_as_a_plain_list_does(
-            steps in prop::collection::vec((0..4u8, any_number(), any::<prop::sample::Index>()), 1..80),
+            steps in prop::collection::vec((any::<bool>(), any_number(), any::<prop::sample::Index>()), 1..80),
         ) {
-            let (mut index, mut list) = (LineIndex::of_empty_places(2), vec![LineIndex::EMPTY; 2]);
-            for (what, number, at) in steps {
-                let at = if list.is_empty() { 0 } else { at.index(list.len()) };
-                match what {
-                    0 => {
-                        index.push(number);
-                        list.push(number);
-                    }
-                    1 if !list.is_empty() => {
-                        index.remove(at);
-                        list.remove(at);
-                    }
-                    2 | 3 if !list.is_empty() => {
-                        let number = if what == 2 { number } else { LineIndex::EMPTY };
-                        index.set(at, number);
-                        list[at] = number;
-                    }
-                    _ => {}
+            const SLOTS: u32 = 9;
+            let (mut index, mut list) = (LineIndex::new(SLOTS as usize), Vec::<(u32, u64)>::new());
+            for (is_added, number, at) in steps {
+                if is_added && list.len() < SLOTS as usize {
+                    let free: Vec<u32> = (0..SLOTS).filter(|s| list.iter().all(|(of, _)| of != s)).collect();
+                    let slot = free[at.index(free.len())];
+                    index.insert(slot, number);
+                    list.push((slot, number));
+                } else if !list.is_empty() {
+                    let (slot, _) = list.remove(at.index(list.len()));
+                    index.remove(slot);
                 }
-                prop_assert_eq!(index.numbers(), &list[..]);
                 for number in (0..3).flat_map(|high| (0..6).map(move |low| low + high * COUNTERS as u64)) {
-                    prop_assert_eq!(index.position(number), list.iter().position(|&n| n == number));
-                    prop_assert_eq!(index.last_position(number), list.iter().rposition(|&n| n == number));
-                    let has = list.iter().any(|n| (number..number + 4).contains(n));
-                    prop_assert!(!has || index.may_have_any(number..number + 4));
+                    let having = list.iter().filter(|&&(_, n)| n == number).map(|&(slot, _)| slot);
+                    prop_assert!(index.oldest_first(number).eq(having.clone()));
+                    prop_assert!(index.newest_first(number).eq(having.rev()));
                 }
-                for place in (0..list.len()).filter(|&place| list[place] != LineIndex::EMPTY) {
-                    prop_assert_eq!(index.has_before(place), list[..place].contains(&list[place]));
+                for (place, &(slot, number)) in list.iter().enumerate() {
+                    let before = list[..place].iter().rev().filter(|&&(_, n)| n == number);
+                    prop_assert!(index.before(slot).eq(before.map(|&(slot, _)| slot)));
+                    let after = list[place + 1..].iter().filter(|&&(_, n)| n == number);
+                    prop_assert!(index.after(slot).eq(after.map(|&(slot, _)| slot)));
                 }
-                prop_assert_eq!(index.empty_position(), list.iter().position(|&n| n == LineIndex::EMPTY));
             }
-            let nothing = index.numbers().iter().all(|&n| n == LineIndex::EMPTY);
-            prop_assert!(!nothing || !index.may_have_any(0..COUNTERS as u64), "counts go back to zero");
+        }
+
+        #[test]
+        fn what_is_counted_in_may_be_there_and_what_is_counted_out_is_not(
+            numbers in prop::collection::vec(any_number(), 0..20),
+        ) {
+            let mut summary = LineSummary::default();
+            numbers.iter().for_each(|&number| summary.add(number));
+            prop_assert!(numbers.iter().all(|&number| summary.may_have(number)));
+            numbers.iter().for_each(|&number| summary.remove(number));
+            prop_assert!(numbers.iter().all(|&number| !summary.may_have(number)));
         }
     }
 }

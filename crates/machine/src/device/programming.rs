@@ -1,7 +1,7 @@
 //! Writes that reach the cells: from the on-PM buffer, from a row buffer, or as the lines that they are.
 
 use graven_base::codecs::Codings;
-use graven_base::memory::{Image, LineAddr, LineData, WordMask};
+use graven_base::memory::{Image, LineAddr, LineData, WordMask, words_in};
 
 use crate::media::{Effort, PmCells, overlay};
 use crate::request::{Write, WriteClass};
@@ -47,12 +47,13 @@ impl<'a> Block<'a> {
     /// Begins to program the cells, and returns what that takes.
     pub(super) fn program(&self, media: &mut Media<'_>) -> Effort {
         // Lines that nobody wrote are not looked at: they would only be fetched into the host's caches.
-        let written = (0..self.masks.len()).filter(|&i| self.masks[i] != 0);
-        let program = |i: usize| {
+        let mut effort = Effort::default();
+        for (i, &mask) in self.masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             let line = LineAddr(self.first.0 + i as u64);
-            media.cells.program(media.image, line, self.masks[i], &self.data[i], &self.codings[i])
-        };
-        written.map(program).fold(Effort::default(), Effort::and)
+            let (data, codings) = (&self.data[i], &self.codings[i]);
+            effort = effort.and(media.cells.program(media.image, line, mask, data, codings));
+        }
+        effort
     }
 
     /// Words that are written.
@@ -68,11 +69,11 @@ pub(super) fn programmed(block: &Block<'_>, effort: &Effort, media: &mut Media<'
             continue;
         }
         let line = LineAddr(block.first.0 + i as u64);
-        let mut content = media.image.load_line(line);
-        let old = content;
-        overlay(&mut content, data, mask);
-        if content != old {
-            media.image.store_line(line, &content);
+        match media.image.written_line_mut(line) {
+            Some(held) => overlay(held, data, mask),
+            // What stays zero takes no host memory.
+            None if words_in(mask).all(|word| data[word] == 0) => {}
+            None => overlay(media.image.line_mut(line), data, mask),
         }
     }
     let stats = &mut *media.stats;

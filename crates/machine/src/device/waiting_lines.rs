@@ -1,5 +1,7 @@
 //! The lines of the on-PM buffer that wait to be spilled: per bank, from the least to the most recently written one.
 
+use graven_base::bits::ones;
+
 /// Stands for no slot.
 const NONE: u32 = u32::MAX;
 
@@ -8,6 +10,8 @@ const NONE: u32 = u32::MAX;
 pub struct WaitingLines {
     slots: Vec<Slot>,
     banks: Vec<Ends>,
+    /// Banks for which lines wait, a bit for each.
+    waited_for: u64,
 }
 
 /// A slot, and its neighbours in the list of its bank.
@@ -31,20 +35,28 @@ impl WaitingLines {
         WaitingLines {
             slots: vec![Slot { bank: 0, older: NONE, newer: NONE, last_write: 0 }; slots],
             banks: vec![Ends { oldest: NONE, newest: NONE }; banks],
+            waited_for: 0,
         }
     }
 
-    /// The least recently written line of a bank: when it was written, and its slot.
+    /// The least recently written line of some banks, of which each has one; `None` if there is no bank.
     #[inline]
-    pub fn oldest(&self, bank: usize) -> Option<(u64, u32)> {
-        let slot = self.banks[bank].oldest;
-        (slot != NONE).then(|| (self.slots[slot as usize].last_write, slot))
+    pub fn oldest(&self, banks: u64) -> Option<u32> {
+        let mut oldest = (u64::MAX, NONE);
+        for bank in ones(banks) {
+            let slot = self.banks[bank as usize].oldest;
+            let last_write = self.slots[slot as usize].last_write;
+            if last_write < oldest.0 {
+                oldest = (last_write, slot);
+            }
+        }
+        (oldest.1 != NONE).then_some(oldest.1)
     }
 
-    /// Whether a line waits for a bank, by bank.
+    /// Banks for which lines wait, a bit for each.
     #[inline]
-    pub fn by_bank(&self) -> impl Iterator<Item = bool> {
-        self.banks.iter().map(|ends| ends.oldest != NONE)
+    pub fn waited_for(&self) -> u64 {
+        self.waited_for
     }
 
     /// A line waits from now on for its bank.
@@ -56,6 +68,7 @@ impl WaitingLines {
         self.slots[slot as usize] = Slot { bank, older, newer, last_write };
         *self.newer_of(bank, older) = slot;
         *self.older_of(bank, newer) = slot;
+        self.waited_for |= 1 << bank;
     }
 
     /// A line waits no longer.
@@ -63,6 +76,7 @@ impl WaitingLines {
         let Slot { bank, older, newer, .. } = self.slots[slot as usize];
         *self.newer_of(bank, older) = newer;
         *self.older_of(bank, newer) = older;
+        self.waited_for &= !(u64::from(self.banks[bank as usize].oldest == NONE) << bank);
     }
 
     /// A line that waits has been written last of all.
@@ -128,11 +142,13 @@ mod tests {
                     }
                 }
                 *waits = !(*waits && what == 1);
-                for bank in 0..BANKS as u32 {
-                    let all = (0..).zip(plain).filter(|&(_, (of, _, waits))| waits && of == bank);
-                    let oldest = all.map(|(slot, (_, last_write, _))| (last_write, slot)).min();
-                    prop_assert_eq!(waiting.oldest(bank as usize), oldest);
-                    prop_assert_eq!(waiting.by_bank().nth(bank as usize), Some(oldest.is_some()));
+                let waits = |bank: u32| plain.iter().any(|&(of, _, waits)| waits && of == bank);
+                let waited_for = (0..BANKS as u32).fold(0, |set, bank| set | u64::from(waits(bank)) << bank);
+                prop_assert_eq!(waiting.waited_for(), waited_for);
+                for banks in (0..1 << BANKS).filter(|banks| banks & !waited_for == 0) {
+                    let all = (0..).zip(plain).filter(|&(_, (of, _, waits))| waits && banks >> of & 1 == 1);
+                    let oldest = all.min_by_key(|&(_, (_, last_write, _))| last_write);
+                    prop_assert_eq!(waiting.oldest(banks), oldest.map(|(slot, _)| slot));
                 }
             }
         }

@@ -8,6 +8,7 @@
 
 use super::{CellArray, TlcTable};
 use crate::config::{CellKind, CoreConfig, PmConfig, TlcConfig};
+use graven_base::bits::ones;
 use graven_base::codecs::{Block, Codec, Codings, decode, encode};
 use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
 use graven_base::stats::Energy;
@@ -188,20 +189,26 @@ fn table(tlc: &TlcConfig, scale: f64) -> TlcTable {
 /// Bits that would change if `data` under `mask` were written over `old`.
 #[inline]
 fn changed_bits(old: &LineData, data: &LineData, mask: WordMask) -> u64 {
-    (0..WORDS_PER_LINE)
-        .map(|i| {
-            let written = u64::from(mask >> i & 1).wrapping_neg();
-            u64::from(((old[i] ^ data[i]) & written).count_ones())
-        })
-        .sum()
+    let mut bits = 0;
+    for i in 0..WORDS_PER_LINE {
+        let written = u64::from(mask >> i & 1).wrapping_neg();
+        let changed = (old[i] ^ data[i]) & written;
+        // Most words do not change, and counting takes longer than looking.
+        if changed != 0 {
+            bits += changed.count_ones();
+        }
+    }
+    bits.into()
 }
 
 /// Copies the words of `mask` from `data` into `line`.
 #[inline]
 pub fn overlay(line: &mut LineData, data: &LineData, mask: WordMask) {
-    for i in 0..WORDS_PER_LINE {
-        if mask >> i & 1 != 0 {
-            line[i] = data[i];
-        }
+    if mask == WordMask::MAX {
+        *line = *data;
+        return;
+    }
+    for word in ones(mask.into()) {
+        line[word as usize] = data[word as usize];
     }
 }

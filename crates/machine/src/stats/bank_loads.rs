@@ -10,6 +10,8 @@ pub struct BankLoads {
     banks: Vec<Bank>,
     /// The largest load of any bank.
     largest: Pending,
+    /// How many banks have each load.
+    with_load: Vec<u32>,
     /// Length of an interval of the series; 0: there is none.
     interval: Cycle,
     /// Per interval that is over, the sum of each bank.
@@ -43,7 +45,8 @@ struct Bank {
 impl BankLoads {
     /// For so many banks, over all channels.
     pub fn new(banks: usize) -> BankLoads {
-        BankLoads { banks: vec![Bank::default(); banks], ..Self::default() }
+        let with_load = vec![banks as u32];
+        BankLoads { banks: vec![Bank::default(); banks], with_load, ..Self::default() }
     }
 
     /// Keeps the series, with intervals of so many cycles. Nothing may have happened yet.
@@ -52,6 +55,7 @@ impl BankLoads {
     }
 
     /// A bank has so many pending requests from now on.
+    #[inline]
     pub fn set(&mut self, bank: usize, load: u32, now: Cycle) {
         if self.interval > 0 && now >= self.interval_end {
             self.end_intervals(now);
@@ -59,13 +63,19 @@ impl BankLoads {
         let pending = &mut self.banks[bank].pending;
         pending.until(now);
         let before = std::mem::replace(&mut pending.load, load);
+        if load as usize >= self.with_load.len() {
+            self.with_load.resize(load as usize + 1, 0);
+        }
+        self.with_load[before as usize] -= 1;
+        self.with_load[load as usize] += 1;
         if load > self.largest.load {
             self.largest.until(now);
             self.largest.load = load;
-        } else if before == self.largest.load && load < before {
+        } else if before == self.largest.load && self.with_load[before as usize] == 0 {
             self.largest.until(now);
-            let loads = self.banks.iter().map(|b| b.pending.load);
-            self.largest.load = loads.max().unwrap_or(0);
+            while self.with_load[self.largest.load as usize] == 0 {
+                self.largest.load -= 1;
+            }
         }
     }
 
@@ -127,6 +137,24 @@ fn mean(sum: u64, cycles: Cycle) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_largest_load_is_that_of_a_comparison(
+            steps in prop::collection::vec((0..3usize, 0..6u32, 0..5u64), 0..60),
+        ) {
+            let (mut loads, mut plain, mut now, mut sum) = (BankLoads::new(3), [0; 3], 0, 0);
+            for (bank, load, cycles) in steps {
+                sum += u64::from(plain.into_iter().max().unwrap_or(0)) * cycles;
+                now += cycles;
+                loads.set(bank, load, now);
+                plain[bank] = load;
+            }
+            loads.finish(now);
+            prop_assert_eq!(loads.largest.sum, sum);
+        }
+    }
 
     /// Bank 0 has two requests for 10 cycles and one for 20; bank 1 one for 10, in the middle.
     fn followed(interval: Cycle) -> BankLoads {

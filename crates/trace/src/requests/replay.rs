@@ -214,6 +214,9 @@ impl Replay {
         self.memory.shared.now = at;
         self.memory.handle(event);
         let shared = &mut self.memory.shared;
+        if shared.notices.is_empty() {
+            return;
+        }
         // Of DRAM; those of PM are counted where they are served.
         for notice in shared.notices.drain(..) {
             if let Notice::ReadDone(read, _) = notice {

@@ -1,8 +1,8 @@
 //! Which request a channel issues next.
 //!
-//! A policy is a file: it implements [`Policy`] over what it is shown ([`View`]), and has a variant of [`Scheduler`], an
-//! enum so that the choice costs no indirect call. Policies share the rules that most of them are made of
-//! ([`View::first_ready_read`], [`View::first_ready_write`], [`Drain`]).
+//! A policy is a file: it implements [`Policy`] over what it is shown ([`View`]), and has its case in [`of_policy`], so that
+//! the choice costs no indirect call. Policies share the rules that most of them are made of
+//! ([`View::first_ready_read`], [`View::first_ready_write`]), and what they keep ([`Kept`]).
 
 mod drain;
 mod one_queue;
@@ -17,66 +17,84 @@ use graven_base::time::Cycle;
 
 use crate::config::SchedulerKind;
 use crate::controller::adversary::Adversary;
+use crate::controller::lists::Candidate;
 use one_queue::OneQueue;
 use reads_first::ReadsFirst;
 use write_drains::WriteDrains;
 
-/// A request, by its place in its queue.
+/// A request, by its slot in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// A read.
-    Read(usize),
+    Read(u32),
     /// A write.
-    Write(usize),
+    Write(u32),
+}
+
+impl Choice {
+    fn read(read: Candidate) -> Choice {
+        Choice::Read(read.slot)
+    }
+
+    fn write(write: Candidate) -> Choice {
+        Choice::Write(write.slot)
+    }
+}
+
+/// What a policy keeps from one choice to the next.
+#[derive(Debug)]
+pub struct Kept {
+    /// Whether the write queue drains, where the policy lets it drain.
+    drain: Drain,
+    /// The run has ended: what is queued goes whenever it can.
+    ends: bool,
 }
 
 /// A rule of scheduling.
 pub trait Policy {
+    /// Whether reads and writes share the places of one queue, and take them in the order of their arrival.
+    const HAS_ONE_QUEUE: bool = false;
+
+    /// Whether no write is accepted while the write queue drains.
+    const REFUSES_WHILE_DRAINING: bool = false;
+
     /// The request that is issued now, if any can be. Called once per burst time at most.
-    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice>;
+    fn choose(
+        kept: &mut Kept,
+        view: &mut View<'_>,
+        adversary: &mut Option<Adversary>,
+    ) -> Option<Choice>;
 
     /// The next cycle at which the policy could choose something, as far as banks and queues determine it;
     /// [`NEVER`](graven_base::time::NEVER) if something must arrive or finish first.
-    fn next_at(&self, view: &View<'_>) -> Cycle;
-
-    /// How often draining of the write queue began.
-    fn drains(&self) -> u64;
-
-    /// Whether reads and writes share the places of one queue, and take them in the order of their arrival.
-    fn has_one_queue(&self) -> bool {
-        false
-    }
-
-    /// Whether writes are accepted now, if there is room.
-    fn accepts_writes(&self) -> bool {
-        true
-    }
-
-    /// A request has been issued, and so many writes are queued now.
-    fn issued(&mut self, _writes: usize) {}
-
-    /// The programs have ended: nothing may stay in the queues.
-    fn end(&mut self) {}
+    fn next_at(kept: &Kept, view: &View<'_>) -> Cycle;
 }
 
-/// The policies there are.
+/// A policy, and what it keeps.
 #[derive(Debug)]
-pub enum Scheduler {
-    /// See [`ReadsFirst`].
-    ReadsFirst(ReadsFirst),
-    /// See [`OneQueue`].
-    OneQueue(OneQueue),
-    /// See [`WriteDrains`].
-    WriteDrains(WriteDrains),
+pub struct Scheduler {
+    kind: SchedulerKind,
+    has_one_queue: bool,
+    refuses_while_draining: bool,
+    kept: Kept,
 }
 
 /// What any of the policies does.
 macro_rules! of_policy {
-    ($scheduler:expr, $policy:ident => $what:expr) => {
-        match $scheduler {
-            Scheduler::ReadsFirst($policy) => $what,
-            Scheduler::OneQueue($policy) => $what,
-            Scheduler::WriteDrains($policy) => $what,
+    ($kind:expr, $policy:ident => $what:expr) => {
+        match $kind {
+            SchedulerKind::ReadsFirst => {
+                type $policy = ReadsFirst;
+                $what
+            }
+            SchedulerKind::FrFcfs => {
+                type $policy = OneQueue;
+                $what
+            }
+            SchedulerKind::FrFcfsWqf => {
+                type $policy = WriteDrains;
+                $what
+            }
         }
     };
 }
@@ -84,50 +102,58 @@ macro_rules! of_policy {
 impl Scheduler {
     /// The configured policy.
     pub fn new(kind: SchedulerKind, drain: Drain) -> Scheduler {
-        match kind {
-            SchedulerKind::ReadsFirst => Scheduler::ReadsFirst(ReadsFirst::new(drain)),
-            SchedulerKind::FrFcfs => Scheduler::OneQueue(OneQueue),
-            SchedulerKind::FrFcfsWqf => Scheduler::WriteDrains(WriteDrains::new(drain)),
-        }
+        of_policy!(kind, Of => Scheduler {
+            kind,
+            has_one_queue: Of::HAS_ONE_QUEUE,
+            refuses_while_draining: Of::REFUSES_WHILE_DRAINING,
+            kept: Kept { drain, ends: false },
+        })
     }
 
     /// See [`Policy::choose`].
     #[inline]
-    pub fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
-        of_policy!(self, policy => policy.choose(view, adversary))
+    pub fn choose(
+        &mut self,
+        view: &mut View<'_>,
+        adversary: &mut Option<Adversary>,
+    ) -> Option<Choice> {
+        of_policy!(self.kind, Of => Of::choose(&mut self.kept, view, adversary))
     }
 
     /// See [`Policy::next_at`].
     #[inline]
     pub fn next_at(&self, view: &View<'_>) -> Cycle {
-        of_policy!(self, policy => policy.next_at(view))
+        of_policy!(self.kind, Of => Of::next_at(&self.kept, view))
     }
 
-    /// See [`Policy::drains`].
+    /// How often draining of the write queue began.
+    #[inline]
     pub fn drains(&self) -> u64 {
-        of_policy!(self, policy => policy.drains())
+        self.kept.drain.begun()
     }
 
-    /// See [`Policy::has_one_queue`].
+    /// Whether reads and writes share the places of one queue, and take them in the order of their arrival.
     #[inline]
     pub fn has_one_queue(&self) -> bool {
-        of_policy!(self, policy => policy.has_one_queue())
+        self.has_one_queue
     }
 
-    /// See [`Policy::accepts_writes`].
+    /// Whether writes are accepted now, if there is room.
     #[inline]
     pub fn accepts_writes(&self) -> bool {
-        of_policy!(self, policy => policy.accepts_writes())
+        !(self.refuses_while_draining && self.kept.drain.is_active())
     }
 
-    /// See [`Policy::issued`].
+    /// A request has been issued, and so many writes are queued now: a drain during which no write is accepted may be over.
     #[inline]
     pub fn issued(&mut self, writes: usize) {
-        of_policy!(self, policy => policy.issued(writes));
+        if self.refuses_while_draining {
+            self.kept.drain.update(writes);
+        }
     }
 
-    /// See [`Policy::end`].
+    /// The programs have ended: nothing may stay in the queues.
     pub fn end(&mut self) {
-        of_policy!(self, policy => policy.end());
+        self.kept.ends = true;
     }
 }

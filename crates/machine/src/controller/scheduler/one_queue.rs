@@ -6,36 +6,35 @@
 
 use graven_base::time::{Cycle, NEVER};
 
-use super::{Choice, Policy, View};
+use super::{Choice, Kept, Policy, View};
 use crate::controller::adversary::Adversary;
 
-/// The policy, which has no state.
-#[derive(Debug)]
+/// The policy, which keeps nothing.
 pub struct OneQueue;
 
 impl Policy for OneQueue {
-    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
+    const HAS_ONE_QUEUE: bool = true;
+
+    #[inline(always)]
+    fn choose(
+        _: &mut Kept,
+        view: &mut View<'_>,
+        adversary: &mut Option<Adversary>,
+    ) -> Option<Choice> {
         let read = view.first_ready_read();
         let write = view.first_ready_write(adversary);
         let (read, write) = match (read, write) {
             (Some(read), Some(write)) => (read, write),
-            (read, write) => return read.map(Choice::Read).or(write.map(Choice::Write)),
+            (read, write) => return read.map(Choice::read).or(write.map(Choice::write)),
         };
         // Of equal age, the read.
         let read_first = view.rank_of_read(read) <= view.rank_of_write(write);
-        Some(if read_first { Choice::Read(read) } else { Choice::Write(write) })
+        Some(if read_first { Choice::read(read) } else { Choice::write(write) })
     }
 
-    fn next_at(&self, view: &View<'_>) -> Cycle {
+    #[inline]
+    fn next_at(_: &Kept, view: &View<'_>) -> Cycle {
         let write = if view.writes.is_empty() { NEVER } else { view.next_write_at() };
-        view.next_read_at().min(write)
-    }
-
-    fn drains(&self) -> u64 {
-        0
-    }
-
-    fn has_one_queue(&self) -> bool {
-        true
+        if write <= view.now { write } else { write.min(view.next_read_at()) }
     }
 }

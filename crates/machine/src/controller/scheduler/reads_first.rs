@@ -6,46 +6,37 @@
 
 use graven_base::time::Cycle;
 
-use super::drain::Drain;
-use super::{Choice, Policy, View};
+use super::{Choice, Kept, Policy, View};
 use crate::controller::adversary::Adversary;
 
-/// The policy's state.
-#[derive(Debug)]
-pub struct ReadsFirst {
-    drain: Drain,
-}
-
-impl ReadsFirst {
-    /// With these watermarks.
-    pub fn new(drain: Drain) -> ReadsFirst {
-        ReadsFirst { drain }
-    }
-}
+/// The policy.
+pub struct ReadsFirst;
 
 impl Policy for ReadsFirst {
-    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
-        self.drain.update(view.writes.len());
-        let read = |view: &View<'_>| view.first_ready_read().map(Choice::Read);
-        if self.drain.is_active() {
-            let write = view.first_ready_write(adversary).map(Choice::Write);
+    #[inline(always)]
+    fn choose(
+        kept: &mut Kept,
+        view: &mut View<'_>,
+        adversary: &mut Option<Adversary>,
+    ) -> Option<Choice> {
+        kept.drain.update(view.writes.len());
+        let read = |view: &mut View<'_>| view.first_ready_read().map(Choice::read);
+        if kept.drain.is_active() {
+            let write = view.first_ready_write(adversary).map(Choice::write);
             return write.or_else(|| read(view));
         }
         if view.reads.is_empty() {
-            return view.first_ready_write(adversary).map(Choice::Write);
+            return view.first_ready_write(adversary).map(Choice::write);
         }
         read(view)
     }
 
-    fn next_at(&self, view: &View<'_>) -> Cycle {
+    #[inline]
+    fn next_at(kept: &Kept, view: &View<'_>) -> Cycle {
         let read = view.next_read_at();
-        if !(view.reads.is_empty() || self.drain.is_active()) || view.writes.is_empty() {
+        if !(view.reads.is_empty() || kept.drain.is_active()) || view.writes.is_empty() {
             return read;
         }
         read.min(view.next_write_at())
-    }
-
-    fn drains(&self) -> u64 {
-        self.drain.begun()
     }
 }

@@ -7,62 +7,42 @@
 
 use graven_base::time::{Cycle, NEVER};
 
-use super::drain::Drain;
-use super::{Choice, Policy, View};
+use super::{Choice, Kept, Policy, View};
 use crate::controller::adversary::Adversary;
 
-/// The policy's state.
-#[derive(Debug)]
-pub struct WriteDrains {
-    drain: Drain,
-    /// The run has ended: what is queued goes whenever it can.
-    ends: bool,
-}
+/// The policy.
+pub struct WriteDrains;
 
-impl WriteDrains {
-    /// With these watermarks.
-    pub fn new(drain: Drain) -> WriteDrains {
-        WriteDrains { drain, ends: false }
-    }
-
-    fn writes_may_go(&self, view: &View<'_>) -> bool {
-        self.drain.is_active() || (view.reads.is_empty() && (self.ends || !view.adr))
-    }
+#[inline]
+fn writes_may_go(kept: &Kept, view: &View<'_>) -> bool {
+    kept.drain.is_active() || (view.reads.is_empty() && (kept.ends || !view.adr))
 }
 
 impl Policy for WriteDrains {
-    fn choose(&mut self, view: &View<'_>, adversary: &mut Option<Adversary>) -> Option<Choice> {
-        self.drain.update(view.writes.len());
-        if self.writes_may_go(view) {
-            view.first_ready_write(adversary).map(Choice::Write)
+    const REFUSES_WHILE_DRAINING: bool = true;
+
+    #[inline(always)]
+    fn choose(
+        kept: &mut Kept,
+        view: &mut View<'_>,
+        adversary: &mut Option<Adversary>,
+    ) -> Option<Choice> {
+        kept.drain.update(view.writes.len());
+        if writes_may_go(kept, view) {
+            view.first_ready_write(adversary).map(Choice::write)
         } else {
-            view.first_ready_read().map(Choice::Read)
+            view.first_ready_read().map(Choice::read)
         }
     }
 
-    fn next_at(&self, view: &View<'_>) -> Cycle {
-        if !self.writes_may_go(view) {
+    #[inline]
+    fn next_at(kept: &Kept, view: &View<'_>) -> Cycle {
+        if !writes_may_go(kept, view) {
             view.next_read_at()
         } else if view.writes.is_empty() {
             NEVER
         } else {
             view.next_write_at()
         }
-    }
-
-    fn drains(&self) -> u64 {
-        self.drain.begun()
-    }
-
-    fn accepts_writes(&self) -> bool {
-        !self.drain.is_active()
-    }
-
-    fn issued(&mut self, writes: usize) {
-        self.drain.update(writes);
-    }
-
-    fn end(&mut self) {
-        self.ends = true;
     }
 }

@@ -1,0 +1,735 @@
+//! The requests of a queue by slot, and the lists that they are in.
+//!
+//! | list | what asks for it |
+//! |---|---|
+//! | all, in the order in which they came | who looks at writes one by one; the on-PM buffer, which takes the oldest |
+//! | those that wait for a bank, and those of the on-PM buffer, in that order, too | the scheduler |
+//! | those of a media line, in that order, too | who looks for a line |
+//!
+//! Requests leave from anywhere, so lists are linked and nothing moves. Of each bank the request that goes first is remembered
+//! until its list or its row changes: the scheduler looks at banks, not at requests.
+
+use graven_base::memory::LineAddr;
+
+use crate::device::{Bank, LINES_PER_MEDIA_LINE, LineIndex};
+use crate::request::Place;
+
+/// Why a request goes before others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// It wants another row of a bank whose row has been hit as often as it may be.
+    Starved,
+    /// Its row is open, or the on-PM buffer serves it.
+    Hit,
+    /// Neither.
+    Miss,
+}
+
+/// A request that may go.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// Its class, and behind it how many came to its queue before it: one number, so that it is compared at once.
+    rank: u64,
+    /// Where it is.
+    pub slot: u32,
+}
+
+/// The bits of a rank that have no class.
+const NUMBER_BITS: u32 = 62;
+
+impl Candidate {
+    /// Nothing may go: whatever may goes before it.
+    pub const NOTHING: Candidate = Candidate { rank: u64::MAX, slot: NONE };
+
+    /// Which of two of a queue goes first.
+    #[inline]
+    pub fn or_before(self, other: Candidate) -> Candidate {
+        if other.rank < self.rank { other } else { self }
+    }
+
+    /// It, if it is something.
+    #[inline]
+    pub fn something(self) -> Option<Candidate> {
+        (self.slot != NONE).then_some(self)
+    }
+
+    #[inline]
+    fn new(class: Class, number: u64, slot: u32) -> Candidate {
+        Candidate { rank: (class as u64) << NUMBER_BITS | number, slot }
+    }
+
+    /// Why it goes before others, by its number among the classes.
+    #[inline]
+    pub fn class(self) -> u64 {
+        self.rank >> NUMBER_BITS
+    }
+}
+
+/// Stands for no slot.
+const NONE: u32 = u32::MAX;
+
+/// What the requests of a queue wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// One of so many banks, unless the on-PM buffer serves them.
+    Banks(usize),
+    /// One of so many banks, those of a line one after the other.
+    BanksInOrder(usize),
+    /// The on-PM buffer, all of them: those of which it has the media line are listed, and no others.
+    Buffer,
+}
+
+/// Stands for none of the lists of banks and of the on-PM buffer: of those that were given to their banks, and of those that
+/// wait for a place in the on-PM buffer.
+const NO_GROUP: u32 = u32::MAX;
+
+/// The group of free slots.
+const FREE: u32 = u32::MAX - 1;
+
+/// Where a request wants to go, and its neighbours in the lists.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Its line.
+    pub line: LineAddr,
+    /// Its row of the bank.
+    pub row: u64,
+    /// Its bank.
+    pub bank: u32,
+    /// Of those of banks and of the on-PM buffer, the list that it is in.
+    group: u32,
+    /// How many came before it.
+    number: u64,
+    /// Among all. The next free slot is the newer of one that is free.
+    of_all: Neighbours,
+    /// In its group.
+    of_group: Neighbours,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Neighbours {
+    older: u32,
+    newer: u32,
+}
+
+/// The ends of a list.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    oldest: u32,
+    newest: u32,
+}
+
+const EMPTY: Ends = Ends { oldest: NONE, newest: NONE };
+
+const ALONE: Neighbours = Neighbours { older: NONE, newer: NONE };
+
+/// The group of those of the on-PM buffer.
+const BUFFER: u32 = u32::MAX - 2;
+
+/// The requests that wait for a bank.
+#[derive(Clone, Copy, Debug)]
+struct OfBank {
+    ends: Ends,
+    /// What goes first, if it is known.
+    first: Candidate,
+    /// How the bank was when that was found out.
+    state: BankState,
+    /// How many want a row of each residue. Mostly none wants the open row, and a count of zero says so without a search.
+    rows: [u16; ROWS],
+}
+
+/// Residues of rows that are counted apart: a power of two, and several times the requests that mostly wait for a bank.
+const ROWS: usize = 64;
+
+/// Nothing waits for a bank.
+const NO_REQUESTS: OfBank = OfBank {
+    ends: EMPTY,
+    first: Candidate::NOTHING,
+    state: BankState { open_row: None, is_worn: false },
+    rows: [0; ROWS],
+};
+
+/// The residue of a row.
+#[inline]
+fn residue(row: u64) -> usize {
+    row as usize % ROWS
+}
+
+/// What decides between the requests of a bank.
+#[derive(Clone, Copy, Debug)]
+struct BankState {
+    open_row: Option<u64>,
+    /// The row has been hit as often as it may be.
+    is_worn: bool,
+}
+
+impl BankState {
+    #[inline]
+    fn of(bank: &Bank, row_hit_limit: u32) -> BankState {
+        let is_worn = row_hit_limit > 0 && bank.row_hits >= row_hit_limit;
+        BankState { open_row: bank.open_row, is_worn }
+    }
+
+    /// The class of a request for a row.
+    #[inline]
+    fn class(self, row: u64) -> Class {
+        match self.open_row {
+            Some(open) if open == row => Class::Hit,
+            Some(_) if self.is_worn => Class::Starved,
+            _ => Class::Miss,
+        }
+    }
+}
+
+/// The requests of a queue.
+#[derive(Debug)]
+pub struct Lists {
+    requests: Vec<Request>,
+    /// The first free slot.
+    free: u32,
+    len: usize,
+    /// How many have come.
+    came: u64,
+    all: Ends,
+    /// Those of the on-PM buffer.
+    of_buffer: Ends,
+    /// Those that wait for banks, by bank.
+    of_banks: Vec<OfBank>,
+    /// Banks that some wait for, a bit for each.
+    banks: u64,
+    /// Banks of which it is known what goes first, a bit for each.
+    known: u64,
+    /// Their media lines.
+    media_lines: LineIndex,
+    wait: Wait,
+}
+
+impl Lists {
+    /// No requests, of so many at most.
+    pub fn new(entries: usize, wait: Wait) -> Lists {
+        let banks = match wait {
+            Wait::Banks(banks) | Wait::BanksInOrder(banks) => banks,
+            Wait::Buffer => 0,
+        };
+        assert!(banks <= u64::BITS as usize, "a channel has 64 banks at most");
+        let none = |newer| Request {
+            line: LineAddr(0),
+            row: 0,
+            bank: 0,
+            group: FREE,
+            number: 0,
+            of_all: Neighbours { older: NONE, newer },
+            of_group: ALONE,
+        };
+        let next = (1..entries as u32).chain([NONE]);
+        Lists {
+            requests: next.map(none).collect(),
+            free: 0,
+            len: 0,
+            came: 0,
+            all: EMPTY,
+            of_buffer: EMPTY,
+            of_banks: vec![NO_REQUESTS; banks],
+            banks: 0,
+            known: 0,
+            media_lines: LineIndex::new(entries),
+            wait,
+        }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is a slot.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.free != NONE
+    }
+
+    /// The request in a slot.
+    #[inline]
+    pub fn get(&self, slot: u32) -> &Request {
+        &self.requests[slot as usize]
+    }
+
+    /// The oldest, for the on-PM buffer.
+    #[inline]
+    pub fn oldest(&self) -> Candidate {
+        match self.all.oldest {
+            NONE => Candidate::NOTHING,
+            oldest => self.candidate(oldest, Class::Hit),
+        }
+    }
+
+    /// The one in a slot, of a class.
+    #[inline]
+    pub fn candidate(&self, slot: u32, class: Class) -> Candidate {
+        Candidate::new(class, self.get(slot).number, slot)
+    }
+
+    /// How the one in a slot finds the row of its bank.
+    pub fn class(&self, slot: u32, state: &Bank, row_hit_limit: u32) -> Class {
+        BankState::of(state, row_hit_limit).class(self.get(slot).row)
+    }
+
+    /// All slots that are taken, oldest first.
+    pub fn oldest_first(&self) -> impl Iterator<Item = u32> {
+        let of = |slot: u32| (slot != NONE).then_some(slot);
+        std::iter::successors(of(self.all.oldest), move |&slot| of(self.get(slot).of_all.newer))
+    }
+
+    /// Those of a line, oldest first.
+    #[inline]
+    pub fn of_line(&self, line: LineAddr) -> impl Iterator<Item = u32> {
+        let of_media_line = self.media_lines.oldest_first(media_line(line));
+        of_media_line.filter(move |&slot| self.get(slot).line == line)
+    }
+
+    /// Those of a line, newest first.
+    #[inline]
+    pub fn of_line_newest_first(&self, line: LineAddr) -> impl Iterator<Item = u32> {
+        let of_media_line = self.media_lines.newest_first(media_line(line));
+        of_media_line.filter(move |&slot| self.get(slot).line == line)
+    }
+
+    /// Whether an older one of the line of a slot is here.
+    #[inline]
+    pub fn has_older(&self, slot: u32) -> bool {
+        let line = self.get(slot).line;
+        self.media_lines.before(slot).any(|before| self.get(before).line == line)
+    }
+
+    /// Banks that requests wait for, a bit for each. (Those of the on-PM buffer wait for none.)
+    #[inline]
+    pub fn banks(&self) -> u64 {
+        self.banks
+    }
+
+    /// The oldest of those of the on-PM buffer.
+    #[inline]
+    pub fn oldest_buffered(&self) -> Candidate {
+        match self.of_buffer.oldest {
+            NONE => Candidate::NOTHING,
+            oldest => self.candidate(oldest, Class::Hit),
+        }
+    }
+
+    /// Whether there are any of the on-PM buffer.
+    #[inline]
+    pub fn has_buffered(&self) -> bool {
+        self.of_buffer.oldest != NONE
+    }
+
+    /// Those of the on-PM buffer, oldest first.
+    #[inline]
+    pub fn buffered(&self) -> impl Iterator<Item = &Request> {
+        let of = |slot: u32| (slot != NONE).then(|| self.get(slot));
+        let first = of(self.of_buffer.oldest);
+        std::iter::successors(first, move |request| of(request.of_group.newer))
+    }
+
+    /// Whether the one in a slot is of the on-PM buffer.
+    pub fn is_buffered(&self, slot: u32) -> bool {
+        self.get(slot).group == BUFFER
+    }
+
+    /// Whether the one in a slot was given to its bank.
+    #[inline]
+    pub fn is_issued(&self, slot: u32) -> bool {
+        self.get(slot).group == NO_GROUP && self.wait != Wait::Buffer
+    }
+
+    /// The ends of a group.
+    #[inline]
+    fn ends(&mut self, group: u32) -> &mut Ends {
+        match group {
+            BUFFER => &mut self.of_buffer,
+            bank => &mut self.of_banks[bank as usize].ends,
+        }
+    }
+
+    /// One comes, and waits for its bank, or for the on-PM buffer.
+    ///
+    /// # Panics
+    /// There is no slot.
+    #[inline]
+    pub fn insert(&mut self, line: LineAddr, place: &Place, buffered: bool) -> u32 {
+        let slot = self.free;
+        let older = self.all.newest;
+        let group = self.group(place.bank, buffered);
+        let request =
+            self.requests.get_mut(slot as usize).expect("a request enters where there is a place");
+        self.free = request.of_all.newer;
+        *request = Request {
+            line,
+            row: place.row,
+            bank: place.bank,
+            group,
+            number: self.came,
+            of_all: Neighbours { older, newer: NONE },
+            of_group: ALONE,
+        };
+        self.came += 1;
+        self.len += 1;
+        self.all.newest = slot;
+        match older {
+            NONE => self.all.oldest = slot,
+            older => self.requests[older as usize].of_all.newer = slot,
+        }
+        self.media_lines.insert(slot, media_line(line));
+        if group != NO_GROUP {
+            let newest = self.ends(group).newest;
+            self.link(slot, group, newest);
+        }
+        slot
+    }
+
+    /// The group of a request for a bank, or for the on-PM buffer.
+    #[inline]
+    fn group(&self, bank: u32, buffered: bool) -> u32 {
+        match self.wait {
+            _ if buffered => BUFFER,
+            Wait::Buffer => NO_GROUP,
+            Wait::Banks(_) | Wait::BanksInOrder(_) => bank,
+        }
+    }
+
+    /// The one in a slot leaves.
+    #[inline]
+    pub fn remove(&mut self, slot: u32) -> Request {
+        let request = *self.get(slot);
+        assert!(request.group != FREE, "a request leaves once");
+        if request.group != NO_GROUP {
+            self.unlink(slot);
+        }
+        let Neighbours { older, newer } = request.of_all;
+        match older {
+            NONE => self.all.oldest = newer,
+            older => self.requests[older as usize].of_all.newer = newer,
+        }
+        match newer {
+            NONE => self.all.newest = older,
+            newer => self.requests[newer as usize].of_all.older = older,
+        }
+        self.media_lines.remove(slot);
+        if self.is_in_order() && self.of_line(request.line).next().is_some() {
+            // The next of its line may go now.
+            self.known &= !(1 << request.bank);
+        }
+        let left = &mut self.requests[slot as usize];
+        left.group = FREE;
+        left.of_all.newer = std::mem::replace(&mut self.free, slot);
+        self.len -= 1;
+        request
+    }
+
+    /// The one in a slot is given to its bank, and stays.
+    #[inline]
+    pub fn issue(&mut self, slot: u32) {
+        assert!(self.get(slot).group < BUFFER, "a request is given to its bank once");
+        self.unlink(slot);
+        self.requests[slot as usize].group = NO_GROUP;
+    }
+
+    /// The on-PM buffer has taken, spilled or dropped parts of a media line. `buffered` says of a line whether requests for it
+    /// are the buffer's now.
+    #[inline]
+    pub fn buffer_changed(&mut self, media_line: u64, buffered: impl Fn(LineAddr) -> bool) {
+        let mut next = self.media_lines.oldest_first(media_line).next();
+        while let Some(slot) = next {
+            let Request { line, bank, group, .. } = *self.get(slot);
+            let wanted = self.group(bank, buffered(line));
+            if group != wanted && !self.is_issued(slot) {
+                self.regroup(slot, wanted);
+            }
+            next = self.media_lines.after(slot).next();
+        }
+    }
+
+    /// The one in a slot waits for something else from now on.
+    fn regroup(&mut self, slot: u32, wanted: u32) {
+        let Request { group, number, .. } = *self.get(slot);
+        if group != NO_GROUP {
+            self.unlink(slot);
+        }
+        self.requests[slot as usize].group = wanted;
+        if wanted != NO_GROUP {
+            let mut older = self.ends(wanted).newest;
+            while older != NONE && self.get(older).number > number {
+                older = self.get(older).of_group.older;
+            }
+            self.link(slot, wanted, older);
+        }
+    }
+
+    /// These banks, a bit for each, have another row open, or have hit it once more.
+    #[inline]
+    pub fn banks_changed(&mut self, banks: u64) {
+        self.known &= !banks;
+    }
+
+    /// The request for a bank that goes first; nothing if none waits for it, or all wait for older ones of their lines. Each
+    /// change of the bank has been told ([`Lists::banks_changed`]).
+    #[inline]
+    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
+        if self.known >> bank & 1 == 0 {
+            self.learn_first(bank, BankState::of(state, row_hit_limit));
+        }
+        self.of_banks[bank as usize].first
+    }
+
+    fn learn_first(&mut self, bank: u32, state: BankState) {
+        let first = self.find_first(bank, state);
+        let of_bank = &mut self.of_banks[bank as usize];
+        (of_bank.first, of_bank.state) = (first, state);
+        self.known |= 1 << bank;
+    }
+
+    fn find_first(&self, bank: u32, state: BankState) -> Candidate {
+        let of_bank = &self.of_banks[bank as usize];
+        let mut slot = of_bank.ends.oldest;
+        while slot != NONE && !self.may_go(slot) {
+            slot = self.get(slot).of_group.newer;
+        }
+        let oldest = slot;
+        if let Some(open) = state.open_row
+            && (state.is_worn || of_bank.rows[residue(open)] > 0)
+        {
+            // What goes before the oldest: what finds its row open or, if that is worn, what does not.
+            while slot != NONE {
+                let request = self.get(slot);
+                if (request.row == open) != state.is_worn && self.may_go(slot) {
+                    break;
+                }
+                slot = request.of_group.newer;
+            }
+        }
+        let first = if slot == NONE { oldest } else { slot };
+        match first {
+            NONE => Candidate::NOTHING,
+            first => self.candidate(first, state.class(self.get(first).row)),
+        }
+    }
+
+    /// Whether a request for a bank waits for older ones of its line.
+    #[inline]
+    fn is_in_order(&self) -> bool {
+        matches!(self.wait, Wait::BanksInOrder(_))
+    }
+
+    #[inline]
+    fn may_go(&self, slot: u32) -> bool {
+        !self.is_in_order() || !self.has_older(slot)
+    }
+
+    /// Puts one into its group, behind another or first.
+    #[inline]
+    fn link(&mut self, slot: u32, group: u32, older: u32) {
+        let newer = match older {
+            NONE => std::mem::replace(&mut self.ends(group).oldest, slot),
+            older => std::mem::replace(&mut self.requests[older as usize].of_group.newer, slot),
+        };
+        match newer {
+            NONE => self.ends(group).newest = slot,
+            newer => self.requests[newer as usize].of_group.older = slot,
+        }
+        self.requests[slot as usize].of_group = Neighbours { older, newer };
+        if group != BUFFER {
+            self.banks |= 1 << group;
+            let row = self.get(slot).row;
+            self.of_banks[group as usize].rows[residue(row)] += 1;
+            self.joins(slot, group);
+        }
+    }
+
+    /// One has come to its bank: it may go first from now on.
+    #[inline]
+    fn joins(&mut self, slot: u32, bank: u32) {
+        if self.known >> bank & 1 == 0 {
+            return;
+        }
+        let OfBank { first, state, .. } = &self.of_banks[bank as usize];
+        let candidate = self.candidate(slot, state.class(self.get(slot).row));
+        if candidate.rank < first.rank && self.may_go(slot) {
+            self.of_banks[bank as usize].first = candidate;
+        }
+    }
+
+    /// Takes one out of its group.
+    #[inline]
+    fn unlink(&mut self, slot: u32) {
+        let Request { group, row, of_group: Neighbours { older, newer }, .. } = *self.get(slot);
+        match older {
+            NONE => self.ends(group).oldest = newer,
+            older => self.requests[older as usize].of_group.newer = newer,
+        }
+        match newer {
+            NONE => self.ends(group).newest = older,
+            newer => self.requests[newer as usize].of_group.older = older,
+        }
+        if group != BUFFER {
+            let of_bank = &mut self.of_banks[group as usize];
+            of_bank.rows[residue(row)] -= 1;
+            self.banks &= !(u64::from(of_bank.ends.oldest == NONE) << group);
+            self.known &= !(u64::from(of_bank.first.slot == slot) << group);
+        }
+    }
+}
+
+/// The media line that a line is part of.
+#[inline]
+fn media_line(line: LineAddr) -> u64 {
+    line.0 / LINES_PER_MEDIA_LINE as u64
+}
+
+#[cfg(test)]
+mod tests {
+    //! Bug classes: a request that goes before its turn or never; one that is remembered as the first of its bank and is not.
+
+    use super::*;
+    use graven_base::bits::ones;
+    use proptest::prelude::*;
+
+    const BANKS: u32 = 3;
+    const ENTRIES: usize = 7;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// A request for a line comes, for the on-PM buffer or not.
+        Insert {
+            line: u64,
+            buffered: bool,
+        },
+        /// One of those that are here leaves, or is given to its bank.
+        Remove(prop::sample::Index),
+        Issue(prop::sample::Index),
+        /// The on-PM buffer has, or has not, these of the lines of a media line.
+        Change {
+            media_line: u64,
+            has: u8,
+        },
+        /// A bank's row, and how often it was hit.
+        Open {
+            bank: u32,
+            row: Option<u64>,
+            hits: u32,
+        },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let index = any::<prop::sample::Index>;
+        prop_oneof![
+            5 => (0..24u64, any::<bool>()).prop_map(|(line, buffered)| Step::Insert { line, buffered }),
+            3 => index().prop_map(Step::Remove),
+            1 => index().prop_map(Step::Issue),
+            1 => (0..6u64, any::<u8>()).prop_map(|(media_line, has)| Step::Change { media_line, has }),
+            2 => (0..BANKS, prop::option::of(0..3u64), 0..4u32)
+                .prop_map(|(bank, row, hits)| Step::Open { bank, row, hits }),
+        ]
+    }
+
+    /// Where a line lies: lines of a media line have the same bank and row.
+    fn place(line: u64) -> Place {
+        Place { channel: 0, bank: (line / 4 % u64::from(BANKS)) as u32, row: line / 4 / 3 }
+    }
+
+    /// A request as it is in a plain list, oldest first.
+    #[derive(Clone, Copy, Debug)]
+    struct Plain {
+        slot: u32,
+        line: u64,
+        buffered: bool,
+        issued: bool,
+    }
+
+    fn class(line: u64, bank: &Bank, limit: u32) -> Class {
+        match bank.open_row {
+            Some(open) if open == place(line).row => Class::Hit,
+            Some(_) if limit > 0 && bank.row_hits >= limit => Class::Starved,
+            _ => Class::Miss,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn requests_go_as_from_a_list_that_is_searched(
+            steps in prop::collection::vec(step(), 0..100),
+            wait in prop_oneof![
+                Just(Wait::Banks(BANKS as usize)),
+                Just(Wait::BanksInOrder(BANKS as usize)),
+                Just(Wait::Buffer),
+            ],
+            limit in prop_oneof![Just(0), Just(2u32)],
+        ) {
+            let mut lists = Lists::new(ENTRIES, wait);
+            let mut list: Vec<Plain> = Vec::new();
+            let mut banks = [Bank::default(); BANKS as usize];
+            for step in steps {
+                match step {
+                    Step::Insert { line, buffered } if list.len() < ENTRIES => {
+                        let slot = lists.insert(LineAddr(line), &place(line), buffered);
+                        prop_assert!(list.iter().all(|other| other.slot != slot));
+                        list.push(Plain { slot, line, buffered, issued: false });
+                    }
+                    Step::Remove(at) if !list.is_empty() => {
+                        let plain = list.remove(at.index(list.len()));
+                        prop_assert_eq!(lists.remove(plain.slot).line, LineAddr(plain.line));
+                    }
+                    Step::Issue(at) if !list.is_empty() => {
+                        let at = at.index(list.len());
+                        if !list[at].issued && !list[at].buffered && wait != Wait::Buffer {
+                            list[at].issued = true;
+                            lists.issue(list[at].slot);
+                        }
+                    }
+                    Step::Change { media_line, has } => {
+                        let has = |line: u64| has >> (line % 4) & 1 == 1;
+                        lists.buffer_changed(media_line, |line| has(line.0));
+                        let of_media_line = list.iter_mut().filter(|p| p.line / 4 == media_line);
+                        of_media_line.filter(|p| !p.issued).for_each(|p| p.buffered = has(p.line));
+                    }
+                    Step::Open { bank, row, hits } => {
+                        banks[bank as usize].open_row = row;
+                        banks[bank as usize].row_hits = hits;
+                        lists.banks_changed(1 << bank);
+                    }
+                    Step::Insert { .. } | Step::Remove(_) | Step::Issue(_) => {}
+                }
+                prop_assert_eq!((lists.len(), lists.has_room()), (list.len(), list.len() < ENTRIES));
+                prop_assert!(lists.oldest_first().eq(list.iter().map(|p| p.slot)));
+                let slot = |candidate: Candidate| candidate.something().map(|c| c.slot);
+                prop_assert_eq!(slot(lists.oldest()), list.first().map(|p| p.slot));
+                let oldest_buffered = list.iter().find(|p| p.buffered).map(|p| p.slot);
+                prop_assert_eq!(slot(lists.oldest_buffered()), oldest_buffered);
+                prop_assert_eq!(lists.has_buffered(), oldest_buffered.is_some());
+                prop_assert_eq!(lists.buffered().count(), list.iter().filter(|p| p.buffered).count());
+                for (at, plain) in list.iter().enumerate() {
+                    let of_line = list.iter().filter(|p| p.line == plain.line).map(|p| p.slot);
+                    let line = LineAddr(plain.line);
+                    prop_assert!(lists.of_line(line).eq(of_line.clone()));
+                    prop_assert!(lists.of_line_newest_first(line).eq(of_line.rev()));
+                    let has_older = list[..at].iter().any(|p| p.line == plain.line);
+                    prop_assert_eq!(lists.has_older(plain.slot), has_older);
+                    prop_assert_eq!(lists.is_issued(plain.slot), plain.issued);
+                    prop_assert_eq!(lists.is_buffered(plain.slot), plain.buffered);
+                }
+                let banks_asked = if wait == Wait::Buffer { 0 } else { BANKS };
+                for bank in 0..banks_asked {
+                    let waits = |p: &Plain| !p.issued && !p.buffered && place(p.line).bank == bank;
+                    prop_assert_eq!(ones(lists.banks()).any(|b| b == bank), list.iter().any(waits));
+                    let is_in_order = matches!(wait, Wait::BanksInOrder(_));
+                    let older = |at: usize| list[..at].iter().any(|p| p.line == list[at].line);
+                    let may_go = (0..list.len()).filter(|&at| waits(&list[at]) && !(is_in_order && older(at)));
+                    let state = &banks[bank as usize];
+                    let first = may_go.min_by_key(|&at| (class(list[at].line, state, limit), at));
+                    let found = lists.first(bank, state, limit);
+                    prop_assert_eq!(slot(found), first.map(|at| list[at].slot));
+                    let of_first = first.map(|at| class(list[at].line, state, limit) as u64);
+                    prop_assert_eq!(found.something().map(Candidate::class), of_first);
+                }
+            }
+        }
+    }
+}
