@@ -164,10 +164,18 @@ impl Hierarchy {
     /// Marks a line dirty that the core can write to.
     #[inline]
     pub fn mark_dirty(&mut self, core: u32, line: LineAddr) {
+        let slot = self.cores[core as usize].l1.find(line).expect("a writable line is in the L1");
+        self.mark_slot_dirty(core, line, slot);
+    }
+
+    /// The same of a line that is known to be in this slot of the core's L1.
+    #[inline]
+    pub fn mark_slot_dirty(&mut self, core: u32, line: LineAddr, slot: usize) {
         let l1 = &mut self.cores[core as usize].l1;
-        let slot = l1.find(line).expect("a writable line is in the L1");
-        assert!(l1.state(slot) & WRITABLE != 0, "a store needs the line exclusively");
-        *l1.state_mut(slot) |= DIRTY;
+        assert!(l1.is_at(line, slot), "a writable line is in the L1");
+        let state = l1.state_mut(slot);
+        assert!(*state & WRITABLE != 0, "a store needs the line exclusively");
+        *state |= DIRTY;
     }
 
     /// The slot of the core's L1 in which it could store to the line without asking anyone.

@@ -97,6 +97,13 @@ impl Cache {
         Some(base + way)
     }
 
+    /// Whether a line is in this slot.
+    #[inline]
+    pub fn is_at(&self, line: LineAddr, slot: usize) -> bool {
+        self.tags[slot] == self.tag(line)
+            && slot.wrapping_sub(self.set(line) * self.ways) < self.ways
+    }
+
     /// The line in a slot becomes the most recently used of its set.
     #[inline]
     pub fn touch_slot(&mut self, line: LineAddr, slot: usize) {

@@ -51,7 +51,9 @@ impl Simulation {
         delay: Cycle,
     ) {
         if let Some(slot) = self.fill_of(line) {
-            self.fills[slot].waiters.extend(waiter);
+            if let Some(waiter) = waiter {
+                self.fills[slot].wait(waiter);
+            }
             return;
         }
         assert!(
@@ -59,8 +61,8 @@ impl Simulation {
             "the caller asked for a miss register"
         );
         self.mshrs_used[core as usize] += 1;
-        let slot =
-            self.fills.insert(Fill { line, core, waiters: waiter.into_iter().collect() }) as u32;
+        let fill = Fill { line, core, first: waiter, others: Vec::new() };
+        let slot = self.fills.insert(fill) as u32;
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().fills += 1;
             match self.design.llc_fill(&mut self.machine, line, delay) {
@@ -133,7 +135,7 @@ impl Simulation {
         self.machine.caches.fill(fill.core, fill.line);
         self.handle_evictions();
         let now = self.machine.now();
-        for waiter in fill.waiters {
+        for waiter in fill.first.into_iter().chain(fill.others) {
             match waiter {
                 Waiter::InOrderLoad(thread, addr) => {
                     let t = &mut self.threads[thread as usize];
@@ -168,11 +170,11 @@ impl Simulation {
     pub(super) fn retry_for_mshr(&mut self, core: u32) {
         let now = self.machine.now();
         let mut is_needed = false;
-        for thread in 0..self.threads.len() {
+        // Thread `n` runs on core `n` modulo their number.
+        let cores = self.mshrs_used.len();
+        for thread in (core as usize..self.threads.len()).step_by(cores) {
             let t = &self.threads[thread];
-            if t.core != core {
-                continue;
-            }
+            assert_eq!(t.core, core);
             if matches!(t.state, State::Blocked(Cause::Mshr, _)) {
                 self.wake(thread, now);
                 is_needed = true;
@@ -182,10 +184,11 @@ impl Simulation {
                 is_needed = true;
             }
         }
-        for thread in 0..self.threads.len() {
-            if !is_needed && self.threads[thread].core == core {
-                self.ask_ahead(thread);
-            }
+        if is_needed {
+            return;
+        }
+        for thread in (core as usize..self.threads.len()).step_by(cores) {
+            self.ask_ahead(thread);
         }
     }
 }

@@ -74,6 +74,10 @@ pub struct Simulation {
     pub(super) intervenes: bool,
     /// Something stands between design and machine.
     pub(super) interferes: bool,
+    /// Nobody looks on up to this cycle, or makes choices: what comes next can be done without a look around.
+    pub(super) alone_until: Cycle,
+    /// The thread whose store queue is being drained.
+    pub(super) draining: Option<usize>,
     /// A design has handed out stale bytes: not a refusal to go on, but a broken guarantee.
     pub(super) misread: Option<SimError>,
     /// Timers since a thread could go on or memory had something to do.
@@ -187,6 +191,8 @@ impl Simulation {
             woken: false,
             intervenes,
             interferes: spec.crash_options.operator.is_some(),
+            alone_until: 0,
+            draining: None,
             fruitless_timers: 0,
             control: Arc::default(),
             spec: spec.clone(),
@@ -307,6 +313,18 @@ impl Simulation {
     /// # Errors
     /// See [`SimError`].
     pub fn advance_observed<O: Observer>(
+        &mut self,
+        limit: Cycle,
+        observer: &mut O,
+    ) -> Result<bool, SimError> {
+        let is_alone = !O::LOOKS_ON && !self.intervenes && !self.interferes;
+        self.alone_until = if is_alone { limit } else { 0 };
+        let finished = self.advance_up_to(limit, observer);
+        self.alone_until = 0;
+        finished
+    }
+
+    fn advance_up_to<O: Observer>(
         &mut self,
         limit: Cycle,
         observer: &mut O,
@@ -491,8 +509,7 @@ impl Simulation {
             Event::StoreDrain(thread) => {
                 let thread = thread as usize;
                 assert_eq!(self.threads[thread].head, Head::Scheduled);
-                self.threads[thread].head = Head::Free;
-                self.try_store(thread);
+                self.drain(thread);
             }
             Event::BufferedFill(slot) => {
                 let line = self.fills[slot as usize].line;

@@ -84,6 +84,9 @@ impl Simulation {
     /// Returns when a line from a cache comes, 0 if there is nothing to wait for, and `None` if it cannot be
     /// asked for without a miss register.
     fn ask_for_line(&mut self, core: u32, line: LineAddr) -> Option<Cycle> {
+        if self.fill_of(line).is_some() {
+            return Some(0);
+        }
         if self.machine.caches.in_l1(core, line) {
             return Some(0);
         }
@@ -95,9 +98,6 @@ impl Simulation {
                 unreachable!("the LLC has it")
             };
             return Some(self.machine.now() + latency);
-        }
-        if self.fill_of(line).is_some() {
-            return Some(0);
         }
         if self.mshrs_used[core as usize] >= self.mshrs_max {
             return None;
@@ -147,7 +147,7 @@ impl Simulation {
                 let counters = self.machine.memory.counters();
                 self.machine.caches.write_slot(core, line, slot, counters);
             }
-            return self.perform(thread, &store, true);
+            return self.perform(thread, &store, Some(slot));
         }
         if self.must_wait_for_mshr(core, line) {
             self.threads[thread].head = Head::Mshr;
@@ -158,7 +158,9 @@ impl Simulation {
             // It had the line before and lost it while it waited out the latency: two that contend would
             // take it from each other for ever.
             Access::Hit(_) if self.threads[thread].head_granted => {
-                self.perform(thread, &store, true)
+                let slot = self.machine.caches.writable_slot(core, line);
+                let slot = slot.expect("an access that writes leaves the line writable in the L1");
+                self.perform(thread, &store, Some(slot))
             }
             Access::Hit(latency) => {
                 self.threads[thread].head_granted = true;
@@ -184,35 +186,61 @@ impl Simulation {
         }
         if let Some(slot) = self.fill_of(line) {
             let waiter = Waiter::StoreHead(t.id);
-            self.fills[slot].waiters.push(waiter);
+            self.fills[slot].wait(waiter);
             self.threads[thread].head = Head::Fill;
             return true;
         }
         if self.machine.caches.evict(line, 3) {
             self.handle_evictions();
         }
-        self.perform(thread, &store, false);
+        self.perform(thread, &store, None);
         true
     }
 
     pub(super) fn schedule_store(&mut self, thread: usize, at: Cycle) {
+        if self.draining == Some(thread) {
+            self.threads[thread].head = Head::Due(at);
+            return;
+        }
         self.threads[thread].head = Head::Scheduled;
         self.machine.memory.shared.events.push(at, Event::StoreDrain(thread as u32));
     }
 
-    /// The line is there and exclusive, or not needed (`cached`): architectural memory changes now, if the
+    /// The time has come at which the oldest queued store was to be tried. Those behind it follow at their times, as long as
+    /// nothing else comes before.
+    pub(super) fn drain(&mut self, thread: usize) {
+        self.draining = Some(thread);
+        loop {
+            self.threads[thread].head = Head::Free;
+            self.try_store(thread);
+            let Head::Due(at) = self.threads[thread].head else { break };
+            let shared = &mut self.machine.memory.shared;
+            let is_next = at <= self.alone_until
+                && at < shared.events.next_at()
+                && at <= self.ready.earliest().at;
+            if !is_next || self.machine.has_news() {
+                self.draining = None;
+                return self.schedule_store(thread, at);
+            }
+            self.machine.memory.shared.now = at;
+        }
+        self.draining = None;
+    }
+
+    /// The line is there and exclusive, in a slot of the L1, or not needed: architectural memory changes now, if the
     /// design agrees.
-    pub(super) fn perform(&mut self, thread: usize, store: &QueuedStore, cached: bool) {
+    fn perform(&mut self, thread: usize, store: &QueuedStore, slot: Option<usize>) {
         let now = self.machine.now();
         let core = self.threads[thread].core;
         let mut stall = Stall::None;
-        if store.in_transaction && self.machine.memory.is_pm(store.addr) {
-            let running = self.threads[thread].running;
-            let Running { tx, may_be_durable: deferred, .. } =
+        let is_pm = self.machine.memory.is_pm(store.addr);
+        if store.in_transaction && is_pm {
+            let running = self.threads[thread].running.as_ref();
+            let &Running { tx, may_be_durable: deferred, .. } =
                 running.expect("the end waits for the queue to drain");
             let old = self.machine.load(store.addr);
             let of_design = Store { tx, core, addr: store.addr, old, new: store.value };
-            stall = if cached {
+            stall = if slot.is_some() {
                 self.design.store(&mut self.machine, &of_design)
             } else {
                 self.design.store_non_temporal(&mut self.machine, &of_design)
@@ -230,13 +258,12 @@ impl Simulation {
                 let (addr, new) = (store.addr, store.value);
                 self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
             }
-        } else if self.machine.memory.is_pm(store.addr) {
+        } else if is_pm {
             self.perform_outside(thread, store);
         }
-        if cached {
-            self.machine.caches.mark_dirty(core, store.addr.line());
-        } else {
-            self.machine.count().non_temporal_stores += 1;
+        match slot {
+            Some(slot) => self.machine.caches.mark_slot_dirty(core, store.addr.line(), slot),
+            None => self.machine.count().non_temporal_stores += 1,
         }
         self.machine.perform_store(store.addr, store.value);
         self.take_head(thread);
