@@ -185,6 +185,19 @@ impl Hierarchy {
         l1.find(line).filter(|&slot| l1.state(slot) & WRITABLE != 0)
     }
 
+    /// The slot of the core's L1 in which it could load from the line.
+    #[inline]
+    pub fn readable_slot(&self, core: u32, line: LineAddr) -> Option<usize> {
+        self.cores[core as usize].l1.find(line)
+    }
+
+    /// A core loads from a line in its L1, which is in this slot.
+    #[inline]
+    pub fn read_slot(&mut self, core: u32, line: LineAddr, slot: usize, counters: &mut Counters) {
+        self.cores[core as usize].l1.touch_slot(line, slot);
+        counters.l1_hits += 1;
+    }
+
     /// A core stores to a line in its L1, which it can write to in this slot.
     #[inline]
     pub fn write_slot(&mut self, core: u32, line: LineAddr, slot: usize, counters: &mut Counters) {

@@ -97,11 +97,10 @@ impl Cache {
         Some(base + way)
     }
 
-    /// Whether a line is in this slot.
+    /// Whether a line is still in a slot in which it was found.
     #[inline]
     pub fn is_at(&self, line: LineAddr, slot: usize) -> bool {
         self.tags[slot] == self.tag(line)
-            && slot.wrapping_sub(self.set(line) * self.ways) < self.ways
     }
 
     /// The line in a slot becomes the most recently used of its set.

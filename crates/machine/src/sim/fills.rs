@@ -30,7 +30,11 @@ impl Simulation {
         }
     }
 
+    #[inline]
     pub(super) fn fill_of(&self, line: LineAddr) -> Option<usize> {
+        if self.fills.get(self.newest_fill).is_some_and(|fill| fill.line == line) {
+            return Some(self.newest_fill);
+        }
         self.fills.iter().find(|(_, fill)| fill.line == line).map(|(slot, _)| slot)
     }
 
@@ -62,7 +66,8 @@ impl Simulation {
         );
         self.mshrs_used[core as usize] += 1;
         let fill = Fill { line, core, first: waiter, others: Vec::new() };
-        let slot = self.fills.insert(fill) as u32;
+        self.newest_fill = self.fills.insert(fill);
+        let slot = self.newest_fill as u32;
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().fills += 1;
             match self.design.llc_fill(&mut self.machine, line, delay) {

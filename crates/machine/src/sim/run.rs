@@ -55,6 +55,8 @@ pub struct Simulation {
     /// Kept apart from the threads because they are looked at between any two actions.
     pub(super) ready: ReadyTimes,
     pub(super) fills: slab::Slab<Fill>,
+    /// The slot of the fill that was started last, if it is still under way: the one that is mostly asked for.
+    pub(super) newest_fill: usize,
     pub(super) mshrs_max: u32,
     pub(super) mshrs_used: Vec<u32>,
     pub(super) locks: Locks,
@@ -170,6 +172,7 @@ impl Simulation {
             threads,
             ready: ReadyTimes::new(spec.threads as usize),
             fills: slab::Slab::new(),
+            newest_fill: 0,
             misread: None,
             mshrs_max: core.mshrs,
             mshrs_used: vec![0; core.count as usize],
@@ -431,10 +434,14 @@ impl Simulation {
             if observer.stops() {
                 return Ok(());
             }
-            if let Some(interference) = self.design.interference() {
+            if self.interferes
+                && let Some(interference) = self.design.interference()
+            {
                 interference.send_held(&mut self.machine);
             }
-            self.handle_evictions();
+            if self.machine.caches.has_evictions() {
+                self.handle_evictions();
+            }
             if let Some(notice) = self.machine.memory.take_notice() {
                 match notice {
                     Notice::Persisted(token) => self.design.on_durable(&mut self.machine, token),
@@ -448,6 +455,8 @@ impl Simulation {
                         ReadPurpose::Trace => {}
                     },
                 }
+            } else if !self.machine.has_messages() {
+                return Ok(());
             } else if let Some((line, content, at)) = self.machine.take_delivered() {
                 self.delivered(line, &content, at);
             } else if let Some((thread, cycles)) = self.machine.take_interrupted() {

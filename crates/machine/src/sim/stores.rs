@@ -36,6 +36,7 @@ impl Simulation {
     }
 
     /// Something retires into the store queue, which has room.
+    #[inline]
     pub(super) fn enqueue(&mut self, thread: usize, kind: Kind, addr: Addr, value: u64) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
@@ -112,7 +113,7 @@ impl Simulation {
     pub(super) fn try_store(&mut self, thread: usize) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
-        assert_eq!(t.head, Head::Free);
+        assert!(matches!(t.head, Head::Free), "nothing holds up the oldest store");
         let Some(&store) = t.stores.front() else { return };
         let (core, line) = (t.core, store.addr.line());
         let wait = match t.pipeline.loads_done(store.after_load) {
@@ -197,6 +198,7 @@ impl Simulation {
         true
     }
 
+    #[inline]
     pub(super) fn schedule_store(&mut self, thread: usize, at: Cycle) {
         if self.draining == Some(thread) {
             self.threads[thread].head = Head::Due(at);
@@ -252,11 +254,9 @@ impl Simulation {
             if !deferred {
                 self.count_transactional(tx, store.addr, old, store.value);
             }
-            let outside = self.take_outside(store.addr);
-            if let Some(observer) = &mut self.observer {
-                observer.store(tx, store.addr, old, outside);
-                let (addr, new) = (store.addr, store.value);
-                self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
+            let was_outside = self.outside.remove(store.addr);
+            if was_outside || self.observer.is_some() {
+                self.tell_of_store(&of_design, was_outside);
             }
         } else if is_pm {
             self.perform_outside(thread, store);
@@ -266,8 +266,8 @@ impl Simulation {
             None => self.machine.count().non_temporal_stores += 1,
         }
         self.machine.perform_store(store.addr, store.value);
-        self.take_head(thread);
         let t = &mut self.threads[thread];
+        t.take_head(now);
         match stall {
             Stall::None => {}
             Stall::For(cycles) => t.store_port_free_at = now + cycles.max(1),
@@ -275,6 +275,17 @@ impl Simulation {
             Stall::Retry => unreachable!("handled above"),
         }
         self.go_on_with_stores(thread);
+    }
+
+    /// A transaction is about to store to a word, which may have been stored to outside transactions before: whoever follows
+    /// them is told.
+    fn tell_of_store(&mut self, store: &Store, was_outside: bool) {
+        let Store { tx, addr, old, new, .. } = *store;
+        let outside = if was_outside { self.machine.take_outside(addr) } else { None };
+        if let Some(observer) = &mut self.observer {
+            observer.store(tx, addr, old, outside);
+            self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
+        }
     }
 
     /// A store to PM outside transactions is about to be performed, of which the design is not told.
@@ -313,6 +324,7 @@ impl Simulation {
     }
 
     /// Counts a transactional store: when it is performed, or deferred.
+    #[inline]
     pub(super) fn count_transactional(&mut self, tx: Tx, addr: Addr, old: u64, new: u64) {
         let c = self.machine.count();
         c.stored(old, new);
@@ -324,15 +336,11 @@ impl Simulation {
     /// The oldest in the queue has taken effect.
     pub(super) fn take_head(&mut self, thread: usize) {
         let now = self.machine.now();
-        let t = &mut self.threads[thread];
-        t.stores.pop_front();
-        t.stores_asked = t.stores_asked.saturating_sub(1);
-        t.head_counted = false;
-        t.head_granted = false;
-        t.store_port_free_at = now + 1;
+        self.threads[thread].take_head(now);
     }
 
     /// The next one may be tried, if nothing holds it up.
+    #[inline]
     pub(super) fn go_on_with_stores(&mut self, thread: usize) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
@@ -340,7 +348,9 @@ impl Simulation {
             let at = t.store_port_free_at.max(now);
             self.schedule_store(thread, at);
         }
-        self.wake_for_stores(thread);
+        if matches!(self.threads[thread].state, State::Blocked(..)) {
+            self.wake_for_stores(thread);
+        }
     }
 
     /// A thread that waits for its store queue may find it as it needs it.

@@ -168,6 +168,16 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// The oldest in the store queue has taken effect.
+    #[inline]
+    pub fn take_head(&mut self, now: Cycle) {
+        self.stores.pop_front();
+        self.stores_asked = self.stores_asked.saturating_sub(1);
+        self.head_counted = false;
+        self.head_granted = false;
+        self.store_port_free_at = now + 1;
+    }
+
     /// The newest queued value of a word.
     #[inline]
     pub fn forward(&self, addr: Addr) -> Option<u64> {
