@@ -233,6 +233,14 @@ impl Hierarchy {
         self.access_beyond_l1(core, line, write, counters)
     }
 
+    /// An access of a core to a line that is known to be in no cache.
+    pub fn miss(&self, core: u32, counters: &mut Counters) -> Access {
+        counters.l1_misses += 1;
+        counters.l2_misses += u64::from(self.cores[core as usize].l2.is_some());
+        counters.llc_misses += 1;
+        Access::Miss(self.miss_path_cycles())
+    }
+
     fn upgrade(&mut self, core: u32, line: LineAddr, counters: &mut Counters) -> Access {
         counters.upgrades += 1;
         let slot = self.llc.touch(line).expect("the LLC includes every L1");

@@ -14,6 +14,19 @@ impl Simulation {
     #[inline]
     pub(super) fn access(&mut self, core: u32, line: LineAddr, write: bool) -> Access {
         let access = self.machine.caches.access(core, line, write, self.machine.memory.counters());
+        self.after_tag_ports(core, access)
+    }
+
+    /// An access of a core to a line that is known to be in no cache, which takes so long.
+    pub(super) fn miss(&mut self, core: u32) -> Cycle {
+        let miss = self.machine.caches.miss(core, self.machine.memory.counters());
+        let (Access::Hit(latency) | Access::Miss(latency)) = self.after_tag_ports(core, miss);
+        latency
+    }
+
+    /// An access, with what it waits for tag ports. Lines that it made leave are handed on.
+    #[inline]
+    fn after_tag_ports(&mut self, core: u32, access: Access) -> Access {
         let now = self.machine.now();
         let wait = self.machine.caches.tag_port_wait(core, access, now);
         if self.machine.caches.has_evictions() {
@@ -60,6 +73,17 @@ impl Simulation {
             }
             return;
         }
+        self.start_new_fill(core, line, waiter, delay);
+    }
+
+    /// Asks memory for a line that nobody has asked for.
+    pub(super) fn start_new_fill(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        waiter: Option<Waiter>,
+        delay: Cycle,
+    ) {
         assert!(
             self.mshrs_used[core as usize] < self.mshrs_max,
             "the caller asked for a miss register"

@@ -509,6 +509,7 @@ impl Simulation {
         self.machine.write(&write, 0);
     }
 
+    #[inline(always)]
     pub(super) fn handle_event(&mut self) {
         let shared = &mut self.machine.memory.shared;
         let (at, event) = shared.events.pop().expect("the caller saw an event");

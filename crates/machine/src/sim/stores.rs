@@ -103,9 +103,8 @@ impl Simulation {
         if self.mshrs_used[core as usize] >= self.mshrs_max {
             return None;
         }
-        if let Access::Miss(latency) = self.access(core, line, false) {
-            self.start_fill(core, line, None, latency);
-        }
+        let latency = self.miss(core);
+        self.start_new_fill(core, line, None, latency);
         Some(0)
     }
 
