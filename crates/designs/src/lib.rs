@@ -25,6 +25,7 @@ mod stored_lines;
 mod testing;
 mod torn;
 mod victims;
+mod word_filter;
 
 use graven_machine::design::DesignInfo;
 use graven_machine::registry::{Alias, Registry};

@@ -105,8 +105,14 @@ impl Machine {
     #[inline]
     pub(crate) fn perform_store(&mut self, addr: Addr, value: u64) {
         if self.domain.is_some() {
-            self.follow_durable_writes();
+            return self.perform_followed_store(addr, value);
         }
+        self.arch.store(addr, value);
+    }
+
+    /// The same if what is durable is followed.
+    fn perform_followed_store(&mut self, addr: Addr, value: u64) {
+        self.follow_durable_writes();
         let old = self.arch.store(addr, value);
         if let Some(domain) = &mut self.domain {
             domain.stored(addr, old, value);
@@ -232,6 +238,12 @@ impl Machine {
         self.has_messages || !self.memory.shared.notices.is_empty() || self.caches.has_evictions()
     }
 
+    /// Whether some of what is delivered may be a message.
+    #[inline]
+    pub(crate) fn has_messages(&self) -> bool {
+        self.has_messages
+    }
+
     /// All messages have been taken.
     pub(crate) fn has_no_messages(&mut self) {
         self.has_messages = false;
@@ -248,6 +260,7 @@ impl Machine {
     }
 
     /// Whether the design's notes are kept.
+    #[inline]
     pub(crate) fn keeps_notes(&self) -> bool {
         self.has_notes
     }

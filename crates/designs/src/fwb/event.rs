@@ -123,6 +123,7 @@ impl DesignEvent for Event {
     type Counters = Counters;
     type Cover = Cover;
 
+    #[inline(always)]
     fn observe(self, to: &mut Observation<'_, Event>) {
         match self {
             Event::Ignored { new } => {

@@ -111,6 +111,7 @@ impl DesignEvent for Event {
     type Counters = Counters;
     type Cover = Cover;
 
+    #[inline(always)]
     fn observe(self, to: &mut Observation<'_, Event>) {
         match self {
             Event::WordReplaced => to.count().log_entries_merged += 1,

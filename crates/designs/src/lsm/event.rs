@@ -102,6 +102,7 @@ impl DesignEvent for Event {
     type Counters = Counters;
     type Cover = Cover;
 
+    #[inline(always)]
     fn observe(self, to: &mut Observation<'_, Event>) {
         match self {
             Event::Overwritten => to.count().log_entries_merged += 1,

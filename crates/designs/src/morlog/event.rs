@@ -162,6 +162,7 @@ impl DesignEvent for Event {
     type Counters = Counters;
     type Cover = Cover;
 
+    #[inline(always)]
     fn observe(self, to: &mut Observation<'_, Event>) {
         match self {
             Event::Ignored => to.count().log_entries_ignored += 1,

@@ -40,6 +40,8 @@ pub struct Parked {
 #[derive(Debug)]
 pub struct Parking {
     lines: Vec<Option<Parked>>,
+    /// How many of them are somebody's: mostly none.
+    used: usize,
     /// Of a line of DRAM.
     read: Cycle,
     /// Of a line of PM, for what is not parked of it.
@@ -51,6 +53,7 @@ impl Parking {
         let mhz = config.get::<CoreConfig>().frequency_mhz;
         Parking {
             lines: vec![None; lines as usize],
+            used: 0,
             read: cycles(config.get::<DramConfig>().read_ns, mhz),
             read_home: cycles(config.get::<PmConfig>().read_ns, mhz),
         }
@@ -58,6 +61,9 @@ impl Parking {
 
     /// The line of the region that is a transaction's for a home line.
     fn of(&self, owner: Owner, line: LineAddr) -> Option<usize> {
+        if self.used == 0 {
+            return None;
+        }
         let is = |p: &Parked| p.owner == owner && p.line == line;
         self.lines.iter().position(|p| p.as_ref().is_some_and(is))
     }
@@ -67,6 +73,7 @@ impl Parking {
         let (line, word) = (addr.line(), addr.word_in_line());
         let free = || self.lines.iter().position(Option::is_none);
         let at = self.of(owner, line).or_else(free).expect("it could be parked");
+        self.used += usize::from(self.lines[at].is_none());
         let none = Parked { owner, line, mask: 0, data: [0; WORDS_PER_LINE] };
         let parked = self.lines[at].get_or_insert(none);
         parked.mask |= addr.word_mask();
@@ -84,6 +91,9 @@ impl Parking {
 
     /// The words of a line that are parked, whoever's they are.
     pub fn mask(&self, line: LineAddr) -> WordMask {
+        if self.used == 0 {
+            return 0;
+        }
         let of_line = self.lines.iter().flatten().filter(|p| p.line == line);
         of_line.fold(0, |mask, parked| mask | parked.mask)
     }
@@ -146,11 +156,15 @@ impl Morlog {
     /// The transaction has committed, durably: its parked words go home.
     pub fn send_parked_home(&mut self, port: &mut Port<'_>, owner: Owner) {
         for at in 0..self.parking.lines.len() {
+            if self.parking.used == 0 {
+                return;
+            }
             let Some(parked) = self.parking.lines[at].filter(|p| p.owner == owner) else {
                 continue;
             };
             let Parked { line, mask, data: content, .. } = parked;
             self.parking.lines[at] = None;
+            self.parking.used -= 1;
             port.emit(Event::ParkedGoHome { line });
             let data = self.data_leaves(port, line, mask, false);
             if let Some(table) = &mut self.table {

@@ -1,6 +1,6 @@
 //! A transaction as the controller knows it, and its log records.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use super::record::{Header, Logged};
@@ -184,51 +184,104 @@ impl Transaction {
 }
 
 /// Transactions with stores that are not known to be at home, in the order in which they began.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Transactions {
-    all: BTreeMap<TxId, Transaction>,
-    newest: TxId,
+    /// From the oldest on; nothing of those that are at home already.
+    all: VecDeque<Option<Transaction>>,
+    /// The number of the first.
+    oldest: TxId,
+}
+
+impl Default for Transactions {
+    fn default() -> Transactions {
+        Transactions { all: VecDeque::new(), oldest: 1 }
+    }
 }
 
 impl Transactions {
     /// One begins.
     pub(super) fn begin(&mut self, transaction: Transaction) -> TxId {
-        self.newest += 1;
-        self.all.insert(self.newest, transaction);
-        self.newest
+        self.all.push_back(Some(transaction));
+        self.oldest + self.all.len() as TxId - 1
     }
 
     /// One, unless it is at home.
+    #[inline]
     pub(super) fn find(&self, id: TxId) -> Option<&Transaction> {
-        self.all.get(&id)
+        self.all.get(id.checked_sub(self.oldest)? as usize)?.as_ref()
     }
 
     /// One, unless it is at home.
+    #[inline]
     pub(super) fn find_mut(&mut self, id: TxId) -> Option<&mut Transaction> {
-        self.all.get_mut(&id)
+        self.all.get_mut(id.checked_sub(self.oldest)? as usize)?.as_mut()
     }
 
     /// All of them, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TxId, &Transaction)> {
-        self.all.iter().map(|(&id, transaction)| (id, transaction))
+        let numbered = (self.oldest..).zip(&self.all);
+        numbered.filter_map(|(id, transaction)| Some((id, transaction.as_ref()?)))
     }
 
-    /// One is at home, with all before it.
+    /// One is at home.
     pub(super) fn remove(&mut self, id: TxId) {
-        self.all.remove(&id);
+        if let Some(place) = id.checked_sub(self.oldest)
+            && let Some(transaction) = self.all.get_mut(place as usize)
+        {
+            *transaction = None;
+        }
+        while self.all.front().is_some_and(Option::is_none) {
+            self.all.pop_front();
+            self.oldest += 1;
+        }
     }
 }
 
 impl Index<TxId> for Transactions {
     type Output = Transaction;
 
+    #[inline]
     fn index(&self, id: TxId) -> &Transaction {
-        &self.all[&id]
+        self.find(id).expect("it is not known to be at home")
     }
 }
 
 impl IndexMut<TxId> for Transactions {
+    #[inline]
     fn index_mut(&mut self, id: TxId) -> &mut Transaction {
-        self.all.get_mut(&id).expect("a transaction that is not at home")
+        self.find_mut(id).expect("it is not known to be at home")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn those_that_are_left_are_found_by_their_numbers(
+            steps in prop::collection::vec((0..3u8, any::<prop::sample::Index>()), 1..100),
+        ) {
+            let (mut transactions, mut plain) = (Transactions::default(), BTreeMap::new());
+            for (number, (what, which)) in (0..).zip(steps) {
+                let open: Vec<TxId> = plain.keys().copied().collect();
+                if what == 0 || open.is_empty() {
+                    let id = transactions.begin(Transaction::new(0, number, 0));
+                    prop_assert_eq!(plain.insert(id, number), None);
+                } else {
+                    let id = open[which.index(open.len())];
+                    plain.remove(&id);
+                    transactions.remove(id);
+                    prop_assert!(transactions.find(id).is_none());
+                }
+                let found: Vec<_> = transactions.iter().map(|(id, t)| (id, t.number)).collect();
+                prop_assert_eq!(found, plain.clone().into_iter().collect::<Vec<_>>());
+                for (&id, &number) in &plain {
+                    prop_assert_eq!(transactions[id].number, number);
+                }
+            }
+        }
     }
 }

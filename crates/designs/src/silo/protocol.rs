@@ -13,6 +13,7 @@ use graven_machine::request::{self, WriteClass};
 use super::event::Event;
 use super::log_area::{Area, RECORDS_PER_BATCH, Record, TUPLE, id_of, media_line};
 use super::{Mutant, SiloConfig};
+use crate::word_filter::WordFilter;
 
 type Port<'a> = design::Port<'a, Silo>;
 
@@ -58,12 +59,15 @@ struct LogBuffer {
 }
 
 impl LogBuffer {
-    /// Removes entries; returns how many.
-    fn remove(&mut self, is_gone: impl Fn(&LogEntry) -> bool) -> usize {
+    /// Removes entries; returns how many. `committed`: the words of committed ones, of all buffers.
+    fn remove(&mut self, committed: &mut WordFilter, is_gone: impl Fn(&LogEntry) -> bool) -> usize {
         let before = self.entries.len();
         self.entries.retain(|entry| {
             let gone = is_gone(entry);
-            self.committed -= usize::from(gone && entry.committed);
+            if gone && entry.committed {
+                self.committed -= 1;
+                committed.remove(entry.addr);
+            }
             !gone
         });
         before - self.entries.len()
@@ -75,6 +79,8 @@ pub struct Silo {
     config: SiloConfig,
     capacity: usize,
     buffers: Vec<LogBuffer>,
+    /// The words of committed entries.
+    committed_words: WordFilter,
     /// Of entries, and of evicted lines.
     next_id: u64,
     mutants: Mutants<Mutant>,
@@ -117,7 +123,14 @@ impl Silo {
             overflowed: Vec::new(),
         };
         let buffers = (0..context.threads).map(buffer).collect();
-        Ok(Silo { buffers, capacity, config, next_id: 0, mutants: context.mutants() })
+        Ok(Silo {
+            buffers,
+            committed_words: WordFilter::default(),
+            capacity,
+            config,
+            next_id: 0,
+            mutants: context.mutants(),
+        })
     }
 
     fn latency(&self) -> Cycle {
@@ -161,7 +174,8 @@ impl Silo {
         // When numbers have come round (records have 16 bits of them, Fig. 6), the id tuple of an entry that has committed
         // would be one of this transaction, too.
         let id = id_of(store.tx.number);
-        let has_same_id = entries.iter().any(|entry| entry.committed && id_of(entry.tx) == id)
+        let has_same_id = self.buffers[thread].committed > 0
+            && entries.iter().any(|entry| entry.committed && id_of(entry.tx) == id)
             && !self.mutants.has(Mutant::OldIdsStay);
         if entries.len() == self.capacity || has_same_id {
             self.make_room(port, thread);
@@ -192,14 +206,15 @@ impl Silo {
     /// A new entry of a word has the committed value as its old word: committed entries of that word
     /// are not needed any more. (One that is on its way home arrives before anything newer of its line.)
     fn drop_committed(&mut self, port: &mut Port<'_>, addr: Addr) {
-        if self.mutants.has(Mutant::TwinsStay) {
+        if !self.committed_words.may_have(addr) || self.mutants.has(Mutant::TwinsStay) {
             return;
         }
         for buffer in 0..self.buffers.len() {
             if self.buffers[buffer].committed == 0 {
                 continue;
             }
-            let dropped = self.buffers[buffer].remove(|e| e.committed && e.addr == addr);
+            let is_twin = |e: &LogEntry| e.committed && e.addr == addr;
+            let dropped = self.buffers[buffer].remove(&mut self.committed_words, is_twin);
             if dropped > 0 {
                 port.durable_state_changed();
                 port.emit(Event::CommittedDropped { buffer, addr, entries: dropped });
@@ -291,10 +306,21 @@ impl Silo {
         let buffer = &mut self.buffers[thread];
         let batch_durable = buffer.batch_parts == 0 || self.mutants.has(Mutant::FreedBeforeUndo);
         let is_free = |e: &LogEntry| e.flushed && (e.committed || (e.overflowing && batch_durable));
-        if buffer.remove(is_free) > 0 {
+        if buffer.remove(&mut self.committed_words, is_free) > 0 {
             port.durable_state_changed();
             self.let_store_go_on(port, thread);
         }
+    }
+
+    /// The same of a committed entry that has just come home, where none of the open transaction has overflowed: the others that
+    /// are free were freed when they became so.
+    fn free_committed(&mut self, port: &mut Port<'_>, thread: usize, place: usize) {
+        let buffer = &mut self.buffers[thread];
+        let entry = buffer.entries.remove(place);
+        buffer.committed -= 1;
+        self.committed_words.remove(entry.addr);
+        port.durable_state_changed();
+        self.let_store_go_on(port, thread);
     }
 
     fn let_store_go_on(&mut self, port: &mut Port<'_>, thread: usize) {
@@ -349,8 +375,11 @@ impl Design for Silo {
         if !self.mutants.has(Mutant::CommitNotMarked) {
             for entry in buffer.entries.iter_mut().filter(|e| e.tx == tx.number) {
                 at_home += u64::from(entry.flushed);
-                buffer.committed += usize::from(!entry.committed);
-                entry.committed = true;
+                if !entry.committed {
+                    entry.committed = true;
+                    buffer.committed += 1;
+                    self.committed_words.add(entry.addr);
+                }
             }
         }
         buffer.overflowed.clear();
@@ -391,12 +420,20 @@ impl Design for Silo {
         match write {
             Write::Home { thread, id } => {
                 let buffer = &mut self.buffers[thread];
-                if let Some(entry) = buffer.entries.iter_mut().find(|e| e.id == id) {
-                    entry.flushed = true;
-                    port.durable_state_changed();
-                    port.emit(Event::Home { buffer: thread, addr: entry.addr });
+                let Some(place) = buffer.entries.iter().position(|e| e.id == id) else {
+                    return self.free(port, thread);
+                };
+                let entry = &mut buffer.entries[place];
+                entry.flushed = true;
+                port.durable_state_changed();
+                port.emit(Event::Home { buffer: thread, addr: entry.addr });
+                let others_stay =
+                    buffer.overflowed.is_empty() && !self.mutants.has(Mutant::FlushBitAtEviction);
+                if entry.committed && others_stay {
+                    self.free_committed(port, thread, place);
+                } else {
+                    self.free(port, thread);
                 }
-                self.free(port, thread);
             }
             Write::Batch { thread } => {
                 let buffer = &mut self.buffers[thread];

@@ -164,10 +164,18 @@ impl Hierarchy {
     /// Marks a line dirty that the core can write to.
     #[inline]
     pub fn mark_dirty(&mut self, core: u32, line: LineAddr) {
+        let slot = self.cores[core as usize].l1.find(line).expect("a writable line is in the L1");
+        self.mark_slot_dirty(core, line, slot);
+    }
+
+    /// The same of a line that is known to be in this slot of the core's L1.
+    #[inline]
+    pub fn mark_slot_dirty(&mut self, core: u32, line: LineAddr, slot: usize) {
         let l1 = &mut self.cores[core as usize].l1;
-        let slot = l1.find(line).expect("a writable line is in the L1");
-        assert!(l1.state(slot) & WRITABLE != 0, "a store needs the line exclusively");
-        *l1.state_mut(slot) |= DIRTY;
+        assert!(l1.is_at(line, slot), "a writable line is in the L1");
+        let state = l1.state_mut(slot);
+        assert!(*state & WRITABLE != 0, "a store needs the line exclusively");
+        *state |= DIRTY;
     }
 
     /// The slot of the core's L1 in which it could store to the line without asking anyone.
@@ -175,6 +183,19 @@ impl Hierarchy {
     pub fn writable_slot(&self, core: u32, line: LineAddr) -> Option<usize> {
         let l1 = &self.cores[core as usize].l1;
         l1.find(line).filter(|&slot| l1.state(slot) & WRITABLE != 0)
+    }
+
+    /// The slot of the core's L1 in which it could load from the line.
+    #[inline]
+    pub fn readable_slot(&self, core: u32, line: LineAddr) -> Option<usize> {
+        self.cores[core as usize].l1.find(line)
+    }
+
+    /// A core loads from a line in its L1, which is in this slot.
+    #[inline]
+    pub fn read_slot(&mut self, core: u32, line: LineAddr, slot: usize, counters: &mut Counters) {
+        self.cores[core as usize].l1.touch_slot(line, slot);
+        counters.l1_hits += 1;
     }
 
     /// A core stores to a line in its L1, which it can write to in this slot.
@@ -210,6 +231,14 @@ impl Hierarchy {
         }
         counters.l1_misses += 1;
         self.access_beyond_l1(core, line, write, counters)
+    }
+
+    /// An access of a core to a line that is known to be in no cache.
+    pub fn miss(&self, core: u32, counters: &mut Counters) -> Access {
+        counters.l1_misses += 1;
+        counters.l2_misses += u64::from(self.cores[core as usize].l2.is_some());
+        counters.llc_misses += 1;
+        Access::Miss(self.miss_path_cycles())
     }
 
     fn upgrade(&mut self, core: u32, line: LineAddr, counters: &mut Counters) -> Access {

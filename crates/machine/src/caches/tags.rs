@@ -97,6 +97,12 @@ impl Cache {
         Some(base + way)
     }
 
+    /// Whether a line is still in a slot in which it was found.
+    #[inline]
+    pub fn is_at(&self, line: LineAddr, slot: usize) -> bool {
+        self.tags[slot] == self.tag(line)
+    }
+
     /// The line in a slot becomes the most recently used of its set.
     #[inline]
     pub fn touch_slot(&mut self, line: LineAddr, slot: usize) {

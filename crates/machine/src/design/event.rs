@@ -71,6 +71,15 @@ impl<'a, E: DesignEvent> Observation<'a, E> {
     /// Explains it, for timelines.
     #[inline]
     pub fn explain(&mut self, text: impl FnOnce() -> String) {
+        if self.machine.keeps_notes() {
+            self.explain_now(text);
+        }
+    }
+
+    /// The same when somebody wants to know: seldom, so that nothing of it lies where events are counted.
+    #[cold]
+    #[inline(never)]
+    fn explain_now(&mut self, text: impl FnOnce() -> String) {
         self.machine.note(text);
     }
 }

@@ -14,6 +14,19 @@ impl Simulation {
     #[inline]
     pub(super) fn access(&mut self, core: u32, line: LineAddr, write: bool) -> Access {
         let access = self.machine.caches.access(core, line, write, self.machine.memory.counters());
+        self.after_tag_ports(core, access)
+    }
+
+    /// An access of a core to a line that is known to be in no cache, which takes so long.
+    pub(super) fn miss(&mut self, core: u32) -> Cycle {
+        let miss = self.machine.caches.miss(core, self.machine.memory.counters());
+        let (Access::Hit(latency) | Access::Miss(latency)) = self.after_tag_ports(core, miss);
+        latency
+    }
+
+    /// An access, with what it waits for tag ports. Lines that it made leave are handed on.
+    #[inline]
+    fn after_tag_ports(&mut self, core: u32, access: Access) -> Access {
         let now = self.machine.now();
         let wait = self.machine.caches.tag_port_wait(core, access, now);
         if self.machine.caches.has_evictions() {
@@ -30,7 +43,11 @@ impl Simulation {
         }
     }
 
+    #[inline]
     pub(super) fn fill_of(&self, line: LineAddr) -> Option<usize> {
+        if self.fills.get(self.newest_fill).is_some_and(|fill| fill.line == line) {
+            return Some(self.newest_fill);
+        }
         self.fills.iter().find(|(_, fill)| fill.line == line).map(|(slot, _)| slot)
     }
 
@@ -51,16 +68,30 @@ impl Simulation {
         delay: Cycle,
     ) {
         if let Some(slot) = self.fill_of(line) {
-            self.fills[slot].waiters.extend(waiter);
+            if let Some(waiter) = waiter {
+                self.fills[slot].wait(waiter);
+            }
             return;
         }
+        self.start_new_fill(core, line, waiter, delay);
+    }
+
+    /// Asks memory for a line that nobody has asked for.
+    pub(super) fn start_new_fill(
+        &mut self,
+        core: u32,
+        line: LineAddr,
+        waiter: Option<Waiter>,
+        delay: Cycle,
+    ) {
         assert!(
             self.mshrs_used[core as usize] < self.mshrs_max,
             "the caller asked for a miss register"
         );
         self.mshrs_used[core as usize] += 1;
-        let slot =
-            self.fills.insert(Fill { line, core, waiters: waiter.into_iter().collect() }) as u32;
+        let fill = Fill { line, core, first: waiter, others: Vec::new() };
+        self.newest_fill = self.fills.insert(fill);
+        let slot = self.newest_fill as u32;
         if self.machine.memory.is_pm(line.addr()) {
             self.machine.count().fills += 1;
             match self.design.llc_fill(&mut self.machine, line, delay) {
@@ -133,7 +164,7 @@ impl Simulation {
         self.machine.caches.fill(fill.core, fill.line);
         self.handle_evictions();
         let now = self.machine.now();
-        for waiter in fill.waiters {
+        for waiter in fill.first.into_iter().chain(fill.others) {
             match waiter {
                 Waiter::InOrderLoad(thread, addr) => {
                     let t = &mut self.threads[thread as usize];
@@ -168,11 +199,11 @@ impl Simulation {
     pub(super) fn retry_for_mshr(&mut self, core: u32) {
         let now = self.machine.now();
         let mut is_needed = false;
-        for thread in 0..self.threads.len() {
+        // Thread `n` runs on core `n` modulo their number.
+        let cores = self.mshrs_used.len();
+        for thread in (core as usize..self.threads.len()).step_by(cores) {
             let t = &self.threads[thread];
-            if t.core != core {
-                continue;
-            }
+            assert_eq!(t.core, core);
             if matches!(t.state, State::Blocked(Cause::Mshr, _)) {
                 self.wake(thread, now);
                 is_needed = true;
@@ -182,10 +213,11 @@ impl Simulation {
                 is_needed = true;
             }
         }
-        for thread in 0..self.threads.len() {
-            if !is_needed && self.threads[thread].core == core {
-                self.ask_ahead(thread);
-            }
+        if is_needed {
+            return;
+        }
+        for thread in (core as usize..self.threads.len()).step_by(cores) {
+            self.ask_ahead(thread);
         }
     }
 }

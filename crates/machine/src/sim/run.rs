@@ -55,6 +55,8 @@ pub struct Simulation {
     /// Kept apart from the threads because they are looked at between any two actions.
     pub(super) ready: ReadyTimes,
     pub(super) fills: slab::Slab<Fill>,
+    /// The slot of the fill that was started last, if it is still under way: the one that is mostly asked for.
+    pub(super) newest_fill: usize,
     pub(super) mshrs_max: u32,
     pub(super) mshrs_used: Vec<u32>,
     pub(super) locks: Locks,
@@ -74,6 +76,10 @@ pub struct Simulation {
     pub(super) intervenes: bool,
     /// Something stands between design and machine.
     pub(super) interferes: bool,
+    /// Nobody looks on up to this cycle, or makes choices: what comes next can be done without a look around.
+    pub(super) alone_until: Cycle,
+    /// The thread whose store queue is being drained.
+    pub(super) draining: Option<usize>,
     /// A design has handed out stale bytes: not a refusal to go on, but a broken guarantee.
     pub(super) misread: Option<SimError>,
     /// Timers since a thread could go on or memory had something to do.
@@ -166,6 +172,7 @@ impl Simulation {
             threads,
             ready: ReadyTimes::new(spec.threads as usize),
             fills: slab::Slab::new(),
+            newest_fill: 0,
             misread: None,
             mshrs_max: core.mshrs,
             mshrs_used: vec![0; core.count as usize],
@@ -187,6 +194,8 @@ impl Simulation {
             woken: false,
             intervenes,
             interferes: spec.crash_options.operator.is_some(),
+            alone_until: 0,
+            draining: None,
             fruitless_timers: 0,
             control: Arc::default(),
             spec: spec.clone(),
@@ -311,6 +320,18 @@ impl Simulation {
         limit: Cycle,
         observer: &mut O,
     ) -> Result<bool, SimError> {
+        let is_alone = !O::LOOKS_ON && !self.intervenes && !self.interferes;
+        self.alone_until = if is_alone { limit } else { 0 };
+        let finished = self.advance_up_to(limit, observer);
+        self.alone_until = 0;
+        finished
+    }
+
+    fn advance_up_to<O: Observer>(
+        &mut self,
+        limit: Cycle,
+        observer: &mut O,
+    ) -> Result<bool, SimError> {
         let (mut actions, mut looks_at) = (0, ACTIONS_PER_LOOK);
         loop {
             self.settle(observer)?;
@@ -413,10 +434,14 @@ impl Simulation {
             if observer.stops() {
                 return Ok(());
             }
-            if let Some(interference) = self.design.interference() {
+            if self.interferes
+                && let Some(interference) = self.design.interference()
+            {
                 interference.send_held(&mut self.machine);
             }
-            self.handle_evictions();
+            if self.machine.caches.has_evictions() {
+                self.handle_evictions();
+            }
             if let Some(notice) = self.machine.memory.take_notice() {
                 match notice {
                     Notice::Persisted(token) => self.design.on_durable(&mut self.machine, token),
@@ -430,6 +455,8 @@ impl Simulation {
                         ReadPurpose::Trace => {}
                     },
                 }
+            } else if !self.machine.has_messages() {
+                return Ok(());
             } else if let Some((line, content, at)) = self.machine.take_delivered() {
                 self.delivered(line, &content, at);
             } else if let Some((thread, cycles)) = self.machine.take_interrupted() {
@@ -482,6 +509,7 @@ impl Simulation {
         self.machine.write(&write, 0);
     }
 
+    #[inline(always)]
     pub(super) fn handle_event(&mut self) {
         let shared = &mut self.machine.memory.shared;
         let (at, event) = shared.events.pop().expect("the caller saw an event");
@@ -491,8 +519,7 @@ impl Simulation {
             Event::StoreDrain(thread) => {
                 let thread = thread as usize;
                 assert_eq!(self.threads[thread].head, Head::Scheduled);
-                self.threads[thread].head = Head::Free;
-                self.try_store(thread);
+                self.drain(thread);
             }
             Event::BufferedFill(slot) => {
                 let line = self.fills[slot as usize].line;

@@ -36,6 +36,7 @@ impl Simulation {
     }
 
     /// Something retires into the store queue, which has room.
+    #[inline]
     pub(super) fn enqueue(&mut self, thread: usize, kind: Kind, addr: Addr, value: u64) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
@@ -84,6 +85,9 @@ impl Simulation {
     /// Returns when a line from a cache comes, 0 if there is nothing to wait for, and `None` if it cannot be
     /// asked for without a miss register.
     fn ask_for_line(&mut self, core: u32, line: LineAddr) -> Option<Cycle> {
+        if self.fill_of(line).is_some() {
+            return Some(0);
+        }
         if self.machine.caches.in_l1(core, line) {
             return Some(0);
         }
@@ -96,15 +100,11 @@ impl Simulation {
             };
             return Some(self.machine.now() + latency);
         }
-        if self.fill_of(line).is_some() {
-            return Some(0);
-        }
         if self.mshrs_used[core as usize] >= self.mshrs_max {
             return None;
         }
-        if let Access::Miss(latency) = self.access(core, line, false) {
-            self.start_fill(core, line, None, latency);
-        }
+        let latency = self.miss(core);
+        self.start_new_fill(core, line, None, latency);
         Some(0)
     }
 
@@ -112,7 +112,7 @@ impl Simulation {
     pub(super) fn try_store(&mut self, thread: usize) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
-        assert_eq!(t.head, Head::Free);
+        assert!(matches!(t.head, Head::Free), "nothing holds up the oldest store");
         let Some(&store) = t.stores.front() else { return };
         let (core, line) = (t.core, store.addr.line());
         let wait = match t.pipeline.loads_done(store.after_load) {
@@ -147,7 +147,7 @@ impl Simulation {
                 let counters = self.machine.memory.counters();
                 self.machine.caches.write_slot(core, line, slot, counters);
             }
-            return self.perform(thread, &store, true);
+            return self.perform(thread, &store, Some(slot));
         }
         if self.must_wait_for_mshr(core, line) {
             self.threads[thread].head = Head::Mshr;
@@ -158,7 +158,9 @@ impl Simulation {
             // It had the line before and lost it while it waited out the latency: two that contend would
             // take it from each other for ever.
             Access::Hit(_) if self.threads[thread].head_granted => {
-                self.perform(thread, &store, true)
+                let slot = self.machine.caches.writable_slot(core, line);
+                let slot = slot.expect("an access that writes leaves the line writable in the L1");
+                self.perform(thread, &store, Some(slot))
             }
             Access::Hit(latency) => {
                 self.threads[thread].head_granted = true;
@@ -184,35 +186,62 @@ impl Simulation {
         }
         if let Some(slot) = self.fill_of(line) {
             let waiter = Waiter::StoreHead(t.id);
-            self.fills[slot].waiters.push(waiter);
+            self.fills[slot].wait(waiter);
             self.threads[thread].head = Head::Fill;
             return true;
         }
         if self.machine.caches.evict(line, 3) {
             self.handle_evictions();
         }
-        self.perform(thread, &store, false);
+        self.perform(thread, &store, None);
         true
     }
 
+    #[inline]
     pub(super) fn schedule_store(&mut self, thread: usize, at: Cycle) {
+        if self.draining == Some(thread) {
+            self.threads[thread].head = Head::Due(at);
+            return;
+        }
         self.threads[thread].head = Head::Scheduled;
         self.machine.memory.shared.events.push(at, Event::StoreDrain(thread as u32));
     }
 
-    /// The line is there and exclusive, or not needed (`cached`): architectural memory changes now, if the
+    /// The time has come at which the oldest queued store was to be tried. Those behind it follow at their times, as long as
+    /// nothing else comes before.
+    pub(super) fn drain(&mut self, thread: usize) {
+        self.draining = Some(thread);
+        loop {
+            self.threads[thread].head = Head::Free;
+            self.try_store(thread);
+            let Head::Due(at) = self.threads[thread].head else { break };
+            let shared = &mut self.machine.memory.shared;
+            let is_next = at <= self.alone_until
+                && at < shared.events.next_at()
+                && at <= self.ready.earliest().at;
+            if !is_next || self.machine.has_news() {
+                self.draining = None;
+                return self.schedule_store(thread, at);
+            }
+            self.machine.memory.shared.now = at;
+        }
+        self.draining = None;
+    }
+
+    /// The line is there and exclusive, in a slot of the L1, or not needed: architectural memory changes now, if the
     /// design agrees.
-    pub(super) fn perform(&mut self, thread: usize, store: &QueuedStore, cached: bool) {
+    fn perform(&mut self, thread: usize, store: &QueuedStore, slot: Option<usize>) {
         let now = self.machine.now();
         let core = self.threads[thread].core;
         let mut stall = Stall::None;
-        if store.in_transaction && self.machine.memory.is_pm(store.addr) {
-            let running = self.threads[thread].running;
-            let Running { tx, may_be_durable: deferred, .. } =
+        let is_pm = self.machine.memory.is_pm(store.addr);
+        if store.in_transaction && is_pm {
+            let running = self.threads[thread].running.as_ref();
+            let &Running { tx, may_be_durable: deferred, .. } =
                 running.expect("the end waits for the queue to drain");
             let old = self.machine.load(store.addr);
             let of_design = Store { tx, core, addr: store.addr, old, new: store.value };
-            stall = if cached {
+            stall = if slot.is_some() {
                 self.design.store(&mut self.machine, &of_design)
             } else {
                 self.design.store_non_temporal(&mut self.machine, &of_design)
@@ -224,23 +253,20 @@ impl Simulation {
             if !deferred {
                 self.count_transactional(tx, store.addr, old, store.value);
             }
-            let outside = self.take_outside(store.addr);
-            if let Some(observer) = &mut self.observer {
-                observer.store(tx, store.addr, old, outside);
-                let (addr, new) = (store.addr, store.value);
-                self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
+            let was_outside = self.outside.remove(store.addr);
+            if was_outside || self.observer.is_some() {
+                self.tell_of_store(&of_design, was_outside);
             }
-        } else if self.machine.memory.is_pm(store.addr) {
+        } else if is_pm {
             self.perform_outside(thread, store);
         }
-        if cached {
-            self.machine.caches.mark_dirty(core, store.addr.line());
-        } else {
-            self.machine.count().non_temporal_stores += 1;
+        match slot {
+            Some(slot) => self.machine.caches.mark_slot_dirty(core, store.addr.line(), slot),
+            None => self.machine.count().non_temporal_stores += 1,
         }
         self.machine.perform_store(store.addr, store.value);
-        self.take_head(thread);
         let t = &mut self.threads[thread];
+        t.take_head(now);
         match stall {
             Stall::None => {}
             Stall::For(cycles) => t.store_port_free_at = now + cycles.max(1),
@@ -248,6 +274,17 @@ impl Simulation {
             Stall::Retry => unreachable!("handled above"),
         }
         self.go_on_with_stores(thread);
+    }
+
+    /// A transaction is about to store to a word, which may have been stored to outside transactions before: whoever follows
+    /// them is told.
+    fn tell_of_store(&mut self, store: &Store, was_outside: bool) {
+        let Store { tx, addr, old, new, .. } = *store;
+        let outside = if was_outside { self.machine.take_outside(addr) } else { None };
+        if let Some(observer) = &mut self.observer {
+            observer.store(tx, addr, old, outside);
+            self.machine.emit(|| TraceEvent::Store { tx, addr, old, new });
+        }
     }
 
     /// A store to PM outside transactions is about to be performed, of which the design is not told.
@@ -286,6 +323,7 @@ impl Simulation {
     }
 
     /// Counts a transactional store: when it is performed, or deferred.
+    #[inline]
     pub(super) fn count_transactional(&mut self, tx: Tx, addr: Addr, old: u64, new: u64) {
         let c = self.machine.count();
         c.stored(old, new);
@@ -297,15 +335,11 @@ impl Simulation {
     /// The oldest in the queue has taken effect.
     pub(super) fn take_head(&mut self, thread: usize) {
         let now = self.machine.now();
-        let t = &mut self.threads[thread];
-        t.stores.pop_front();
-        t.stores_asked = t.stores_asked.saturating_sub(1);
-        t.head_counted = false;
-        t.head_granted = false;
-        t.store_port_free_at = now + 1;
+        self.threads[thread].take_head(now);
     }
 
     /// The next one may be tried, if nothing holds it up.
+    #[inline]
     pub(super) fn go_on_with_stores(&mut self, thread: usize) {
         let now = self.machine.now();
         let t = &mut self.threads[thread];
@@ -313,7 +347,9 @@ impl Simulation {
             let at = t.store_port_free_at.max(now);
             self.schedule_store(thread, at);
         }
-        self.wake_for_stores(thread);
+        if matches!(self.threads[thread].state, State::Blocked(..)) {
+            self.wake_for_stores(thread);
+        }
     }
 
     /// A thread that waits for its store queue may find it as it needs it.

@@ -89,6 +89,9 @@ pub enum Head {
     Free,
     /// An event has been set to try it.
     Scheduled,
+    /// It is tried at a time, by an event if something else comes first. No longer than while it is being found out
+    /// whether something does ([`Simulation::drain`](super::run::Simulation)).
+    Due(Cycle),
     /// An older load of an out-of-order thread.
     Loads,
     /// Its line is on its way.
@@ -165,6 +168,16 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// The oldest in the store queue has taken effect.
+    #[inline]
+    pub fn take_head(&mut self, now: Cycle) {
+        self.stores.pop_front();
+        self.stores_asked = self.stores_asked.saturating_sub(1);
+        self.head_counted = false;
+        self.head_granted = false;
+        self.store_port_free_at = now + 1;
+    }
+
     /// The newest queued value of a word.
     #[inline]
     pub fn forward(&self, addr: Addr) -> Option<u64> {
@@ -197,6 +210,18 @@ pub struct Fill {
     pub line: LineAddr,
     /// The core that asked first, and gets it.
     pub core: u32,
-    /// Who waits for it.
-    pub waiters: Vec<Waiter>,
+    /// Who waits for it, first of all.
+    pub first: Option<Waiter>,
+    /// Who waits besides: mostly nobody.
+    pub others: Vec<Waiter>,
+}
+
+impl Fill {
+    /// One more waits for it.
+    pub fn wait(&mut self, waiter: Waiter) {
+        match self.first {
+            None => self.first = Some(waiter),
+            Some(_) => self.others.push(waiter),
+        }
+    }
 }
