@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::memory::{Addr, Image, LineAddr, LineData, WORD_BYTES, WordMask, word_digest, words_in};
+use crate::memory::{
+    Addr, Image, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, WordMask, word_digest,
+    words_in,
+};
 use crate::recovery_steps::{RecoverySteps, ThreadSteps};
 
 pub use crate::recovery_steps::Work;
@@ -26,6 +29,9 @@ impl Written {
         digest.wrapping_sub(word_digest(addr, old)).wrapping_add(word_digest(addr, new))
     }
 }
+
+/// Words of so many bytes are looked through together.
+const PAGE_BYTES: u64 = 4096;
 
 /// What a [`Reader`] did.
 #[derive(Clone, Debug, Default)]
@@ -131,6 +137,24 @@ fn begin(batch: &[(Addr, u64)], thread: usize, threads: usize) -> usize {
 #[inline]
 fn word_from(addr: Addr, before: usize) -> Addr {
     addr.plus(before as u64 * WORD_BYTES)
+}
+
+/// Calls somebody with each place, `STRIDE` words one after the other, of whose first `WORDS` words one has one of these bits;
+/// with the last, in any case, if there is less than `STRIDE` words of it.
+fn places_with<const STRIDE: usize, const WORDS: usize>(
+    held: &[u64],
+    bits: u64,
+    mut each: impl FnMut(usize),
+) {
+    let (places, rest) = held.as_chunks::<STRIDE>();
+    for (number, place) in places.iter().enumerate() {
+        if place[..WORDS].iter().fold(0, |any, word| any | word) & bits != 0 {
+            each(number);
+        }
+    }
+    if !rest.is_empty() {
+        each(places.len());
+    }
 }
 
 /// Where the last of so many words from an address on lies.
@@ -295,10 +319,81 @@ impl SurvivingImage {
         self.image.written_words(addr, N)?.first_chunk()
     }
 
+    /// The same of a number of words that is not known beforehand.
+    #[inline]
+    pub fn unwatched_words(&self, addr: Addr, words: usize) -> Option<&[u64]> {
+        let last = words.checked_sub(1)?;
+        if self.is_watched || !is_word(word_from(addr, last), self.end) {
+            return None;
+        }
+        self.image.written_words(addr, words)
+    }
+
     /// So many loads were made of [`SurvivingImage::unwatched`] words.
     #[inline]
     pub fn count_loads(&mut self, words: u64) {
         self.words_read += words;
+    }
+
+    /// The words that have one of these bits, of the first `words` of each of so many places, which begin `stride` words one
+    /// after the other and lie in lines; all of them count as loaded. None if somebody watches, or not all are words of PM.
+    ///
+    /// # Panics
+    /// Words of a place lie in several lines.
+    pub fn find_marked(
+        &mut self,
+        start: Addr,
+        places: u64,
+        (stride, words): (usize, usize),
+        bits: u64,
+    ) -> Option<Vec<Addr>> {
+        let bytes = stride as u64 * WORD_BYTES;
+        let divides = bytes.is_multiple_of(LINE_BYTES) || LINE_BYTES.is_multiple_of(bytes);
+        assert!(
+            start.has_words_in_line(words) && words <= stride && divides,
+            "places lie in lines"
+        );
+        let last = word_from(start.plus(places.checked_sub(1)? * bytes), words - 1);
+        if self.is_watched || !is_word(last, self.end) {
+            return None;
+        }
+        self.words_read += places * words as u64;
+        let (mut marked, mut at) = (Vec::new(), start);
+        let chunks = self.image.parts(usize::MAX);
+        let mut find = |place: Addr, held: &[u64]| {
+            let of_place = held.iter().enumerate().filter(|(_, word)| *word & bits != 0);
+            of_place.for_each(|(word, _)| marked.push(word_from(place, word)));
+        };
+        while at <= last {
+            // Those that begin in this page, together if it has been written.
+            let end = Addr(at.0 / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES - 1).min(last);
+            let count = ((end.0 - at.0) / bytes) as usize + 1;
+            match self.image.written_words(at, (count - 1) * stride + words) {
+                Some(held) => {
+                    let each = |place: usize| {
+                        let held = &held[place * stride..];
+                        find(word_from(at, place * stride), &held[..words]);
+                    };
+                    match (stride, words) {
+                        (16, 8) => places_with::<16, 8>(held, bits, each),
+                        (8, 8) => places_with::<8, 8>(held, bits, each),
+                        (8, 4) => places_with::<8, 4>(held, bits, each),
+                        (4, 4) => places_with::<4, 4>(held, bits, each),
+                        (4, 2) => places_with::<4, 2>(held, bits, each),
+                        (2, 2) => places_with::<2, 2>(held, bits, each),
+                        _ => (0..count).for_each(each),
+                    }
+                }
+                // Part of an image that has the same host memory, and has none: all of it is zero.
+                None if chunks.of(at) == chunks.of(end) => {}
+                None => (0..count).map(|place| word_from(at, place * stride)).for_each(|place| {
+                    let line = self.image.load_line(place.line());
+                    find(place, &line[place.word_in_line()..][..words]);
+                }),
+            }
+            at = at.plus(count as u64 * bytes);
+        }
+        Some(marked)
     }
 
     /// Loads words, so many at most, from an aligned address on until one is refused; returns how many were accepted.
@@ -350,25 +445,82 @@ impl SurvivingImage {
         }
     }
 
+    /// Writes words one after the other, as if each was stored.
+    #[inline]
+    pub fn store_all(&mut self, words: impl IntoIterator<Item = (Addr, u64)>) {
+        let words = words.into_iter();
+        if self.stores_one_by_one() {
+            words.for_each(|(addr, new)| self.store(addr, new));
+            return;
+        }
+        self.journal.reserve(words.size_hint().0);
+        let mut words = words.peekable();
+        while let Some((addr, new)) = words.next() {
+            let line = addr.line();
+            let follows = |next: &(Addr, u64)| next.0.line() == line;
+            let is_in_pm = is_word(line.word(WORDS_PER_LINE - 1), self.end);
+            let Some(second) = words.next_if(|next| is_in_pm && follows(next)) else {
+                if self.is_word(addr) {
+                    let old = self.image.store(addr, new);
+                    self.journal.push(Written { addr, old, new });
+                    self.words_written += 1;
+                }
+                continue;
+            };
+            // Several of a line are written in one step.
+            let mut held = self.image.load_line(line);
+            let mut next = Some((addr, new));
+            let mut after = Some(second);
+            while let Some((addr, new)) = next {
+                if self.is_word(addr) {
+                    let old = std::mem::replace(&mut held[addr.word_in_line()], new);
+                    self.journal.push(Written { addr, old, new });
+                    self.words_written += 1;
+                }
+                next = after.take().or_else(|| words.next_if(follows));
+            }
+            self.image.store_line(line, &held);
+        }
+    }
+
+    /// Whether somebody wants to know of each word that is stored, or may have to prevent it.
+    #[inline]
+    fn stores_one_by_one(&self) -> bool {
+        self.is_watched || self.power.is_some() || self.forgets
+    }
+
     /// Lays the words of a mask over a line.
+    #[inline]
     pub fn store_line(&mut self, line: LineAddr, mask: WordMask, data: &LineData) {
-        words_in(mask).for_each(|i| self.store(line.word(i), data[i]));
+        if mask.is_power_of_two() {
+            let word = mask.trailing_zeros() as usize;
+            self.store(line.word(word), data[word]);
+            return;
+        }
+        self.store_all(words_in(mask).map(|i| (line.word(i), data[i])));
     }
 
     /// Copies the words of a mask from a line to another; returns how many.
     pub fn copy_words(&mut self, from: LineAddr, to: LineAddr, mask: WordMask) -> u64 {
+        let count = mask.count_ones().into();
+        if count > 1 && !self.is_watched && is_word(from.word(WORDS_PER_LINE - 1), self.end) {
+            self.words_read += count;
+            let data = self.image.load_line(from);
+            self.store_line(to, mask, &data);
+            return count;
+        }
         for word in words_in(mask) {
             let value = self.load(from.word(word));
             self.store(to.word(word), value);
         }
-        mask.count_ones().into()
+        count
     }
 
     /// Zeroes everything in `[start, end)` that is not zero.
     pub fn clear(&mut self, start: Addr, end: Addr) {
         let set: Vec<Addr> =
             self.image.nonzero_words_in(start, end).map(|(addr, _)| addr).collect();
-        set.into_iter().for_each(|addr| self.store(addr, 0));
+        self.store_all(set.into_iter().map(|addr| (addr, 0)));
     }
 
     /// For a thread that reads beside others; its accesses are to be reported to [`SurvivingImage::account`].
@@ -460,11 +612,15 @@ impl SurvivingImage {
     /// kept, each thread begins at another share of its batch. Each batch is
     /// in the order of its addresses, and batch `i` of `n` has those of part `i` ([`Image::parts`]).
     pub fn store_parallel(&mut self, batches: &[Vec<(Addr, u64)>]) {
+        if let [batch] = batches {
+            self.store_all(batch.iter().copied());
+            return;
+        }
         let mut words = batches.iter().flatten();
         let all_are_words = words.all(|&(addr, _)| self.is_word(addr));
         let is_one_by_one = self.power.is_some() || self.poison.is_some() || !all_are_words;
-        if batches.len() <= 1 || is_one_by_one {
-            batches.iter().flatten().for_each(|&(addr, value)| self.store(addr, value));
+        if is_one_by_one {
+            batches.iter().for_each(|batch| self.store_all(batch.iter().copied()));
             return;
         }
         if let Some(steps) = &mut self.steps {
@@ -488,6 +644,12 @@ impl SurvivingImage {
 
     /// Writes bytes at any alignment; the words they touch are written whole.
     pub fn write_bytes(&mut self, addr: Addr, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks();
+        if addr.is_word_aligned() && rest.is_empty() {
+            let addrs = (0..).map(|word| word_from(addr, word));
+            self.store_all(addrs.zip(words).map(|(addr, &word)| (addr, u64::from_le_bytes(word))));
+            return;
+        }
         let (mut at, mut rest) = (addr.0, bytes);
         while !rest.is_empty() {
             let offset = (at % WORD_BYTES) as usize;
@@ -534,8 +696,24 @@ impl SurvivingImage {
 
     /// Takes back the newest writes until `keep` are left.
     pub fn rewind(&mut self, keep: usize) {
-        for w in self.journal[keep..].iter().rev().filter(|w| w.old != w.new) {
-            self.image.store(w.addr, w.old);
+        let mut writes = self.journal[keep..].iter().rev().filter(|w| w.old != w.new).peekable();
+        while let Some(w) = writes.next() {
+            let line = w.addr.line();
+            let Some(mut next) = writes.next_if(|next| next.addr.line() == line) else {
+                self.image.store(w.addr, w.old);
+                continue;
+            };
+            // Several of a line are taken back in one step.
+            let mut words = self.image.load_line(line);
+            words[w.addr.word_in_line()] = w.old;
+            loop {
+                words[next.addr.word_in_line()] = next.old;
+                match writes.next_if(|next| next.addr.line() == line) {
+                    Some(another) => next = another,
+                    None => break,
+                }
+            }
+            self.image.store_line(line, &words);
         }
         self.journal.truncate(keep);
     }
@@ -582,6 +760,8 @@ impl SurvivingImage {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::recovery_steps::Step;
 
@@ -738,6 +918,131 @@ mod tests {
                 (0..until).map(|i| (i, one_by_one.load(word_from(Addr(addr), i)))).collect();
             let expected = (loaded, one_by_one.words_read(), one_by_one.out_of_bounds());
             found.iter().for_each(|found| assert_eq!(*found, expected, "{words} from {addr} on"));
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Access {
+        Words(Vec<(u64, u64)>),
+        Line(u64, u8, LineData),
+        Copy(u64, u64, u8),
+        Bytes(u64, Vec<u8>),
+    }
+
+    impl Access {
+        /// Does it, as one would who has no more than loads and stores of words.
+        fn word_by_word(&self, image: &mut SurvivingImage) {
+            match self {
+                Access::Words(words) => {
+                    words.iter().for_each(|&(addr, value)| image.store(Addr(addr), value));
+                }
+                Access::Line(line, mask, data) => words_in(*mask)
+                    .for_each(|word| image.store(LineAddr(*line).word(word), data[word])),
+                Access::Copy(from, to, mask) => words_in(*mask).for_each(|word| {
+                    let value = image.load(LineAddr(*from).word(word));
+                    image.store(LineAddr(*to).word(word), value);
+                }),
+                Access::Bytes(word, bytes) => {
+                    for (at, bytes) in (0..).zip(bytes.as_chunks().0) {
+                        image.store(Addr((word + at) * 8), u64::from_le_bytes(*bytes));
+                    }
+                }
+            }
+        }
+
+        fn together(&self, image: &mut SurvivingImage) {
+            match self {
+                Access::Words(words) => {
+                    image.store_all(words.iter().map(|&(addr, value)| (Addr(addr), value)));
+                }
+                Access::Line(line, mask, data) => image.store_line(LineAddr(*line), *mask, data),
+                Access::Copy(from, to, mask) => {
+                    let copied = image.copy_words(LineAddr(*from), LineAddr(*to), *mask);
+                    assert_eq!(copied, u64::from(mask.count_ones()));
+                }
+                Access::Bytes(word, bytes) => image.write_bytes(Addr(word * 8), bytes),
+            }
+        }
+    }
+
+    fn access() -> impl Strategy<Value = Access> {
+        let byte = prop_oneof![9 => (0u64..70).prop_map(|word| word * 8), 1 => 0u64..560];
+        let words = prop::collection::vec((byte, 0u64..3), 0..9);
+        prop_oneof![
+            words.prop_map(Access::Words),
+            (0u64..9, any::<u8>(), any::<LineData>())
+                .prop_map(|(line, mask, data)| Access::Line(line, mask, data)),
+            (0u64..9, 0u64..9, any::<u8>())
+                .prop_map(|(from, to, mask)| Access::Copy(from, to, mask)),
+            (0u64..66, prop::collection::vec(any::<[u8; 8]>(), 0..5))
+                .prop_map(|(word, bytes)| Access::Bytes(word, bytes.concat())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_together_is_what_is_written_word_by_word(
+            accesses in prop::collection::vec(access(), 0..12),
+            power in prop::option::of(0u64..40),
+            poisoned in prop::option::of(0u64..64),
+            keeps_steps: bool,
+            keep in 0usize..40,
+        ) {
+            let [mut together, mut one_by_one] = [(); 2].map(|()| {
+                let mut image = SurvivingImage::new(Image::of_bytes(1 << 20));
+                image.set_end(Addr(64 * 8 + 24));
+                image.set_power(power);
+                poisoned.into_iter().for_each(|word| image.poison(Addr(word * 8), 99));
+                if keeps_steps {
+                    image.keep_steps();
+                }
+                image
+            });
+            for access in &accesses {
+                access.together(&mut together);
+                access.word_by_word(&mut one_by_one);
+            }
+            prop_assert_eq!(together.written(), one_by_one.written());
+            let seen = |image: &mut SurvivingImage| {
+                let steps: Vec<Vec<Step>> =
+                    image.take_steps().iter().map(|thread| thread.steps().to_vec()).collect();
+                (steps, image.words_read(), image.words_written(), image.out_of_bounds(), image.power())
+            };
+            prop_assert_eq!(seen(&mut together), seen(&mut one_by_one));
+            prop_assert_eq!(together.met_poison(), one_by_one.met_poison());
+            // Taken back, all holds what it held.
+            let keep = keep.min(together.written().len());
+            let mut held: BTreeMap<Addr, u64> = BTreeMap::new();
+            together.written()[..keep].iter().for_each(|w| _ = held.insert(w.addr, w.new));
+            together.rewind(keep);
+            for addr in (0..70).map(|word| Addr(word * 8)) {
+                prop_assert_eq!(together.peek(addr), held.get(&addr).copied().unwrap_or(0));
+            }
+        }
+
+        #[test]
+        fn marked_words_are_those_that_would_be_found_one_by_one(
+            written in prop::collection::vec((0u64..3000, any::<u64>()), 0..200),
+            first in 0u64..1000,
+            places in 0u64..500,
+            shape in prop::sample::select(vec![(2, 2), (4, 4), (4, 3), (8, 4), (16, 8), (8, 8), (16, 2)]),
+            bits in prop::sample::select(vec![1u64 << 63, 1, 0x30]),
+        ) {
+            let (stride, words) = shape;
+            let mut surviving = SurvivingImage::new(Image::of_bytes(1 << 20));
+            surviving.set_end(Addr(1 << 20));
+            written.iter().for_each(|&(word, value)| surviving.store(Addr(word * 8), value));
+            let start = Addr(first * stride as u64 * 8);
+            let places_of = (0..places).map(|place| word_from(start, place as usize * stride));
+            let each = places_of.flat_map(|place| (0..words).map(move |word| word_from(place, word)));
+            let marked: Vec<Addr> = each.filter(|&addr| surviving.peek(addr) & bits != 0).collect();
+            match surviving.find_marked(start, places, shape, bits) {
+                Some(found) => prop_assert_eq!(found, marked),
+                None => prop_assert_eq!(places, 0),
+            }
+            prop_assert_eq!(surviving.words_read(), places * words as u64);
+            surviving.keep_steps();
+            prop_assert_eq!(surviving.find_marked(start, places, shape, bits), None);
         }
     }
 

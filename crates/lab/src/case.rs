@@ -80,7 +80,20 @@ impl Case {
         litmus: &Litmus,
         design: &'static DesignInfo,
     ) -> Result<Case, LitmusError> {
-        let mut config = registry.machine(litmus.machine.as_deref().unwrap_or(MACHINE))?;
+        let machine = registry.machine(litmus.machine.as_deref().unwrap_or(MACHINE))?;
+        Case::on(machine, litmus, design)
+    }
+
+    /// The same of a program for this machine.
+    ///
+    /// # Errors
+    /// Whatever does not exist or fit.
+    pub fn on(
+        machine: Config,
+        litmus: &Litmus,
+        design: &'static DesignInfo,
+    ) -> Result<Case, LitmusError> {
+        let mut config = machine;
         for (key, value) in &litmus.settings {
             config.set(key, value)?;
         }

@@ -22,6 +22,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use toml::{Table, Value};
 
 /// That a value was set, and by what.
@@ -45,8 +46,8 @@ pub struct Config {
 #[derive(Debug)]
 struct Values {
     sections: Vec<Box<dyn Section>>,
-    /// Their types, in the same order.
-    types: Vec<TypeId>,
+    /// Where the section of each type is.
+    places: Arc<FxHashMap<TypeId, usize>>,
     settings: BTreeMap<String, Setting>,
     next_order: usize,
 }
@@ -64,7 +65,7 @@ impl Clone for Values {
     fn clone(&self) -> Self {
         Self {
             sections: self.sections.iter().map(|s| s.boxed_clone()).collect(),
-            types: self.types.clone(),
+            places: Arc::clone(&self.places),
             settings: self.settings.clone(),
             next_order: self.next_order,
         }
@@ -74,8 +75,12 @@ impl Clone for Values {
 impl Config {
     /// The defaults of these sections.
     pub fn of(sections: Vec<Box<dyn Section>>) -> Config {
-        let types = sections.iter().map(|s| s.as_any().type_id()).collect();
-        let values = Values { sections, types, settings: BTreeMap::new(), next_order: 0 };
+        let mut places = FxHashMap::default();
+        for (place, section) in sections.iter().enumerate() {
+            places.entry(section.as_any().type_id()).or_insert(place);
+        }
+        let places = Arc::new(places);
+        let values = Values { sections, places, settings: BTreeMap::new(), next_order: 0 };
         Config { machine: "defaults".into(), values: Arc::new(values) }
     }
 
@@ -275,9 +280,9 @@ impl Config {
     /// # Panics
     /// If that section is not registered: a broken invariant of the build, not of the input.
     pub fn get<S: Section>(&self) -> &S {
-        let index = self.values.types.iter().position(|&of| of == TypeId::of::<S>());
-        index
-            .and_then(|index| self.values.sections[index].as_any().downcast_ref())
+        let place = self.values.places.get(&TypeId::of::<S>());
+        place
+            .and_then(|&place| self.values.sections[place].as_any().downcast_ref())
             .expect("every section type in use is registered")
     }
 

@@ -16,9 +16,46 @@ pub type WordMask = u8;
 
 /// The words of a mask, in order.
 #[inline]
-pub fn words_in(mask: WordMask) -> impl DoubleEndedIterator<Item = usize> + Clone {
-    (0..WORDS_PER_LINE).filter(move |word| mask >> word & 1 != 0)
+pub fn words_in(
+    mask: WordMask,
+) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone {
+    WordsIn(mask)
 }
+
+/// The words of a mask that are still to come.
+#[derive(Clone)]
+struct WordsIn(WordMask);
+
+impl Iterator for WordsIn {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let word = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        Some(word as usize)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let words = self.0.count_ones() as usize;
+        (words, Some(words))
+    }
+}
+
+impl DoubleEndedIterator for WordsIn {
+    #[inline]
+    fn next_back(&mut self) -> Option<usize> {
+        let word = self.0.checked_ilog2()?;
+        self.0 ^= 1 << word;
+        Some(word as usize)
+    }
+}
+
+impl ExactSizeIterator for WordsIn {}
 
 /// A physical byte address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +132,18 @@ impl fmt::Display for LineAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_mask_are_its_bits_from_either_end() {
+        for mask in WordMask::MIN..=WordMask::MAX {
+            let bits = (0..WORDS_PER_LINE).filter(|word| mask >> word & 1 != 0);
+            assert!(words_in(mask).eq(bits.clone()) && words_in(mask).rev().eq(bits.rev()));
+            let mut words = words_in(mask);
+            while let (left, Some(_)) = (words.len(), words.next()) {
+                assert_eq!((words.len(), words.clone().count()), (left - 1, left - 1));
+            }
+        }
+    }
 
     #[test]
     fn an_address_knows_its_line_and_word() {

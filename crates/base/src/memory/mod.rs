@@ -9,6 +9,7 @@ mod chunk;
 mod field;
 mod image;
 mod mix;
+mod word_map;
 mod word_set;
 
 pub use address::{
@@ -17,6 +18,7 @@ pub use address::{
 pub use field::Field;
 pub use image::{Image, word_digest};
 pub use mix::{mix, spread};
+pub use word_map::WordMap;
 pub use word_set::WordSet;
 
 /// The eight words of one 64 B line, word 0 at the lowest address.

@@ -60,7 +60,7 @@ pub fn length(header: [u64; 2]) -> Option<usize> {
     }
 }
 
-/// The records of a record's words, without their torn bits, whose number [`length`] has told.
+/// The records of a record's words, whose number [`length`] has told; their torn bits are of no account.
 #[inline]
 pub fn parse(words: &[u64], mut each: impl FnMut(Record)) {
     let first = words[0];
@@ -72,7 +72,9 @@ pub fn parse(words: &[u64], mut each: impl FnMut(Record)) {
     }
     let (line, tops) = (Addr(HOME.get(words[1])).line(), TOPS.get(first));
     for (i, word) in words_in(mask_of(words[1])).enumerate() {
-        let value = |place: usize| torn::with_top(words[HEADER_WORDS + place], tops >> place & 1);
+        let value = |place: usize| {
+            torn::with_top(words[HEADER_WORDS + place] & torn::LOW_63, tops >> place & 1)
+        };
         let addr = line.word(word);
         let (undo, redo) = (value(2 * i), value(2 * i + 1));
         each(Record { kind: Kind::UndoRedo, addr, undo, redo, ..record });

@@ -63,17 +63,12 @@ pub fn recover(
     }
     // Step 3: "The generated writes bypass the caches and go directly to NVRAM."
     image.bypass_caches(true);
-    for record in redo {
-        image.store(record.addr, record.redo);
-        report.words_redone += 1;
-    }
+    (report.words_redone, report.words_undone) = (redo.len() as u64, undo.len() as u64);
+    image.store_all(redo.iter().map(|record| (record.addr, record.redo)));
     if !mutants.has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
-    for record in undo {
-        image.store(record.addr, record.undo);
-        report.words_undone += 1;
-    }
+    image.store_all(undo.iter().map(|record| (record.addr, record.undo)));
     image.bypass_caches(false);
     image.fence();
     log.empty(image, end);
@@ -98,7 +93,7 @@ fn split<'a>(
     }
     // Of each record its thread's last commit is looked up.
     image.work(Work::Table, records.len() as u64);
-    let (mut redo, mut undo) = (Vec::new(), Vec::new());
+    let (mut redo, mut undo) = (Vec::with_capacity(records.len()), Vec::new());
     for (i, record) in of(Kind::UndoRedo) {
         let is_committed = if mutants.has(Mutant::WholeMeansCommitted) {
             true

@@ -17,6 +17,9 @@ use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants};
 use graven_machine::request::{Write, WriteClass};
 
+/// So many records of a log need no second allocation.
+const RECORDS_EXPECTED: usize = 512;
+
 /// What records there are, and how much room they take.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
@@ -192,8 +195,11 @@ impl Slots {
         number: u64,
         into: &mut Vec<(u64, Record)>,
     ) -> Option<u64> {
-        let slot_words = self.slot_words();
         let only_first = self.mutants.has(Mutant::OneTornBit);
+        if !only_first && let Some(next) = self.read_whole_line_record(image, number, into) {
+            return Some(next);
+        }
+        let slot_words = self.slot_words();
         // Words of slots of one log line, which are of the same pass; whether they are there.
         let mut read = |words: &mut [u64], at: usize, addr: Addr, torn: u64| {
             let length = words.len();
@@ -229,9 +235,34 @@ impl Slots {
         Some(number + length.div_ceil(slot_words) as u64)
     }
 
+    /// The same of a record that is there and whole, where nobody watches; `None` otherwise, and nothing is read.
+    #[inline]
+    fn read_whole_line_record(
+        &self,
+        image: &mut SurvivingImage,
+        number: u64,
+        into: &mut Vec<(u64, Record)>,
+    ) -> Option<u64> {
+        let addr = self.slot(number);
+        let header = image.unwatched::<HEADER_WORDS>(addr)?;
+        let length = line_record::length(header.map(|word| word & !TORN))?;
+        let next = number + length.div_ceil(self.slot_words()) as u64;
+        let words = image.unwatched_words(addr, length)?;
+        let torn = if self.torn(number) { TORN } else { 0 };
+        let differ = words.iter().fold(0, |differ, word| differ | (word ^ torn));
+        // Slots behind the log's end are its first ones, and of another pass.
+        if differ & TORN != 0 || number / self.count != (next - 1) / self.count {
+            return None;
+        }
+        line_record::parse(words, |record| into.push((number, record)));
+        image.count_loads(length as u64);
+        Some(next)
+    }
+
     /// Reads from a slot on, until a record is not there that should be.
     pub fn scan(&self, image: &mut SurvivingImage, head: u64) -> Scan {
-        let mut scan = Scan { records: Vec::new(), end: head, examined: 0 };
+        let records = Vec::with_capacity(RECORDS_EXPECTED);
+        let mut scan = Scan { records, end: head, examined: 0 };
         let mut number = head;
         while number < head + self.count {
             scan.examined += 1;
@@ -260,6 +291,11 @@ impl Slots {
         }
         let by_line = self.layout.by_line;
         let words = if by_line { self.slot_words() } else { self.layout.values.record_words() };
+        let shape = (self.slot_words(), words);
+        if let Some(marked) = image.find_marked(self.slot(0), self.count, shape, TORN) {
+            image.store_all(marked.into_iter().map(|addr| (addr, 0)));
+            return;
+        }
         for slot in (0..self.count).map(|number| self.slot(number)) {
             let (mut addr, end) = (slot, slot.plus(words as u64 * WORD_BYTES));
             while addr < end {

@@ -151,25 +151,47 @@ impl Slice {
 
     /// The slice of two lines, if they are one.
     pub fn parse(data: &LineData, metadata: &LineData) -> Option<Slice> {
+        let SliceHead { tx, first, next, count } = SliceHead::parse(metadata)?;
+        let words = (0..count).map(|i| (home(metadata, i), data[i])).collect();
+        Some(Slice { tx, first, next, words })
+    }
+}
+
+/// What the metadata line of a slice says, but for the home addresses of its words ([`home`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SliceHead {
+    /// Low 32 bits of the transaction's number at the controller.
+    pub tx: u32,
+    /// Whether it is the first of its transaction.
+    pub first: bool,
+    /// Slices from it to the next of its transaction, as in [`Slice`].
+    pub next: i32,
+    /// How many words it has.
+    pub count: usize,
+}
+
+impl SliceHead {
+    /// The head, if the line is the metadata line of a slice.
+    #[inline]
+    pub fn parse(metadata: &LineData) -> Option<SliceHead> {
         let head = metadata[5];
-        if FLAG.get(head) != FLAG_DATA {
-            return None;
-        }
-        let count = COUNT.get(head) as usize + 1;
-        let home = |i: usize| {
-            let (at, shift) = home_place(i);
-            let low = metadata[at] >> shift;
-            let high = if shift + HOME_BITS > 64 { metadata[at + 1] << (64 - shift) } else { 0 };
-            Addr(HOME.get(low | high))
-        };
-        Some(Slice {
+        (FLAG.get(head) == FLAG_DATA).then_some(SliceHead {
             tx: tx_of_head(head),
             first: FIRST.is_set(head),
             // With its sign.
             next: (NEXT.get(head) as i32) << (i32::BITS - NEXT_BITS) >> (i32::BITS - NEXT_BITS),
-            words: (0..count).map(|i| (home(i), data[i])).collect(),
+            count: COUNT.get(head) as usize + 1,
         })
     }
+}
+
+/// Home address `i` of a slice's metadata line.
+#[inline]
+pub fn home(metadata: &LineData, i: usize) -> Addr {
+    let (at, shift) = home_place(i);
+    let low = metadata[at] >> shift;
+    let high = if shift + HOME_BITS > 64 { metadata[at + 1] << (64 - shift) } else { 0 };
+    Addr(HOME.get(low | high))
 }
 
 /// The word of the metadata line, and the bit of it, where home address `i` begins.
@@ -341,6 +363,11 @@ impl Geometry {
     /// Where a block begins, with its header.
     pub fn block(&self, block: u32) -> Addr {
         self.slice(self.slice_of_block(block))
+    }
+
+    /// Bytes from a block to the next.
+    pub fn block_bytes(&self) -> u64 {
+        u64::from(self.block_slices) * SLICE_BYTES
     }
 
     /// Where a slice begins.

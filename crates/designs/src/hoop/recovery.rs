@@ -13,16 +13,19 @@
 //! A failure in between finds either all records, or the youngest of each region: replaying them again leaves the
 //! same. The paper's master thread merges alone; here each thread has a part of the homes.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::layout::{
-    BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, Slice, is_indexed, tx_of_head,
+    BlockState, Geometry, Header, Record, SLICE_BYTES, Sequence, SliceHead, home, is_indexed,
+    tx_of_head,
 };
 use super::{HoopConfig, Mutant};
-use graven_base::bits::ones;
-use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
+use graven_base::memory::{Addr, LINE_BYTES, LineData, WORD_BYTES, WORDS_PER_LINE, WordMap};
 use graven_base::surviving::{Reader, SurvivingImage, Work as Computation};
 use graven_machine::design::{DesignContext, RecoveryReport};
+
+/// Words of a block before its first record.
+const WORDS_TO_RECORD: usize = (SLICE_BYTES / WORD_BYTES) as usize;
 
 /// Fewer records than this are not worth another thread.
 const RECORDS_PER_THREAD: usize = 64;
@@ -71,54 +74,31 @@ struct Survey {
     next: Option<Sequence>,
 }
 
-/// Words of a piece of the home region for which versions are kept together.
-const PIECE_WORDS: usize = u64::BITS as usize;
-
 /// A version of a word.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Version {
-    /// Its place in commit order, from 1.
-    commit: u64,
+    /// Its transaction's place in commit order, from 1, and its slice's in the transaction.
+    place: (u64, u64),
     word: u64,
 }
 
-/// The newest versions of the words of a piece.
-struct Piece {
-    /// Of which words one is known, as bits.
-    known: u64,
-    /// By word; of no account where none is known.
-    versions: [Version; PIECE_WORDS],
-}
+/// The newest version of each word: by parts of the home region, or one part as several threads know it.
+type Newest = Vec<WordMap<Version>>;
 
-impl Piece {
-    const EMPTY: Piece =
-        Piece { known: 0, versions: [Version { commit: 0, word: 0 }; PIECE_WORDS] };
+/// Versions of so many words need no second allocation, if they lie in so many pieces of memory.
+const VERSIONS_EXPECTED: (usize, usize) = (512, 32);
 
-    /// Takes a version, if none is known that is as new.
-    #[inline]
-    fn keep(&mut self, at: usize, version: Version) {
-        if self.known >> at & 1 == 0 || version.commit > self.versions[at].commit {
-            self.known |= 1 << at;
-            self.versions[at] = version;
-        }
-    }
+/// Nor do so many blocks that the index has.
+const BLOCKS_EXPECTED: usize = 8;
 
-    /// The known versions, each with its word's place.
-    fn known(&self) -> impl Iterator<Item = (usize, Version)> + '_ {
-        ones(self.known).map(|at| (at as usize, self.versions[at as usize]))
-    }
-}
-
-/// The piece of a home address, and the word's place in it.
+/// Takes a version of a word, if none is known that is as new.
 #[inline]
-fn piece_of(home: Addr) -> (u64, usize) {
-    let word = home.0 / WORD_BYTES;
-    (word / PIECE_WORDS as u64, (word % PIECE_WORDS as u64) as usize)
+fn keep(newest: &mut WordMap<Version>, home: Addr, version: Version) {
+    newest.update(home, |known| match known {
+        Some(known) if known.place >= version.place => known,
+        _ => version,
+    });
 }
-
-/// The newest version of each word, piece by piece: by parts of the home region, or one part as several threads
-/// know it.
-type Newest = Vec<FxHashMap<u64, Box<Piece>>>;
 
 /// The entry's recovery.
 pub fn recover(
@@ -189,6 +169,16 @@ fn deal<T: Send, R: Send>(
     threads: usize,
     each: impl Fn(&mut Reader<'_>, Vec<T>) -> R + Sync,
 ) -> Vec<R> {
+    if threads == 1 {
+        image.barrier();
+        let hand = items.into_iter().collect();
+        let mut reader = image.reader();
+        let result = each(&mut reader, hand);
+        let used = reader.used();
+        image.account(0, used);
+        image.barrier();
+        return vec![result];
+    }
     let mut hands: Vec<Vec<T>> = (0..threads).map(|_| Vec::new()).collect();
     items.into_iter().enumerate().for_each(|(i, item)| hands[i % threads].push(item));
     image.barrier();
@@ -196,16 +186,11 @@ fn deal<T: Send, R: Send>(
         let mut reader = image.reader();
         (each(&mut reader, hand), reader.used())
     };
-    let results: Vec<_> = if threads == 1 {
-        hands.into_iter().map(run).collect()
-    } else {
-        std::thread::scope(|scope| {
-            let run = &run;
-            let all: Vec<_> =
-                hands.into_iter().map(|hand| scope.spawn(move || run(hand))).collect();
-            all.into_iter().map(|t| t.join().expect("recovery does not fail")).collect()
-        })
-    };
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let run = &run;
+        let all: Vec<_> = hands.into_iter().map(|hand| scope.spawn(move || run(hand))).collect();
+        all.into_iter().map(|t| t.join().expect("recovery does not fail")).collect()
+    });
     let mut out = Vec::with_capacity(threads);
     for (thread, (result, used)) in results.into_iter().enumerate() {
         image.account(thread, used);
@@ -224,25 +209,50 @@ fn survey(
     threads: usize,
     work: &mut Work,
 ) -> (Survey, Vec<Found>) {
-    let mut blocks = Vec::new();
+    let mut blocks = Vec::with_capacity(BLOCKS_EXPECTED);
     let mut next = Sequence::of_word(image.load(geometry.sequence()));
     // The blocks that were opened last: several, if lives have ended before their blocks had a record.
-    let mut newest: Vec<(u32, Sequence)> = Vec::new();
+    let mut newest: Vec<(u32, Sequence)> = Vec::with_capacity(BLOCKS_EXPECTED);
     work.record_bytes += (u64::from(geometry.blocks) + 1) * 8;
+    work.record_bytes += u64::from(geometry.blocks) * LINE_BYTES;
+    // Where nobody watches, the entries of the index are looked at together.
+    let index = image.unwatched_words(geometry.index(0), geometry.blocks as usize);
+    let index = index.map(<[u64]>::to_vec);
+    let mut start = geometry.block(0);
     for number in 0..geometry.blocks {
-        let indexed = is_indexed(image.load(geometry.index(number)));
-        let start = geometry.block(number);
-        let words = image.load_words::<2>(start);
-        let (header, opened) = (Header::parse(words[0]), Sequence::of(words[1]));
-        work.record_bytes += LINE_BYTES;
-        if indexed {
-            blocks.push((number, opened, header.state));
-        }
+        let entry = match &index {
+            Some(index) => {
+                image.count_loads(1);
+                index[number as usize]
+            }
+            None => image.load(geometry.index(number)),
+        };
         // Of a block that was never opened nothing has been written.
-        let is_used =
-            words != [0; 2] || Record::parse(image.load(geometry.record(number, 0))).is_some();
+        let (words, is_used) = match image.unwatched::<{ WORDS_TO_RECORD + 1 }>(start) {
+            Some(&[0, 0, .., record]) => {
+                image.count_loads(3);
+                ([0; 2], Record::parse(record).is_some())
+            }
+            Some(&[first, second, ..]) => {
+                image.count_loads(2);
+                ([first, second], true)
+            }
+            None => {
+                let words = image.load_words(start);
+                let record = start.plus(WORDS_TO_RECORD as u64 * WORD_BYTES);
+                (words, words != [0; 2] || Record::parse(image.load(record)).is_some())
+            }
+        };
+        start = start.plus(geometry.block_bytes());
+        let opened = Sequence::of(words[1]);
+        if is_indexed(entry) {
+            blocks.push((number, opened, Header::parse(words[0]).state));
+        }
+        if !is_used {
+            continue;
+        }
         let since = newest.first().map(|&(_, known)| opened.since(known));
-        if is_used && since != Some(None) {
+        if since != Some(None) {
             if since != Some(Some(0)) {
                 newest.clear();
             }
@@ -378,24 +388,26 @@ fn newest(
     work: &mut Work,
 ) -> Vec<Vec<(Addr, u64)>> {
     let parts = image.image().parts(threads);
+    let (words, pieces) = VERSIONS_EXPECTED;
     // From the latest back; what each thread gets keeps that order.
     let backwards = (1..=found.len() as u64).rev().zip(found.iter().rev());
     let local = deal(image, backwards, threads, |reader, records| {
-        let mut newest: Newest = (0..threads).map(|_| FxHashMap::default()).collect();
-        let (mut slices, mut chain) = (0, Vec::new());
+        let mut newest: Newest =
+            (0..threads).map(|_| WordMap::with_capacity(words, pieces)).collect();
+        let mut slices = 0;
         for (commit, f) in records {
-            read_chain(reader, &surveys[f.region].geometry, &f.record, &mut chain);
-            slices += chain.len() as u64;
-            let words = chain.iter().map(|slice| slice.words.len() as u64).sum();
-            reader.work(Computation::Table, words);
-            for slice in chain.drain(..).rev() {
-                for (home, word) in slice.words {
-                    let part = &mut newest[parts.of(home)];
-                    let (piece, at) = piece_of(home);
-                    let piece = part.entry(piece).or_insert_with(|| Box::new(Piece::EMPTY));
-                    piece.keep(at, Version { commit, word });
+            let geometry = &surveys[f.region].geometry;
+            let (of_chain, words) = read_chain(reader, geometry, &f.record, |slice, data| {
+                let (place, homes) = slice;
+                for (i, &word) in data.iter().enumerate() {
+                    let home = home(homes, i);
+                    let part = &mut newest[if threads == 1 { 0 } else { parts.of(home) }];
+                    let home = Addr(home.0 / WORD_BYTES * WORD_BYTES);
+                    keep(part, home, Version { place: (commit, place), word });
                 }
-            }
+            });
+            slices += of_chain;
+            reader.work(Computation::Table, words);
         }
         (newest, slices)
     });
@@ -416,61 +428,51 @@ fn newest(
     batches
 }
 
-/// Reads the slices of a transaction, in order.
+/// Reads the slices of a transaction, in order: calls somebody with each one's place among them, its metadata line and its
+/// words. Returns how many slices and words there are.
 fn read_chain(
     reader: &mut Reader<'_>,
     geometry: &Geometry,
     record: &Record,
-    chain: &mut Vec<Slice>,
-) {
-    let mut number = record.start;
+    mut each: impl FnMut((u64, &LineData), &[u64]),
+) -> (u64, u64) {
+    let (mut number, mut tx) = (record.start, None);
+    let (mut slices, mut words) = (0, 0);
     reader.addresses_known();
-    while (chain.len() as u64) < geometry.slices() {
-        let lines = geometry.slice_lines(number).map(|line| reader.load_line(line));
+    while slices < geometry.slices() {
+        let [data, metadata] = geometry.slice_lines(number).map(|line| reader.load_line(line));
         reader.work(Computation::Record, 1);
         // The next slice is in this one.
         reader.follow();
-        let Some(slice) = Slice::parse(&lines[0], &lines[1]) else { return };
-        if slice.first != chain.is_empty() || chain.first().is_some_and(|f| f.tx != slice.tx) {
-            return;
+        let Some(head) = SliceHead::parse(&metadata) else { break };
+        if head.first != tx.is_none() || tx.is_some_and(|tx| tx != head.tx) {
+            break;
         }
-        let next = slice.next;
-        chain.push(slice);
-        if next == 0 {
-            return;
+        tx = Some(head.tx);
+        each((slices, &metadata), &data[..head.count]);
+        slices += 1;
+        words += head.count as u64;
+        if head.next == 0 {
+            break;
         }
-        number = geometry.next(number, next);
+        number = geometry.next(number, head.next);
     }
+    (slices, words)
 }
 
 /// Words of which threads know a version.
 fn versions(known: &Newest) -> u64 {
-    let pieces = known.iter().flat_map(FxHashMap::values);
-    pieces.map(|piece| u64::from(piece.known.count_ones())).sum()
+    known.iter().map(|words| words.len() as u64).sum()
 }
 
 /// One part of the home region, as the threads know it: of each word the version with the latest commit.
 fn merge(known: Newest) -> Vec<(Addr, u64)> {
     let mut known = known.into_iter();
-    let mut newest = known.next().unwrap_or_default();
+    let mut newest = known.next().unwrap_or_else(|| WordMap::with_capacity(0, 0));
     for other in known {
-        for (number, piece) in other {
-            let Some(merged) = newest.get_mut(&number) else {
-                newest.insert(number, piece);
-                continue;
-            };
-            piece.known().for_each(|(at, version)| merged.keep(at, version));
-        }
+        other.iter().for_each(|(home, version)| keep(&mut newest, home, version));
     }
-    let mut pieces: Vec<(u64, Box<Piece>)> = newest.into_iter().collect();
-    pieces.sort_unstable_by_key(|&(number, _)| number);
-    let count = pieces.iter().map(|(_, piece)| piece.known.count_ones() as usize).sum();
-    let mut words = Vec::with_capacity(count);
-    words.extend(pieces.iter().flat_map(|(number, piece)| {
-        let start = Addr(number * PIECE_WORDS as u64 * WORD_BYTES);
-        piece.known().map(move |(at, version)| (start.plus(at as u64 * WORD_BYTES), version.word))
-    }));
-    words
+    newest.in_order(|version| version.word)
 }
 
 /// Empties the regions.

@@ -11,14 +11,12 @@
 //! commit first. The heads move last. With several logs that cannot be done at once: first the void flag says
 //! that all are empty.
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
-
 use super::logs::Places;
 use super::{MorlogConfig, Mutant};
 use crate::packed_log::{Kind, Record};
 use graven_base::codecs::mask_of_bytes;
 use graven_base::ids::ThreadId;
-use graven_base::memory::{Addr, words_in};
+use graven_base::memory::{WordMap, words_in};
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, Mutants, RecoveryReport};
 
@@ -33,24 +31,30 @@ pub fn format(context: &DesignContext, image: &mut SurvivingImage) {
 /// So many records of a transaction need no second allocation.
 const RECORDS_EXPECTED: usize = 32;
 
-/// Nor do so many words that are redone.
-const REDONE_EXPECTED: usize = 256;
+/// Nor do so many transactions.
+const TRANSACTIONS_EXPECTED: usize = 12;
+
+/// Nor do so many words that are redone, if they lie in so many pieces of memory.
+const REDONE_EXPECTED: (usize, usize) = (128, 3);
+
+/// Nor do open transactions of so many threads.
+const THREADS_EXPECTED: usize = 8;
 
 /// A transaction, as its records describe it.
 #[derive(Debug)]
-struct Transaction {
+struct Transaction<'a> {
     id: u16,
     /// Its undo+redo and redo records, oldest first.
-    records: Vec<Record>,
+    records: Vec<&'a Record>,
     /// Its place among commits, and how many words it announced, once it has a commit record.
     commit: Option<(u64, u32)>,
     /// Words that came late.
     late: u32,
 }
 
-impl Transaction {
+impl Transaction<'_> {
     /// One without records yet.
-    fn empty() -> Transaction {
+    fn empty() -> Self {
         let records = Vec::with_capacity(RECORDS_EXPECTED);
         Transaction { id: 0, records, commit: None, late: 0 }
     }
@@ -91,12 +95,12 @@ pub fn recover(
     if mutants.has(Mutant::RecoveryMovesHeadFirst) {
         move_heads(image);
     }
-    let mut transactions = Vec::new();
+    let mut transactions = Vec::with_capacity(TRANSACTIONS_EXPECTED);
     for (log, scan) in scans.iter().enumerate() {
         for (group, record) in &scan.records {
             image.note(|| format!("log {log}, group {group}: {record}"));
         }
-        collect(several, scan.records.iter().map(|&(_, record)| record), &mut transactions);
+        collect(several, scan.records.iter().map(|(_, record)| record), &mut transactions);
     }
     // Each record is entered with its transaction.
     image.work(Work::Table, report.records_scanned);
@@ -108,7 +112,7 @@ pub fn recover(
     let horizon = if several { image.load(places.horizon) } else { 0 };
     let counts = whole(&transactions, delayed, several.then_some(horizon), context);
 
-    let mut redo = FxHashMap::with_capacity_and_hasher(REDONE_EXPECTED, FxBuildHasher);
+    let mut redo = WordMap::with_capacity(REDONE_EXPECTED.0, REDONE_EXPECTED.1);
     for (transaction, _) in transactions.iter().zip(&counts).filter(|(_, counts)| **counts) {
         if transaction.commit.is_some_and(|(number, _)| several && number <= horizon) {
             continue;
@@ -117,15 +121,12 @@ pub fn recover(
     }
     // §III-E: "the same steps as the prior undo+redo hardware logging", FWB's, whose writes bypass the caches.
     image.bypass_caches(true);
-    let mut redo: Vec<(Addr, u64)> = redo.into_iter().collect();
-    redo.sort_unstable_by_key(|&(addr, _)| addr);
-    for (addr, value) in redo {
-        image.store(addr, value);
-        report.words_redone += 1;
-    }
+    let redo = redo.in_order(|word| word);
+    report.words_redone = redo.len() as u64;
+    image.store_all(redo);
     let undone = transactions.iter().zip(&counts).filter(|(_, counts)| !**counts).map(|(t, _)| t);
     let mut undo: Vec<&Record> =
-        undone.flat_map(|t| &t.records).filter(|r| r.kind == Kind::UndoRedo).collect();
+        undone.flat_map(|t| &t.records).filter(|r| r.kind == Kind::UndoRedo).copied().collect();
     if !mutants.has(Mutant::UndoOldestFirst) {
         undo.reverse();
     }
@@ -151,19 +152,19 @@ fn undo_value(record: &Record, context: &DesignContext, image: &mut SurvivingIma
 }
 
 /// Deals a log's records out to transactions, in their order.
-fn collect(
+fn collect<'a>(
     numbered: bool,
-    records: impl Iterator<Item = Record>,
-    transactions: &mut Vec<Transaction>,
+    records: impl Iterator<Item = &'a Record>,
+    transactions: &mut Vec<Transaction<'a>>,
 ) {
     let first = transactions.len();
     // By thread.
-    let mut open: Vec<Option<Transaction>> = Vec::new();
+    let mut open: Vec<Option<Transaction<'_>>> = Vec::with_capacity(THREADS_EXPECTED);
     let mut committed: Vec<ThreadId> = Vec::new();
     for (place, record) in records.enumerate() {
         if record.late {
             // The last transaction of the thread that has committed under this id.
-            let of = |(i, t): &(usize, &Transaction)| {
+            let of = |(i, t): &(usize, &Transaction<'_>)| {
                 committed[*i] == record.thread && t.id == record.tx
             };
             let found = transactions[first..].iter().enumerate().rev().find(of).map(|(i, _)| i);
@@ -199,7 +200,7 @@ fn collect(
 
 /// Which transactions count.
 fn whole(
-    transactions: &[Transaction],
+    transactions: &[Transaction<'_>],
     delayed: bool,
     horizon: Option<u64>,
     context: &DesignContext,
@@ -207,7 +208,7 @@ fn whole(
     let mutants: Mutants<Mutant> = context.mutants();
     let mut all_before = true;
     let mut expected = None;
-    let mut counts = Vec::new();
+    let mut counts = Vec::with_capacity(transactions.len());
     for transaction in transactions {
         let Some((number, ulog)) = transaction.commit else {
             counts.push(false);
@@ -232,23 +233,20 @@ fn whole(
 }
 
 /// Lays a transaction's redo data over that of those before it.
-fn lay(records: &[Record], redo: &mut FxHashMap<Addr, u64>, image: &mut SurvivingImage) {
+fn lay(records: &[&Record], redo: &mut WordMap<u64>, image: &mut SurvivingImage) {
     image.work(Work::Table, records.len() as u64);
     for record in records {
         match record.kind {
-            Kind::UndoRedo => _ = redo.insert(record.addr, record.redo),
-            Kind::Redo => {
-                let mask = if record.partial { mask_of_bytes(record.dirty) } else { u64::MAX };
-                let below = match redo.get(&record.addr) {
-                    Some(&value) => value,
-                    None if record.partial => image.load(record.addr),
-                    None => 0,
-                };
-                redo.insert(record.addr, below & !mask | record.redo & mask);
-            }
+            Kind::UndoRedo => redo.insert(record.addr, record.redo),
+            Kind::Redo if record.partial => redo.update(record.addr, |known| {
+                let below = known.unwrap_or_else(|| image.load(record.addr));
+                let mask = mask_of_bytes(record.dirty);
+                below & !mask | record.redo & mask
+            }),
+            Kind::Redo => redo.insert(record.addr, record.redo),
             Kind::InPlace => {
                 for word in words_in(record.dirty) {
-                    redo.remove(&record.addr.line().word(word));
+                    redo.remove(record.addr.line().word(word));
                 }
             }
             Kind::Commit => {}

@@ -175,6 +175,15 @@ impl Log {
         if self.faults.not_cleared {
             return;
         }
+        let words = match self.format {
+            Format::Packed => WORDS_PER_BLOCK as usize,
+            Format::Slots => slot::SLOT_WORDS,
+        };
+        let shape = ((self.format.group_bytes() / WORD_BYTES) as usize, words);
+        if let Some(marked) = image.find_marked(self.metadata(0), self.groups, shape, TORN) {
+            image.store_all(marked.into_iter().map(|addr| (addr, 0)));
+            return;
+        }
         for group in 0..self.groups {
             let metadata = self.metadata(group);
             match self.format {
@@ -187,11 +196,7 @@ impl Log {
 
 /// Clears those of so many words from an address on that could belong to the first pass.
 fn clear<const WORDS: usize>(image: &mut SurvivingImage, addr: Addr) {
-    let words = image.load_words::<WORDS>(addr);
-    if words.iter().fold(0, |any, word| any | word) & TORN == 0 {
-        return;
-    }
-    for (word, value) in (0..).zip(words) {
+    for (word, value) in (0..).zip(image.load_words::<WORDS>(addr)) {
         if value & TORN != 0 {
             image.store(addr.plus(word * WORD_BYTES), 0);
         }

@@ -9,6 +9,12 @@ use graven_base::codecs::{Coding, mask_of_bytes};
 use graven_base::memory::{Addr, LINE_BYTES, WORD_BYTES};
 use graven_base::surviving::{SurvivingImage, Work};
 
+/// So many records of a log need no second allocation.
+const RECORDS_EXPECTED: usize = 64;
+
+/// Words of a metadata block and the data block behind it.
+const GROUP_WORDS: usize = 2 * WORDS_PER_BLOCK as usize;
+
 /// What a log holds.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
@@ -40,7 +46,8 @@ impl Log {
     /// Reads from the head on, until a block is not there or not whole.
     pub fn scan(&self, image: &mut SurvivingImage) -> Scan {
         let head = image.load(self.head());
-        let mut scan = Scan { records: Vec::new(), end: head, blocks: 0 };
+        let records = Vec::with_capacity(RECORDS_EXPECTED);
+        let mut scan = Scan { records, end: head, blocks: 0 };
         let mut next_word = 0;
         for group in head..head + self.groups {
             scan.blocks += 1;
@@ -82,6 +89,14 @@ impl Log {
             return record.is_some();
         }
         let (at, torn) = (self.metadata(group), self.torn(group));
+        if !self.faults.one_torn_bit
+            && let Some(words) = image.unwatched(at)
+        {
+            let (whole, loads) =
+                self.read_unwatched_block(image, (group, torn), words, next_word, records);
+            image.count_loads(loads);
+            return whole;
+        }
         let mut count = 1;
         for place in 0..RECORDS_PER_GROUP {
             if place >= count {
@@ -117,6 +132,65 @@ impl Log {
             records.push((group, record));
         }
         true
+    }
+
+    /// The same of a block whose words, and those of the data block behind it, are known; how many words would have been loaded
+    /// is returned, too. All blocks of a log are in PM.
+    fn read_unwatched_block(
+        &self,
+        image: &SurvivingImage,
+        (group, torn): (u64, u64),
+        words: &[u64; GROUP_WORDS],
+        next_word: &mut u64,
+        records: &mut Vec<(u64, Record)>,
+    ) -> (bool, u64) {
+        let (metadata, data) = words.split_at(WORDS_PER_BLOCK as usize);
+        let (metadata, _) = metadata.as_chunks::<METADATA_WORDS>();
+        let (mut loads, mut count) = (0, 1);
+        for (place, words) in metadata.iter().enumerate() {
+            if place >= count {
+                break;
+            }
+            loads += METADATA_WORDS as u64;
+            let Some(Metadata { mut record, encoding, count: of_block, continues }) =
+                Metadata::parse(*words, torn)
+            else {
+                return (false, loads);
+            };
+            if place == 0 {
+                count = of_block;
+                if !continues {
+                    *next_word = group * WORDS_PER_BLOCK;
+                }
+            }
+            // The words that it has are those of this group's data block, or of one before it.
+            let at = next_word.wrapping_sub(group * WORDS_PER_BLOCK) as usize;
+            match record.kind {
+                Kind::UndoRedo => {
+                    let words = match data.get(at..).and_then(|data| data.first_chunk()) {
+                        Some(&[undo, redo]) => (undo, redo),
+                        None => {
+                            let [undo, redo] = [0, 1].map(|i| self.data_word(*next_word + i));
+                            (image.peek(undo), image.peek(redo))
+                        }
+                    };
+                    (loads, *next_word) = (loads + 2, *next_word + 2);
+                    (record.undo, record.redo) = completed(words, encoding, record.dirty);
+                }
+                Kind::Redo => {
+                    record.redo = match data.get(at) {
+                        Some(&redo) => redo,
+                        None => image.peek(self.data_word(*next_word)),
+                    };
+                    (loads, *next_word) = (loads + 1, *next_word + 1);
+                    let coding = redo_of_flag(encoding, record.dirty);
+                    record.partial = coding.is_some_and(Coding::is_dldc);
+                }
+                Kind::Commit | Kind::InPlace => {}
+            }
+            records.push((group, record));
+        }
+        (true, loads)
     }
 
     /// The record of a slot, if it is whole.

@@ -1,6 +1,8 @@
 //! Recovery: the transactions that have committed and are not known to be at home are redone in commit order.
 
-use super::record::{Area, Header, RECORDS_MAX};
+use std::ops::Range;
+
+use super::record::{Area, Header, Logged, RECORDS_MAX};
 use super::{Mutant, ReduConfig};
 use crate::lalea::{ENTRIES, Links, Lr, second_line};
 use graven_base::ids::ThreadId;
@@ -9,17 +11,46 @@ use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 use graven_machine::request::Mapping;
 
-/// A record of a committed transaction.
-struct Found {
-    header: Header,
-    entries: [LineAddr; ENTRIES],
+/// So many log entries need no second allocation.
+const ENTRIES_EXPECTED: usize = 32;
+
+/// Words of a line that a log entry holds.
+struct Redone {
+    entry: LineAddr,
+    logged: Logged,
 }
 
 /// A committed transaction.
 struct Committed {
     sequence: u64,
     thread: ThreadId,
-    records: Vec<Found>,
+    /// How many it has.
+    records: usize,
+    /// Which of all log entries that were found are those of its records.
+    entries: Range<usize>,
+}
+
+/// What was found of committed transactions.
+#[derive(Default)]
+struct Found {
+    committed: Vec<Committed>,
+    /// The log entries of all.
+    entries: Vec<Redone>,
+}
+
+impl Found {
+    /// Another record, with its log entries at these lines.
+    #[inline]
+    fn add(&mut self, header: &Header, entries: impl IntoIterator<Item = LineAddr>) {
+        let logged = header.logged.iter().zip(entries).take(header.valid);
+        self.entries.extend(logged.map(|(&logged, entry)| Redone { entry, logged }));
+    }
+
+    /// All log entries from one on are those of a committed transaction.
+    fn commit(&mut self, sequence: u64, thread: ThreadId, records: usize, first: usize) {
+        let entries = first..self.entries.len();
+        self.committed.push(Committed { sequence, thread, records, entries });
+    }
 }
 
 /// Clears the headers of circular log areas, so that the first headers written there are distinguishable from earlier
@@ -37,11 +68,12 @@ pub(super) fn recover(
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    let mut committed = if context.config.get::<ReduConfig>().load_aware_allocation {
+    let found = if context.config.get::<ReduConfig>().load_aware_allocation {
         follow_registers(context, registers, image, &mut report)
     } else {
         search_areas(context, registers[0], image, &mut report)
     };
+    let Found { mut committed, entries } = found;
     if !context.mutants().has(Mutant::RedoneThreadByThread) {
         image.work_of_sort(committed.len());
         committed.sort_by_key(|transaction| transaction.sequence);
@@ -49,20 +81,15 @@ pub(super) fn recover(
     if context.mutants().has(Mutant::RedoneNewestFirst) {
         committed.reverse();
     }
-    for Committed { sequence, thread, records } in committed {
-        image.note(|| format!("thread {thread}: commit {sequence}, {} records", records.len()));
-        for record in records {
-            report.words_redone += redo(context, &record, image);
+    let whole = context.mutants().has(Mutant::WholeLinesRedone);
+    for Committed { sequence, thread, records, entries: of_it } in committed {
+        image.note(|| format!("thread {thread}: commit {sequence}, {records} records"));
+        for &Redone { entry, logged: Logged { home, words } } in &entries[of_it] {
+            let words = if whole { WordMask::MAX } else { words };
+            report.words_redone += image.copy_words(entry, home, words);
         }
     }
     report
-}
-
-fn redo(context: &DesignContext, record: &Found, image: &mut SurvivingImage) -> u64 {
-    let logged = record.header.logged.iter().zip(&record.entries).take(record.header.valid);
-    let whole = context.mutants().has(Mutant::WholeLinesRedone);
-    let words = |of: WordMask| if whole { WordMask::MAX } else { of };
-    logged.map(|(l, &entry)| image.copy_words(entry, l.home, words(l.words))).sum()
 }
 
 /// All slots of all areas are looked at for the last headers of transactions whose commit sequence numbers the truncation
@@ -72,8 +99,8 @@ fn search_areas(
     retired: u64,
     image: &mut SurvivingImage,
     report: &mut RecoveryReport,
-) -> Vec<Committed> {
-    let mut committed = Vec::new();
+) -> Found {
+    let mut found = Found::default();
     for thread in 0..context.threads {
         let area = Area::of(context, thread);
         report.records_scanned += area.slots;
@@ -81,24 +108,28 @@ fn search_areas(
             let Some(last) = area.read(image, slot) else { continue };
             let open = context.mutants().has(Mutant::UncommittedRedone) && last.sequence == 0;
             if open || last.last && last.sequence > retired {
-                let records = records_before(&area, &last, image);
+                let first = found.entries.len();
+                let records = add_records(&area, &last, image, &mut found);
                 let sequence = if open { u64::MAX } else { last.sequence };
-                committed.push(Committed { sequence, thread, records });
+                found.commit(sequence, thread, records, first);
             }
         }
     }
-    committed
+    found
 }
 
-/// The records of a transaction, by its last.
-fn records_before(area: &Area, last: &Header, image: &mut SurvivingImage) -> Vec<Found> {
+/// Adds the records of a transaction, by its last; returns how many there are.
+fn add_records(area: &Area, last: &Header, image: &mut SurvivingImage, found: &mut Found) -> usize {
     let numbers = last.number.saturating_sub(last.index.min(area.slots))..=last.number;
-    let read = |number| {
-        let header = area.read(image, number).filter(|header| header.number == number)?;
-        let entries = std::array::from_fn(|index| area.entry(number, index));
-        Some(Found { header, entries })
-    };
-    numbers.filter_map(read).collect()
+    let mut records = 0;
+    for number in numbers {
+        let header = area.read(image, number).filter(|header| header.number == number);
+        if let Some(header) = header {
+            found.add(&header, (0..ENTRIES).map(|index| area.entry(number, index)));
+            records += 1;
+        }
+    }
+    records
 }
 
 /// From the LR register of each thread along its chain of headers: so many transactions as the register says,
@@ -108,9 +139,10 @@ fn follow_registers(
     registers: &[u64],
     image: &mut SurvivingImage,
     report: &mut RecoveryReport,
-) -> Vec<Committed> {
+) -> Found {
     let mapping = Mapping::of(&context.config);
-    let mut committed = Vec::new();
+    let mut found = Found::default();
+    found.entries.reserve(ENTRIES_EXPECTED);
     for (thread, &bits) in registers.iter().enumerate() {
         let Lr { newest: mut at, mut count } = Lr::parse(bits);
         if context.mutants().has(Mutant::OlderNotFollowed) {
@@ -118,36 +150,47 @@ fn follow_registers(
         }
         image.addresses_known();
         for _ in 0..count {
-            let (records, before) = follow_transaction(context, &mapping, at, image);
-            report.records_scanned += records.len() as u64;
-            let sequence = records.last().map_or(0, |last| last.header.sequence);
-            committed.push(Committed { sequence, thread: thread as ThreadId, records });
-            at = before;
+            let first = found.entries.len();
+            let followed = follow_transaction(context, &mapping, at, image, &mut found);
+            report.records_scanned += followed.records as u64;
+            found.commit(followed.sequence, thread as ThreadId, followed.records, first);
+            at = followed.before;
         }
     }
     image.addresses_known();
-    committed
+    found
 }
 
-/// The records of a transaction from its first header on, and the first header of the one before.
+/// A transaction whose records were followed.
+struct Followed {
+    /// How many there are.
+    records: usize,
+    /// The commit sequence number that its last header has.
+    sequence: u64,
+    /// The first header of the transaction before it.
+    before: LineAddr,
+}
+
+/// Adds the records of a transaction, from its first header on.
 fn follow_transaction(
     context: &DesignContext,
     mapping: &Mapping,
     mut at: LineAddr,
     image: &mut SurvivingImage,
-) -> (Vec<Found>, LineAddr) {
-    let mut records = Vec::new();
-    while at != LineAddr(0) && records.len() < RECORDS_MAX {
+    found: &mut Found,
+) -> Followed {
+    let (mut records, mut sequence) = (0, 0);
+    while at != LineAddr(0) && records < RECORDS_MAX {
         let Some(header) = Header::parse(image.load_line(at)) else { break };
         let links = Links::parse(image.load_line(second_line(mapping, at)));
         image.work(Work::Record, 1);
         // The next header's address is in these links.
         image.follow();
-        records.push(Found { header, entries: links.entries });
-        at = links.next;
+        found.add(&header, links.entries);
+        (records, sequence, at) = (records + 1, header.sequence, links.next);
         if header.last || context.mutants().has(Mutant::NextNotFollowed) {
-            return (records, at);
+            return Followed { records, sequence, before: at };
         }
     }
-    (records, LineAddr(0))
+    Followed { records, sequence, before: LineAddr(0) }
 }

@@ -30,6 +30,8 @@ const HEAD_BITS: u32 = ADDR_LOW.end() + ADDR_HIGH.end();
 const HEAD_BYTES: usize = HEAD_BITS.div_ceil(8) as usize;
 /// Those of them that are the first word's.
 const FIRST_BYTES: usize = WORD_BYTES as usize;
+/// Bits of its second word before a record's data.
+const DATA_BITS_BEFORE: u32 = (HEAD_BYTES - FIRST_BYTES) as u32 * u8::BITS;
 /// Words that a record touches, wherever in a media line it begins.
 const RECORD_WORDS: usize = RECORD_BYTES.div_ceil(WORD_BYTES) as usize;
 
@@ -82,20 +84,30 @@ impl Record {
         }
     }
 
-    /// The record that begins so many bytes into the first of these words.
+    /// The record that begins so many bytes into the first of these words; `None` if it is zero.
     #[inline]
-    fn parse([first, second, third]: [u64; RECORD_WORDS], bytes_before: u64) -> Record {
-        let pair = |low: u64, high: u64| u128::from(low) | u128::from(high) << u64::BITS;
-        let before = bytes_before * u64::from(u8::BITS);
-        let rest = pair(second, third) >> before;
-        let (first, second) = ((pair(first, second) >> before) as u64, rest as u64);
-        Record {
+    fn parse([first, second, third]: [u64; RECORD_WORDS], bytes_before: u64) -> Option<Record> {
+        // The word so many bits into the first of two; fewer than a word has.
+        let within =
+            |low: u64, high: u64, bits: u32| low >> bits | high << 1 << (u64::BITS - 1 - bits);
+        let before = bytes_before as u32 * u8::BITS;
+        let (first, rest) = (within(first, second, before), within(second, third, before));
+        let addr = ADDR_LOW.get(first) | ADDR_HIGH.get(rest) << ADDR_LOW.bits();
+        if addr == 0 {
+            return None;
+        }
+        let data_before = before + DATA_BITS_BEFORE;
+        Some(Record {
             flush_bit: FLUSH.is_set(first),
             thread: THREAD.get(first) as ThreadId,
             tx: TX.get(first),
-            addr: ADDR_LOW.get(first) | ADDR_HIGH.get(second) << ADDR_LOW.bits(),
-            data: (rest >> ((HEAD_BYTES - FIRST_BYTES) * 8)) as u64,
-        }
+            addr,
+            // Behind 6 bytes of another record, all of it is in the last word.
+            data: match data_before < u64::BITS {
+                true => within(second, third, data_before),
+                false => third >> (data_before - u64::BITS),
+            },
+        })
     }
 }
 
@@ -116,10 +128,10 @@ impl Area {
 
     /// Those of all threads, in their order.
     pub fn all(context: &DesignContext) -> impl Iterator<Item = Area> + use<> {
-        let [first, second] = [0, 1].map(|thread| Area::of(context, thread));
-        let stride = second.start.0 - first.start.0;
-        let start = move |thread: u32| first.start.plus(u64::from(thread) * stride);
-        (0..context.threads).map(move |thread| Area { start: start(thread), ..first })
+        let (first, second) = (context.log_start, Area::of(context, 1));
+        let stride = second.start.0 - first.0;
+        let start = move |thread: u32| first.plus(u64::from(thread) * stride);
+        (0..context.threads).map(move |thread| Area { start: start(thread), ..second })
     }
 
     /// Where a media line of the area is, counted over all laps.
@@ -140,24 +152,35 @@ pub fn media_line(records: &[Record]) -> ([u8; MEDIA_LINE_BYTES as usize], usize
 }
 
 /// The records of one media line, up to its zero record.
-pub fn read_media_line(at: Addr, image: &mut SurvivingImage, records: &mut Vec<Record>) {
+#[inline]
+pub fn read_media_line(at: Addr, image: &mut SurvivingImage, mut each: impl FnMut(Record)) {
     // Of each record the first word, and how many of its bytes belong to the record before.
-    let starts = (0..RECORDS_PER_BATCH).map(|i| i * RECORD_BYTES);
-    let starts = starts.map(|start| ((start / WORD_BYTES) as usize, start % WORD_BYTES));
-    let line = image.unwatched::<MEDIA_LINE_WORDS>(at).copied();
-    for (word, bytes_before) in starts {
-        let words = match &line {
-            Some(line) => {
-                image.count_loads(RECORD_WORDS as u64);
-                *line[word..].first_chunk().expect("a record lies in its media line")
-            }
-            None => [0, 1, 2].map(|i| image.load(at.plus((word + i) as u64 * WORD_BYTES))),
-        };
-        let record = Record::parse(words, bytes_before);
-        if record.addr == 0 {
+    let start = |i| ((i * RECORD_BYTES / WORD_BYTES) as usize, i * RECORD_BYTES % WORD_BYTES);
+    if let Some(line) = image.unwatched::<MEDIA_LINE_WORDS>(at) {
+        let mut read = RECORD_WORDS as u64;
+        // Most lines have one record, which begins with a word.
+        let Some(first) = Record::parse([line[0], line[1], line[2]], 0) else {
+            image.count_loads(read);
             return;
+        };
+        each(first);
+        for (word, bytes_before) in (1..RECORDS_PER_BATCH).map(start) {
+            read += RECORD_WORDS as u64;
+            let words = line[word..].first_chunk().expect("a record lies in its media line");
+            match Record::parse(*words, bytes_before) {
+                Some(record) => each(record),
+                None => break,
+            }
         }
-        records.push(record);
+        image.count_loads(read);
+        return;
+    }
+    for (word, bytes_before) in (0..RECORDS_PER_BATCH).map(start) {
+        let words = [0, 1, 2].map(|i| image.load(at.plus((word + i) as u64 * WORD_BYTES)));
+        match Record::parse(words, bytes_before) {
+            Some(record) => each(record),
+            None => return,
+        }
     }
 }
 
@@ -170,7 +193,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// A record from its bytes, with others before and after them.
-    fn read_back(record: &Record, bytes_before: usize) -> Record {
+    fn read_back(record: &Record, bytes_before: usize) -> Option<Record> {
         let mut bytes = [0xff; RECORD_WORDS * WORD_BYTES as usize];
         bytes[bytes_before..][..RECORD_BYTES as usize].copy_from_slice(&record.bytes());
         let (words, _) = bytes.as_chunks();
@@ -204,7 +227,7 @@ mod tests {
         let bytes = |addr: u64| (head(addr) | 7 << 80).to_le_bytes();
         assert_eq!(record.bytes()[..16], bytes(addr));
         assert_eq!(Record { addr: TUPLE, ..record }.bytes()[..16], bytes(u64::MAX >> 16));
-        assert_eq!(read_back(&record, 0), Record { tx: 0xbeef, ..record });
+        assert_eq!(read_back(&record, 0), Some(Record { tx: 0xbeef, ..record }));
     }
 
     #[test]
@@ -225,14 +248,14 @@ mod tests {
             let (bytes, words) = media_line(&records);
             image.write_bytes(Addr(512), &bytes[..words * 8]);
             let mut read = Vec::new();
-            read_media_line(Addr(512), &mut image, &mut read);
+            read_media_line(Addr(512), &mut image, |record| read.push(record));
             assert_eq!(read, records);
             // Each record is three words, the one that ends the line included; and so it is where somebody watches.
             let words_read = RECORD_WORDS as u64 * RECORDS_PER_BATCH.min(count + 1);
             assert_eq!(image.words_read(), words_read);
             image.keep_steps();
             let mut watched = Vec::new();
-            read_media_line(Addr(512), &mut image, &mut watched);
+            read_media_line(Addr(512), &mut image, |record| watched.push(record));
             assert_eq!((watched, image.words_read()), (records, 2 * words_read));
         }
     }
@@ -242,7 +265,7 @@ mod tests {
         fn a_record_survives_its_bytes(flush_bit: bool, thread: u8, tx: u16, addr in 0..=TUPLE, data: u64) {
             let record = Record { flush_bit, thread: thread.into(), tx: tx.into(), addr, data };
             for bytes_before in [0, 2, 4, 6] {
-                prop_assert_eq!(read_back(&record, bytes_before), record);
+                prop_assert_eq!(read_back(&record, bytes_before), (addr != 0).then_some(record));
             }
         }
     }

@@ -1,13 +1,22 @@
 //! Recovery (§III-G), from the registers and the bytes of the log areas.
 
 use super::Mutant;
-use super::log_area::{Area, TUPLE, read_media_line};
+use super::log_area::{Area, Record, TUPLE, read_media_line};
 use graven_base::memory::Addr;
 use graven_base::surviving::{SurvivingImage, Work};
 use graven_machine::design::{DesignContext, RecoveryReport};
 
 /// So many records need no second allocation.
 const RECORDS_EXPECTED: usize = 128;
+
+/// What becomes of the word of a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Redone,
+    Undone,
+    /// It is at home, or the record is a tuple.
+    Left,
+}
 
 /// Reads each thread's records. A record whose transaction has an id tuple is redone if its flush-bit
 /// is 0; one without a tuple is undone, newest first.
@@ -17,47 +26,61 @@ pub fn recover(
     image: &mut SurvivingImage,
 ) -> RecoveryReport {
     let mut report = RecoveryReport::default();
-    let mut records = Vec::with_capacity(RECORDS_EXPECTED);
-    let [mut redo, mut undo] = [(); 2].map(|()| Vec::with_capacity(RECORDS_EXPECTED));
+    let mut records: Vec<(Record, Fate)> = Vec::with_capacity(RECORDS_EXPECTED);
     let mut tuples: Vec<u64> = Vec::new();
     for (thread, area) in Area::all(context).enumerate() {
         let [head, tail] = [0, 1].map(|i| registers[thread * 2 + i]);
-        records.clear();
-        (head..tail).for_each(|number| read_media_line(area.line(number), image, &mut records));
+        let first = records.len();
+        tuples.clear();
+        for number in head..tail {
+            read_media_line(area.line(number), image, |record| {
+                if record.addr == TUPLE {
+                    tuples.push(record.tx);
+                }
+                records.push((record, Fate::Left));
+            });
+        }
+        let records = &mut records[first..];
         report.records_scanned += records.len() as u64;
         image.work(Work::Record, records.len() as u64);
         // The tuple of each record's transaction is looked for.
         image.work(Work::Table, records.len() as u64);
-        for record in &records {
+        for (record, _) in &*records {
             image.note(|| format!("log area {thread}: {}", record.describe()));
         }
-        tuples.clear();
-        tuples.extend(records.iter().filter(|r| r.addr == TUPLE).map(|r| r.tx));
-        for record in records.iter().filter(|r| r.addr != TUPLE) {
-            if !tuples.contains(&record.tx) {
-                undo.push((record.addr, record.data));
+        // Of a transaction the records lie one after the other, for the most part.
+        let mut known = None;
+        for (record, fate) in records.iter_mut().filter(|(record, _)| record.addr != TUPLE) {
+            let has_tuple = match known {
+                Some((tx, has_tuple)) if tx == record.tx => has_tuple,
+                _ => tuples.contains(&record.tx),
+            };
+            known = Some((record.tx, has_tuple));
+            if !has_tuple {
+                *fate = Fate::Undone;
+                report.words_undone += 1;
             } else if !record.flush_bit {
-                redo.push((record.addr, record.data));
+                *fate = Fate::Redone;
+                report.words_redone += 1;
             }
         }
     }
-    for (addr, word) in redo {
-        image.store(Addr(addr), word);
-        report.words_redone += 1;
-    }
-    if !context.mutants().has(Mutant::UndoOldestFirst) {
-        undo.reverse();
-    }
-    for (addr, word) in undo {
-        image.store(Addr(addr), word);
-        report.words_undone += 1;
+    let of = |is: Fate| {
+        let of_it = records.iter().filter(move |(_, fate)| *fate == is);
+        of_it.map(|(record, _)| (Addr(record.addr), record.data))
+    };
+    image.store_all(of(Fate::Redone));
+    if context.mutants().has(Mutant::UndoOldestFirst) {
+        image.store_all(of(Fate::Undone));
+    } else {
+        image.store_all(of(Fate::Undone).rev());
     }
     report
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::log_area::{Record, media_line};
+    use super::super::log_area::media_line;
     use super::*;
     use graven_base::memory::Image;
 

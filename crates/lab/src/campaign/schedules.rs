@@ -8,8 +8,9 @@ use super::request::Chunk;
 use crate::adversary::{Adversary, Draws};
 use crate::case::{Case, LitmusError};
 use crate::explorer::{Outcome, Thoroughness, Violation};
-use crate::litmus::Litmus;
+use crate::litmus::{Litmus, MACHINE};
 use crate::minimise::minimise_observed;
+use graven_base::config::Config;
 use graven_base::control::Control;
 use graven_machine::design::DesignInfo;
 use graven_machine::registry::Registry;
@@ -19,6 +20,8 @@ use graven_machine::sim::SimError;
 #[derive(Clone)]
 pub struct Schedules<'r> {
     registry: &'r Registry,
+    /// That of programs that name none.
+    machine: Config,
     design: &'static DesignInfo,
     mutant: Option<String>,
     settings: Vec<(String, String)>,
@@ -58,6 +61,7 @@ impl<'r> Schedules<'r> {
         let control = Arc::default();
         Ok(Schedules {
             registry,
+            machine: registry.machine(MACHINE)?,
             design,
             mutant,
             settings,
@@ -106,7 +110,10 @@ impl<'r> Schedules<'r> {
     }
 
     fn case(&self, litmus: &Litmus) -> Result<Case, LitmusError> {
-        let case = Case::new(self.registry, litmus, self.design)?;
+        let case = match &litmus.machine {
+            None => Case::on(self.machine.clone(), litmus, self.design)?,
+            Some(_) => Case::new(self.registry, litmus, self.design)?,
+        };
         Ok(case.examined(Thoroughness::DRAWN).under(&self.control))
     }
 

@@ -35,8 +35,6 @@ pub struct Outcome {
     /// Words that the program stored to outside transactions, in this life: they were held to nothing until a transaction stored
     /// to them.
     pub words_stored_outside: u64,
-    /// Digest of PM after an orderly shutdown; 0 if it did not come to that.
-    pub digest: u64,
     /// What the design did at its boundary with the machine, if a profile was to be taken.
     pub profile: Option<Profile>,
     /// Options of each of the adversary's choices, if they were listed.
@@ -203,10 +201,7 @@ impl CrashRun {
             }
         };
         match ended {
-            Ok(digest) => {
-                outcome.digest = digest;
-                laboratory.ended(&simulation);
-            }
+            Ok(()) => laboratory.ended(&simulation),
             Err(SimError::Cancelled) => return Err(SimError::Cancelled),
             Err(SimError::Design { why, .. }) => outcome.refused = Some(why),
             Err(error) => {
@@ -240,9 +235,9 @@ impl CrashRun {
 fn run_to_the_end(
     simulation: &mut Simulation,
     laboratory: &mut CrashExplorer<'_>,
-) -> Result<u64, SimError> {
-    if !simulation.advance_observed(NEVER, laboratory)? {
-        return Ok(0);
+) -> Result<(), SimError> {
+    if simulation.advance_observed(NEVER, laboratory)? {
+        simulation.finish_observed(laboratory)?;
     }
-    simulation.finish_observed(laboratory)
+    Ok(())
 }

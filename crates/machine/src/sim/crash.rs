@@ -337,15 +337,15 @@ pub(super) fn fill_with_garbage(
 ) {
     let mut random = Pcg64::seed_from_u64(seed);
     let mut media = std::mem::take(&mut machine.memory.shared.media);
-    for at in (context.log_start.0..context.log_end.0).step_by(WORD_BYTES as usize) {
-        // Words that look like something: small, negative, addresses of data, noise.
-        let word: u64 = match random.random_range(0..4) {
-            0 => random.random_range(0..64),
-            1 => u64::MAX - random.random_range(0..64),
-            2 => random.random_range(0..context.log_start.0) / WORD_BYTES * WORD_BYTES,
-            _ => random.next_u64(),
-        };
-        media.store(Addr(at), word);
+    // Words that look like something: small, negative, addresses of data, noise.
+    let mut word = || match random.random_range(0..4) {
+        0 => random.random_range(0..64),
+        1 => u64::MAX - random.random_range(0..64),
+        2 => random.random_range(0..context.log_start.0) / WORD_BYTES * WORD_BYTES,
+        _ => random.next_u64(),
+    };
+    for line in context.log_start.line().0..context.log_end.line().0 {
+        media.store_line(LineAddr(line), &std::array::from_fn(|_| word()));
     }
     let mut image = SurvivingImage::new(media);
     format(context, &mut image);

@@ -40,7 +40,7 @@ impl Simulation {
     /// the program stored. Nothing of this is in the statistics. Words that were stored to outside transactions are held to
     /// what they are held to at a power failure, if that is followed, and else to nothing: recovery may redo the transaction
     /// before them.
-    pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
+    fn shut_down_orderly(&mut self) -> Result<(), SimError> {
         self.run_until_idle(&mut NoObserver)?;
         self.design.shut_down(&mut self.machine);
         for core in 0..self.write_combining.len() as u32 {
@@ -67,7 +67,7 @@ impl Simulation {
             None => !self.outside.contains(addr),
         });
         match lost {
-            None => Ok(media.digest(start, end)),
+            None => Ok(()),
             Some((addr, found, stored)) => Err(SimError::ShutdownCheck {
                 addr,
                 found,
@@ -78,14 +78,21 @@ impl Simulation {
         }
     }
 
+    /// An orderly shutdown; returns the digest of the programs' data in PM.
+    pub(super) fn shut_down(&mut self) -> Result<u64, SimError> {
+        self.shut_down_orderly()?;
+        let (start, end) = self.data_region();
+        Ok(self.machine.memory.shared.media.digest(start, end))
+    }
+
     /// What follows when all threads have ended, with somebody who looks on until no background work is
-    /// left. Returns the digest of PM after an orderly shutdown, or 0 if that was enough.
+    /// left, and then an orderly shutdown, unless that was enough.
     ///
     /// # Errors
     /// See [`SimError`].
-    pub fn finish_observed<O: Observer>(&mut self, observer: &mut O) -> Result<u64, SimError> {
+    pub fn finish_observed<O: Observer>(&mut self, observer: &mut O) -> Result<(), SimError> {
         self.run_until_idle(observer)?;
-        if observer.stops() { Ok(0) } else { self.shut_down() }
+        if observer.stops() { Ok(()) } else { self.shut_down_orderly() }
     }
 
     /// Runs until no background work is left.
