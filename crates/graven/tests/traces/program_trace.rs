@@ -138,7 +138,7 @@ fn power_fails_in_a_replay_as_it_does_in_the_run() {
     replay.fault().unwrap();
     assert!(live.tally.structures > 0 && again.violations.is_empty(), "{:?}", again.violations);
     assert_eq!(format!("{:?}", live.tally), format!("{:?}", again.tally));
-    assert_eq!(live.digest, again.digest);
+    assert_eq!(format!("{:?}", live.counts), format!("{:?}", again.counts));
 }
 
 #[test]
