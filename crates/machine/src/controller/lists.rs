@@ -9,9 +9,10 @@
 //! Requests leave from anywhere, so lists are linked and nothing moves. Of each bank the request that goes first is remembered
 //! until its list or its row changes: the scheduler looks at banks, not at requests.
 
+use graven_base::bits::ones;
 use graven_base::memory::LineAddr;
 
-use crate::device::{Bank, LINES_PER_MEDIA_LINE, LineIndex};
+use crate::device::{Bank, Banks, LINES_PER_MEDIA_LINE, LineIndex};
 use crate::request::Place;
 
 /// Why a request goes before others.
@@ -473,11 +474,21 @@ impl Lists {
     /// The request for a bank that goes first; nothing if none waits for it, or all wait for older ones of their lines. Each
     /// change of the bank has been told ([`Lists::banks_changed`]).
     #[inline]
-    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
+    fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
         if self.known >> bank & 1 == 0 {
             self.learn_first(bank, BankState::of(state, row_hit_limit));
         }
         self.of_banks[bank as usize].first
+    }
+
+    /// Of those that wait for banks that are free, the one that goes first.
+    #[inline(always)]
+    pub fn first_of_free(&mut self, banks: &Banks, row_hit_limit: u32) -> Candidate {
+        let mut first = Candidate::NOTHING;
+        for bank in ones(self.banks & banks.free()) {
+            first = first.or_before(self.first(bank, banks.get(bank), row_hit_limit));
+        }
+        first
     }
 
     fn learn_first(&mut self, bank: u32, state: BankState) {
@@ -578,6 +589,18 @@ impl Lists {
     }
 }
 
+/// Keeps what came into a slot of a queue, beside its lists: slots are taken in their order at first.
+#[inline]
+pub fn keep<T>(kept: &mut Vec<T>, slot: usize, came: T) {
+    match kept.get_mut(slot) {
+        Some(place) => *place = came,
+        None => {
+            assert_eq!(slot, kept.len(), "slots are taken in their order at first");
+            kept.push(came);
+        }
+    }
+}
+
 /// The media line that a line is part of.
 #[inline]
 fn media_line(line: LineAddr) -> u64 {
@@ -589,7 +612,6 @@ mod tests {
     //! Bug classes: a request that goes before its turn or never; one that is remembered as the first of its bank and is not.
 
     use super::*;
-    use graven_base::bits::ones;
     use proptest::prelude::*;
 
     const BANKS: u32 = 3;

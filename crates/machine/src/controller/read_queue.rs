@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use graven_base::memory::{LineAddr, WordMask};
 
-use super::lists::{Candidate, Lists, Wait};
-use crate::device::{Bank, PmBuffer};
+use super::lists::{Candidate, Lists, Wait, keep};
+use crate::device::{Banks, PmBuffer};
 use crate::request::{Place, Read};
 
 /// A read in the queue, or waiting for it.
@@ -93,10 +93,10 @@ impl ReadQueue {
         self.lists.has_buffered()
     }
 
-    /// The one that goes first to a bank, of which each change has been told.
-    #[inline]
-    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
-        self.lists.first(bank, state, row_hit_limit)
+    /// See [`Lists::first_of_free`].
+    #[inline(always)]
+    pub fn first_of_free(&mut self, banks: &Banks, row_hit_limit: u32) -> Candidate {
+        self.lists.first_of_free(banks, row_hit_limit)
     }
 
     /// These banks, a bit for each, have another row open, or have hit it once more.
@@ -119,13 +119,7 @@ impl ReadQueue {
     /// Puts a read last. `buffered`: the on-PM buffer has the whole line.
     pub fn push(&mut self, read: QueuedRead, buffered: bool) {
         let slot = self.lists.insert(read.read.line, &read.place, buffered) as usize;
-        match self.reads.get_mut(slot) {
-            Some(place) => *place = read,
-            None => {
-                assert_eq!(slot, self.reads.len(), "slots are taken in their order at first");
-                self.reads.push(read);
-            }
-        }
+        keep(&mut self.reads, slot, read);
     }
 
     /// Lets a read wait outside.

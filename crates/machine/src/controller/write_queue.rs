@@ -7,9 +7,9 @@
 use graven_base::memory::{LineAddr, WordMask};
 use graven_base::time::Cycle;
 
-use super::lists::{Candidate, Lists, Request, Wait};
+use super::lists::{Candidate, Lists, Request, Wait, keep};
 use super::waiting_writes::WaitingWrites;
-use crate::device::{Bank, PmBuffer};
+use crate::device::{Banks, PmBuffer};
 use crate::media::overlay;
 use crate::request::{Place, Write};
 
@@ -87,10 +87,10 @@ impl WriteQueue {
         Some(&mut self.writes[newest as usize])
     }
 
-    /// The one that goes first to a bank, of which each change has been told.
-    #[inline]
-    pub fn first(&mut self, bank: u32, state: &Bank, row_hit_limit: u32) -> Candidate {
-        self.lists.first(bank, state, row_hit_limit)
+    /// See [`Lists::first_of_free`].
+    #[inline(always)]
+    pub fn first_of_free(&mut self, banks: &Banks, row_hit_limit: u32) -> Candidate {
+        self.lists.first_of_free(banks, row_hit_limit)
     }
 
     /// These banks, a bit for each, have another row open, or have hit it once more.
@@ -103,14 +103,7 @@ impl WriteQueue {
     pub fn push(&mut self, write: &Write, arrived: Cycle, place: &Place, buffered: bool) {
         assert!(write.mask != 0, "a write writes something");
         let slot = self.lists.insert(write.line, place, buffered) as usize;
-        match self.writes.get_mut(slot) {
-            Some(place) => *place = *write,
-            None => {
-                assert_eq!(slot, self.writes.len(), "slots are taken in their order at first");
-                self.writes.push(*write);
-            }
-        }
-        self.writes[slot].arrived = arrived;
+        keep(&mut self.writes, slot, Write { arrived, ..*write });
     }
 
     /// Lays a write over one of the same line that is queued.

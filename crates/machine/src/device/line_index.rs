@@ -117,24 +117,30 @@ impl LineIndex {
     /// The slots with a number, beginning with the one that got it first.
     #[inline]
     pub fn oldest_first(&self, number: u64) -> impl Iterator<Item = u32> {
-        self.chain_on(self.chains[self.chain(number)].oldest, number)
+        self.along(self.chains[self.chain(number)].oldest, number, |chained| chained.newer)
     }
 
     /// The slots that got the same number after this one, the first of them first.
     #[inline]
     pub fn after(&self, slot: u32) -> impl Iterator<Item = u32> {
         let Chained { number, newer, .. } = self.slots[slot as usize];
-        self.chain_on(newer, number)
+        self.along(newer, number, |chained| chained.newer)
     }
 
+    /// The slots with a number along a chain, from one on.
     #[inline]
-    fn chain_on(&self, from: u32, number: u64) -> impl Iterator<Item = u32> {
+    fn along(
+        &self,
+        from: u32,
+        number: u64,
+        neighbour: impl Fn(&Chained) -> u32,
+    ) -> impl Iterator<Item = u32> {
         let mut next = from;
         std::iter::from_fn(move || {
             while next != NONE {
                 let slot = next;
                 let chained = &self.slots[slot as usize];
-                next = chained.newer;
+                next = neighbour(chained);
                 if chained.number == number {
                     return Some(slot);
                 }
@@ -146,30 +152,14 @@ impl LineIndex {
     /// The slots with a number, beginning with the one that got it last.
     #[inline]
     pub fn newest_first(&self, number: u64) -> impl Iterator<Item = u32> {
-        self.chain_back(self.chains[self.chain(number)].newest, number)
+        self.along(self.chains[self.chain(number)].newest, number, |chained| chained.older)
     }
 
     /// The slots that got the same number before this one, the last of them first.
     #[inline]
     pub fn before(&self, slot: u32) -> impl Iterator<Item = u32> {
         let Chained { number, older, .. } = self.slots[slot as usize];
-        self.chain_back(older, number)
-    }
-
-    #[inline]
-    fn chain_back(&self, from: u32, number: u64) -> impl Iterator<Item = u32> {
-        let mut next = from;
-        std::iter::from_fn(move || {
-            while next != NONE {
-                let slot = next;
-                let chained = &self.slots[slot as usize];
-                next = chained.older;
-                if chained.number == number {
-                    return Some(slot);
-                }
-            }
-            None
-        })
+        self.along(older, number, |chained| chained.older)
     }
 }
 

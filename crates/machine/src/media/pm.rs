@@ -8,9 +8,8 @@
 
 use super::{CellArray, TlcTable};
 use crate::config::{CellKind, CoreConfig, PmConfig, TlcConfig};
-use graven_base::bits::ones;
 use graven_base::codecs::{Block, Codec, Codings, decode, encode};
-use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask};
+use graven_base::memory::{Image, LineAddr, LineData, WORDS_PER_LINE, WordMask, words_in};
 use graven_base::stats::Energy;
 use graven_base::time::Cycle;
 use graven_base::time::cycles;
@@ -208,7 +207,7 @@ pub fn overlay(line: &mut LineData, data: &LineData, mask: WordMask) {
         *line = *data;
         return;
     }
-    for word in ones(mask.into()) {
-        line[word as usize] = data[word as usize];
+    for word in words_in(mask) {
+        line[word] = data[word];
     }
 }

@@ -1,6 +1,5 @@
 //! What a policy is shown of its channel, and the rules that policies share.
 
-use graven_base::bits::ones;
 use graven_base::time::{Cycle, NEVER};
 
 use crate::controller::adversary::Adversary;
@@ -36,12 +35,8 @@ impl View<'_> {
     /// otherwise the oldest.
     #[inline(always)]
     pub fn first_ready_read(&mut self) -> Option<Candidate> {
-        let mut first = self.reads.oldest_buffered();
-        for bank in ones(self.reads.waited_for() & self.banks.free()) {
-            let state = self.banks.get(bank);
-            first = first.or_before(self.reads.first(bank, state, self.row_hit_limit));
-        }
-        first.something()
+        let buffered = self.reads.oldest_buffered();
+        buffered.or_before(self.reads.first_of_free(self.banks, self.row_hit_limit)).something()
     }
 
     /// The rank of a read.
@@ -69,7 +64,7 @@ impl View<'_> {
         }
         let first = match self.buffer {
             Some(buffer) => self.first_for_buffer(buffer),
-            None => self.first_for_bank(),
+            None => self.writes.first_of_free(self.banks, self.row_hit_limit),
         };
         first.something()
     }
@@ -94,16 +89,6 @@ impl View<'_> {
     fn first_for_buffer(&self, buffer: &PmBuffer) -> Candidate {
         let lists = self.writes.lists();
         if buffer.is_full() { lists.oldest_buffered() } else { lists.oldest() }
-    }
-
-    #[inline(always)]
-    fn first_for_bank(&mut self) -> Candidate {
-        let mut first = Candidate::NOTHING;
-        for bank in ones(self.writes.lists().banks() & self.banks.free()) {
-            let state = self.banks.get(bank);
-            first = first.or_before(self.writes.first(bank, state, self.row_hit_limit));
-        }
-        first
     }
 
     /// The adversary's choice among the writes that may go, in order of acceptance.
