@@ -3,3 +3,7 @@
 
 class OutputError(Exception):
     """A file cannot be written; the message names it and says why."""
+
+
+class StoreError(Exception):
+    """A folder cannot be used as a store of results; the message names it and says why."""

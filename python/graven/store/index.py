@@ -1,0 +1,317 @@
+"""An index of a store's segments, in SQLite: where each record is, and what queries ask for.
+
+It has nothing that the segments do not have, and can be deleted at any time: whoever reads the
+store makes it anew. It is only ever asked where a record is; what is read there is checked. Each
+host has its own, since locks of SQLite are not to be relied on between machines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from graven.store import segments
+from graven.store.records import DamagedRecord, NewerRecord, StoredRecord
+from graven.store.segments import Place
+
+VERSION = 1
+"""Of the tables below; an index of another version is made anew."""
+
+TABLES = """
+CREATE TABLE segments (
+    name    TEXT PRIMARY KEY,
+    indexed INTEGER NOT NULL    -- bytes that have been looked at
+) WITHOUT ROWID;
+
+CREATE TABLE records (
+    segment      TEXT NOT NULL,
+    offset       INTEGER NOT NULL,  -- bytes
+    length       INTEGER NOT NULL,  -- bytes
+    digest       TEXT NOT NULL,
+    kind         TEXT NOT NULL,     -- simulation, crash, ...
+    design       TEXT,
+    workload     TEXT,
+    machine      TEXT,              -- preset, or the name of a file
+    threads      INTEGER,
+    transactions INTEGER,
+    seed,               -- an integer; from 2^63 on the text of one
+    settings     TEXT,              -- JSON: what was set, by SECTION.KEY
+    version      TEXT,
+    build        TEXT,
+    written_at   TEXT,              -- UTC, ISO 8601
+    host_s       REAL,              -- seconds that the host took
+    statistics   TEXT,              -- JSON: statistics of a simulation, by name
+    PRIMARY KEY (segment, offset)
+);
+CREATE INDEX records_by_digest ON records (digest);
+
+CREATE TABLE damaged (
+    segment TEXT NOT NULL,
+    offset  INTEGER NOT NULL,
+    length  INTEGER NOT NULL,
+    why     TEXT NOT NULL,
+    PRIMARY KEY (segment, offset)
+) WITHOUT ROWID;
+
+CREATE VIEW results AS
+    SELECT digest, kind, design, workload, machine, threads, transactions, seed, settings, version,
+           build, written_at, host_s, statistics
+    FROM records WHERE rowid IN (SELECT min(rowid) FROM records GROUP BY digest);
+
+CREATE VIEW statistics AS
+    SELECT digest, design, workload, machine, threads, results.transactions, seed,
+           each.key AS name, each.value AS value
+    FROM results, json_each(results.statistics) AS each;
+"""
+
+COLUMNS = (
+    "segment", "offset", "length", "digest", "kind", "design", "workload", "machine", "threads",
+    "transactions", "seed", "settings", "version", "build", "written_at", "host_s", "statistics",
+)  # fmt: skip
+
+BUSY_SECONDS = 30.0
+"""How long to wait for another process of this host that writes the index."""
+
+
+class Index:
+    """Where the records of a folder of segments are."""
+
+    def __init__(self, folder: Path, file: Path) -> None:
+        """`folder` has the segments; the index is in `file`, or in memory if that cannot be."""
+        self._folder = folder
+        self._file = file
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    # ---- asking ----------------------------------------------------------------------------
+
+    def places_of(self, digest: str) -> list[Place]:
+        """Where records of a digest are, as far as is known: one, but for those made twice."""
+        where = "SELECT segment, offset, length FROM records WHERE digest = ? ORDER BY rowid"
+        return [Place(*row) for row in self.ask(where, [digest])]
+
+    def places(self) -> list[Place]:
+        """Where all records are, one for each digest, in the order in which they stand there."""
+        first = "SELECT min(rowid) FROM records GROUP BY digest"
+        rows = self.ask(
+            f"SELECT segment, offset, length FROM records WHERE rowid IN ({first}) ORDER BY 1, 2"
+        )
+        return [Place(*row) for row in rows]
+
+    def damaged(self) -> list[tuple[Place, str]]:
+        """Lines that are not what was written, and how that shows."""
+        rows = self.ask("SELECT segment, offset, length, why FROM damaged ORDER BY 1, 2")
+        return [(Place(*place), why) for *place, why in rows]
+
+    def ask(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """What a query of the index's own answers; an index that is broken is made anew."""
+        with self._lock:
+            try:
+                return self._connected().execute(query, values).fetchall()
+            except sqlite3.DatabaseError:
+                self._make_anew()
+                self.refresh()
+                return self._connected().execute(query, values).fetchall()
+
+    # ---- keeping up ------------------------------------------------------------------------
+
+    def refresh(self) -> list[tuple[Place, str]]:
+        """Looks at what the segments have got since; returns the lines that were found damaged."""
+        with self._lock:
+            try:
+                return self._refresh()
+            except sqlite3.DatabaseError:
+                self._make_anew()
+                return self._refresh()
+
+    def set_aside(self, place: Place, why: str) -> None:
+        """Takes a record out that is not what was written."""
+        with self._lock, contextlib.suppress(sqlite3.DatabaseError), self._writing() as connection:
+            where = (place.segment, place.offset)
+            connection.execute("DELETE FROM records WHERE segment = ? AND offset = ?", where)
+            self._note_damage(connection, [(place, why)])
+
+    def forget(self) -> None:
+        """Throws away all that is known, and looks at the segments anew."""
+        with self._lock:
+            self._make_anew()
+            self.refresh()
+
+    def _refresh(self) -> list[tuple[Place, str]]:
+        there = segments.names(self._folder)
+        known = dict(self._connected().execute("SELECT name, indexed FROM segments"))
+        grown = {name: size for name, size in there.items() if size > known.get(name, 0)}
+        # A segment that is shorter than it was is not the one that was looked at.
+        gone = [name for name, size in known.items() if there.get(name, -1) < size]
+        if not grown and not gone:
+            return []
+        found: list[tuple[Place, str]] = []
+        with self._writing() as connection:
+            for name in gone:
+                for table, column in _OF_SEGMENT:
+                    connection.execute(f"DELETE FROM {table} WHERE {column} = ?", [name])
+            # Another process may have been at it in the meantime.
+            known = dict(connection.execute("SELECT name, indexed FROM segments"))
+            for name in [name for name, size in there.items() if size > known.get(name, 0)]:
+                found += self._look_at(connection, name, known.get(name, 0))
+        return found
+
+    def _look_at(
+        self, connection: sqlite3.Connection, name: str, start: int
+    ) -> list[tuple[Place, str]]:
+        rows, damaged, end = [], [], start
+        with contextlib.suppress(FileNotFoundError):
+            for offset, line in segments.lines(self._folder / name, start):
+                if not line.endswith(b"\n"):
+                    break  # it is being written, or was cut off: nothing follows
+                place = Place(name, offset, len(line))
+                end = offset + len(line)
+                try:
+                    rows.append(row_of(StoredRecord.parse(line), place))
+                except DamagedRecord as error:
+                    damaged.append((place, str(error)))
+                except NewerRecord:
+                    continue
+        self._enter(connection, rows)
+        self._note_damage(connection, damaged)
+        self._looked_at(connection, name, end)
+        return damaged
+
+    # ---- the database ----------------------------------------------------------------------
+
+    @staticmethod
+    def _enter(connection: sqlite3.Connection, rows: Iterable[Sequence[object]]) -> None:
+        places = ", ".join("?" for _ in COLUMNS)
+        connection.executemany(
+            f"INSERT OR IGNORE INTO records ({', '.join(COLUMNS)}) VALUES ({places})",
+            rows,
+        )
+
+    @staticmethod
+    def _note_damage(connection: sqlite3.Connection, found: Iterable[tuple[Place, str]]) -> None:
+        rows = [(place.segment, place.offset, place.length, why) for place, why in found]
+        connection.executemany("INSERT OR REPLACE INTO damaged VALUES (?, ?, ?, ?)", rows)
+
+    @staticmethod
+    def _looked_at(connection: sqlite3.Connection, name: str, end: int) -> None:
+        connection.execute("INSERT OR REPLACE INTO segments VALUES (?, ?)", [name, end])
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        connection = self._connected()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.rollback()
+            raise
+        connection.commit()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            try:
+                self._connection = _opened(str(self._file))
+            except sqlite3.OperationalError:
+                # A folder that may only be read, for example.
+                self._connection = _opened(":memory:")
+            except sqlite3.DatabaseError:
+                self._file.unlink(missing_ok=True)
+                self._connection = _opened(str(self._file))
+        return self._connection
+
+    def _make_anew(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+        self._connection = None
+        for ending in ("", "-journal", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Closes the database."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+
+_OF_SEGMENT = (("records", "segment"), ("damaged", "segment"), ("segments", "name"))
+
+
+def _opened(where: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        where, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        # What a power failure takes from the index is looked for again in the segments.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            connection.execute("BEGIN EXCLUSIVE")
+            if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+                _make_tables(connection)
+            connection.commit()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    old = connection.execute(
+        "SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY type DESC"
+    ).fetchall()
+    for kind, name in old:
+        connection.execute(f"DROP {kind} IF EXISTS {name}")
+    for statement in TABLES.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def file_of(folder: Path) -> Path:
+    """Where this host's index of a store is."""
+    host = re.sub(r"[^A-Za-z0-9]+", "-", platform.node())[:64] or "host"
+    return folder / f"index-{host}.sqlite"
+
+
+def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:
+    """What the index has of a record, in the order of `COLUMNS`."""
+    asked = record.request.asked
+    spec: Mapping[str, Any] = asked.get("spec", {})
+    machine: Mapping[str, Any] = spec.get("machine", {})
+    settings = {key: value for key, value, *_ in spec.get("set", [])}
+    ran = json.loads(record.result)
+    ran = ran if isinstance(ran, dict) else {}
+    statistics = ran.get("stats")
+    return (
+        place.segment,
+        place.offset,
+        place.length,
+        record.request.digest,
+        record.request.kind,
+        spec.get("design"),
+        spec.get("workload"),
+        machine.get("preset", machine.get("file")),
+        ran.get("threads", spec.get("threads")),
+        ran.get("transactions", spec.get("transactions")),
+        _text(spec.get("seed")),
+        json.dumps(settings),
+        asked.get("version"),
+        asked.get("build"),
+        record.written_at,
+        record.host_s,
+        None if statistics is None else json.dumps(statistics),
+    )
+
+
+def _text(number: object) -> object:
+    """A number that SQLite can hold; larger ones as text, without loss."""
+    return str(number) if isinstance(number, int) and number >= 1 << 63 else number
