@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
+from pathlib import Path
+from types import EllipsisType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from graven import _engine
@@ -19,6 +22,7 @@ from graven.comparison import Comparison
 from graven.experiment import (
     Experiment,
     Job,
+    Keep,
     Observer,
     Pool,
     Result,
@@ -26,6 +30,7 @@ from graven.experiment import (
     is_binary,
     matrix,
 )
+from graven.folders import store_folder
 from graven.machine import DEFAULT, Machine
 from graven.records import MemoryRecord, Record, parse_memory_record
 from graven.recovery import is_asked, shown, with_recovery
@@ -41,6 +46,10 @@ Names: TypeAlias = str | Iterable[str] | None
 
 Variations: TypeAlias = Mapping[str, str | Iterable[object]] | None
 """Values by `SECTION.KEY`, several or a list separated by commas; or nothing for the default."""
+
+Folder: TypeAlias = str | PathLike[str] | EllipsisType | None
+"""A folder with a store of results, `...` for that of the command (`graven-results/store`, or what
+`GRAVEN_STORE` names), or nothing, and then no result is kept or found."""
 
 R = TypeVar("R")
 
@@ -64,6 +73,8 @@ def run(
     recovery: int | None = None,
     request_trace: str | PathLike[str] | None = None,
     bank_loads: str | PathLike[str] | None = None,
+    store: Folder = ...,
+    fresh: bool = False,
     settings: Mapping[str, object] | None = None,
     **overrides: object,
 ) -> Record:
@@ -82,6 +93,8 @@ def run(
         request_trace: A file for the memory requests of the run: a binary trace if its name ends in
             `.grt`, otherwise NVMain's text.
         bank_loads: A file for the mean load of every PM bank, interval by interval, as CSV.
+        store: A folder where the result is kept, and found if it is asked for again; or nothing.
+        fresh: Whether to simulate even if the result is there.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -104,7 +117,7 @@ def run(
         loads,
         binary_requests=trace is not None and is_binary(trace),
     )
-    result = Experiment.prepare([job]).run(workers=1)
+    result = Experiment.prepare([job]).run(keep=_keeper(store, fresh=fresh), workers=1)
     _raise_unless_whole(result)
     return result.records[0]
 
@@ -122,6 +135,8 @@ def compare(
     metrics: Names = None,
     jobs: int | None = None,
     observe: Observer | None = None,
+    store: Folder = ...,
+    fresh: bool = False,
     settings: Mapping[str, object] | None = None,
     **overrides: object,
 ) -> Comparison:
@@ -144,6 +159,9 @@ def compare(
         metrics: Names of the statistics that designs are compared by.
         jobs: Simulations at a time; the host's cores if not given.
         observe: Called with the progress several times a second.
+        store: A folder where each result is kept as it comes, and found if it is asked for again;
+            or nothing.
+        fresh: Whether to simulate even what is there.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -177,7 +195,9 @@ def compare(
         settings=texts,
         vary=choice.vary,
     )
-    result = Experiment.prepare(plan).run(workers=jobs, observe=observe)
+    result = Experiment.prepare(plan).run(
+        keep=_keeper(store, fresh=fresh), workers=jobs, observe=observe
+    )
     comparison = Comparison(result.records, choice.baseline, metrics_shown)
     _raise_unless_whole(result, comparison)
     return comparison
@@ -240,6 +260,8 @@ def crash(
     garbage: bool = False,
     violations: int = 1,
     observe: Observer | None = None,
+    store: Folder = ...,
+    fresh: bool = False,
     settings: Mapping[str, object] | None = None,
     **overrides: object,
 ) -> CrashReport:
@@ -260,6 +282,8 @@ def crash(
         garbage: Whether the log region holds noise at first.
         violations: The run stops after so many.
         observe: Called with the progress several times a second.
+        store: A folder where the result is kept, and found if it is asked for again; or nothing.
+        fresh: Whether to run even if the result is there.
         settings: Configuration by `SECTION.KEY`.
         **overrides: Configuration by `SECTION__KEY`.
 
@@ -272,7 +296,11 @@ def crash(
     pairs = tuple(setting_texts(settings, overrides).items())
     job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs)
     how = CrashJob(job, mutant, every, shares or Shares(), lives, garbage, violations)
-    return _only(CrashCampaign.prepare([how]).run(workers=1, observe=observe))
+    return _only(
+        CrashCampaign.prepare([how]).run(
+            keep=_keeper(store, fresh=fresh), workers=1, observe=observe
+        )
+    )
 
 
 def adversary(
@@ -363,6 +391,21 @@ def cost(
 
     where = None if machine is None else Machine.find(machine)
     return derive(design, where, setting_texts(settings, overrides))
+
+
+def _keeper(store: Folder, *, fresh: bool) -> Keep | None:
+    """What keeps results in a folder, and warns of damage there."""
+    if store is None:
+        return None
+    from graven.store import Store
+    from graven.store.keeping import Keeper
+
+    folder = store_folder() if isinstance(store, EllipsisType) else Path(store)
+    return Keeper(Store(folder, _warn), fresh=fresh)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _only(checked: CampaignResult[R]) -> R:

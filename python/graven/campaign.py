@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
@@ -12,7 +11,18 @@ from typing import Generic, TypeVar
 
 from graven import _engine
 from graven._engine import ConfigError
-from graven.experiment import Failure, Job, Observer, Pool, Snapshot, host_cores, is_trace
+from graven.experiment import (
+    Failure,
+    Job,
+    Keep,
+    Observer,
+    Pool,
+    Snapshot,
+    Work,
+    host_cores,
+    is_trace,
+    run_all,
+)
 from graven.reports import CrashReport, LitmusReport, parse_crash_report, parse_litmus_report
 
 R = TypeVar("R")
@@ -120,30 +130,6 @@ class CrashJob:
         )
 
 
-class Timed:
-    """A campaign of the engine's, with the host's time that it took."""
-
-    def __init__(self, campaign: _engine.Campaign) -> None:
-        self.campaign = campaign
-        self.seconds = 0.0
-
-    def run(self) -> str:
-        """Runs to the end."""
-        started = time.monotonic()
-        try:
-            return self.campaign.run()
-        finally:
-            self.seconds = time.monotonic() - started
-
-    def cancel(self) -> None:
-        """Makes `run` raise `Cancelled`."""
-        self.campaign.cancel()
-
-    def progress(self) -> tuple[int, int]:
-        """Done, and in all."""
-        return self.campaign.progress()
-
-
 @dataclass(frozen=True)
 class CampaignResult(Generic[R]):
     """Reports in the order of what was asked for, and what is missing."""
@@ -151,6 +137,8 @@ class CampaignResult(Generic[R]):
     reports: tuple[R, ...]
     failures: tuple[Failure, ...]
     interrupted: bool
+    found: int = 0
+    """How many had a result before."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +146,7 @@ class CrashCampaign:
     """Runs that the engine has checked and that have not been made yet."""
 
     jobs: tuple[CrashJob, ...]
-    tasks: tuple[Timed, ...]
+    campaigns: tuple[_engine.Campaign, ...]
 
     @staticmethod
     def prepare(jobs: Sequence[CrashJob]) -> CrashCampaign:
@@ -167,20 +155,27 @@ class CrashCampaign:
         Raises:
             ConfigError: the engine refuses one.
         """
-        return CrashCampaign(tuple(jobs), tuple(Timed(job.campaign()) for job in jobs))
+        return CrashCampaign(tuple(jobs), tuple(job.campaign() for job in jobs))
 
     def run(
-        self, *, workers: int | None = None, observe: Observer | None = None
+        self,
+        *,
+        keep: Keep | None = None,
+        workers: int | None = None,
+        observe: Observer | None = None,
     ) -> CampaignResult[CrashReport]:
-        """Runs them; never raises for one that failed or was interrupted."""
-        tasks = [(job.job.label, task) for job, task in zip(self.jobs, self.tasks, strict=True)]
-        watch = _judging(observe, [task.campaign for task in self.tasks])
-        outcome = Pool(tasks, workers or host_cores()).run(watch)
+        """Runs those without a result; never raises for one that failed or was interrupted."""
+        work = [
+            Work(job.job.label, job, campaign)
+            for job, campaign in zip(self.jobs, self.campaigns, strict=True)
+        ]
+        watch = _judging(observe, self.campaigns)
+        ran = run_all(work, keep=keep, workers=workers, observe=watch)
         reports = tuple(
-            self.jobs[index].report(text, self.tasks[index].seconds)
-            for index, text in outcome.texts.items()
+            self.jobs[index].report(text, ran.host_s[index] or 0.0)
+            for index, text in ran.texts.items()
         )
-        return CampaignResult(reports, outcome.failures, outcome.interrupted)
+        return CampaignResult(reports, ran.failures, ran.interrupted, ran.found)
 
 
 @dataclass(frozen=True)

@@ -227,6 +227,10 @@ class Outcome:
     interrupted: bool
 
 
+NOTHING = Outcome({}, (), False)
+"""What comes of no tasks."""
+
+
 @dataclass
 class Pool:
     """Runs tasks on a fixed number of threads; `tasks` may make each when it is taken."""
@@ -330,6 +334,101 @@ class Pool:
         )
 
 
+class Keep(Protocol):
+    """What keeps results, and finds those that are there (`graven.store.keeping.Keeper`)."""
+
+    def found(self, job: Any) -> tuple[str, float | None] | None:  # noqa: ANN401 - any kind of job
+        """The result of a job, if it is there, and how long it took, in seconds."""
+
+    def kept(self, job: Any, task: Task) -> Task:  # noqa: ANN401 - any kind of job
+        """A task that keeps its result as soon as it is there."""
+
+
+class Timed:
+    """A task with the host's time that it took, in seconds."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.host_s: float | None = None
+
+    def run(self) -> str:
+        """Runs to the end."""
+        started = time.monotonic()
+        text = self._task.run()
+        self.host_s = time.monotonic() - started
+        return text
+
+    def cancel(self) -> None:
+        """Makes `run` raise `Cancelled`."""
+        self._task.cancel()
+
+    def progress(self) -> tuple[int, int]:
+        """Done, and in all."""
+        return self._task.progress()
+
+
+@dataclass(frozen=True)
+class Work:
+    """A job that has been made a task.
+
+    Attributes:
+        label: How progress and failures call it.
+        job: What it was asked for.
+        task: What the engine runs.
+    """
+
+    label: str
+    job: Any
+    task: Task
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of some work.
+
+    Attributes:
+        texts: Results by position.
+        host_s: How long each took, in seconds, if that is known.
+        found: How many results were there before.
+        failures: What did not end well.
+        interrupted: Whether it was interrupted.
+    """
+
+    texts: Mapping[int, str]
+    host_s: Mapping[int, float | None]
+    found: int
+    failures: tuple[Failure, ...]
+    interrupted: bool
+
+
+def run_all(
+    work: Sequence[Work],
+    *,
+    keep: Keep | None = None,
+    workers: int | None = None,
+    observe: Observer | None = None,
+) -> Ran:
+    """Runs what has no result yet, several at a time, and keeps each result as it comes."""
+    there = {} if keep is None else {at: keep.found(item.job) for at, item in enumerate(work)}
+    found = {at: result for at, result in there.items() if result is not None}
+    left = [at for at in range(len(work)) if at not in found]
+    tasks = [
+        Timed(work[at].task if keep is None else keep.kept(work[at].job, work[at].task))
+        for at in left
+    ]
+    named = [(work[at].label, task) for at, task in zip(left, tasks, strict=True)]
+    outcome = Pool(named, workers or host_cores()).run(observe) if named else NOTHING
+    came = {left[at]: (text, tasks[at].host_s) for at, text in outcome.texts.items()}
+    results = dict(sorted({**found, **came}.items()))
+    return Ran(
+        {at: text for at, (text, _) in results.items()},
+        {at: seconds for at, (_, seconds) in results.items()},
+        len(found),
+        outcome.failures,
+        outcome.interrupted,
+    )
+
+
 @dataclass(frozen=True)
 class Result:
     """The records of an experiment in the order of its jobs, and what is missing."""
@@ -337,6 +436,8 @@ class Result:
     records: tuple[Record, ...]
     failures: tuple[Failure, ...]
     interrupted: bool
+    found: int = 0
+    """How many simulations had a result before."""
 
 
 @dataclass(frozen=True)
@@ -355,16 +456,22 @@ class Experiment:
         """
         return Experiment(tuple(jobs), tuple(job.simulation() for job in jobs))
 
-    def run(self, *, workers: int | None = None, observe: Observer | None = None) -> Result:
-        """Runs them; never raises for a failed or interrupted simulation."""
-        tasks = [
-            (job.label, simulation)
+    def run(
+        self,
+        *,
+        keep: Keep | None = None,
+        workers: int | None = None,
+        observe: Observer | None = None,
+    ) -> Result:
+        """Runs those without a result; never raises for a failed or interrupted simulation."""
+        work = [
+            Work(job.label, job, simulation)
             for job, simulation in zip(self.jobs, self.simulations, strict=True)
         ]
-        outcome = Pool(tasks, workers or host_cores()).run(observe)
-        jobs = ((self.jobs[index], text) for index, text in outcome.texts.items())
-        found = ((job, record_of(job, text)) for job, text in jobs)
-        return Result(best_of_aliases(found), outcome.failures, outcome.interrupted)
+        ran = run_all(work, keep=keep, workers=workers, observe=observe)
+        jobs = ((self.jobs[index], text) for index, text in ran.texts.items())
+        records = ((job, record_of(job, text)) for job, text in jobs)
+        return Result(best_of_aliases(records), ran.failures, ran.interrupted, ran.found)
 
 
 def record_of(job: Job, text: str) -> Record:

@@ -36,6 +36,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HERE.parent), "NO_COLOR": "1", "COLUMNS": "100"}
 
 
+@pytest.fixture(autouse=True)
+def _store_of_its_own(tmp_path, monkeypatch):
+    """No test finds what another has kept, wherever it runs."""
+    monkeypatch.setenv("GRAVEN_STORE", str(tmp_path / "graven-results" / "store"))
+
+
 def _command(program):
     def call(*arguments, cwd, **environment):
         return subprocess.run(

@@ -45,13 +45,14 @@ def test_run_that_fails_has_exit_code_1_and_leaves_no_trace(graven, tmp_path):
 def test_run_writes_the_requests_under_their_name(graven, tmp_path):
     done = graven(*RUN, "--request-trace", "t.nvt")
     assert done.returncode == 0, done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["t.nvt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graven-results", "t.nvt"]
 
 
 def test_run_writes_the_loads_of_the_banks_beside_them(graven, tmp_path):
     done = graven(*RUN, "--request-trace", "t.nvt", "--bank-loads", "banks.csv")
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["banks.csv", "t.nvt"]
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["banks.csv", "graven-results", "t.nvt"]
     assert (tmp_path / "banks.csv").read_text() == "cycle,bank0\n"
 
 

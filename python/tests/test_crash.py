@@ -39,7 +39,7 @@ def timeless(text):
 
 
 def test_a_design_that_keeps_its_promise(graven, tmp_path):
-    done = graven(*RUN)
+    done = graven(*RUN, "--no-store")
     assert done.returncode == 0, done.stderr
     assert "kept" in done.stdout
     assert "silo: this campaign says nothing about: id-wrap, overflow." in done.stdout
@@ -115,6 +115,7 @@ def test_json_is_a_list_of_reports(graven, tmp_path):
     assert sorted(path.name for path in (tmp_path / "graven-results").iterdir()) == [
         "silo-btree.litmus",
         "silo-hash.litmus",
+        "store",
     ]
 
 
@@ -153,7 +154,7 @@ def test_lives_are_of_runs_and_said_in_their_reports(graven):
 
 
 def test_the_replay_may_go_elsewhere(graven, tmp_path):
-    done = graven(*RUN, "--replay", "mine.litmus", FAKE_CONVICT="silo")
+    done = graven(*RUN, "--no-store", "--replay", "mine.litmus", FAKE_CONVICT="silo")
     assert "graven litmus mine.litmus" in done.stdout
     assert (tmp_path / "mine.litmus").exists()
     assert not (tmp_path / "graven-results").exists()
@@ -161,7 +162,7 @@ def test_the_replay_may_go_elsewhere(graven, tmp_path):
 
 def test_a_replay_that_cannot_be_written_keeps_what_was_found(graven, tmp_path):
     (tmp_path / "graven-results").write_text("a file")
-    done = graven(*RUN, FAKE_CONVICT="silo")
+    done = graven(*RUN, "--store", "elsewhere", FAKE_CONVICT="silo")
     assert done.returncode == 1
     assert "word A holds 0x2" in done.stdout
     assert "cannot write into graven-results" in done.stderr
@@ -311,7 +312,7 @@ def test_an_interrupt_keeps_the_designs_that_have_finished(tmp_path):
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert [item["design"] for item in documents(stdout)] == ["base"]
-    assert "interrupted: 600 of 1,200 schedules were done\n" in stderr
+    assert "interrupted: 600 of 1,200 schedules were done; the same command" in stderr
 
 
 def test_an_interrupt_keeps_the_runs_that_have_finished(tmp_path):

@@ -14,10 +14,11 @@ import pytest
 from capturing import needs
 
 from graven import ConfigError
-from graven.papers import files, plan, programs, rules, store, verdicts
+from graven.papers import files, plan, programs, rules, verdicts
 from graven.papers.reproduction import Reproduction, Results, Tried
 from graven.recipes import recipes
 from graven.records import Record
+from graven.store.keeping import digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -227,7 +228,7 @@ def test_a_result_is_of_what_a_trace_holds_and_not_of_where_it_is(tmp_path):
     def digests(folder):
         wanted = plan.Wanted(paper, False, named=("real programs",), captures=folder)
         jobs = plan.jobs_of([a for a in wanted.alternatives() if a.kind == plan.PROGRAMS])
-        return [store.digest(job) for job in jobs if job.workload.endswith("lmdb-insert.gvt")]
+        return [digest(job) for job in jobs if job.workload.endswith("lmdb-insert.gvt")]
 
     absent = digests(tmp_path / "one")
     for name, content in (("one", b"a"), ("two", b"a"), ("three", b"b")):

@@ -19,6 +19,7 @@ from graven.papers import counts, data, files, measures, rules
 from graven.papers.data import Measure, TrendAnswer
 from graven.papers.samples import Sample
 from graven.report.paper import lead
+from graven.store import Store
 
 OUT = ("--out", "results")
 
@@ -33,7 +34,8 @@ def claims(text):
 
 
 def stored(folder):
-    return {path.name: path.read_bytes() for path in (folder / "results" / "store").rglob("*.json")}
+    records = Store(folder / "results" / "store").records()
+    return {record.request.digest: record.line() for record in records}
 
 
 def test_figures_are_listed_with_their_simulations(quick):

@@ -75,10 +75,12 @@ def test_a_record_is_read_as_it_was_written(kind, asked, came, host_s):
     text = json.dumps(came, ensure_ascii=False, indent=2)
     record = StoredRecord.now(Request(kind, asked), text, host_s)
     line = record.line()
-    assert line.count(b"\n") == 1 and line.isascii()
+    assert line.count(b"\n") == 1
+    assert line.isascii()
     again = StoredRecord.parse(line)
     assert json.loads(again.result) == came
-    assert again.request == record.request and again.request.digest == record.request.digest
+    assert again.request == record.request
+    assert again.request.digest == record.request.digest
     assert again.line() == line
 
 
@@ -144,14 +146,16 @@ def test_the_same_result_twice_is_one(tmp_path):
     assert sorted(record.request.asked["spec"]["seed"] for record in store.records()) == [1, 2, 3]
     assert len(store.index.ask("SELECT * FROM results")) == 3
     found = verify(store)
-    assert (found.segments, found.records, found.again) == (2, 3, 1) and found.is_sound
+    assert (found.segments, found.records, found.again) == (2, 3, 1)
+    assert found.is_sound
 
 
 def test_results_that_contradict_each_other_are_found(tmp_path):
     filled(tmp_path, [1])
     Store(tmp_path).put(request(1), result(2))
     found = verify(Store(tmp_path))
-    assert found.contradictions == [request(1).digest] and not found.is_sound
+    assert found.contradictions == [request(1).digest]
+    assert not found.is_sound
 
 
 # ---- damage --------------------------------------------------------------------------------------
@@ -217,7 +221,8 @@ def test_damage_is_named_once_and_the_result_made_again(tmp_path):
     assert store.get(request(2).digest) is None
     assert store.get(request(3).digest) == result(3)
     [text] = warned
-    assert segment.name in text and "checksum" in text
+    assert segment.name in text
+    assert "checksum" in text
     assert [why for _, why in store.index.damaged()] == ["its checksum is of something else"]
     store.put(request(2), result(2))
     assert held(tmp_path, [1, 2, 3]) == {1, 2, 3}
@@ -275,9 +280,9 @@ def test_a_record_of_a_newer_schema_is_left_alone(tmp_path, monkeypatch):
     filled(tmp_path, [2])
     monkeypatch.undo()
     assert held(tmp_path, [1, 2]) == {1}
+    [newer] = [s for s in the_segments(tmp_path) if b'"schema":2' in s.read_bytes()]
     with pytest.raises(NewerRecord, match="schema is 2; this version knows 1"):
-        for segment in the_segments(tmp_path):
-            StoredRecord.parse(segment.read_bytes())
+        StoredRecord.parse(newer.read_bytes())
     clean(Store(tmp_path))
     monkeypatch.setattr("graven.store.records.SCHEMA", SCHEMA + 1)
     for index in tmp_path.glob("index-*"):

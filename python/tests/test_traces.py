@@ -25,7 +25,7 @@ def test_a_recording_prints_what_the_run_does_and_its_replay_does_too(quick, tmp
     assert recorded.returncode == 0, recorded.stderr
     assert recorded.stdout == live.stdout
     assert "wrote t.gvt" in recorded.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["t.gvt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graven-results", "t.gvt"]
     replay = quick("trace", "replay", "t.gvt", "--format", "json")
     assert (replay.returncode, replay.stdout) == (0, live.stdout)
 

@@ -15,8 +15,9 @@ from graven.papers import counts, files, plan, rules, sensitivity, verdicts
 from graven.papers.data import Measure, NumberAnswer, TrendAnswer
 from graven.papers.reproduction import Reproduction, Results, Tried
 from graven.papers.samples import Sample, compare
-from graven.papers.store import Store, digest
 from graven.records import Record
+from graven.store import Store
+from graven.store.keeping import digest, request_of
 
 PAPER = """
 title = "A paper"
@@ -441,7 +442,7 @@ def explained(folder, numbers):
         for job in item.jobs:
             value = 1.0 if job.design == "base" else numbers.get(item.name, numbers["default"])
             if value is not None and store.get(digest(job)) is None:
-                store.put(digest(job), record_json(job, value))
+                store.put(request_of(job), record_json(job, value))
     return sensitivity.sensitivity(paper.claims[0], paper, store, quick=False)
 
 

@@ -36,9 +36,9 @@ from graven.papers.plan import AUTHORS, BY_DEFAULT, DEFAULT, PROGRAMS, jobs_of
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest, run
 from graven.papers.sensitivity import Sensitivity, alternatives_of, sensitivity
-from graven.papers.store import Store
 from graven.papers.verdicts import each_text
 from graven.progress import Display
+from graven.store import Store
 
 RESULTS = Path(__file__).parent / "explained.csv"
 WITH_PROGRAMS = Path(__file__).parent / "explained-programs.csv"

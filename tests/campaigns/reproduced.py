@@ -32,9 +32,9 @@ from graven.papers.files import papers
 from graven.papers.plan import AUTHORS, DEFAULT, READINGS, Wanted
 from graven.papers.reproduction import Reproduction, collect, needed, run
 from graven.papers.rules import AGREES, DIRECTION
-from graven.papers.store import Store
 from graven.papers.verdicts import Verdict, verdicts
 from graven.progress import Display
+from graven.store import Store
 
 TABLE = Path(__file__).parent / "reproduced.csv"
 CLAIMS = Path(__file__).parent / "reproduced-claims.csv"

@@ -2,8 +2,8 @@
 
 Standard output carries results and nothing else; progress, notes and errors go to standard error.
 Exit codes: 0 done, 1 a simulation failed or a result could not be written, 2 input was refused,
-130 interrupted. Of `graven crash`, `graven check` and `graven litmus`, 1 also is a guarantee that
-was broken.
+130 interrupted, 143 and 129 stopped by SIGTERM and SIGHUP. Of `graven crash`, `graven check` and
+`graven litmus`, 1 also is a guarantee that was broken.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NoReturn
 
 import click
 
-from graven import _engine
+from graven import _engine, signals
 from graven.cli.terminal import REFUSED, complain
-from graven.errors import OutputError
+from graven.errors import OutputError, StoreError
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, INTERRUPTED = 1, signals.INTERRUPTED
 
 HELP = """Simulate hardware-assisted crash consistency in persistent memory.
 
@@ -38,6 +38,7 @@ Examples:
   graven cost silo                            its hardware, derived and beside its paper's table
   graven list designs                         what there is to compare
   graven capture --to kv.gvt … -- ./kv        a program of yours as it is, for every design
+  graven results list                         what has been simulated; also query, verify, merge
   graven new design my-log                    a crate with a design of your own
   graven COMMAND --help                       options and examples of a command
 """
@@ -57,6 +58,7 @@ COMMANDS = {
     "mutants": ("mutants.mutants", "Which mutants of a design the adversary kills."),
     "new": ("new.new", "Write a crate with a design or workload of your own."),
     "reproduce": ("reproduce.reproduce", "Reproduce the papers: figures, tables, claims."),
+    "results": ("results.results", "What is in the store: list, query, check, clean, merge."),
     "run": ("run.run", "Simulate one design on one workload; every statistic."),
     "trace": ("trace.trace", "Record, replay and convert program traces."),
 }
@@ -104,8 +106,11 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
+        signals.catch()
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
+        if status == INTERRUPTED:
+            return signals.exit_code()
         return status if isinstance(status, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "", err=True)
@@ -117,15 +122,15 @@ def _run() -> int:
     except click.ClickException as error:
         complain(error.format_message())
         return error.exit_code
-    except (_engine.ConfigError, _engine.TraceError) as error:
+    except (_engine.ConfigError, _engine.TraceError, StoreError) as error:
         complain(str(error))
         return REFUSED
     except (_engine.SimulationError, OutputError, ImportError, MemoryError) as error:
         complain(str(error) or "out of memory")
         return FAILED
     except (KeyboardInterrupt, click.Abort, _engine.Cancelled):
-        complain("interrupted")
-        return INTERRUPTED
+        complain(signals.words())
+        return signals.exit_code()
     except BrokenPipeError:
         # The reader has gone; keep the interpreter from complaining when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

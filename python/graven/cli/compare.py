@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from graven import output
+from graven import output, signals
 from graven.api import choose
 from graven.cli import options
+from graven.cli.keeping import keeper, say_found
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.comparison import Comparison, Normalised
 from graven.experiment import Experiment, Result, failures_text, matrix
@@ -44,7 +45,8 @@ Examples:
   graven compare --machine mine.toml --format csv > mine.csv
   graven compare --format json | jq '.[].stats.cycles'
 
-With --format json or csv, standard output is that one document and nothing else. Ctrl-C stops at
+With --format json or csv, standard output is that one document and nothing else. Each result is
+kept in the store as it comes, and the same command simulates only what is missing. Ctrl-C stops at
 once; what had finished is printed and written all the same, and the exit code is 130.
 """
 
@@ -94,6 +96,7 @@ once; what had finished is printed and written all the same, and the exit code i
     help="Write results with the whole configuration: a file by its ending (.json, .csv, "
     ".parquet), or a folder with all three and the report.",
 )
+@options.keeping
 @options.jobs("Simulations")
 @click.option(
     "--format",
@@ -123,6 +126,9 @@ def compare(
     baseline: str | None,
     metrics: str | None,
     out: Path | None,
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
     jobs: int | None,
     form: str,
     report: Path | None,
@@ -166,9 +172,11 @@ def compare(
     )
     targets = _targets(out, report, form, no_report=no_report)
     _check(targets, out, len(experiment.jobs))
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=len(experiment.jobs))
 
     with Display() as display:
-        result = experiment.run(workers=jobs, observe=display)
+        result = experiment.run(keep=keep, workers=jobs, observe=display)
+    say_found(result.found, len(experiment.jobs))
     comparison = Comparison(result.records, metrics=metrics_shown)
     baseline = baseline or choice.baseline
     if baseline is not None and result.records and baseline not in comparison.designs:
@@ -240,6 +248,7 @@ def _status(result: Result, total: int) -> int:
         for failure in result.failures:
             complain(failures_text([failure]))
     if result.interrupted:
-        note(f"interrupted: {len(result.records)} of {total} simulations had finished")
+        done = f"{len(result.records)} of {total} simulations had finished"
+        note(f"{signals.words()}: {done}; the same command goes on")
         return 130
     return 1 if result.failures else 0

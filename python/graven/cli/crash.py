@@ -12,10 +12,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from graven import _engine, output
+from graven import _engine, output, signals
 from graven.api import design_names, sound_designs, workload_names
 from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
 from graven.cli import options
+from graven.cli.keeping import State, StateFile, UnderWay, keeper, say_found
 from graven.cli.terminal import (
     REFUSED,
     complain,
@@ -32,6 +33,7 @@ from graven.progress import Display
 from graven.records import json_text
 from graven.reports import Campaign
 from graven.schedules import AdversaryCampaign, AdversaryRequest
+from graven.store.keeping import Keeper
 
 RESULTS = Path("graven-results")
 """The folder of programs that replay violations."""
@@ -230,6 +232,7 @@ class Forms(click.ParamType[dict[str, int]]):
     help="Where the minimised program of the first violation goes; for one design and workload.  "
     f"[default: {RESULTS}/DESIGN-WORKLOAD.litmus]",
 )
+@options.keeping
 @options.jobs("Runs, or chunks of schedules,")
 @options.table_or_json
 @click.pass_context
@@ -256,6 +259,9 @@ def crash(
     draws: tuple[tuple[str, int], ...],
     state: Path | None,
     replay: Path | None,
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
     jobs: int | None,
     form: str,
 ) -> int:
@@ -270,7 +276,9 @@ def crash(
             tuple(names), seeds, first_seed, mutant, tuple(settings.items()), violations, draws
         )
         campaigns = len(names)
-        task = _Schedules.prepare(plan, state)
+        keep = keeper(folder, no_store=no_store or state is not None, fresh=fresh, results=0)
+        kept = None if state is None else StateFile(state, ROOM)
+        task = _Schedules.prepare(plan, kept if keep is None else UnderWay(keep, plan))
     else:
         runs = matrix(
             names,
@@ -298,7 +306,8 @@ def crash(
                     CrashJob(run, mutant, sample, shares, lives, garbage, violations, verify)
                     for run in runs
                 ]
-            )
+            ),
+            keeper(folder, no_store=no_store, fresh=fresh, results=len(runs)),
         )
     if replay is not None:
         if campaigns != 1:
@@ -363,22 +372,27 @@ class _Task:
 @dataclass
 class _Runs(_Task):
     campaign: CrashCampaign
+    keep: Keeper | None
     noun: str = "runs"
 
     def run(self, jobs: int | None, display: Display) -> _Done:
-        checked = self.campaign.run(workers=jobs, observe=display)
+        total = len(self.campaign.jobs)
+        checked = self.campaign.run(keep=self.keep, workers=jobs, observe=display)
+        say_found(checked.found, total)
         interruption = None
         if checked.interrupted:
-            done, total = len(checked.reports), len(self.campaign.jobs)
-            interruption = f"interrupted: {done} of {total} runs had finished"
-        count = sum(report.recoveries for report in checked.reports)
+            done = f"{len(checked.reports)} of {total} runs had finished"
+            interruption = f"{signals.words()}: {done}"
+            if self.keep is not None:
+                interruption += "; the same command goes on"
+        count = sum(campaign.checked() for campaign in self.campaign.campaigns)
         return _Done(checked.reports, checked.failures, count, interruption)
 
 
 @dataclass
 class _Schedules(_Task):
     campaign: AdversaryCampaign
-    state: Path | None
+    state: State | None
     before: int
     noun: str = "schedules"
     _saved: float = field(default_factory=time.monotonic)
@@ -386,26 +400,19 @@ class _Schedules(_Task):
     _warned: bool = False
 
     @staticmethod
-    def prepare(plan: AdversaryRequest, state: Path | None) -> _Schedules:
+    def prepare(plan: AdversaryRequest, state: State | None) -> _Schedules:
         """Checks the plan, and reads the state if there is one."""
         campaign = AdversaryCampaign.prepare(plan)
-        if state is None:
-            return _Schedules(campaign, None, 0)
-        with refusing("--state: "):
-            output.check([state], ROOM, make=state.parent)
-        try:
-            text = state.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        text = None if state is None else state.read()
+        if state is None or text is None:
             return _Schedules(campaign, state, 0)
-        except (OSError, ValueError) as error:
-            raise _engine.ConfigError(f"--state: cannot read {state}: {error}") from None
         try:
             campaign = AdversaryCampaign.prepare(plan, text)
         except _engine.ConfigError as error:
-            raise _engine.ConfigError(
-                f"--state: {state}: {error}; give what it was begun with, or another file"
-            ) from None
-        note(f"{state}: {exact(campaign.schedules)} of {exact(campaign.total)} schedules were done")
+            state.refused(error)
+            return _Schedules(campaign, state, 0)
+        done, total = exact(campaign.schedules), exact(campaign.total)
+        note(f"{state.where}: {done} of {total} schedules were done")
         return _Schedules(campaign, state, _judged(campaign))
 
     def run(self, jobs: int | None, display: Display) -> _Done:
@@ -419,7 +426,7 @@ class _Schedules(_Task):
         interruption = None
         if checked.interrupted:
             done, total = exact(self.campaign.schedules), exact(self.campaign.total)
-            interruption = f"interrupted: {done} of {total} schedules were done"
+            interruption = f"{signals.words()}: {done} of {total} schedules were done"
             if self.state is not None:
                 interruption += "; the same command goes on from there"
         if self.state is not None:
@@ -430,7 +437,7 @@ class _Schedules(_Task):
     def _save(self) -> None:
         growth = self.campaign.growth
         if self.state is not None:
-            output.write(self.state, self.campaign.state().encode())
+            self.state.write(self.campaign.state())
         self._saved_growth = growth
 
     def _save_or_warn(self) -> None:

@@ -22,7 +22,7 @@ from graven.papers.plan import OPEN, PROGRAMS, jobs_of
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import by_digest
 from graven.papers.sensitivity import Move, Sensitivity, alternatives_of, document, sensitivity
-from graven.papers.store import Store
+from graven.store import Store
 
 HELP = """Show what moves a claim of a paper.
 

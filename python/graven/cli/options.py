@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from graven.folders import DEFAULT_STORE, STORE_VARIABLE
 from graven.machine import DEFAULT
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -238,6 +239,33 @@ def table_or_json(command: F) -> F:
         default="table",
         show_default=True,
         help="What goes to standard output.",
+    )(command)
+
+
+def keeping(command: F) -> F:
+    """`--store`, `--no-store` and `--fresh`: where results are kept, and whether they are used."""
+    for option in (
+        click.option(
+            "--fresh", is_flag=True, help="Run again what has a result in the store, too."
+        ),
+        click.option("--no-store", is_flag=True, help="Neither look for results nor keep any."),
+        store,
+    ):
+        command = option(command)
+    return command
+
+
+def store(command: F) -> F:
+    """`--store`."""
+    return click.option(
+        "--store",
+        "folder",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=DEFAULT_STORE,
+        envvar=STORE_VARIABLE,
+        show_default=True,
+        metavar="FOLDER",
+        help=f"Where results are kept, and found by the same command ({STORE_VARIABLE}).",
     )(command)
 
 

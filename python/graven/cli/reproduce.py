@@ -27,9 +27,9 @@ from graven.papers.files import paper, papers
 from graven.papers.laboratory import findings
 from graven.papers.plan import READINGS, Wanted, jobs_of
 from graven.papers.reproduction import Reproduction, collect, needed, run
-from graven.papers.store import Store
 from graven.papers.verdicts import Verdict, to_csv, to_json, unexplained, verdicts
 from graven.progress import Display
+from graven.store import Store
 
 HELP = """Reproduce what the papers measured: figures, tables, and every claim.
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from graven import output
+from graven import output, signals
 from graven.cli import options
+from graven.cli.keeping import keeper, say_found
 from graven.cli.terminal import complain, note, refusing, results_console
 from graven.experiment import Experiment, Job, Result, failures_text, is_binary
 from graven.machine import Machine
@@ -30,12 +31,16 @@ Examples:
   graven run --design fwb --workload hash --set recovery.at_percent=90
   graven run --design base --workload array --request-trace requests.grt
   graven run --design lalea --workload hash --machine lalea --bank-loads banks.csv
+
+The result is kept in the store, where the same command finds it; what writes a trace or loads of
+banks simulates every time.
 """
 
 
 @click.command(help=HELP)
 @options.one_run
 @options.recovery
+@options.keeping
 @click.option(
     "--request-trace",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -67,6 +72,9 @@ def run(
     seed: int,
     settings: dict[str, str],
     recovery: int | None,
+    folder: Path,
+    no_store: bool,
+    fresh: bool,
     request_trace: Path | None,
     bank_loads: Path | None,
     form: str,
@@ -93,9 +101,11 @@ def run(
         if path is not None:
             with refusing(f"{option}: "):
                 output.check([path], room)
+    keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
     try:
         with Display() as display:
-            result = experiment.run(workers=1, observe=display)
+            result = experiment.run(keep=keep, workers=1, observe=display)
+        say_found(result.found, 1)
         if result.records:
             for path, growing in partial.items():
                 growing.replace(path)
@@ -109,7 +119,7 @@ def run(
 def show(result: Result, form: str) -> int:
     """Prints what came of one simulation; the exit code."""
     if result.interrupted:
-        complain("interrupted")
+        complain(signals.words())
         return 130
     if result.failures:
         complain(failures_text(result.failures))

@@ -14,8 +14,9 @@ from graven.catalogue import catalogue
 from graven.experiment import Job
 from graven.machine import Machine
 from graven.papers.data import Paper
-from graven.papers.store import Store, digest
 from graven.reports import CrashReport
+from graven.store import Store
+from graven.store.keeping import digest
 
 MACHINE, WORKLOAD, TRANSACTIONS = "cramped", "btree", 60
 THREADS = 4

@@ -10,17 +10,18 @@ from graven.experiment import (
     Failure,
     Job,
     Observer,
-    Pool,
     Task,
+    Work,
     best_of_aliases,
-    host_cores,
     record_of,
+    run_all,
 )
 from graven.papers.data import Study
 from graven.papers.laboratory import crash_jobs
 from graven.papers.plan import BY_DEFAULT, DEFAULT, PROGRAMS, Alternative, Wanted, jobs_of
-from graven.papers.store import Store, Stored, digest
 from graven.records import Record
+from graven.store import Store
+from graven.store.keeping import Keeper, digest
 
 
 @dataclass(frozen=True)
@@ -126,13 +127,11 @@ def run(
     Raises:
         ConfigError: the engine refuses something; nothing has run.
     """
-    left = {name: job for name, job in everything.items() if store.get(name) is None}
+    left = [job for name, job in everything.items() if store.get(name) is None]
+    work = [Work(_label(job), job, _task(job)) for job in left]
+    ran = run_all(work, keep=Keeper(store), workers=workers, observe=observe)
     stored = len(everything) - len(left)
-    tasks = [(_label(job), Stored(_task(job), store, name)) for name, job in left.items()]
-    if not tasks:
-        return Run(0, stored, (), False)
-    outcome = Pool(tasks, workers or host_cores()).run(observe)
-    return Run(len(outcome.texts), stored, outcome.failures, outcome.interrupted)
+    return Run(len(ran.texts), stored, ran.failures, ran.interrupted)
 
 
 def _label(job: Job | CrashJob) -> str:

@@ -32,9 +32,9 @@ from graven.papers.plan import (
 from graven.papers.programs import answer_with
 from graven.papers.reproduction import Reproduction, gather
 from graven.papers.samples import Sample
-from graven.papers.store import Store
 from graven.papers.verdicts import Verdict, assess
 from graven.records import json_text
+from graven.store import Store
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,18 @@ BUSY_SECONDS = 30.0
 """How long to wait for another process of this host that writes the index."""
 
 
+class QueryError(Exception):
+    """SQLite refuses a query; the message is its own."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a query answers: names of columns, and rows."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
 class Index:
     """Where the records of a folder of segments are."""
 
@@ -119,6 +132,24 @@ class Index:
                 self._make_anew()
                 self.refresh()
                 return self._connected().execute(query, values).fetchall()
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> Answer:
+        """What a query of the user's answers, which may change nothing.
+
+        Raises:
+            QueryError: SQLite refuses it.
+        """
+        with self._lock:
+            connection = self._connected()
+            connection.execute("PRAGMA query_only = ON")
+            try:
+                cursor = connection.execute(sql, values)
+                names = [column[0] for column in cursor.description or ()]
+                return Answer(tuple(names), cursor.fetchall())
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                raise QueryError(str(error)) from None
+            finally:
+                connection.execute("PRAGMA query_only = OFF")
 
     # ---- keeping up ------------------------------------------------------------------------
 

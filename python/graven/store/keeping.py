@@ -14,16 +14,19 @@ import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graven import _engine
-from graven.campaign import CrashJob
 from graven.engines import STOCK
 from graven.experiment import Job, Task, is_trace
 from graven.store.records import Request
 from graven.store.store import Store
 
-SIMULATION, CRASH = "simulation", "crash"
+if TYPE_CHECKING:
+    from graven.campaign import CrashJob
+    from graven.schedules import AdversaryRequest
+
+SIMULATION, CRASH, SCHEDULES = "simulation", "crash", "schedules"
 
 
 def request_of(job: Job | CrashJob) -> Request:
@@ -85,39 +88,74 @@ def _content(path: Path, _changed_ns: int, _size: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@cache
 def build() -> str:
     """What distinguishes the engine in use from others of the same version."""
     module = sys.modules.get(STOCK, _engine)
     if module.__name__ == STOCK or not module.__file__:
         return _engine.build()
-    own = hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()
+    path = Path(module.__file__)
+    stat = path.stat()
+    own = _content(path, stat.st_mtime_ns, stat.st_size)
     return f"{_engine.build()}-{module.__name__}-{own[:16]}"
 
 
-class Kept:
-    """A task whose result is kept as it comes, and found if somebody else has kept it."""
+class Keeper:
+    """Finds results in a store, and has tasks keep theirs there.
 
-    def __init__(self, task: Task, store: Store, request: Request, *, fresh: bool = False) -> None:
-        self._task, self._store, self._request, self._fresh = task, store, request, fresh
-        self.was_there = False
+    Attributes:
+        store: Where results are.
+        fresh: Whether what is there is run again.
+    """
+
+    def __init__(self, store: Store, *, fresh: bool = False) -> None:
+        self.store = store
+        self.fresh = fresh
+
+    def found(self, job: Job | CrashJob) -> tuple[str, float | None] | None:
+        """The result of a job, if it is there, and how long it took, in seconds."""
+        if self.fresh or _has_to_run(job):
+            return None
+        record = self.store.record(digest(job))
+        return None if record is None else (record.result, record.host_s)
+
+    def kept(self, job: Job | CrashJob, task: Task) -> Task:
+        """A task that keeps its result as soon as it is there."""
+        return _Kept(task, self.store, request_of(job), anew=self.fresh or _has_to_run(job))
+
+
+def request_of_schedules(plan: AdversaryRequest) -> Request:
+    """What a campaign of the adversary asks for."""
+    spec = _without_nothing(json.loads(plan.spec_json()))
+    return Request(SCHEDULES, {"version": _engine.__version__, "build": build(), "spec": spec})
+
+
+def _has_to_run(job: Job | CrashJob) -> bool:
+    """Whether a run is for more than its result: files, or a command that checks what is there."""
+    if not isinstance(job, Job):
+        return job.verify is not None
+    return any(path is not None for path in (job.request_trace, job.bank_loads, job.program_trace))
+
+
+class _Kept:
+    def __init__(self, task: Task, store: Store, request: Request, *, anew: bool) -> None:
+        self._task, self._store, self._request, self._anew = task, store, request, anew
+        self._is_cancelled = False
 
     def run(self) -> str:
-        """Runs to the end, and keeps the result."""
-        if not self._fresh:
-            found = self._store.get(self._request.digest)
-            if found is not None:
-                self.was_there = True
-                return found
+        # Another process may have been faster.
+        there = self._store.get(self._request.digest)
+        if there is not None and not self._anew:
+            return there
         started = time.monotonic()
         text = self._task.run()
-        self._store.put(self._request, text, time.monotonic() - started)
+        # What was cut short may have less in it: a program that could have been made smaller.
+        if text != there and not self._is_cancelled:
+            self._store.put(self._request, text, time.monotonic() - started)
         return text
 
     def cancel(self) -> None:
-        """Makes `run` raise `Cancelled`."""
+        self._is_cancelled = True
         self._task.cancel()
 
     def progress(self) -> tuple[int, int]:
-        """Done, and in all."""
         return self._task.progress()

@@ -23,6 +23,9 @@ ABOUT = "store.json"
 SEGMENTS = "segments"
 """The folder of a store that has its segments."""
 
+STATES = "under-way"
+"""The folder of a store for what takes long and goes on where it was, one file for each."""
+
 REFRESH_SECONDS = 1.0
 """How often at most a store is looked at for what other processes have added."""
 
@@ -125,6 +128,45 @@ class Store:
             with contextlib.suppress(OSError, DamagedRecord, NewerRecord):
                 yield StoredRecord.parse(segments.read(self._segments, place))
 
+    # ---- what is under way -----------------------------------------------------------------
+
+    def state(self, request: Request) -> str | None:
+        """What was last kept of something that is under way, as it was then."""
+        path = self._state_file(request)
+        try:
+            line = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
+        try:
+            record = StoredRecord.parse(line)
+        except (DamagedRecord, NewerRecord) as error:
+            self._warn(f"{path}: what was under way is damaged: {error}; it begins anew")
+            return None
+        return record.result if record.request.digest == request.digest else None
+
+    def keep_state(self, request: Request, state: str) -> None:
+        """Keeps what is needed to go on with something that is under way, in place of the last.
+
+        Raises:
+            OutputError: it cannot be written; the last one stands.
+        """
+        self.ensure()
+        path = self._state_file(request)
+        try:
+            disk.make_folder(path.parent)
+        except OSError as error:
+            raise OutputError(f"cannot make {path.parent}: {error.strerror or error}") from None
+        output.write(path, StoredRecord.now(request, state, None).line())
+
+    def forget_state(self, request: Request) -> None:
+        """Throws away what was kept of something that is under way, if there is anything."""
+        disk.remove(self._state_file(request))
+
+    def _state_file(self, request: Request) -> Path:
+        return self.folder / STATES / f"{request.kind}-{request.digest}{segments.ENDING}"
+
     # ---- keeping up ------------------------------------------------------------------------
 
     def refresh(self) -> None:
@@ -145,6 +187,12 @@ class Store:
                 f"{self._segments / place.segment}: the record at byte {place.offset} is damaged: "
                 f"{why}; it is set aside, and made again when it is needed"
             )
+
+    @property
+    def probe(self) -> Path:
+        """A file that can be written if the first result can be kept, in a folder that is there."""
+        folders = (self._segments, *self._segments.parents)
+        return next(folder for folder in folders if folder.exists()) / ".probe"
 
     @property
     def index(self) -> Index:

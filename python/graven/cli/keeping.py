@@ -1,0 +1,128 @@
+"""What commands that run something do with the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from graven import _engine, output
+from graven.cli.terminal import note, refusing
+from graven.errors import OutputError
+
+if TYPE_CHECKING:
+    from graven.schedules import AdversaryRequest
+    from graven.store import Request
+    from graven.store.keeping import Keeper
+
+
+def keeper(folder: Path, *, no_store: bool, fresh: bool, results: int) -> Keeper | None:
+    """Finds results in a store and keeps new ones there, so many at most; or does neither.
+
+    Raises:
+        Refusal: results cannot be kept there.
+        StoreError: the folder is not a store.
+    """
+    if no_store:
+        return None
+    from graven.store import Store
+    from graven.store.keeping import Keeper
+
+    store = Store(folder, note)
+    with refusing("--store: "):
+        try:
+            output.check([store.probe], results * output.BYTES_PER_RECORD)
+        except OutputError as error:
+            raise OutputError(f"{error} (--no-store keeps no results)") from None
+    click.get_current_context().call_on_close(store.close)
+    return Keeper(store, fresh=fresh)
+
+
+def say_found(found: int, total: int) -> None:
+    """Says how many results were there before."""
+    if found:
+        note(f"{found:,} of {total:,} results were there already (--fresh runs them again)")
+
+
+class State(Protocol):
+    """Where a campaign keeps what it goes on from."""
+
+    @property
+    def where(self) -> Path:
+        """The file or folder."""
+
+    def read(self) -> str | None:
+        """What was kept last, if anything was."""
+
+    def refused(self, error: _engine.ConfigError) -> None:
+        """The engine does not go on from what was kept.
+
+        Raises:
+            ConfigError: that has to be mended first.
+        """
+
+    def write(self, text: str) -> None:
+        """Keeps this."""
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """A file of the user's, for which there has to be so much room."""
+
+    where: Path
+    room: int
+
+    def read(self) -> str | None:
+        """What was kept last, if anything was."""
+        with refusing("--state: "):
+            output.check([self.where], self.room, make=self.where.parent)
+        try:
+            return self.where.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise _engine.ConfigError(f"--state: cannot read {self.where}: {error}") from None
+
+    def refused(self, error: _engine.ConfigError) -> None:
+        """It is the user's: whether it is of use, the user knows."""
+        raise _engine.ConfigError(
+            f"--state: {self.where}: {error}; give what it was begun with, or another file"
+        ) from None
+
+    def write(self, text: str) -> None:
+        """Keeps this."""
+        output.write(self.where, text.encode())
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """The store."""
+
+    keep: Keeper
+    plan: AdversaryRequest
+
+    @property
+    def where(self) -> Path:
+        """The file or folder."""
+        return self.keep.store.folder
+
+    @cached_property
+    def _request(self) -> Request:
+        from graven.store.keeping import request_of_schedules
+
+        return request_of_schedules(self.plan)
+
+    def read(self) -> str | None:
+        """What was kept last, if anything was."""
+        return None if self.keep.fresh else self.keep.store.state(self._request)
+
+    def refused(self, error: _engine.ConfigError) -> None:
+        """It is of no use, and will be replaced."""
+        note(f"{self.where}: what was under way is of no use: {error}; it begins anew")
+
+    def write(self, text: str) -> None:
+        """Keeps this."""
+        self.keep.store.keep_state(self._request, text)

@@ -1,0 +1,17 @@
+"""Where results are kept if nothing else is said."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+DEFAULT_STORE = Path("graven-results") / "store"
+"""In the folder in which a command runs."""
+
+STORE_VARIABLE = "GRAVEN_STORE"
+"""The environment variable that names another folder."""
+
+
+def store_folder() -> Path:
+    """The folder that the environment names, or the default."""
+    return Path(os.environ.get(STORE_VARIABLE) or DEFAULT_STORE)
