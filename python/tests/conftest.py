@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -33,7 +34,13 @@ from capturing import (  # noqa: E402, F401 - fixtures
 # A run in the background may have been started with interrupts ignored, which its children inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+_STORES = tempfile.TemporaryDirectory(prefix="graven-tests-")
+
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HERE.parent), "NO_COLOR": "1", "COLUMNS": "100"}
+
+ENVIRONMENT.pop("GRAVEN_STORE", None)
+# What fixtures of modules keep; a test has a store of its own.
+os.environ["GRAVEN_STORE"] = str(Path(_STORES.name) / "store")
 
 
 @pytest.fixture(autouse=True)

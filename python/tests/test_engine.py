@@ -311,7 +311,7 @@ def test_variants_that_are_not_compared_by_default(real, tmp_path):
 
 
 @pytest.mark.usefixtures("real_engine")
-def test_from_python():
+def test_from_python(tmp_path):
     script = """
 import graven
 settings = {"workload.footprint_bytes": "1 MB"}
@@ -325,7 +325,7 @@ except graven.ConfigError as error:
 else:
     raise SystemExit("accepted")
 """
-    subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, check=True)
+    subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, cwd=tmp_path, check=True)
 
 
 def test_cost_is_derived_from_the_parameters(real):

@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::costs;
 use super::layout::{Layout, Plan, Share};
 use super::locking;
-use super::structures::keys::{Action, key};
+use super::structures::keys::{Action, Numbering};
 use super::structures::{Arena, Census, Keyed, Keys};
 use graven_base::config::ConfigError;
 use graven_base::memory::Image;
@@ -62,11 +62,12 @@ pub(super) fn populate<S: Keyed>(plan: &Plan, parts: &[Part<S>], image: &mut Ima
         part.structure.format(&mut m, first);
         others.iter().for_each(|arena| arena.format(&mut m));
     }
+    let numbering = Numbering::new(plan.request.seed);
     // Numbers in ascending order are keys in random order.
     for part in parts {
         for number in 0..plan.population {
             for owner in part.threads.clone() {
-                let key = key(number * u64::from(threads) + u64::from(owner));
+                let key = numbering.key(number * u64::from(threads) + u64::from(owner));
                 part.structure.insert(&mut m, part.arena_of(owner), key);
             }
         }

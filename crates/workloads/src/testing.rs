@@ -295,11 +295,14 @@ fn operations(build: Build, request: &Request) -> Vec<Op> {
 }
 
 pub fn the_seed_decides(build: Build) {
-    let config = WorkloadConfig { insert_percent: 40, remove_percent: 30, ..small() };
-    let request = request(config, 2, 50);
-    let first = operations(build, &request);
-    assert_eq!(first, operations(build, &request));
-    assert_ne!(first, operations(build, &Request { seed: 43, ..request }));
+    for (insert_percent, remove_percent) in [(40, 30), (100, 0), (0, 0)] {
+        let config = WorkloadConfig { insert_percent, remove_percent, ..small() };
+        let request = request(config, 2, 50);
+        let first = operations(build, &request);
+        assert_eq!(first, operations(build, &request));
+        let other = operations(build, &Request { seed: 43, ..request });
+        assert_ne!(first, other, "{insert_percent} % insertions");
+    }
 }
 
 /// A pointer's origin is the load that returned the address of the block which it points into, so

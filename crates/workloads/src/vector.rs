@@ -29,7 +29,7 @@ use super::costs;
 use super::layout::Plan;
 use super::locking::{self, STRIPES};
 use super::structures::Element;
-use super::structures::keys::{Draw, generator, key};
+use super::structures::keys::{Draw, Numbering, generator};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
@@ -52,6 +52,7 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
             capacity,
             number,
             vectors,
+            numbering: Numbering::new(request.seed),
         };
         number += 1;
         vector
@@ -71,6 +72,7 @@ struct Vector {
     /// Number of this vector out of `vectors`, no two of which share a key.
     number: u64,
     vectors: u64,
+    numbering: Numbering,
 }
 
 impl Vector {
@@ -83,7 +85,7 @@ impl Vector {
     }
 
     fn key(&self, index: u64) -> u64 {
-        key(index * self.vectors + self.number)
+        self.numbering.key(index * self.vectors + self.number)
     }
 
     fn populate<M: Memory>(&self, m: &mut M) {
@@ -241,7 +243,9 @@ mod tests {
 
     fn vector(element_bytes: u64) -> Vector {
         let element = Element::of_bytes(element_bytes);
-        Vector { root: Addr(4096), element, population: 4, capacity: 60, number: 1, vectors: 3 }
+        let numbering = Numbering::new(1);
+        let (root, vectors) = (Addr(4096), 3);
+        Vector { root, element, population: 4, capacity: 60, number: 1, vectors, numbering }
     }
 
     fn filled(vector: &Vector) -> Image {

@@ -34,7 +34,7 @@ use record::Record;
 use super::costs;
 use super::layout::{Layout, Plan, Share};
 use super::locking::{self, STORE_STRIPES};
-use super::structures::keys::{Action, Keys, key};
+use super::structures::keys::{Action, Keys, Numbering};
 use super::structures::{Arena, Census, Chains, Element, Versions};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Image, WORD_BYTES};
@@ -129,11 +129,12 @@ impl Workload for Echo {
         self.parts.master.format(&mut m);
         self.parts.arenas.iter().for_each(|arena| arena.format(&mut m));
         let threads = u64::from(self.plan.request.threads);
+        let numbering = Numbering::new(self.plan.request.seed);
         let numbers: Vec<u64> = (0..self.plan.population).collect();
         for batch in numbers.chunks(self.puts as usize) {
             for thread in 0..threads {
                 let mut run = Run::new(self, thread as u32);
-                let keys = batch.iter().map(|number| key(number * threads + thread));
+                let keys = batch.iter().map(|number| numbering.key(number * threads + thread));
                 run.puts.extend(keys.map(|key| Put { key, deletes: false }));
                 run.commit(&mut m);
             }

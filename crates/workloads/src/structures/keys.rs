@@ -1,7 +1,7 @@
 //! Which keys a thread inserts, updates and removes.
 //!
-//! Keys are numbered; key number n is [`key`]`(n)`, a bijection that spreads consecutive numbers
-//! over all 40 bits. Thread t of T owns the numbers that are t modulo T, so that no two threads
+//! Keys are numbered; key number n is [`Numbering::key`]`(n)`, a bijection that spreads consecutive
+//! numbers over all 40 bits, another one for each seed. Thread t of T owns the numbers that are t modulo T, so that no two threads
 //! ever insert the same key, and each thread knows (in volatile memory, as a benchmark's driver
 //! does) which of its keys are present. Hence:
 //!
@@ -42,12 +42,29 @@ pub fn generator(seed: u64, thread: u32) -> Pcg64 {
 /// Stream number of what is drawn while populating.
 pub const POPULATION: u32 = u32::MAX;
 
-/// The key of a number: odd multiplications and shifts, each a bijection on 40 bits.
-pub fn key(number: u64) -> u64 {
-    assert!(number < KEY_LIMIT, "key numbers have 40 bits");
-    let x = (number + 1).wrapping_mul(0xbf_5847_6d1b) % KEY_LIMIT;
-    let x = (x ^ x >> 21).wrapping_mul(0x94_d049_bb13) % KEY_LIMIT;
-    x ^ x >> 19
+/// Which key each number stands for, under one seed: all seeds have the same round of keys, and begin
+/// at places of it that are far apart, seed 1 at its beginning.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbering {
+    first: u64,
+}
+
+impl Numbering {
+    /// 2^40 over the golden ratio, odd: its multiples are spread.
+    const STRIDE: u64 = 0x9e_3779_b97f;
+
+    /// The keys of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self { first: seed.wrapping_sub(1).wrapping_mul(Self::STRIDE) % KEY_LIMIT }
+    }
+
+    /// The key of a number: odd multiplications and shifts, each a bijection on 40 bits.
+    pub fn key(self, number: u64) -> u64 {
+        assert!(number < KEY_LIMIT, "key numbers have 40 bits");
+        let x = (self.first + number + 1).wrapping_mul(0xbf_5847_6d1b) % KEY_LIMIT;
+        let x = (x ^ x >> 21).wrapping_mul(0x94_d049_bb13) % KEY_LIMIT;
+        x ^ x >> 19
+    }
 }
 
 /// Draws of one out of many, as the configuration says.
@@ -111,6 +128,7 @@ impl Action {
 #[derive(Clone, Debug)]
 pub struct Keys {
     random: Pcg64,
+    numbering: Numbering,
     existing: Draw,
     insert_percent: u32,
     remove_percent: u32,
@@ -138,6 +156,7 @@ impl Keys {
         let common = population * u64::from(threads);
         Self {
             random: generator(seed, thread),
+            numbering: Numbering::new(seed),
             existing: Draw::new(config, if shared { common } else { population }),
             insert_percent: config.insert_percent,
             remove_percent: config.remove_percent,
@@ -155,7 +174,7 @@ impl Keys {
     }
 
     fn own(&self, number: u32) -> u64 {
-        key(u64::from(number) * self.threads + self.thread)
+        self.numbering.key(u64::from(number) * self.threads + self.thread)
     }
 
     /// The next operation.
@@ -169,7 +188,8 @@ impl Keys {
         }
         let removes = percent < self.insert_percent + self.remove_percent;
         if let (false, Some(common)) = (removes, self.common) {
-            return Action::Update(key(self.existing.below(common, &mut self.random)));
+            let number = self.existing.below(common, &mut self.random);
+            return Action::Update(self.numbering.key(number));
         }
         let index = self.existing.below(self.present.len() as u64, &mut self.random) as usize;
         if removes {
@@ -179,6 +199,12 @@ impl Keys {
             Action::Update(self.own(self.present[index]))
         }
     }
+}
+
+/// The keys of seed 1.
+#[cfg(test)]
+pub fn key(number: u64) -> u64 {
+    Numbering::new(1).key(number)
 }
 
 #[cfg(test)]
@@ -192,11 +218,21 @@ mod tests {
 
     #[test]
     fn keys_are_distinct_and_spread() {
-        let keys: BTreeSet<u64> = (0..100_000).map(key).collect();
-        assert_eq!(keys.len(), 100_000);
-        assert!(keys.iter().all(|&k| k < KEY_LIMIT));
-        let low = keys.range(..KEY_LIMIT / 4).count();
-        assert!((24_000..26_000).contains(&low), "{low} of 100000 in the first quarter");
+        for seed in [0, 1, 2, 3, u64::MAX] {
+            let numbering = Numbering::new(seed);
+            let keys: BTreeSet<u64> = (0..100_000).map(|n| numbering.key(n)).collect();
+            assert_eq!(keys.len(), 100_000);
+            assert!(keys.iter().all(|&k| k < KEY_LIMIT));
+            let low = keys.range(..KEY_LIMIT / 4).count();
+            assert!((24_000..26_000).contains(&low), "{low} of 100000 in the first quarter");
+        }
+    }
+
+    #[test]
+    fn every_seed_has_keys_of_its_own() {
+        let keys: BTreeSet<u64> =
+            (0..100).flat_map(|seed| (0..1000).map(move |n| Numbering::new(seed).key(n))).collect();
+        assert_eq!(keys.len(), 100 * 1000, "the first keys of the first seeds");
     }
 
     #[test]

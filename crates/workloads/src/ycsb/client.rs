@@ -17,7 +17,7 @@ use rand_pcg::Pcg64;
 
 use super::{Mix, Requests, YcsbConfig};
 use crate::costs;
-use crate::structures::keys::{Draw, generator, key};
+use crate::structures::keys::{Draw, Numbering, generator};
 use graven_machine::workload::{Distribution, Request, WorkloadConfig};
 
 /// One operation.
@@ -66,6 +66,7 @@ fn zipf(ranks: u64, theta: f64) -> Zipf<f64> {
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     random: Pcg64,
+    numbering: Numbering,
     shares: [u32; 5],
     scan_records_max: u32,
     choice: Choice,
@@ -98,6 +99,7 @@ impl Client {
         };
         Self {
             random: generator(request.seed, thread),
+            numbering: Numbering::new(request.seed),
             shares: own.mix.shares(),
             scan_records_max: own.scan_records_max,
             choice,
@@ -118,19 +120,19 @@ impl Client {
 
     /// The key of record `number` of this thread's own.
     fn own(&self, number: u64) -> u64 {
-        key(number * self.threads + self.thread)
+        self.numbering.key(number * self.threads + self.thread)
     }
 
     /// The key of a record that is there.
     fn requested(&mut self) -> u64 {
         let loaded = self.population * self.threads;
         match &self.choice {
-            Choice::Loaded(draw) => key(draw.below(loaded, &mut self.random)),
+            Choice::Loaded(draw) => self.numbering.key(draw.below(loaded, &mut self.random)),
             Choice::Latest(zipf, _) => {
                 let rank = zipf.sample(&mut self.random) as u64 - 1;
                 match rank.checked_sub(self.inserted) {
                     None => self.own(self.population + self.inserted - 1 - rank),
-                    Some(before) => key(loaded - 1 - before),
+                    Some(before) => self.numbering.key(loaded - 1 - before),
                 }
             }
         }
@@ -220,7 +222,7 @@ mod tests {
         for requests in [Requests::Mix, Requests::Zipf, Requests::Latest, Requests::Uniform] {
             let own = YcsbConfig { requests, ..of_mix(Mix::D) };
             let mut client = client(&own, 50);
-            let mut there: BTreeSet<u64> = (0..200).map(key).collect();
+            let mut there: BTreeSet<u64> = (0..200).map(|n| client.numbering.key(n)).collect();
             for _ in 0..5000 {
                 match client.draw() {
                     Operation::Insert(key) => assert!(there.insert(key)),
@@ -249,7 +251,7 @@ mod tests {
             let share = f64::from(*count) / 50_000.0;
             assert!((0.8..2.0).contains(&(share / expected)), "{requests:?}: {share}");
             if requests == Requests::Latest {
-                assert_eq!(*hottest, key(999), "the last that was loaded");
+                assert_eq!(*hottest, client.numbering.key(999), "the last that was loaded");
             }
         }
     }
