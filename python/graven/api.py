@@ -29,6 +29,7 @@ from graven.experiment import (
     failures_text,
     is_binary,
     matrix,
+    run_one,
 )
 from graven.folders import store_folder
 from graven.machine import DEFAULT, Machine
@@ -117,7 +118,7 @@ def run(
         loads,
         binary_requests=trace is not None and is_binary(trace),
     )
-    result = Experiment.prepare([job]).run(keep=_keeper(store, fresh=fresh), workers=1)
+    result = run_one(job, keep=_keeper(store, fresh=fresh))
     _raise_unless_whole(result)
     return result.records[0]
 

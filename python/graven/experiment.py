@@ -7,6 +7,7 @@ cancels what is running at once and keeps what has finished.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -21,6 +22,7 @@ from typing import Any, Protocol
 from graven import _engine
 from graven.catalogue import catalogue
 from graven.machine import Machine
+from graven.output import growing
 from graven.records import Record, parse_record
 from graven.selection import Variation
 
@@ -472,6 +474,30 @@ class Experiment:
         jobs = ((self.jobs[index], text) for index, text in ran.texts.items())
         records = ((job, record_of(job, text)) for job, text in jobs)
         return Result(best_of_aliases(records), ran.failures, ran.interrupted, ran.found)
+
+
+def run_one(job: Job, *, keep: Keep | None = None, observe: Observer | None = None) -> Result:
+    """Runs one job; the files that it names are there only if there is a record.
+
+    Raises:
+        ConfigError: the engine refuses the job; nothing has run.
+        OutputError: a file cannot be written.
+    """
+    names = ("request_trace", "bank_loads", "program_trace")
+    files = {name: path for name in names if (path := getattr(job, name)) is not None}
+    with contextlib.suppress(_NothingToKeep), contextlib.ExitStack() as stack:
+        places: dict[str, Any] = {
+            name: str(stack.enter_context(growing(Path(path)))) for name, path in files.items()
+        }
+        experiment = Experiment.prepare([replace(job, **places)])
+        result = experiment.run(keep=keep, workers=1, observe=observe)
+        if not result.records:
+            raise _NothingToKeep
+    return result
+
+
+class _NothingToKeep(Exception):
+    """Files are not to be kept."""
 
 
 def record_of(job: Job, text: str) -> Record:

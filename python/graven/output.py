@@ -1,17 +1,29 @@
-"""Files of results: checked before any simulation starts, and written whole or not at all."""
+"""Files of results: checked before any simulation starts, and written whole or not at all.
+
+One rule for all options and arguments that name a file to be written. A regular file, or one that
+is not there yet, is replaced as a whole when all has gone well; of a symbolic link, the file that
+it leads to. What is not a regular file, as a device or a pipe that has a name, is written to and
+stays what it is; so is an open file of the process: `-` and `/dev/stdout` are standard output, and
+`/dev/fd/N` is what a shell gives for `>(command)`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
+import re
 import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from graven.errors import OutputError
+from graven.errors import OutputError, OutputRefusedError
 from graven.records import Record, to_csv, to_json, to_parquet
 
 BYTES_PER_RECORD = 64 << 10
@@ -44,7 +56,7 @@ def targets(out: Path | None, report: Path | None) -> list[Target]:
     """The files that `--out` and `--report` ask for.
 
     Raises:
-        OutputError: `out` is a file whose name does not say its format.
+        OutputRefusedError: `out` is a file whose name does not say its format.
     """
     found: list[Target] = []
     if out is not None and (out.is_dir() or not out.suffix):
@@ -54,7 +66,7 @@ def targets(out: Path | None, report: Path | None) -> list[Target]:
         form = out.suffix[1:].lower()
         if form not in FORMATS:
             allowed = ", ".join(f".{form}" for form in FORMATS)
-            raise OutputError(
+            raise OutputRefusedError(
                 f"--out: {out}: the name of a file must end in {allowed} "
                 "(a name without an ending is a folder)"
             )
@@ -65,16 +77,83 @@ def targets(out: Path | None, report: Path | None) -> list[Target]:
     return found
 
 
+STANDARD_OUTPUT = "-"
+"""What stands for standard output in place of a file's name."""
+
+_OPEN_FILES = {"stdout": 1, "stderr": 2}
+_OPEN_FILE = re.compile(r"/dev/(?P<name>stdout|stderr)|(/dev|/proc/self)/fd/(?P<number>\d+)")
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where what is written goes: to a regular file, or into what is there.
+
+    Attributes:
+        given: As it was given.
+        file: The regular file, behind all links; it may not be there yet.
+        descriptor: The open file of this process.
+    """
+
+    given: Path
+    file: Path | None = None
+    descriptor: int | None = None
+
+    @staticmethod
+    def of(path: Path) -> Destination:
+        """Where a path leads.
+
+        Raises:
+            OutputError: it is a folder, or it leads in a circle.
+        """
+        if str(path) == STANDARD_OUTPUT:
+            return Destination(path, descriptor=1)
+        if found := _OPEN_FILE.fullmatch(os.path.normpath(path)):
+            number = found["number"]
+            return Destination(path, descriptor=int(number or _OPEN_FILES.get(found["name"], 1)))
+        try:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return Destination(path, file=path.resolve() if path.is_symlink() else path)
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {_reason(error)}") from None
+        if stat.S_ISDIR(mode):
+            raise OutputError(f"cannot write {path}: it is a folder")
+        if stat.S_ISREG(mode):
+            return Destination(path, file=path.resolve() if path.is_symlink() else path)
+        return Destination(path)
+
+    def open(self) -> BinaryIO:
+        """What is there, to be written to; not of a regular file.
+
+        Raises:
+            OSError: it cannot be written to.
+        """
+        if self.descriptor is None:
+            return self.given.open("wb", buffering=0)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return os.fdopen(os.dup(self.descriptor), "wb", buffering=0)
+
+
 def check(paths: Sequence[Path], bytes_needed: int, *, make: Path | None = None) -> None:
     """Refuses now what could not be written later; makes the folder `make` if it is missing.
 
     Raises:
-        OutputError: names the file, and why it cannot be written.
+        OutputRefusedError: names the file, and why it cannot be written.
     """
-    for path in paths:
-        if path.is_dir():
-            raise OutputError(f"cannot write {path}: it is a folder")
-    for folder in dict.fromkeys(path.parent for path in paths):
+    files = []
+    try:
+        destinations = [Destination.of(path) for path in paths]
+    except OutputError as error:
+        raise OutputRefusedError(str(error)) from None
+    for destination in destinations:
+        if destination.file is not None:
+            files.append(destination.file)
+        elif destination.descriptor is None and not os.access(destination.given, os.W_OK):
+            raise OutputRefusedError(f"cannot write {destination.given}: Permission denied")
+        elif destination.descriptor is not None and not _is_open(destination.descriptor):
+            raise OutputRefusedError(f"cannot write {destination.given}: it is not open")
+    for folder in dict.fromkeys(path.parent for path in files):
         made = folder == make and not folder.exists()
         try:
             if made:
@@ -85,7 +164,15 @@ def check(paths: Sequence[Path], bytes_needed: int, *, make: Path | None = None)
             if made:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
-            raise OutputError(f"cannot write into {folder}: {_reason(error)}") from None
+            raise OutputRefusedError(f"cannot write into {folder}: {_reason(error)}") from None
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _require_space(folder: Path, bytes_needed: int) -> None:
@@ -110,48 +197,82 @@ def _probe(folder: Path, bytes_needed: int) -> None:
         file.flush()
 
 
-def partial(path: Path) -> Path:
-    """Where a file grows, so that only a whole one ever bears its name."""
-    return path.with_name(f".{path.name}.{os.getpid()}")
-
-
 @contextlib.contextmanager
 def growing(path: Path) -> Iterator[Path]:
-    """Where a file grows; it bears its name when all has gone well, and is gone otherwise."""
-    place = partial(path)
+    """Where a file grows; when all has gone well it is what the path names, otherwise it is gone.
+
+    Raises:
+        OutputError: the path cannot be written.
+    """
+    destination = Destination.of(path)
+    if destination.file is not None:
+        place = destination.file.with_name(f".{destination.file.name}.{os.getpid()}")
+    else:
+        descriptor, name = tempfile.mkstemp(prefix="graven-")
+        os.close(descriptor)
+        place = Path(name)
     try:
         yield place
-        place.replace(path)
+        try:
+            if destination.file is not None:
+                place.replace(destination.file)
+            else:
+                with place.open("rb") as source, destination.open() as target:
+                    shutil.copyfileobj(source, target)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {_reason(error)}") from None
     finally:
         place.unlink(missing_ok=True)
 
 
 def write(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Replaces a file as a whole: either the old content stands there or the new one.
+    """Writes all of a file: either the old content stands there or the new one.
 
-    If `durable`, that holds after a power failure, too.
+    If `durable`, that holds after a power failure, too. What is not a regular file is written to.
 
     Raises:
         OutputError: names the file, and why it cannot be written; the old content stands.
     """
+    destination = Destination.of(path)
+    try:
+        if destination.file is not None:
+            _replace(destination.file, content, durable=durable)
+        else:
+            with destination.open() as target:
+                shutil.copyfileobj(io.BytesIO(content), target)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {_reason(error)}") from None
+
+
+def _replace(path: Path, content: bytes, *, durable: bool) -> None:
     temporary: str | None = None
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
+            os.fchmod(file.fileno(), _mode(path))
             if durable:
                 os.fsync(file.fileno())
         Path(temporary).replace(path)
         if durable:
             _sync_folder(path.parent)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {_reason(error)}") from None
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
+
+
+def _mode(path: Path) -> int:
+    """The permissions of a file that takes another's place, or of a new one."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -12,7 +12,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -30,6 +30,7 @@ from graven.experiment import (
     Task,
     failures_text,
     is_binary,
+    run_one,
 )
 from graven.machine import DEFAULT, Machine
 from graven.output import check, growing
@@ -180,18 +181,9 @@ def record_trace(
 
 def run_recorded(job: Job, trace: Path, observe: Observer | None) -> Result:
     """Runs a job and records it; there is a file only if there is a record."""
-    with contextlib.suppress(_Unfinished), growing(trace) as place:
-        recorded = Job(**{**vars(job), "program_trace": str(place)})
-        experiment = Experiment.prepare([recorded])
-        check([trace], ROOM)
-        result = experiment.run(workers=1, observe=observe)
-        if not result.records:
-            raise _Unfinished
-    return result
-
-
-class _Unfinished(Exception):
-    """A file that is not to be kept."""
+    Experiment.prepare([job])
+    check([trace], ROOM)
+    return run_one(replace(job, program_trace=str(trace)), observe=observe)
 
 
 def replay(

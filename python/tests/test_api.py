@@ -12,6 +12,7 @@ import pytest
 from conftest import await_file
 
 import graven
+import graven.api
 from graven.comparison import geometric_mean
 from graven.experiment import Pool
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
+import subprocess
+import sys
+import threading
 from collections import namedtuple
+from pathlib import Path
 
 import pytest
+from conftest import ENVIRONMENT, HERE
 
 from graven import output
 
@@ -85,3 +91,156 @@ def test_a_write_replaces_the_whole_file(tmp_path):
 )
 def test_the_name_says_the_format(tmp_path, out, names):
     assert [target.path.name for target in output.targets(tmp_path / out, None)] == names
+
+
+# ---- where it goes -------------------------------------------------------------------------------
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/file").write_text("old")
+    (tmp_path / "link").symlink_to("folder/file")
+    (tmp_path / "chain").symlink_to("link")
+    output.write(tmp_path / "chain", b"new")
+    with output.growing(tmp_path / "link") as place:
+        assert place.parent == tmp_path / "folder", "it grows beside the file that it becomes"
+        place.write_bytes(b"newer")
+    assert (tmp_path / "chain").is_symlink()
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "folder/file").read_bytes() == b"newer"
+
+
+def test_a_link_to_what_is_not_there_yet_is_followed(tmp_path):
+    (tmp_path / "link").symlink_to("new")
+    output.check([tmp_path / "link"], 100)
+    output.write(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "new").read_bytes() == b"new"
+
+
+def test_a_circle_of_links_is_refused(tmp_path):
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    with pytest.raises(
+        output.OutputError, match=r"cannot write .*one: Too many levels of symbolic"
+    ):
+        output.check([tmp_path / "one"], 100)
+
+
+def test_a_file_keeps_its_permissions(tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    output.write(path, b"new")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_device_is_written_to_and_stays_one():
+    for path in (Path("/dev/null"), Path("/dev/../dev/null")):
+        output.check([path], 1 << 60)
+        output.write(path, b"gone")
+        with output.growing(path) as place:
+            place.write_bytes(b"gone, too")
+        assert stat.S_ISCHR(path.stat().st_mode)
+
+
+def test_a_device_that_is_full_is_an_error():
+    with pytest.raises(output.OutputError, match="cannot write /dev/full: No space left on device"):
+        output.write(Path("/dev/full"), b"new")
+    with (
+        pytest.raises(output.OutputError, match="cannot write /dev/full: No space left on device"),
+        output.growing(Path("/dev/full")) as place,
+    ):
+        place.write_bytes(b"new")
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+
+
+def read_all(path, found):
+    found.append(path.read_bytes())
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_pipe_with_a_name_is_written_to_and_stays_one(tmp_path, grows):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found = []
+    reader = threading.Thread(target=read_all, args=(pipe, found))
+    reader.start()
+    content = bytes(range(256)) * 1000
+    output.check([pipe], 100)
+    if grows:
+        with output.growing(pipe) as place:
+            place.write_bytes(content)
+    else:
+        output.write(pipe, content)
+    reader.join()
+    assert found == [content]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert [item.name for item in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize("redirected", ["file", "pipe"])
+def test_standard_output_is_written_to_where_it_is(tmp_path, name, redirected):
+    run = ("--design", "silo", "--workload", "btree", "--transactions", "10")
+    quoted = " ".join([*run, "--bank-loads", name, "--format", "csv"])
+    out = "> out" if redirected == "file" else "| cat > out"
+    script = f'{{ echo before; "$PYTHON" "$GRAVEN" run {quoted}; echo after; }} {out}'
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "PYTHON": sys.executable, "GRAVEN": str(HERE / "fake_graven.py")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert (lines[0], lines[1], lines[-1]) == ("before", "cycle,bank0", "after")
+    assert lines[2].startswith("design,workload")
+    assert not (tmp_path / "-").exists()
+
+
+def test_what_a_shell_gives_for_a_command_is_written_to(tmp_path):
+    compare = '"$PYTHON" "$GRAVEN" compare --workloads array --designs base,silo'
+    script = f"{compare} --report >(wc -c > count)"
+    done = subprocess.run(
+        ["bash", "-c", script + "; wait; sleep 0.2"],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "PYTHON": sys.executable, "GRAVEN": str(HERE / "fake_graven.py")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int((tmp_path / "count").read_text()) > 10_000
+
+
+OPTIONS = [
+    ("run", "--design", "silo", "--workload", "btree", "--request-trace"),
+    ("run", "--design", "silo", "--workload", "btree", "--bank-loads"),
+    ("compare", "--workloads", "array", "--designs", "base,silo", "--report"),
+    ("trace", "record", "--design", "silo", "--workload", "btree", "--transactions", "10"),
+]
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/null"])
+def test_no_option_replaces_a_device(quick, command, device):
+    done = quick(*command, device)
+    assert stat.S_ISCHR(Path(device).stat().st_mode)
+    if device == "/dev/full":
+        assert done.returncode == 1
+        assert "cannot write /dev/full: No space left on device" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_no_option_replaces_a_link(quick, tmp_path, command):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder/file")
+    done = quick(*command, "link")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "folder/file").stat().st_size > 0

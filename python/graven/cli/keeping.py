@@ -11,7 +11,7 @@ import click
 
 from graven import _engine, output
 from graven.cli.terminal import note, refusing
-from graven.errors import OutputError
+from graven.errors import OutputRefusedError
 
 if TYPE_CHECKING:
     from graven.schedules import AdversaryRequest
@@ -35,8 +35,8 @@ def keeper(folder: Path, *, no_store: bool, fresh: bool, results: int) -> Keeper
     with refusing("--store: "):
         try:
             output.check([store.probe], results * output.BYTES_PER_RECORD)
-        except OutputError as error:
-            raise OutputError(f"{error} (--no-store keeps no results)") from None
+        except OutputRefusedError as error:
+            raise OutputRefusedError(f"{error} (--no-store keeps no results)") from None
     click.get_current_context().call_on_close(store.close)
     return Keeper(store, fresh=fresh)
 

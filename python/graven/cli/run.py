@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from graven import output, signals
 from graven.cli import options
 from graven.cli.keeping import keeper, say_found
 from graven.cli.terminal import complain, note, refusing, results_console
-from graven.experiment import Experiment, Job, Result, failures_text, is_binary
+from graven.experiment import Experiment, Job, Result, failures_text, is_binary, run_one
 from graven.machine import Machine
 from graven.progress import Display
 from graven.records import Record
@@ -83,7 +84,6 @@ def run(
     files = {"--request-trace": (request_trace, TRACE_ROOM), "--bank-loads": (bank_loads, 0)}
     if request_trace is not None and request_trace == bank_loads:
         raise click.UsageError(f"--request-trace and --bank-loads: both name {bank_loads}")
-    partial = {path: output.partial(path) for path, _ in files.values() if path is not None}
     job = Job(
         design,
         workload,
@@ -92,27 +92,23 @@ def run(
         transactions,
         seed,
         tuple(with_recovery(settings, recovery).items()),
-        None if request_trace is None else str(partial[request_trace]),
-        None if bank_loads is None else str(partial[bank_loads]),
+        None if request_trace is None else str(request_trace),
+        None if bank_loads is None else str(bank_loads),
         binary_requests=request_trace is not None and is_binary(request_trace),
     )
-    experiment = Experiment.prepare([job])
+    Experiment.prepare([replace(job, request_trace=None, bank_loads=None)])
     for option, (path, room) in files.items():
         if path is not None:
             with refusing(f"{option}: "):
                 output.check([path], room)
     keep = keeper(folder, no_store=no_store, fresh=fresh, results=1)
-    try:
-        with Display() as display:
-            result = experiment.run(keep=keep, workers=1, observe=display)
-        say_found(result.found, 1)
-        if result.records:
-            for path, growing in partial.items():
-                growing.replace(path)
+    with Display() as display:
+        result = run_one(job, keep=keep, observe=display)
+    say_found(result.found, 1)
+    if result.records:
+        for path, _ in files.values():
+            if path is not None:
                 note(f"wrote {path}")
-    finally:
-        for growing in partial.values():
-            growing.unlink(missing_ok=True)
     return show(result, form)
 
 

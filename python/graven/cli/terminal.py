@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graven.errors import OutputError
+from graven.errors import OutputRefusedError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +29,7 @@ def refusing(prefix: str = "") -> Iterator[None]:
     """Turns what is found wrong with files before a run into refused input."""
     try:
         yield
-    except OutputError as error:
+    except OutputRefusedError as error:
         raise Refusal(f"{prefix}{error}") from None
 
 
