@@ -21,6 +21,7 @@ from graven._engine import Cancelled, ConfigError, SimulationError, TraceError, 
 
 # Its module has the name of its function, and would take its place if it were imported later.
 from graven.catalogue import Catalogue, catalogue
+from graven.errors import OutputError, StoreError
 
 if TYPE_CHECKING:
     from graven.api import Interrupted, adversary, compare, cost, crash, litmus, memory, run
@@ -94,10 +95,12 @@ __all__ = [
     "MemoryRecord",
     "Metric",
     "Normalised",
+    "OutputError",
     "Record",
     "Report",
     "Shares",
     "SimulationError",
+    "StoreError",
     "ThreadSummary",
     "TraceError",
     "TraceInfo",

@@ -10,12 +10,13 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
-from os import PathLike, fspath
+from enum import Enum
+from os import PathLike
 from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from graven import _engine
+from graven import _engine, arguments
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.catalogue import catalogue
 from graven.comparison import Comparison
@@ -54,6 +55,13 @@ Folder: TypeAlias = str | PathLike[str] | EllipsisType | None
 
 R = TypeVar("R")
 
+RECOVERIES_MAX = 1000
+LIVES_MAX = 8
+VIOLATIONS_MAX = 1000
+SCHEDULES_MAX = 100_000_000
+FIRST_SEED_MAX = 1 << 62
+"""What the command line allows, too."""
+
 
 class Interrupted(KeyboardInterrupt):
     """An interrupt stopped an experiment; `comparison` holds what had finished."""
@@ -63,6 +71,7 @@ class Interrupted(KeyboardInterrupt):
         self.comparison = comparison
 
 
+@arguments.in_python
 def run(
     design: str,
     workload: str,
@@ -102,17 +111,20 @@ def run(
     Raises:
         ConfigError: something was refused; nothing has run.
         SimulationError: the run failed, for example a load that returned stale data.
+        OutputError: a file or the result cannot be written.
+        StoreError: `store` is not a folder for results.
     """
-    trace, loads = (None if path is None else fspath(path) for path in (request_trace, bank_loads))
-    pairs = tuple(with_recovery(setting_texts(settings, overrides), recovery).items())
-    where = Machine.find(machine)
+    trace = arguments.path_or_none("request_trace", request_trace)
+    loads = arguments.path_or_none("bank_loads", bank_loads)
+    failures = arguments.integer_or_none("recovery", recovery, 1, RECOVERIES_MAX)
+    pairs = tuple(with_recovery(setting_texts(settings, overrides), failures).items())
     job = Job(
-        design,
-        workload,
-        where,
-        threads,
-        transactions,
-        seed,
+        arguments.text("design", design),
+        _workload(workload),
+        Machine.find(machine),
+        arguments.integer_or_none("threads", threads),
+        arguments.integer_or_none("transactions", transactions),
+        arguments.seed(seed),
         pairs,
         trace,
         loads,
@@ -123,6 +135,7 @@ def run(
     return result.records[0]
 
 
+@arguments.in_python
 def compare(
     designs: Names = None,
     workloads: Names = None,
@@ -171,18 +184,20 @@ def compare(
         SimulationError: a simulation failed; its `comparison` holds the ones that did not.
         Interrupted: Ctrl-C; its `comparison` holds the simulations that had finished.
     """
-    counts = (threads,) if isinstance(threads, int) else threads
     found = Machine.find(machine)
-    texts = with_recovery(setting_texts(settings, overrides), recovery)
+    failures = arguments.integer_or_none("recovery", recovery, 1, RECOVERIES_MAX)
+    texts = with_recovery(setting_texts(settings, overrides), failures)
+    workers = arguments.integer_or_none("jobs", jobs)
+    arguments.function_or_none("observe", observe)
     choice = choose(
-        designs,
-        workloads,
+        arguments.names("designs", designs),
+        arguments.names("workloads", workloads),
         found,
         texts,
         vary,
-        threads=counts,
-        transactions=transactions,
-        metrics=metrics,
+        threads=arguments.counts("threads", threads),
+        transactions=arguments.integer_or_none("transactions", transactions),
+        metrics=arguments.names("metrics", metrics),
     )
     varied = [item.key for item in choice.vary]
     metrics_shown = shown(choice.metrics, asked=is_asked(texts, varied, found))
@@ -192,18 +207,19 @@ def compare(
         found,
         threads=choice.threads,
         transactions=choice.transactions,
-        seed=seed,
+        seed=arguments.seed(seed),
         settings=texts,
         vary=choice.vary,
     )
     result = Experiment.prepare(plan).run(
-        keep=_keeper(store, fresh=fresh), workers=jobs, observe=observe
+        keep=_keeper(store, fresh=fresh), workers=workers, observe=observe
     )
     comparison = Comparison(result.records, choice.baseline, metrics_shown)
     _raise_unless_whole(result, comparison)
     return comparison
 
 
+@arguments.in_python
 def memory(
     trace: str | PathLike[str],
     *,
@@ -228,12 +244,28 @@ def memory(
         ConfigError: the machine or a setting was refused.
         TraceError: the trace cannot be read; the message names the line.
     """
-    found = Machine.find(machine)
-    pairs = [list(pair) for pair in setting_texts(settings, overrides).items()]
-    spec = {"trace": fspath(trace), "dram": dram, "machine": found.spec(), "set": pairs}
+    texts = setting_texts(settings, overrides)
+    arguments.function_or_none("observe", observe)
+    is_dram = arguments.flag("dram", dram)
+    return replay_requests(
+        arguments.path("trace", trace), Machine.find(machine), texts, dram=is_dram, observe=observe
+    )
+
+
+def replay_requests(
+    trace: str,
+    machine: Machine,
+    settings: Mapping[str, str],
+    *,
+    dram: bool,
+    observe: Observer | None,
+) -> MemoryRecord:
+    """As `memory`, of what has been checked; the engine's messages are as they are."""
+    pairs = [list(pair) for pair in settings.items()]
+    spec = {"trace": trace, "dram": dram, "machine": machine.spec(), "set": pairs}
     replay = _engine.MemoryReplay(json.dumps(spec))
     started = time.monotonic()
-    outcome = Pool([(fspath(trace), replay)], workers=1).run(observe)
+    outcome = Pool([(trace, replay)], workers=1).run(observe)
     seconds = time.monotonic() - started
     if outcome.interrupted:
         raise KeyboardInterrupt
@@ -243,9 +275,10 @@ def memory(
         raise SimulationError(failure.message)
     if 0 not in outcome.texts:
         raise Cancelled("the replay was cancelled")
-    return parse_memory_record(outcome.texts[0], found.name, replay.progress()[0], seconds)
+    return parse_memory_record(outcome.texts[0], machine.name, replay.progress()[0], seconds)
 
 
+@arguments.in_python
 def crash(
     design: str,
     workload: str,
@@ -295,8 +328,27 @@ def crash(
     from graven.campaign import CrashCampaign, CrashJob, Shares
 
     pairs = tuple(setting_texts(settings, overrides).items())
-    job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs)
-    how = CrashJob(job, mutant, every, shares or Shares(), lives, garbage, violations)
+    job = Job(
+        arguments.text("design", design),
+        _workload(workload),
+        Machine.find(machine),
+        arguments.integer_or_none("threads", threads),
+        arguments.integer_or_none("transactions", transactions),
+        arguments.seed(seed),
+        pairs,
+    )
+    if shares is not None and not isinstance(shares, Shares):
+        raise ConfigError(f"shares: {shares!r} is not a graven.Shares")
+    arguments.function_or_none("observe", observe)
+    how = CrashJob(
+        job,
+        None if mutant is None else arguments.text("mutant", mutant),
+        arguments.integer("every", every),
+        shares or Shares(),
+        arguments.integer("lives", lives, 0, LIVES_MAX),
+        arguments.flag("garbage", garbage),
+        arguments.integer("violations", violations, 1, VIOLATIONS_MAX),
+    )
     return _only(
         CrashCampaign.prepare([how]).run(
             keep=_keeper(store, fresh=fresh), workers=1, observe=observe
@@ -304,6 +356,7 @@ def crash(
     )
 
 
+@arguments.in_python
 def adversary(
     design: str,
     *,
@@ -338,14 +391,26 @@ def adversary(
     """
     from graven.schedules import AdversaryCampaign, AdversaryRequest
 
-    if seeds < 1:
-        raise ConfigError(f"seeds: {seeds} is not allowed; at least 1")
     pairs = tuple(setting_texts(settings, overrides).items())
-    bounds = tuple((draws or {}).items())
-    plan = AdversaryRequest((design,), seeds, first_seed, mutant, pairs, violations, bounds)
-    return _only(AdversaryCampaign.prepare(plan).run(workers=jobs, observe=observe))
+    bounds = {
+        name: arguments.integer(f"draws, {name}", bound, 0)
+        for name, bound in arguments.mapping("draws", draws).items()
+    }
+    workers = arguments.integer_or_none("jobs", jobs)
+    arguments.function_or_none("observe", observe)
+    plan = AdversaryRequest(
+        (arguments.text("design", design),),
+        arguments.integer("seeds", seeds, 1, SCHEDULES_MAX),
+        arguments.integer("first_seed", first_seed, 0, FIRST_SEED_MAX),
+        None if mutant is None else arguments.text("mutant", mutant),
+        pairs,
+        arguments.integer("violations", violations, 1, VIOLATIONS_MAX),
+        tuple(bounds.items()),
+    )
+    return _only(AdversaryCampaign.prepare(plan).run(workers=workers, observe=observe))
 
 
+@arguments.in_python
 def litmus(
     program: str | PathLike[str], design: Names = None, *, observe: Observer | None = None
 ) -> LitmusReport:
@@ -362,14 +427,17 @@ def litmus(
     """
     from graven.campaign import Program, run_programs
 
+    arguments.function_or_none("observe", observe)
     if isinstance(program, str) and "\n" in program:
         found = Program("program", program)
     else:
-        found = Program.read(program)
-    designs = [] if design is None else design_names(design)
+        found = Program.read(arguments.path("program", program))
+    names = arguments.names("design", design)
+    designs = [] if names is None else design_names(names)
     return _only(run_programs([(found, found.campaign(designs))], workers=1, observe=observe))
 
 
+@arguments.in_python
 def cost(
     design: str,
     *,
@@ -391,7 +459,16 @@ def cost(
     from graven.costs import derive
 
     where = None if machine is None else Machine.find(machine)
-    return derive(design, where, setting_texts(settings, overrides))
+    return derive(arguments.text("design", design), where, setting_texts(settings, overrides))
+
+
+def _workload(given: object) -> str:
+    """A name, or a program trace: by its path, too."""
+    return arguments.path("workload", given if isinstance(given, PathLike) else _text(given))
+
+
+def _text(given: object) -> str:
+    return arguments.text("workload", given)
 
 
 def _keeper(store: Folder, *, fresh: bool) -> Keep | None:
@@ -401,7 +478,9 @@ def _keeper(store: Folder, *, fresh: bool) -> Keep | None:
     from graven.store import Store
     from graven.store.keeping import Keeper
 
-    folder = store_folder() if isinstance(store, EllipsisType) else Path(store)
+    is_default = isinstance(store, EllipsisType)
+    folder = store_folder() if is_default else Path(arguments.path("store", store))
+    fresh = arguments.flag("fresh", fresh)
     return Keeper(Store(folder, _warn), fresh=fresh)
 
 
@@ -451,10 +530,13 @@ def choose(
 
 
 def _variation_texts(vary: Mapping[str, str | Iterable[object]]) -> dict[str, list[str]]:
-    return {
-        key: [_setting_text(v) for v in (values.split(",") if isinstance(values, str) else values)]
-        for key, values in vary.items()
-    }
+    found = {}
+    for key, values in arguments.mapping("vary", vary).items():
+        several = values.split(",") if isinstance(values, str) else values
+        if not isinstance(several, Iterable):
+            raise ConfigError(f"vary, {key}: {values!r} is one value; give a list")
+        found[key] = [_setting_text(value) for value in several]
+    return found
 
 
 def sound_designs() -> list[str]:
@@ -497,12 +579,13 @@ def setting_texts(
     settings: Mapping[str, object] | None, overrides: Mapping[str, object] | None = None
 ) -> dict[str, str]:
     """Settings as the texts that `--set` would take, by `SECTION.KEY`."""
-    merged = dict(settings or {})
+    merged = arguments.mapping("settings", settings)
     merged |= {key.replace("__", ".", 1): value for key, value in (overrides or {}).items()}
     return {key: _setting_text(value) for key, value in merged.items()}
 
 
 def _setting_text(value: object) -> str:
+    value = value.value if isinstance(value, Enum) else value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

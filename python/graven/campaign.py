@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from graven import _engine
 from graven._engine import ConfigError
+from graven.arguments import integer
 from graven.experiment import (
     Failure,
     Job,
@@ -48,6 +49,18 @@ class Shares:
     recovery: int = 256
     recovery_depth: int = 2
     structures: int = 65_536
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+            ConfigError: one is not allowed.
+        """
+        for name in ("torn", "in_flight", "recovery", "structures"):
+            value = integer(f"shares, {name}", getattr(self, name), 0)
+            object.__setattr__(self, name, value)
+        depth = integer("shares, recovery_depth", self.recovery_depth, 1, 100)
+        object.__setattr__(self, "recovery_depth", depth)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from graven import _engine
+from graven.arguments import known
 from graven.selection import Selection
 
 
@@ -212,10 +213,17 @@ class Catalogue:
         return next((alias.of for alias in self.aliases if alias.name == name), (name,))
 
     def design(self, name: str) -> Design:
-        """The design of a name; of an alias, the first that it stands for, under that name."""
+        """The design of a name; of an alias, the first that it stands for, under that name.
+
+        Raises:
+            ConfigError: there is none.
+        """
         alias = next((alias for alias in self.aliases if alias.name == name), None)
         meant = name if alias is None else alias.of[0]
-        found = next(design for design in self.designs if design.name == meant)
+        found = next((design for design in self.designs if design.name == meant), None)
+        if found is None:
+            names = [design.name for design in self.designs]
+            raise known("design", name, names + [alias.name for alias in self.aliases])
         if alias is None:
             return found
         return replace(found, name=name, summary=alias.summary, paper=alias.paper)
@@ -226,8 +234,15 @@ class Catalogue:
         return unsafe | {alias.name for alias in self.aliases if unsafe.intersection(alias.of)}
 
     def machine(self, name: str) -> MachinePreset:
-        """The preset of a name."""
-        return next(machine for machine in self.machines if machine.name == name)
+        """The preset of a name.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        presets = {preset.name: preset for preset in self.machines}
+        if name not in presets:
+            raise known("machine", name, presets)
+        return presets[name]
 
     def states_of(self, design: str) -> tuple[Named, ...]:
         """States worth reaching: those of any design, then this one's."""

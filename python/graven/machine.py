@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from graven import _engine
+from graven import _engine, arguments
 from graven._engine import ConfigError
 from graven.catalogue import MachineValue, catalogue
 from graven.selection import Selection
@@ -38,6 +38,10 @@ class Machine:
         Raises:
             ConfigError: the file cannot be read.
         """
+        if isinstance(given, PathLike):
+            given = Path(arguments.path("machine", given))
+        else:
+            given = arguments.text("machine", given)
         path = Path(given)
         looks_like_path = not isinstance(given, str) or len(path.parts) > 1
         if not looks_like_path and path.suffix != ".toml":

@@ -13,11 +13,11 @@ import json
 import lzma
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from graven import _engine
+from graven import _engine, arguments
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
 from graven.api import setting_texts
 from graven.errors import OutputError
@@ -38,6 +38,9 @@ from graven.records import Record, parse_record
 
 ROOM = 64 << 20
 """Room to ask for before a trace is written; it may well take more."""
+
+NUMBER_MAX = (1 << 32) - 1
+"""The largest count of instructions or transactions that a conversion takes."""
 
 Path_ = str | PathLike[str]
 
@@ -115,7 +118,7 @@ def trace_info(trace: Path_) -> TraceInfo:
     Raises:
         TraceError: it is no whole trace; the message names the byte.
     """
-    return TraceInfo.parse(_engine.trace_info(fspath(trace)))
+    return TraceInfo.parse(_engine.trace_info(arguments.path("trace", trace)))
 
 
 def trace_properties(trace: Path_) -> dict[str, Any]:
@@ -133,7 +136,7 @@ def trace_properties(trace: Path_) -> dict[str, Any]:
     Raises:
         TraceError: it is no whole trace; the message names the byte.
     """
-    found: dict[str, Any] = json.loads(_engine.trace_properties(fspath(trace)))
+    found: dict[str, Any] = json.loads(_engine.trace_properties(arguments.path("trace", trace)))
     return found
 
 
@@ -170,8 +173,16 @@ def record_trace(
         SimulationError: the run failed, and there is no trace.
     """
     pairs = tuple(setting_texts(settings, overrides).items())
-    job = Job(design, workload, Machine.find(machine), threads, transactions, seed, pairs)
-    result = run_recorded(job, Path(trace), observe)
+    job = Job(
+        arguments.text("design", design),
+        arguments.text("workload", workload),
+        Machine.find(machine),
+        arguments.integer_or_none("threads", threads),
+        arguments.integer_or_none("transactions", transactions),
+        arguments.seed(seed),
+        pairs,
+    )
+    result = run_recorded(job, Path(arguments.path("trace", trace)), observe)
     if result.interrupted:
         raise KeyboardInterrupt
     if result.failures:
@@ -212,8 +223,10 @@ def replay(
     """
     pairs = [list(pair) for pair in setting_texts(settings, overrides).items()]
     where = None if machine is None else Machine.find(machine).spec()
-    spec = {"trace": fspath(trace), "design": design, "machine": where, "set": pairs}
-    text = _run(fspath(trace), _engine.TraceReplay(json.dumps(spec)), observe)
+    trace = arguments.path("trace", trace)
+    name = None if design is None else arguments.text("design", design)
+    spec = {"trace": trace, "design": name, "machine": where, "set": pairs}
+    text = _run(trace, _engine.TraceReplay(json.dumps(spec)), observe)
     return parse_record(text, json.loads(text)["machine"])
 
 
@@ -239,16 +252,14 @@ def import_champsim(
         TraceError: a file is no trace; the message names the byte.
         OutputError: the file cannot be written.
     """
-    numbers = {"transaction_stores": transaction_stores, "instructions": instructions}
-    for name, number in numbers.items():
-        if number is not None and not 1 <= number < 1 << 32:
-            raise ConfigError(f"{name}: {number} is not allowed; from 1 to {(1 << 32) - 1}")
-    out = Path(trace)
-    names = [fspath(source) for source in sources]
+    given = {"transaction_stores": transaction_stores, "instructions": instructions}
+    numbers = {
+        name: arguments.integer_or_none(name, value, 1, NUMBER_MAX) for name, value in given.items()
+    }
+    out = Path(arguments.path("trace", trace))
+    names = arguments.paths("sources", sources)
     with contextlib.ExitStack() as files:
         opened = [files.enter_context(_open(Path(name), "rb")) for name in names]
-        if not opened:
-            raise ConfigError("sources: the list is empty; name one file for each thread")
         check([out], 0)
         place = files.enter_context(growing(out))
         spec = json.dumps({"names": names, "out": str(place), **numbers})
@@ -279,19 +290,19 @@ def export_champsim(
         TraceError: the trace is broken, or has no such thread or transaction.
         OutputError: the file cannot be written.
     """
-    numbers = {
+    given = {
         "thread": thread,
         "first_transaction": first_transaction,
         "transactions": transactions,
     }
-    for name, number in numbers.items():
-        if number is not None and not 0 <= number < 1 << 32:
-            raise ConfigError(f"{name}: {number} is not allowed; from 0 to {(1 << 32) - 1}")
-    path = Path(out)
+    numbers = {
+        name: arguments.integer_or_none(name, value, 0, NUMBER_MAX) for name, value in given.items()
+    }
+    path = Path(arguments.path("out", out))
     check([path], 0)
     with growing(path) as place:
         with _open(place, "wb", suffix=path.suffix) as file:
-            spec = json.dumps({"trace": fspath(trace), **numbers})
+            spec = json.dumps({"trace": arguments.path("trace", trace), **numbers})
             text = _run(path.name, _engine.Conversion("export", spec, [file]), observe)
         return int(json.loads(text)["instructions"])
 
@@ -308,10 +319,11 @@ def convert_requests(trace: Path_, out: Path_, *, observe: Observer | None = Non
         TraceError: the trace is broken, or has no data, which NVMain's format must have.
         OutputError: the file cannot be written.
     """
-    path = Path(out)
+    path = Path(arguments.path("out", out))
+    trace = arguments.path("trace", trace)
     check([path], 0)
     with growing(path) as place:
-        spec = json.dumps({"trace": fspath(trace), "out": str(place), "is_binary": is_binary(path)})
+        spec = json.dumps({"trace": trace, "out": str(place), "is_binary": is_binary(path)})
         text = _run(path.name, _engine.Conversion("requests", spec, []), observe)
         return int(json.loads(text)["requests"])
 

@@ -488,8 +488,8 @@ class MemoryReplay(_Task):
         spec = json.loads(spec_json)
         self._machine = _machine(spec)
         self._config = _config(spec)
-        with Path(spec["trace"]).open() as file:
-            lines = [line.split() for line in file if line.strip() and line.strip() != "NVMV1"]
+        text = _content(spec["trace"]).decode().splitlines()
+        lines = [line.split() for line in text if line.strip() and line.strip() != "NVMV1"]
         for number, fields in enumerate(lines, 1):
             if len(fields) not in (3, 6):
                 raise TraceError(f"{spec['trace']}:{number}: expected 3 or 6 fields")
@@ -513,9 +513,16 @@ def _write_trace(path, header):
     Path(path).write_bytes(TRACE_MAGIC + json.dumps(header).encode())
 
 
+def _content(path):
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise TraceError(f"{path}: {error}") from None
+
+
 def _read_trace(path):
     """A trace of the stand-in: the magic number, and a header in JSON."""
-    content = Path(path).read_bytes()
+    content = _content(path)
     if not content.startswith(TRACE_MAGIC):
         raise TraceError(f"{path}: byte 0: expected a program trace of Graven, found another")
     return json.loads(content[len(TRACE_MAGIC) :])
@@ -605,7 +612,7 @@ class Conversion(_Task):
             self._files[0].write(json.dumps(_read_trace(self._spec["trace"])).encode())
             return json.dumps({"instructions": 1234})
         if self._kind == "requests":
-            text = Path(self._spec["trace"]).read_text()
+            text = _content(self._spec["trace"]).decode("latin-1")
             magic = "\x89GRVNR\r\n" if self._spec["is_binary"] else ""
             Path(self._spec["out"]).write_bytes((magic + text).encode("latin-1"))
             return json.dumps({"requests": len(text.splitlines())})

@@ -191,7 +191,7 @@ def test_a_machine_says_how_many_threads_and_transactions(tmp_path):
 def test_a_variation_is_of_any_values():
     comparison = graven.compare("base", "array", vary={"pm.write_ns": (150, 300.0)})
     assert comparison.varied == {"pm.write_ns": [150.0, 300.0]}
-    with pytest.raises(graven.ConfigError, match="--set gives it one value"):
+    with pytest.raises(graven.ConfigError, match="settings gives it one value"):
         graven.compare("base", "array", vary={"pm.write_ns": [1]}, pm__write_ns=2)
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 import click
 from rich.console import Console, JustifyMethod
 
-from graven import api
+from graven.api import design_names
 from graven.catalogue import catalogue
 from graven.cli import options
 from graven.cli.tables import UNSAFE_NOTE, grouped_table, marked, plain_table
 from graven.cli.terminal import results_console
-from graven.costs import Cost, Item, places, to_csv
+from graven.costs import Cost, Item, derive, places, to_csv
 from graven.figures import MISSING, exact
+from graven.machine import Machine
 from graven.records import json_text
 
 HELP = """Derive what the hardware of designs costs, beside what their papers print.
@@ -70,8 +71,8 @@ def cost(
     designs: str, machine: str | None, settings: dict[str, str], verbose: bool, form: str
 ) -> int:
     """Derives everything, prints."""
-    names = api.design_names(designs)
-    costs = [api.cost(name, machine=machine, settings=settings) for name in names]
+    where = None if machine is None else Machine.find(machine)
+    costs = [derive(name, where, settings) for name in design_names(designs)]
     if form == "json":
         sys.stdout.write(json_text([cost.to_dict() for cost in costs]))
     elif form == "csv":

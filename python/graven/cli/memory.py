@@ -12,6 +12,7 @@ from graven import api
 from graven.cli import options
 from graven.cli.terminal import note, results_console
 from graven.figures import scaled
+from graven.machine import Machine
 from graven.progress import Display
 from graven.records import MemoryRecord, json_text
 
@@ -55,7 +56,8 @@ def memory(trace: Path, machine: str, settings: dict[str, str], dram: bool, form
         what = "is a folder" if trace.is_dir() else "there is no such file"
         raise click.UsageError(f"TRACE: {trace}: {what}")
     with Display("replays") as display:
-        record = api.memory(trace, machine=machine, dram=dram, settings=settings, observe=display)
+        where = Machine.find(machine)
+        record = api.replay_requests(str(trace), where, settings, dram=dram, observe=display)
     if form == "json":
         sys.stdout.write(json_text(record.to_dict()))
     elif form == "csv":

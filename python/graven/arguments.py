@@ -1,0 +1,212 @@
+"""Arguments of the Python interface: each is checked, and messages call it what Python calls it.
+
+Where an integer is taken, so is everything that stands for one (`numpy.int64`, for example); where
+a text is taken, so is a member of an enumeration that has one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from os import PathLike, fspath
+from typing import Any, ParamSpec, TypeVar
+
+from graven._engine import ConfigError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SEED_MAX = (1 << 64) - 1
+COUNT_MAX = (1 << 63) - 1
+
+CALLED = {"set": "settings", "sample": "every", "schedules": "seeds", "draw": "draws"}
+"""What Python calls what has another name at the command line."""
+
+_OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)(?P<colon>:?)")
+
+
+def integer(name: str, value: object, least: int = 1, most: int = COUNT_MAX) -> int:
+    """An integer in a range.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    allowed = f"{least} or more" if most == COUNT_MAX else f"from {least} to {most}"
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ConfigError(f"{name}: {_shown(value)} is not an integer; {allowed}") from None
+    if not least <= number <= most:
+        raise ConfigError(f"{name}: {number} is not allowed; {allowed}")
+    return number
+
+
+def integer_or_none(name: str, value: object, least: int = 1, most: int = COUNT_MAX) -> int | None:
+    """The same, or nothing."""
+    return None if value is None else integer(name, value, least, most)
+
+
+def seed(value: object) -> int:
+    """A seed."""
+    return integer("seed", value, 0, SEED_MAX)
+
+
+def flag(name: str, value: object) -> bool:
+    """Something that is, or is not."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise ConfigError(f"{name}: {_shown(value)} is neither True nor False")
+
+
+def text(name: str, value: object) -> str:
+    """A text, such as a name.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if isinstance(value, Enum):
+        value = value.value
+    if not isinstance(value, str):
+        raise ConfigError(f"{name}: {_shown(value)} is not a text")
+    return str(value)
+
+
+def path(name: str, value: object) -> str:
+    """A path.
+
+    Raises:
+        ConfigError: it is something else, or empty.
+    """
+    try:
+        found = fspath(value)  # type: ignore[call-overload]
+    except TypeError:
+        raise ConfigError(f"{name}: {_shown(value)} is not a path") from None
+    if not isinstance(found, str) or not found or "\0" in found:
+        raise ConfigError(f"{name}: {_shown(value)} is not a path")
+    return found
+
+
+def path_or_none(name: str, value: object) -> str | None:
+    """The same, or nothing."""
+    return None if value is None else path(name, value)
+
+
+def paths(name: str, value: object) -> list[str]:
+    """Several paths; one alone is not several.
+
+    Raises:
+        ConfigError: it is something else, or there is none.
+    """
+    if isinstance(value, str | PathLike | bytes):
+        raise ConfigError(f"{name}: {_shown(value)} is one path; give a list, [{_shown(value)}]")
+    found = [path(name, item) for item in _items(name, value)]
+    if not found:
+        raise ConfigError(f"{name}: the list is empty")
+    return found
+
+
+def names(name: str, value: object) -> str | list[str] | None:
+    """One name, several separated by commas, a list of them, or nothing.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str | Enum):
+        return text(name, value)
+    return [text(name, item) for item in _items(name, value)]
+
+
+def counts(name: str, value: object) -> tuple[int, ...] | None:
+    """One count, several, or nothing.
+
+    Raises:
+        ConfigError: it is something else, or there is none.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return (integer(name, value),)
+    found = tuple(dict.fromkeys(integer(name, item) for item in _items(name, value)))
+    if not found:
+        raise ConfigError(f"{name}: the list is empty")
+    return found
+
+
+def mapping(name: str, value: object) -> dict[str, Any]:
+    """Values by name, or nothing.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name}: {_shown(value)} is not a mapping")
+    return {text(name, key): item for key, item in value.items()}
+
+
+def function_or_none(name: str, value: object) -> None:
+    """Something that can be called, or nothing.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if value is not None and not callable(value):
+        raise ConfigError(f"{name}: {_shown(value)} cannot be called")
+
+
+def known(what: str, name: str, names: Iterable[str]) -> ConfigError:
+    """An error that a name is not known, with those that it may be meant for."""
+    names = list(names)
+    close = difflib.get_close_matches(name, names, 3)
+    hint = f"; did you mean {' or '.join(close)}?" if close else f"; known are {', '.join(names)}"
+    return ConfigError(f"{what}: unknown name `{name}`{hint}")
+
+
+def in_python(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose errors call arguments what Python calls them, not the command line."""
+
+    @functools.wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> R:
+        with _pythons_names():
+            return function(*given, **named)
+
+    return called
+
+
+@contextmanager
+def _pythons_names() -> Iterator[None]:
+    try:
+        yield
+    except ConfigError as error:
+        said = str(error)
+        changed = _OPTION.sub(_python_name, said)
+        if changed == said:
+            raise
+        raise ConfigError(changed) from None
+
+
+def _python_name(option: re.Match[str]) -> str:
+    name = option["name"]
+    return CALLED.get(name, name.replace("-", "_")) + option["colon"]
+
+
+def _items(name: str, value: object) -> list[object]:
+    try:
+        return list(value)  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        raise ConfigError(f"{name}: {_shown(value)} is neither one nor a list") from None
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
