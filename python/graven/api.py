@@ -10,6 +10,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from enum import Enum
 from os import PathLike
 from pathlib import Path
@@ -54,13 +55,6 @@ Folder: TypeAlias = str | PathLike[str] | EllipsisType | None
 `GRAVEN_STORE` names), or nothing, and then no result is kept or found."""
 
 R = TypeVar("R")
-
-RECOVERIES_MAX = 1000
-LIVES_MAX = 8
-VIOLATIONS_MAX = 1000
-SCHEDULES_MAX = 100_000_000
-FIRST_SEED_MAX = 1 << 62
-"""What the command line allows, too."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -116,18 +110,12 @@ def run(
     """
     trace = arguments.path_or_none("request_trace", request_trace)
     loads = arguments.path_or_none("bank_loads", bank_loads)
-    failures = arguments.integer_or_none("recovery", recovery, 1, RECOVERIES_MAX)
+    failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
     pairs = tuple(with_recovery(setting_texts(settings, overrides), failures).items())
-    job = Job(
-        arguments.text("design", design),
-        _workload(workload),
-        Machine.find(machine),
-        arguments.integer_or_none("threads", threads),
-        arguments.integer_or_none("transactions", transactions),
-        arguments.seed(seed),
-        pairs,
-        trace,
-        loads,
+    job = replace(
+        checked_job(design, _workload(workload), machine, threads, transactions, seed, pairs),
+        request_trace=trace,
+        bank_loads=loads,
         binary_requests=trace is not None and is_binary(trace),
     )
     result = run_one(job, keep=_keeper(store, fresh=fresh))
@@ -185,7 +173,7 @@ def compare(
         Interrupted: Ctrl-C; its `comparison` holds the simulations that had finished.
     """
     found = Machine.find(machine)
-    failures = arguments.integer_or_none("recovery", recovery, 1, RECOVERIES_MAX)
+    failures = arguments.integer_or_none("recovery", recovery, 1, arguments.RECOVERIES_MAX)
     texts = with_recovery(setting_texts(settings, overrides), failures)
     workers = arguments.integer_or_none("jobs", jobs)
     arguments.function_or_none("observe", observe)
@@ -328,15 +316,7 @@ def crash(
     from graven.campaign import CrashCampaign, CrashJob, Shares
 
     pairs = tuple(setting_texts(settings, overrides).items())
-    job = Job(
-        arguments.text("design", design),
-        _workload(workload),
-        Machine.find(machine),
-        arguments.integer_or_none("threads", threads),
-        arguments.integer_or_none("transactions", transactions),
-        arguments.seed(seed),
-        pairs,
-    )
+    job = checked_job(design, _workload(workload), machine, threads, transactions, seed, pairs)
     if shares is not None and not isinstance(shares, Shares):
         raise ConfigError(f"shares: {shares!r} is not a graven.Shares")
     arguments.function_or_none("observe", observe)
@@ -345,9 +325,9 @@ def crash(
         None if mutant is None else arguments.text("mutant", mutant),
         arguments.integer("every", every),
         shares or Shares(),
-        arguments.integer("lives", lives, 0, LIVES_MAX),
+        arguments.integer("lives", lives, 0, arguments.LIVES_MAX),
         arguments.flag("garbage", garbage),
-        arguments.integer("violations", violations, 1, VIOLATIONS_MAX),
+        arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
     )
     return _only(
         CrashCampaign.prepare([how]).run(
@@ -400,11 +380,11 @@ def adversary(
     arguments.function_or_none("observe", observe)
     plan = AdversaryRequest(
         (arguments.text("design", design),),
-        arguments.integer("seeds", seeds, 1, SCHEDULES_MAX),
-        arguments.integer("first_seed", first_seed, 0, FIRST_SEED_MAX),
+        arguments.integer("seeds", seeds, 1, arguments.SCHEDULES_MAX),
+        arguments.integer("first_seed", first_seed, 0, arguments.FIRST_SEED_MAX),
         None if mutant is None else arguments.text("mutant", mutant),
         pairs,
-        arguments.integer("violations", violations, 1, VIOLATIONS_MAX),
+        arguments.integer("violations", violations, 1, arguments.VIOLATIONS_MAX),
         tuple(bounds.items()),
     )
     return _only(AdversaryCampaign.prepare(plan).run(workers=workers, observe=observe))
@@ -462,13 +442,36 @@ def cost(
     return derive(arguments.text("design", design), where, setting_texts(settings, overrides))
 
 
+def checked_job(
+    design: object,
+    workload: str,
+    machine: str | PathLike[str],
+    threads: object,
+    transactions: object,
+    seed: object,
+    settings: tuple[tuple[str, str], ...],
+) -> Job:
+    """A job of arguments that are as they were given, but for the workload and the settings.
+
+    Raises:
+        ConfigError: one is refused.
+    """
+    return Job(
+        arguments.text("design", design),
+        workload,
+        Machine.find(machine),
+        arguments.integer_or_none("threads", threads),
+        arguments.integer_or_none("transactions", transactions),
+        arguments.seed(seed),
+        settings,
+    )
+
+
 def _workload(given: object) -> str:
     """A name, or a program trace: by its path, too."""
-    return arguments.path("workload", given if isinstance(given, PathLike) else _text(given))
-
-
-def _text(given: object) -> str:
-    return arguments.text("workload", given)
+    if not isinstance(given, PathLike):
+        given = arguments.text("workload", given)
+    return arguments.path("workload", given)
 
 
 def _keeper(store: Folder, *, fresh: bool) -> Keep | None:

@@ -6,7 +6,6 @@ a text is taken, so is a member of an enumeration that has one.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import operator
 import re
@@ -22,6 +21,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 SEED_MAX = (1 << 64) - 1
+FIRST_SEED_MAX = 1 << 62
+SCHEDULES_MAX = 100_000_000
+RECOVERIES_MAX = 1000
+RECOVERY_DEPTH_MAX = 100
+LIVES_MAX = 8
+VIOLATIONS_MAX = 1000
+"""Bounds that hold at the command line, too."""
+
 COUNT_MAX = (1 << 63) - 1
 
 CALLED = {"set": "settings", "sample": "every", "schedules": "seeds", "draw": "draws"}
@@ -166,6 +173,8 @@ def function_or_none(name: str, value: object) -> None:
 
 def known(what: str, name: str, names: Iterable[str]) -> ConfigError:
     """An error that a name is not known, with those that it may be meant for."""
+    import difflib
+
     names = list(names)
     close = difflib.get_close_matches(name, names, 3)
     hint = f"; did you mean {' or '.join(close)}?" if close else f"; known are {', '.join(names)}"

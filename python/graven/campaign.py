@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from graven import _engine
 from graven._engine import ConfigError
-from graven.arguments import integer
+from graven.arguments import RECOVERY_DEPTH_MAX, integer
 from graven.experiment import (
     Failure,
     Job,
@@ -59,7 +59,7 @@ class Shares:
         for name in ("torn", "in_flight", "recovery", "structures"):
             value = integer(f"shares, {name}", getattr(self, name), 0)
             object.__setattr__(self, name, value)
-        depth = integer("shares, recovery_depth", self.recovery_depth, 1, 100)
+        depth = integer("shares, recovery_depth", self.recovery_depth, 1, RECOVERY_DEPTH_MAX)
         object.__setattr__(self, "recovery_depth", depth)
 
 

@@ -213,16 +213,12 @@ def growing(path: Path) -> Iterator[Path]:
         place = Path(name)
     try:
         yield place
-        try:
+        with _writing(path):
             if destination.file is not None:
                 place.replace(destination.file)
             else:
                 with place.open("rb") as source, destination.open() as target:
                     shutil.copyfileobj(source, target)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise OutputError(f"cannot write {path}: {_reason(error)}") from None
     finally:
         place.unlink(missing_ok=True)
 
@@ -236,12 +232,19 @@ def write(path: Path, content: bytes, *, durable: bool = True) -> None:
         OutputError: names the file, and why it cannot be written; the old content stands.
     """
     destination = Destination.of(path)
-    try:
+    with _writing(path):
         if destination.file is not None:
             _replace(destination.file, content, durable=durable)
         else:
             with destination.open() as target:
                 shutil.copyfileobj(io.BytesIO(content), target)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Names a file in what goes wrong as it is written, unless its reader has gone."""
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:

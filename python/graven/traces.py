@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from graven import _engine, arguments
 from graven._engine import Cancelled, ConfigError, SimulationError, TraceError
-from graven.api import setting_texts
+from graven.api import checked_job, setting_texts
 from graven.errors import OutputError
 from graven.experiment import (
     Experiment,
@@ -173,15 +173,8 @@ def record_trace(
         SimulationError: the run failed, and there is no trace.
     """
     pairs = tuple(setting_texts(settings, overrides).items())
-    job = Job(
-        arguments.text("design", design),
-        arguments.text("workload", workload),
-        Machine.find(machine),
-        arguments.integer_or_none("threads", threads),
-        arguments.integer_or_none("transactions", transactions),
-        arguments.seed(seed),
-        pairs,
-    )
+    name = arguments.text("workload", workload)
+    job = checked_job(design, name, machine, threads, transactions, seed, pairs)
     result = run_recorded(job, Path(arguments.path("trace", trace)), observe)
     if result.interrupted:
         raise KeyboardInterrupt

@@ -179,6 +179,19 @@ def test_a_pipe_with_a_name_is_written_to_and_stays_one(tmp_path, grows):
     assert [item.name for item in tmp_path.iterdir()] == ["pipe"]
 
 
+def in_shell(shell, script, folder):
+    """Runs a script, which has the command as "$PYTHON" "$GRAVEN"; it has to end well."""
+    done = subprocess.run(
+        [shell, "-c", script],
+        cwd=folder,
+        env={**ENVIRONMENT, "PYTHON": sys.executable, "GRAVEN": str(HERE / "fake_graven.py")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 @pytest.mark.parametrize("redirected", ["file", "pipe"])
 def test_standard_output_is_written_to_where_it_is(tmp_path, name, redirected):
@@ -186,15 +199,7 @@ def test_standard_output_is_written_to_where_it_is(tmp_path, name, redirected):
     quoted = " ".join([*run, "--bank-loads", name, "--format", "csv"])
     out = "> out" if redirected == "file" else "| cat > out"
     script = f'{{ echo before; "$PYTHON" "$GRAVEN" run {quoted}; echo after; }} {out}'
-    done = subprocess.run(
-        ["sh", "-c", script],
-        cwd=tmp_path,
-        env={**ENVIRONMENT, "PYTHON": sys.executable, "GRAVEN": str(HERE / "fake_graven.py")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    in_shell("sh", script, tmp_path)
     lines = (tmp_path / "out").read_text().splitlines()
     assert (lines[0], lines[1], lines[-1]) == ("before", "cycle,bank0", "after")
     assert lines[2].startswith("design,workload")
@@ -204,15 +209,7 @@ def test_standard_output_is_written_to_where_it_is(tmp_path, name, redirected):
 def test_what_a_shell_gives_for_a_command_is_written_to(tmp_path):
     compare = '"$PYTHON" "$GRAVEN" compare --workloads array --designs base,silo'
     script = f"{compare} --report >(wc -c > count)"
-    done = subprocess.run(
-        ["bash", "-c", script + "; wait; sleep 0.2"],
-        cwd=tmp_path,
-        env={**ENVIRONMENT, "PYTHON": sys.executable, "GRAVEN": str(HERE / "fake_graven.py")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    in_shell("bash", script + "; wait; sleep 0.2", tmp_path)
     assert int((tmp_path / "count").read_text()) > 10_000
 
 

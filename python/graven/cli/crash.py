@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from graven import _engine, output, signals
 from graven.api import design_names, sound_designs, workload_names
+from graven.arguments import LIVES_MAX, RECOVERY_DEPTH_MAX, SCHEDULES_MAX, VIOLATIONS_MAX
 from graven.campaign import TRANSACTIONS, CrashCampaign, CrashJob, Shares
 from graven.cli import options
 from graven.cli.keeping import State, StateFile, UnderWay, keeper, say_found
@@ -179,7 +180,7 @@ class Forms(click.ParamType[dict[str, int]]):
 )
 @click.option(
     "--recovery-depth",
-    type=click.IntRange(1, 100),
+    type=click.IntRange(1, RECOVERY_DEPTH_MAX),
     default=Shares.recovery_depth,
     show_default=True,
     metavar="N",
@@ -187,7 +188,7 @@ class Forms(click.ParamType[dict[str, int]]):
 )
 @click.option(
     "--lives",
-    type=click.IntRange(0, 8),
+    type=click.IntRange(0, LIVES_MAX),
     default=CrashJob.lives,
     show_default=True,
     metavar="N",
@@ -202,7 +203,7 @@ class Forms(click.ParamType[dict[str, int]]):
 )
 @click.option(
     "--violations",
-    type=click.IntRange(1, 1000),
+    type=click.IntRange(1, VIOLATIONS_MAX),
     default=1,
     show_default=True,
     metavar="N",
@@ -211,7 +212,7 @@ class Forms(click.ParamType[dict[str, int]]):
 @click.option("--adversary", is_flag=True, help="Draw programs, machines and schedules.")
 @click.option(
     "--seeds",
-    type=click.IntRange(1, 100_000_000),
+    type=click.IntRange(1, SCHEDULES_MAX),
     default=1000,
     show_default=True,
     metavar="N",

@@ -8,13 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from graven.arguments import FIRST_SEED_MAX, RECOVERIES_MAX, SCHEDULES_MAX, SEED_MAX
 from graven.folders import DEFAULT_STORE, STORE_VARIABLE
 from graven.machine import DEFAULT
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-SEED_MAX = (1 << 64) - 1
-FIRST_SEED_MAX = 1 << 62
 
 
 def machine(command: F) -> F:
@@ -62,7 +60,7 @@ def schedules(what: str, default: int) -> Callable[[F], F]:
     def wrapped(command: F) -> F:
         number = click.option(
             "--schedules",
-            type=click.IntRange(1, 100_000_000),
+            type=click.IntRange(1, SCHEDULES_MAX),
             default=default,
             show_default=True,
             metavar="N",
@@ -158,7 +156,7 @@ def recovery(command: F) -> F:
     """`--recovery`."""
     return click.option(
         "--recovery",
-        type=click.IntRange(1, 1000),
+        type=click.IntRange(1, RECOVERIES_MAX),
         metavar="N",
         help="Power fails N times, evenly spaced over a run; the recovery after each is timed on "
         "the machine (recovery_ms and others). It doubles the time that a run takes here. "

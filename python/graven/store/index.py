@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import platform
-import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -309,8 +307,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 def file_of(folder: Path) -> Path:
     """Where this host's index of a store is."""
-    host = re.sub(r"[^A-Za-z0-9]+", "-", platform.node())[:64] or "host"
-    return folder / f"index-{host}.sqlite"
+    return folder / f"index-{segments.host(64)}.sqlite"
 
 
 def row_of(record: StoredRecord, place: Place) -> tuple[object, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from graven import _engine
 from graven.engines import STOCK
-from graven.experiment import Job, Task, is_trace
+from graven.experiment import Job, Task, Timed, is_trace
 from graven.store.records import Request
 from graven.store.store import Store
 
@@ -138,7 +137,8 @@ def _has_to_run(job: Job | CrashJob) -> bool:
 
 class _Kept:
     def __init__(self, task: Task, store: Store, request: Request, *, anew: bool) -> None:
-        self._task, self._store, self._request, self._anew = task, store, request, anew
+        self._task = Timed(task)
+        self._store, self._request, self._anew = store, request, anew
         self._is_cancelled = False
 
     def run(self) -> str:
@@ -146,11 +146,10 @@ class _Kept:
         there = self._store.get(self._request.digest)
         if there is not None and not self._anew:
             return there
-        started = time.monotonic()
         text = self._task.run()
         # What was cut short may have less in it: a program that could have been made smaller.
         if text != there and not self._is_cancelled:
-            self._store.put(self._request, text, time.monotonic() - started)
+            self._store.put(self._request, text, self._task.host_s)
         return text
 
     def cancel(self) -> None:

@@ -106,11 +106,15 @@ class Writer:
         self._descriptor = None
 
 
+def host(longest: int) -> str:
+    """This host's name as it may stand in a file's, with so many characters at most."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", platform.node())[:longest] or "host"
+
+
 def new_name() -> str:
     """A name that no other segment has, whatever clocks and machines say; it sorts by time."""
-    host = re.sub(r"[^A-Za-z0-9]+", "-", platform.node())[:32] or "host"
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return f"{moment}-{host}-{uuid.uuid4().hex}{ENDING}"
+    return f"{moment}-{host(32)}-{uuid.uuid4().hex}{ENDING}"
 
 
 def names(folder: Path) -> dict[str, int]:

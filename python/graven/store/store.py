@@ -160,10 +160,6 @@ class Store:
             raise OutputError(f"cannot make {path.parent}: {error.strerror or error}") from None
         output.write(path, StoredRecord.now(request, state, None).line())
 
-    def forget_state(self, request: Request) -> None:
-        """Throws away what was kept of something that is under way, if there is anything."""
-        disk.remove(self._state_file(request))
-
     def _state_file(self, request: Request) -> Path:
         return self.folder / STATES / f"{request.kind}-{request.digest}{segments.ENDING}"
 
