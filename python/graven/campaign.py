@@ -13,6 +13,8 @@ from graven import _engine
 from graven._engine import ConfigError
 from graven.arguments import RECOVERY_DEPTH_MAX, integer
 from graven.experiment import (
+    HERE,
+    Executor,
     Failure,
     Job,
     Keep,
@@ -174,7 +176,7 @@ class CrashCampaign:
         self,
         *,
         keep: Keep | None = None,
-        workers: int | None = None,
+        executor: Executor = HERE,
         observe: Observer | None = None,
     ) -> CampaignResult[CrashReport]:
         """Runs those without a result; never raises for one that failed or was interrupted."""
@@ -183,7 +185,7 @@ class CrashCampaign:
             for job, campaign in zip(self.jobs, self.campaigns, strict=True)
         ]
         watch = _judging(observe, self.campaigns)
-        ran = run_all(work, keep=keep, workers=workers, observe=watch)
+        ran = run_all(work, keep=keep, executor=executor, observe=watch)
         reports = tuple(
             self.jobs[index].report(text, ran.host_s[index] or 0.0)
             for index, text in ran.texts.items()

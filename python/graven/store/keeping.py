@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ def request_of(job: Job | CrashJob) -> Request:
     return _request(job, _trace_of(job if isinstance(job, Job) else job.job), build())
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _request(job: Job | CrashJob, trace: str | None, build: str) -> Request:
     kind = SIMULATION if isinstance(job, Job) else CRASH
     named = _named(job) if isinstance(job, Job) else replace(job, job=_named(job.job))
@@ -75,10 +75,15 @@ def _trace_of(job: Job) -> str | None:
     if not is_trace(job.workload):
         return None
     path = Path(job.workload)
+    return content_of(path) or path.name
+
+
+def content_of(path: Path) -> str | None:
+    """A digest of what a file holds; none if it is not there."""
     try:
         stat = path.stat()
     except FileNotFoundError:
-        return path.name
+        return None
     return _content(path, stat.st_mtime_ns, stat.st_size)
 
 
@@ -116,6 +121,15 @@ class Keeper:
             return None
         record = self.store.record(digest(job))
         return None if record is None else (record.result, record.host_s)
+
+    def has(self, job: Job | CrashJob) -> bool:
+        """Whether the result of a job is there, by what is known of the store."""
+        return not (self.fresh or _has_to_run(job)) and self.store.has(digest(job))
+
+    def keep(self, request: Request, text: str, host_s: float | None) -> None:
+        """Keeps a result that was made elsewhere, unless it is there."""
+        if self.store.get(request.digest) != text:
+            self.store.put(request, text, host_s)
 
     def kept(self, job: Job | CrashJob, task: Task) -> Task:
         """A task that keeps its result as soon as it is there."""
