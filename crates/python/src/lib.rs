@@ -5,6 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `allocator` | what happens when the system refuses memory |
 //! | `task` | Python's handle of what runs once |
 //! | `adversary` | Python's handle of an adversary's campaign |
 //! | `seam` | failures, tasks, machines and specifications as JSON |
@@ -18,6 +19,7 @@
 //! This file has the module's exceptions, classes and functions.
 
 mod adversary;
+mod allocator;
 mod capture;
 mod facade;
 mod laboratory;

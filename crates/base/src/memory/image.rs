@@ -3,6 +3,7 @@
 //! Images that begin alike have the same host memory until one of them writes to a chunk of it ([`Image::share`]).
 
 use std::ops::Range;
+use std::panic::resume_unwind;
 
 use super::chunk::{Chunk, Demand};
 use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, spread};
@@ -64,7 +65,18 @@ impl Image {
 
     /// The same, for addresses below so many bytes; those above are possible, too.
     pub fn of_bytes(bytes: u64) -> Self {
-        Self::of_chunks(if bytes <= SMALL_BYTES { SMALL_CHUNK_BITS } else { CHUNK_BITS })
+        Self::of_chunks(chunk_bits(bytes))
+    }
+
+    /// Host memory that an image of so many bytes takes at a time, in bytes.
+    pub fn chunk_bytes_of(bytes: u64) -> u64 {
+        1 << chunk_bits(bytes)
+    }
+
+    /// Host memory that an image takes to list its chunks, for addresses below so many bytes, in bytes.
+    pub fn list_bytes_of(bytes: u64) -> u64 {
+        // A list that grows is copied into one of twice the size.
+        3 * bytes.div_ceil(Image::chunk_bytes_of(bytes)) * size_of::<Chunk>() as u64
     }
 
     fn of_chunks(chunk_bits: u32) -> Self {
@@ -177,8 +189,9 @@ impl Image {
                 .zip(parts)
                 .map(|(batch, part)| scope.spawn(move || store(batch, part)))
                 .collect();
-            let joined = threads.into_iter().map(|t| t.join().expect("storing does not fail"));
-            joined.collect()
+            let joined = threads.into_iter().map(|t| t.join());
+            // Storing fails if the host has no memory left: that ends the whole.
+            joined.map(|stored| stored.unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
         let put_back = |(old, part): (Vec<u64>, Vec<Numbered>)| {
             part.into_iter().for_each(|(number, chunk)| self.chunks[number] = chunk);
@@ -377,6 +390,10 @@ impl Image {
     pub fn host_bytes(&self) -> u64 {
         self.written().count() as u64 * self.chunk_bytes()
     }
+}
+
+fn chunk_bits(bytes: u64) -> u32 {
+    if bytes <= SMALL_BYTES { SMALL_CHUNK_BITS } else { CHUNK_BITS }
 }
 
 /// What one word contributes to [`Image::digest`]; a zero word contributes nothing.

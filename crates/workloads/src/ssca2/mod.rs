@@ -47,14 +47,16 @@ use input::Input;
 use search::Search;
 
 use super::costs;
-use super::layout::Plan;
+use super::layout::{Placed, Plan};
 use super::locking::{self, STRIPES};
 use super::structures::multigraph::CHUNK_EDGES;
 use super::structures::{Arena, Census, Element, Multigraph};
 use graven_base::config::ConfigError;
 use graven_base::memory::{Addr, Image, LINE_BYTES, WORD_BYTES};
 use graven_machine::program::{Direct, Load, LockId, Memory, Program, Ptr, Thread, spawn};
-use graven_machine::workload::{BrokenInvariant, Request, Sharing, Workload, WorkloadConfig};
+use graven_machine::workload::{
+    BrokenInvariant, Extent, Request, Sharing, Workload, WorkloadConfig,
+};
 
 /// The lock of the list of heaviest edges.
 const LIST_LOCK: LockId = STRIPES;
@@ -84,7 +86,7 @@ fn assemble(request: &Request) -> Result<Ssca2, ConfigError> {
     let plan = Plan::new("ssca2", &request, |element| edge_bytes(element, threads))?;
     let (element, each) = (plan.element, plan.population);
     let edges = each * u64::from(threads);
-    let mut parts = plan.lay_out(|layout, _| {
+    let Placed { mut parts, extent } = plan.lay_out(|layout, _| {
         let base = layout.take(edges * Input::tuple_bytes(element));
         let input = Input::new(base, edges, element, request.seed);
         let vertices = input.generator.vertices();
@@ -110,7 +112,7 @@ fn assemble(request: &Request) -> Result<Ssca2, ConfigError> {
     let share = request.transactions / u64::from(threads);
     let building = (share / KERNELS).min(each);
     let classifying = (share - building) / (KERNELS - 1);
-    Ok(Ssca2 { request, each, building, classifying, parts })
+    Ok(Ssca2 { request, each, building, classifying, parts, extent })
 }
 
 /// Everything in PM.
@@ -194,6 +196,7 @@ struct Ssca2 {
     /// And in kernel 2.
     classifying: u64,
     parts: Parts,
+    extent: Extent,
 }
 
 impl Workload for Ssca2 {
@@ -243,6 +246,10 @@ impl Workload for Ssca2 {
     /// Each thread counts the edges that it has added.
     fn begins_again(&self) -> bool {
         false
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(self.extent)
     }
 }
 
