@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +25,6 @@ LIMIT_VARIABLE = "GRAVEN_MEMORY_LIMIT"
 
 RESERVE_BYTES = 32 << 20
 """Address space that the engine keeps for the end of a simulation without memory."""
-
-THREAD_BYTES = 80 << 20
-"""Address space of a thread: its stack, and a heap that the C library reserves for it."""
 
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>|B|[KMGT]B)", re.IGNORECASE)
@@ -85,6 +82,51 @@ def asked_limit() -> Limit | None:
         raise _engine.ConfigError(
             f'{LIMIT_VARIABLE} = "{text}": a size is wanted, such as "8 GB"'
         ) from None
+
+
+class Budget:
+    """What simulations that run at the same time may take together.
+
+    Each needs so much at most, and takes it little by little. So what the process may still take is
+    looked at while none runs, and what those that run need is taken off; and whoever begins must
+    fit into what is left at that moment, too. What `GRAVEN_MEMORY_LIMIT` says takes the place of
+    what is found.
+
+    Raises:
+        ConfigError: `GRAVEN_MEMORY_LIMIT` is no size.
+    """
+
+    def __init__(self, find: Callable[[], Limit | None] | None = None) -> None:
+        asked = asked_limit() if find is None else None
+        self._find = find or (limit if asked is None else lambda: asked)
+        self._idle: Limit | None = None
+
+    def lacks(self, need: int, running: int) -> Limit | None:
+        """The limit into which a task does not fit now; `None`: it fits.
+
+        Args:
+            need: Bytes that it needs at most.
+            running: Bytes that those need that run; 0 if none does.
+        """
+        now = self._find()
+        if now is None:
+            return None
+        if running == 0 or self._idle is None:
+            self._idle = now
+        if now.of_address_space:
+            need += RESERVE_BYTES
+        least = min(now.bytes, self._idle.bytes - running)
+        return None if need <= least else now
+
+
+def refusal(need: int, lacking: Limit) -> str:
+    """Why a task cannot run even alone, and what to change."""
+    return (
+        f"it needs up to {size_text(need)} of memory, and {lacking.source} leaves "
+        f"{size_text(lacking.bytes)}; a smaller workload.footprint_bytes (or parameters of the "
+        "workload that make its data smaller), fewer transactions, or a higher limit would do; "
+        f'{LIMIT_VARIABLE}="{size_text(need)}" has it tried'
+    )
 
 
 def limit(*, root: Path = Path("/")) -> Limit | None:

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | images | PM as the workload populates it, in whole chunks, once for each image that comes to differ from it everywhere: the architectural one and that of the cells; what others that begin alike have of it; what is durable, where power may fail; the images of the machine on which recovery is timed |
 //! | growth | blocks that transactions may allocate, in each of these images |
-//! | log | what a design may write to the log region in so many transactions, as far as the region goes |
+//! | log | what a design may write to the log region in so many transactions, as far as the region goes; the architectural image has little of it |
 //! | cells | states and wear of the cells of all lines that are written, where `pm.cells` or `pm.codec` keep them |
 //! | wear | 4 B for each media line |
 //! | tags | tags, states and sharers of all caches |
@@ -34,6 +34,9 @@ const LOG_BYTES: u64 = 2 << 10;
 /// Copies of an element that it may write there: old and new ones, each with addresses, in lines of their own.
 const LOG_COPIES: u64 = 8;
 
+/// Lines that an operation stores to, besides two elements.
+const LINES_STORED: u64 = 16;
+
 /// Bytes of a cache's tags for each line: tag, state, last use, and its share of what a set has.
 const TAG_BYTES: u64 = 10;
 
@@ -41,7 +44,7 @@ const TAG_BYTES: u64 = 10;
 const SHARERS_BYTES: u64 = 8;
 
 /// Queues, events, histograms, code of the program that is not in memory yet.
-const REST_BYTES: u64 = 12 << 20;
+const REST_BYTES: u64 = 10 << 20;
 
 /// Of everything, what the host's allocator keeps besides what is in use, in percent.
 const ALLOCATOR_PERCENT: u64 = 2;
@@ -56,7 +59,7 @@ pub struct HostMemory {
     pub populated: u64,
     /// What becomes more of it, in one image.
     pub growth: u64,
-    /// What is written to the log region, in one image.
+    /// What is written to the log region, in one image; every other has it, those of the cells.
     pub log: u64,
     /// How many images of PM there are.
     pub images: u64,
@@ -71,8 +74,10 @@ pub struct HostMemory {
 impl HostMemory {
     /// All together, in bytes.
     pub fn total(&self) -> u64 {
-        let image = self.populated.saturating_add(self.growth).saturating_add(self.log);
-        let parts = [image.saturating_mul(self.images), self.cells, self.machine, self.design];
+        let image = self.populated.saturating_add(self.growth);
+        let images = image.saturating_mul(self.images);
+        let logs = self.log.saturating_mul(self.images.div_ceil(2));
+        let parts = [images, logs, self.cells, self.machine, self.design];
         let sum = parts.into_iter().fold(0, u64::saturating_add);
         sum.saturating_add(sum / 100 * ALLOCATOR_PERCENT)
     }
@@ -103,7 +108,7 @@ impl Spec {
         let log = self.log_bytes(chunk);
         // The simulation whose recovery is timed is another one; it has its durable bytes, and the machine that recovers has
         // what they were and what they become.
-        let of_recovery = if recovery.is_wanted() { 4 } else { 0 };
+        let of_recovery = if recovery.is_wanted() { 3 } else { 0 };
         let each = 2 + u64::from(others.crashes);
         let images =
             each * u64::from(1 + others.lives) + u64::from(others.begin_alike) + of_recovery;
@@ -115,13 +120,16 @@ impl Spec {
             cells: self.cell_bytes(populated.saturating_add(growth).saturating_add(log)),
             machine: self.machine_bytes(images)
                 * (1 + u64::from(others.lives) + u64::from(recovery.is_wanted())),
-            design: (self.design.host_bytes)(&self.context()),
+            design: (self.design.host_bytes)(
+                &self.context(),
+                self.lines_stored(populated.saturating_add(growth)),
+            ),
         })
     }
 
     /// What a simulation takes as it is built, apart from images: it cannot be refused a part of it.
     pub(super) fn built_bytes(&self) -> u64 {
-        self.cache_bytes() + (self.design.host_bytes)(&self.context())
+        self.cache_bytes() + (self.design.host_bytes)(&self.context(), 0)
     }
 
     /// PM that is populated, in whole chunks, and what transactions add to it.
@@ -168,6 +176,13 @@ impl Spec {
     fn operations(&self) -> u64 {
         let each = self.config.get::<WorkloadConfig>().operations_per_transaction;
         self.transactions.saturating_mul(each.into())
+    }
+
+    /// Lines that programs store to, of so many bytes of structures.
+    fn lines_stored(&self, bytes: u64) -> u64 {
+        let element = self.config.get::<WorkloadConfig>().element_bytes.0;
+        let each = LINES_STORED + 2 * element.div_ceil(LINE_BYTES);
+        self.operations().saturating_mul(each).min(bytes / LINE_BYTES)
     }
 
     fn log_bytes(&self, chunk: u64) -> u64 {

@@ -75,6 +75,11 @@ fn edge_bytes(element: Element, threads: u32) -> u64 {
     edge + vertex / EDGES_PER_VERTEX
 }
 
+/// Chunks of each size that so many edges need, all together.
+fn chunks_max(vertices: u64, edges: u64) -> u64 {
+    vertices + edges / CHUNK_EDGES + 1
+}
+
 pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError> {
     Ok(Box::new(assemble(request)?))
 }
@@ -96,8 +101,8 @@ fn assemble(request: &Request) -> Result<Ssca2, ConfigError> {
         let searches = (0..threads)
             .map(|t| Search::new(layout.take(Search::bytes(vertices)), vertices, (t, threads)));
         let searches = searches.collect();
-        // Each edge needs two new chunks at most, and all of them no more than these together.
-        let chunks = each.min(vertices + edges / CHUNK_EDGES + 1);
+        // Each edge needs two new chunks at most.
+        let chunks = each.min(chunks_max(vertices, edges));
         let blocks = Multigraph::chunk_bytes(element.words).map(|bytes| (bytes, chunks));
         Parts {
             input,
@@ -109,6 +114,10 @@ fn assemble(request: &Request) -> Result<Ssca2, ConfigError> {
         }
     })?;
     let parts = parts.pop().expect("threads share one partition");
+    // Each arena may have room for what all of them need together.
+    let together = chunks_max(parts.input.generator.vertices(), edges);
+    let block_bytes = Multigraph::chunk_bytes(element.words).iter().sum::<u64>() * together;
+    let extent = Extent { block_bytes: block_bytes.min(extent.block_bytes), ..extent };
     let share = request.transactions / u64::from(threads);
     let building = (share / KERNELS).min(each);
     let classifying = (share - building) / (KERNELS - 1);
