@@ -600,6 +600,6 @@ def _raise_unless_whole(result: Result, comparison: Comparison | None = None) ->
         errors = [failure.error for failure in result.failures]
         refused = all(isinstance(error, ConfigError) for error in errors)
         kind = ConfigError if refused and not comparison.records else SimulationError
-        error = kind(failures_text(result.failures))
+        error: Exception = kind(failures_text(result.failures))
         error.comparison = comparison  # type: ignore[attr-defined]
         raise error

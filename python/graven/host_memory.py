@@ -1,8 +1,8 @@
 """How much more of the host's memory this process may take, and what says so.
 
-A process is limited by its address space (`ulimit -v`), by the memory of the control groups that it
-is in, of version 2 or 1, each of which limits all below it, and by what the host has left. The least
-counts. What a system does not say is no limit: there is none where there is no `/proc`.
+A process is limited by its address space (`ulimit -v`), by the memory of the control groups that
+it is in, of version 2 or 1, each of which limits all below it, and by what the host has left. The
+least counts. What a system does not say is no limit: there is none where there is no `/proc`.
 """
 
 from __future__ import annotations

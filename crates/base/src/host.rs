@@ -8,7 +8,10 @@
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
+use memmap2::MmapMut;
 use thiserror::Error;
 
 /// The host has refused memory.
@@ -22,6 +25,14 @@ pub struct OutOfMemory {
     /// How much was asked for.
     pub bytes: u64,
 }
+
+/// What computations leave to others that end.
+const LEFT_BYTES: u64 = 8 << 20;
+
+/// Of a thread's stack.
+const THREAD_BYTES: u64 = 2 << 20;
+
+static RESERVE_IS_OUT: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// An allocator had to use its reserve for this thread, and the computation has not ended since.
@@ -42,10 +53,55 @@ pub fn out_of_memory(bytes: u64) -> ! {
 /// # Panics
 /// It cannot, with an [`OutOfMemory`].
 pub fn require(bytes: u64) {
-    let refused = |_| out_of_memory(bytes);
-    let wanted = usize::try_from(bytes).unwrap_or_else(|_| out_of_memory(bytes));
-    Vec::<u8>::new().try_reserve_exact(wanted).unwrap_or_else(refused);
-    end_if_short();
+    // A map, because an allocator would use its reserve for it.
+    let wanted = usize::try_from(bytes.max(1)).ok();
+    if wanted.is_none_or(|wanted| MmapMut::map_anon(wanted).is_err()) {
+        out_of_memory(bytes);
+    }
+}
+
+/// Makes sure, as long as the reserve of the allocator is not in place, that something is left for small things when so much
+/// has been taken; a computation that is short already ends here.
+///
+/// # Panics
+/// Nothing would be left, with an [`OutOfMemory`].
+#[inline]
+pub fn leave_some(bytes: u64) {
+    if RESERVE_IS_OUT.load(Relaxed) {
+        end_if_short();
+        require(bytes + LEFT_BYTES);
+    }
+}
+
+/// Has part of a computation done on a thread of its own, within a scope. What it takes that cannot be had ends the whole, when
+/// the part is [`joined`].
+///
+/// # Panics
+/// The host has no memory for the thread, with an [`OutOfMemory`].
+pub fn spawn_part<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    part: impl FnOnce() -> T + Send + 'scope,
+) -> ScopedJoinHandle<'scope, T> {
+    let part = move || {
+        let done = part();
+        end_if_short();
+        done
+    };
+    let thread = thread::Builder::new().spawn_scoped(scope, part);
+    thread.unwrap_or_else(|_| out_of_memory(THREAD_BYTES))
+}
+
+/// What a part of a computation has come to.
+///
+/// # Panics
+/// It has panicked, with the same.
+pub fn joined<T>(part: ScopedJoinHandle<'_, T>) -> T {
+    part.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// The allocator's reserve is in use, or in place again.
+pub fn note_reserve(is_out: bool) {
+    RESERVE_IS_OUT.store(is_out, Relaxed);
 }
 
 /// An allocator has used its reserve for this thread. It allocates nothing.

@@ -15,30 +15,62 @@ use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::Duration;
 
-use graven::host::note_shortage;
+use graven::host::{OutOfMemory, note_reserve, note_shortage};
 use memmap2::MmapMut;
 
 /// Bytes of the reserve.
 const RESERVE_BYTES: usize = 32 << 20;
+
+/// Of which there must be so much for anything to begin.
+const LEAST_BYTES: usize = 4 << 20;
 
 /// How often one waits for memory of another computation, and how long each time.
 const PATIENCE: (u32, Duration) = (200, Duration::from_millis(20));
 
 static RESERVE: Mutex<Option<MmapMut>> = Mutex::new(None);
 
-/// Puts the reserve in place, or again. A system that has not so much left has none of it.
-pub fn set_reserve() {
-    // An allocation may want the lock.
-    let new = MmapMut::map_anon(RESERVE_BYTES).ok();
+/// Puts the reserve in place, unless it is there: all of it, or as much as there is. Whoever cannot have a little of it, even
+/// if it waits for what others give back, must not begin.
+///
+/// # Errors
+/// So much of it cannot be had.
+pub fn set_reserve() -> Result<(), OutOfMemory> {
+    let (times, pause) = PATIENCE;
+    for _ in 0..times {
+        if fill_reserve() {
+            return Ok(());
+        }
+        sleep(pause);
+    }
+    Err(OutOfMemory { bytes: LEAST_BYTES as u64 })
+}
+
+fn has_reserve() -> bool {
+    RESERVE.lock().is_ok_and(|reserve| reserve.is_some())
+}
+
+/// Puts the reserve in place, unless it is there, without waiting; whether some of it could be had.
+pub fn fill_reserve() -> bool {
+    if has_reserve() {
+        return true;
+    }
+    let sizes = std::iter::successors(Some(RESERVE_BYTES), |bytes| Some(bytes / 2));
+    // Not under the lock, which an allocation may want.
+    let new =
+        sizes.take_while(|&bytes| bytes >= LEAST_BYTES).find_map(|n| MmapMut::map_anon(n).ok());
     let surplus = match RESERVE.lock() {
         Ok(mut reserve) if reserve.is_none() => std::mem::replace(&mut *reserve, new),
         _ => new,
     };
     drop(surplus);
+    let is_there = has_reserve();
+    note_reserve(!is_there);
+    is_there
 }
 
 /// Gives the reserve back to the system; whether it was there.
 fn give_back() -> bool {
+    note_reserve(true);
     RESERVE.lock().is_ok_and(|mut reserve| reserve.take().is_some())
 }
 

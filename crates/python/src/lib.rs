@@ -231,6 +231,8 @@ fn cost(spec_json: &str) -> PyResult<String> {
 /// # Errors
 /// Python's.
 pub fn fill(module: &Bound<'_, PyModule>, make: impl FnOnce() -> Registry) -> PyResult<()> {
+    // What is asked of the engine before anything runs has it, too.
+    allocator::fill_reserve();
     seam::set_registry(make);
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

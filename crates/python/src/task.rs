@@ -80,7 +80,7 @@ pub fn unbroken<T>(call: impl FnOnce() -> T) -> PyResult<T> {
 
 /// Calls what may end because the host has no memory left for it, in which case it is not cancelled, but has failed.
 fn with_reserve<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    allocator::set_reserve();
+    allocator::set_reserve().map_err(|refused| Failure::Simulation(refused.to_string()))?;
     let result = call();
     match (result, host::take_shortage()) {
         (Err(Failure::Cancelled), Some(refused)) => Err(Failure::Simulation(refused.to_string())),

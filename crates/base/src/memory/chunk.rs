@@ -31,6 +31,7 @@ impl HostMemory {
         if bytes < MAPPED_BYTES {
             return HostMemory::small(vec![0; words]);
         }
+        host::leave_some(bytes as u64);
         let map = MmapMut::map_anon(bytes);
         let map = map.unwrap_or_else(|_| host::out_of_memory(bytes as u64));
         #[cfg(target_os = "linux")]

@@ -3,10 +3,10 @@
 //! Images that begin alike have the same host memory until one of them writes to a chunk of it ([`Image::share`]).
 
 use std::ops::Range;
-use std::panic::resume_unwind;
 
 use super::chunk::{Chunk, Demand};
 use super::{Addr, LINE_BYTES, LineAddr, LineData, WORD_BYTES, WORDS_PER_LINE, spread};
+use crate::host;
 
 /// Host memory is taken in chunks of this size (as a power of two) on the first write: that of a huge page. Of a chunk
 /// that is not dense only the pages that are written take any.
@@ -187,11 +187,9 @@ impl Image {
             let threads: Vec<_> = batches
                 .iter()
                 .zip(parts)
-                .map(|(batch, part)| scope.spawn(move || store(batch, part)))
+                .map(|(batch, part)| host::spawn_part(scope, move || store(batch, part)))
                 .collect();
-            let joined = threads.into_iter().map(|t| t.join());
-            // Storing fails if the host has no memory left: that ends the whole.
-            joined.map(|stored| stored.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+            threads.into_iter().map(host::joined).collect()
         });
         let put_back = |(old, part): (Vec<u64>, Vec<Numbered>)| {
             part.into_iter().for_each(|(number, chunk)| self.chunks[number] = chunk);

@@ -108,7 +108,7 @@ impl Spec {
         let log = self.log_bytes(chunk);
         // The simulation whose recovery is timed is another one; it has its durable bytes, and the machine that recovers has
         // what they were and what they become.
-        let of_recovery = if recovery.is_wanted() { 3 } else { 0 };
+        let of_recovery = if recovery.is_wanted() { 4 } else { 0 };
         let each = 2 + u64::from(others.crashes);
         let images =
             each * u64::from(1 + others.lives) + u64::from(others.begin_alike) + of_recovery;
