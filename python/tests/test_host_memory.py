@@ -247,11 +247,10 @@ def test_a_simulation_takes_no_more_than_is_estimated(arguments):
 @needs_proc
 @pytest.mark.engine
 @pytest.mark.long
-@pytest.mark.parametrize("footprint", ["16 MB", "256 MB", "1 GB"])
-@pytest.mark.parametrize("workload", ["array", "hash", "btree", "queue", "tpcc", "ycsb"])
-@pytest.mark.parametrize("design", ["silo", "fwb", "lsm"])
-def test_estimates_hold_for_footprints(design, workload, footprint):
-    check_estimate(design, workload, "silo", 4, 5000, f"workload.footprint_bytes={footprint}")
+@pytest.mark.parametrize("footprint", ["256 MB", "1 GB"])
+@pytest.mark.parametrize("workload", ["array", "hash", "btree", "ycsb"])
+def test_estimates_hold_for_footprints(workload, footprint):
+    check_estimate("silo", workload, "silo", 4, 5000, f"workload.footprint_bytes={footprint}")
 
 
 @needs_proc
