@@ -57,6 +57,8 @@ pub(super) fn build(request: &Request) -> Result<Box<dyn Workload>, ConfigError>
         number += 1;
         vector
     })?;
+    // What is removed elsewhere is updated here: nothing is used again.
+    let extent = Extent { allocated_percent: request.config.insert_percent, ..extent };
     Ok(Box::new(VectorWorkload { plan, vectors, extent }))
 }
 
